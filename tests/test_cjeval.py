@@ -16,8 +16,8 @@ import pytest
 from tests.conftest import SHARED_DATA, Command
 from tripos.api.compilation import find_spec
 from tripos.cli.main import run_command
+from tripos_compiler.language.library.functions.likeness import similarity
 from tripos_compiler.plan import Plan
-from tripos_compiler.semantics.library.likeness import similarity
 from tripos_runtime.asking.prompting import ask_messages
 from tripos_runtime.asking.questions import Questions, reply_reader
 from tripos_runtime.asking.shots import chosen_rows

@@ -1,46 +1,91 @@
-"""The phases in order: parse and resolve, check and lower, plan."""
+"""The phases of a compilation, in order: parse, resolve, check and lower, prove, plan.
+
+A version is checked against an earlier plan: `major.minor.patch`, and figures of two versions with one `major` may be
+compared. `language/changes/plans.py` says which part a change raises. Below 1.0.0 the `minor` stands for the `major`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from tripos_compiler.data import DataReader, NoData
 from tripos_compiler.diagnostics import Diagnostic, Diagnostics
-from tripos_compiler.diagnostics.silence import Silenced, silence
-from tripos_compiler.index import Index
-from tripos_compiler.lower.allocation import lower_allocation
-from tripos_compiler.lower.calls import embedded_once
-from tripos_compiler.lower.contamination import check_kept_out, check_learned
-from tripos_compiler.lower.datasets import lower_datasets
-from tripos_compiler.lower.declarations import (
+from tripos_compiler.diagnostics.suppressions import Silenced, silence
+from tripos_compiler.inputs import DataReader, FoundRelease, NoData, ReleaseFinder
+from tripos_compiler.language.changes.plans import Weight, changes
+from tripos_compiler.language.changes.versions import numbers
+from tripos_compiler.plan import Extended, Plan
+from tripos_compiler.resolve.declared_names import resolve
+from tripos_compiler.resolve.files import check_released
+from tripos_compiler.resolve.index import Index
+from tripos_compiler.resolve.memory import Memory
+from tripos_compiler.resolve.program import Program, ReadText
+from tripos_compiler.secrecy.proof import check_marks, prove
+from tripos_compiler.source.text import Source, Span
+from tripos_compiler.statements.analysis.call_counts import embedded_once
+from tripos_compiler.statements.datasets.files import check_origins
+from tripos_compiler.statements.datasets.generated import made_calls
+from tripos_compiler.statements.datasets.ordering import lower_datasets
+from tripos_compiler.statements.declarations.declarations import (
     lower_arms,
     lower_axes,
     lower_benchmark,
     lower_metrics,
     lower_roles,
 )
-from tripos_compiler.lower.expectations import lower_expectations
-from tripos_compiler.lower.exports import lower_exports
-from tripos_compiler.lower.files import check_origins
-from tripos_compiler.lower.functions import lower_functions
-from tripos_compiler.lower.headlines import lower_headline
-from tripos_compiler.lower.made import made_calls
-from tripos_compiler.lower.measures import lower_measures
-from tripos_compiler.lower.released import check_released
-from tripos_compiler.lower.scenarios import lower_scenarios
-from tripos_compiler.lower.scorers import lower_early_scorers, lower_scorers
-from tripos_compiler.lower.subsets import lower_subsets
-from tripos_compiler.lower.trees import lower_trees
-from tripos_compiler.lower.unused import unused_declarations
-from tripos_compiler.memory import Memory
-from tripos_compiler.plan import Extended, Plan
-from tripos_compiler.program import Program, ReadText
-from tripos_compiler.releases import FoundRelease, ReleaseFinder
-from tripos_compiler.resolve import resolve
-from tripos_compiler.secrecy.proof import check_marks, prove
-from tripos_compiler.source import Source
-from tripos_compiler.versions import check_version
+from tripos_compiler.statements.declarations.trees import lower_trees
+from tripos_compiler.statements.exports.exports import lower_exports
+from tripos_compiler.statements.measures.expectations import lower_expectations, lower_headline
+from tripos_compiler.statements.measures.measures import lower_measures
+from tripos_compiler.statements.measures.subsets import lower_subsets
+from tripos_compiler.statements.scenarios.checks.contamination import check_kept_out, check_learned
+from tripos_compiler.statements.scenarios.checks.unused import unused_declarations
+from tripos_compiler.statements.scenarios.scenarios import lower_scenarios
+from tripos_compiler.statements.scoring.allocation import lower_allocation
+from tripos_compiler.statements.scoring.functions import lower_functions
+from tripos_compiler.statements.scoring.scorers import lower_early_scorers, lower_scorers
+
+
+def check_version(before: Plan, after: Plan, span: Span, diagnostics: Diagnostics) -> None:
+    """Reports, at the place of the version, one that understates what changed since `before`, or is below it."""
+    found = changes(before, after)
+    if before.benchmark.name != after.benchmark.name:
+        return
+    if not found:
+        if numbers(after.benchmark.version) < numbers(before.benchmark.version):
+            message = f"version {after.benchmark.version} is below {before.benchmark.version}, which it is held against"
+            diagnostics.error(
+                "E0902", message, span, help="versions go up: nothing else changed, so leave it as it was"
+            )
+        return
+    wanted = least_version(before.benchmark.version, found[0].part)
+    if numbers(after.benchmark.version) >= numbers(wanted):
+        return
+    version = after.benchmark.version
+    message = f"version {version} understates what changed since {before.benchmark.version}: {found[0].text}"
+    notes = [change.text for change in found[1:6]]
+    diagnostics.error("E0901", message, span, help=f"call it {wanted} or higher", notes=notes)
+
+
+def least_version(version: str, part: Weight) -> str:
+    """The least version that follows `version` honestly after a change of that part.
+
+    >>> least_version("1.2.3", "minor"), least_version("0.2.3", "major")
+    ('1.3.0', '0.3.0')
+    """
+    return ".".join(map(str, _raised(numbers(version), part)))
+
+
+def _raised(version: tuple[int, int, int], part: Weight) -> tuple[int, int, int]:
+    """The least version that raises that part.
+
+    >>> _raised((1, 2, 3), "minor"), _raised((0, 2, 3), "major")
+    ((1, 3, 0), (0, 3, 0))
+    """
+    major, minor, patch = version
+    if part == "patch" or (part == "minor" and major == 0):
+        return major, minor, patch + 1
+    return (major, minor + 1, 0) if part == "minor" or major == 0 else (major + 1, 0, 0)
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,8 @@
 """Writes the editor grammar and the snippets from the table of constructs: `python editors/vscode/generate.py`.
 
-The grammar follows the blocks of a spec as the lexer in `tripos_compiler.highlighting` does, with the same patterns: a
-rule for each place holds the statements that may begin there, a rule for each statement the words that may follow.
-Patterns use only what Python and Oniguruma both have, since the tests try them in both.
+The grammar follows the blocks of a spec as the lexer in `tripos_compiler.editing.highlighting` does, with the same
+patterns: a rule for each place holds the statements that may begin there, a rule for each statement the words that may
+follow. Patterns use only what Python and Oniguruma both have, since the tests try them in both.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 
 from tripos_compiler.constructs.signature import STRING_SLOTS, Slot, Word
 from tripos_compiler.constructs.table import CONSTRUCTS, FILE, Construct
-from tripos_compiler.highlighting import (
+from tripos_compiler.editing.highlighting import (
     AT_THE_TOP,
     CONSTANTS,
     NAME,

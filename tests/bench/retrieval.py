@@ -17,9 +17,9 @@ from collections.abc import Callable
 
 import numpy as np
 
+from tripos_compiler.language.evaluation import DATA
+from tripos_compiler.language.library.functions.texts import terms_of
 from tripos_compiler.plan import Call, Data, Ref, Retrieve
-from tripos_compiler.semantics.evaluate import DATA
-from tripos_compiler.semantics.library.terms import terms_of
 from tripos_runtime.retrieval.choosing import Chooser
 from tripos_runtime.retrieval.indexes import GramIndex, TermIndex, VectorIndex
 

@@ -13,7 +13,7 @@ import pytest
 from tests.conftest import ITEMS, QUIZ, Command
 from tests.each import each
 from tripos_compiler.diagnostics.codes import CODES, find_page
-from tripos_compiler.diagnostics.wrap import cells
+from tripos_compiler.diagnostics.wrapping import cells
 
 SCHEMA = json.loads((Path(__file__).parents[1] / "data" / "sarif-schema-2.1.0.json").read_text("utf-8"))
 ALLOW = "# allow E0309: the published file repeats a row"

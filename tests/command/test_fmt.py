@@ -13,7 +13,7 @@ import pytest
 
 from tests.conftest import Command
 from tripos.api.compilation import find_spec
-from tripos_compiler import formatting
+from tripos_compiler.editing import formatter as formatting
 
 ROOT = Path(__file__).parents[2]
 UNTIDY = "measure a=mean( x )\nmeasure bc=1\n"

@@ -23,7 +23,7 @@ from tests.lengths import sized
 from tripos.failure import Failure
 from tripos.importing.outlines import read_outline
 from tripos.importing.trees import approve, tree_text
-from tripos_compiler.semantics.trees import Tree, read_tree
+from tripos_compiler.language.trees import Tree, read_tree
 
 ALGEBRA = {"代数": {"集合": ["交集", "并集"], "逻辑": None}, "几何": ["圆"]}
 OUTLINES = {

@@ -10,18 +10,16 @@ from pathlib import Path
 from typing import Any
 
 from tripos_compiler.compile import Compilation, compile_spec
-from tripos_compiler.data import DataError, FoundFile
 from tripos_compiler.diagnostics import Diagnostic, Diagnostics
 from tripos_compiler.diagnostics.codes import CODES
-from tripos_compiler.diagnostics.data import to_data
-from tripos_compiler.diagnostics.sarif import to_sarif
+from tripos_compiler.diagnostics.formats import to_data, to_sarif
 from tripos_compiler.diagnostics.text import render_text
-from tripos_compiler.diagnostics.wrap import printable
-from tripos_compiler.formatting import Unparsable, format_text
-from tripos_compiler.formatting.faithful import same
+from tripos_compiler.diagnostics.wrapping import printable
+from tripos_compiler.editing.formatter import Unparsable, format_text, same
+from tripos_compiler.inputs import DataError, FoundFile
 from tripos_compiler.plan import Plan
-from tripos_compiler.source import Source, Span
-from tripos_compiler.syntax.parse import parse
+from tripos_compiler.source.text import Source, Span
+from tripos_compiler.syntax.parser import parse
 from tripos_runtime.datasets.data_folders import DataFolders
 
 MENDED_BY_ITS_MESSAGE = frozenset({"E0101", "E0403", "E0301", "E0306"})

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from random import Random
 
 from tripos_compiler.constructs.table import CONSTRUCTS
-from tripos_compiler.semantics.library import FUNCTIONS
-from tripos_compiler.syntax.machine import Token
-from tripos_compiler.syntax.tokens import raw_tokens
+from tripos_compiler.language.library import FUNCTIONS
+from tripos_compiler.syntax.automaton import Token
+from tripos_compiler.syntax.lexer import raw_tokens
 
 EXPRESSION = re.compile(
     r"(?:=|\b(?:where|when|require|unique|key|by|expect|from|over|context|using)\b|\{\{)(?P<value>[^\n{}]+)"

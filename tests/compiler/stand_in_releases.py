@@ -9,8 +9,8 @@ import json
 import re
 from pathlib import Path
 
-from tripos_compiler.releases import Asked, FoundRelease, ReleaseError
-from tripos_compiler.semantics.versions import order
+from tripos_compiler.inputs import Asked, FoundRelease, ReleaseError
+from tripos_compiler.language.changes.versions import order
 
 
 class StandInReleases:

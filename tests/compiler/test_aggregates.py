@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tripos_compiler.semantics.aggregates import AGGREGATES, AggregateFunction
+from tripos_compiler.language.figures.aggregates import AGGREGATES, AggregateFunction
 
 ALL = pytest.mark.parametrize("aggregate", AGGREGATES.values(), ids=lambda aggregate: aggregate.name)
 PROMISED = """mean median stdev count share f1 pass_at pass_all kendall_w kendall_tau spearman krippendorff_alpha

@@ -16,9 +16,9 @@ from tests import changed_fields
 from tests.changed_fields import STEPS, changed
 from tests.compiler.compiling import ROOT, compile_file, plan_of
 from tests.each import each
-from tripos_compiler.lower.fingerprints import Prints
 from tripos_compiler.plan import Grade, Judging, Part, Plan, Settings, Step
-from tripos_compiler.program import Program
+from tripos_compiler.resolve.program import Program
+from tripos_compiler.statements.analysis.fingerprints import Prints
 
 NAMES = ("cjeval", "edubench", "mathtutorbench", "teachbench")
 EXAMPLES = [ROOT / "docs" / "examples" / f"{name}.tripos" for name in NAMES]

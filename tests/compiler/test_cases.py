@@ -14,7 +14,7 @@ import pytest
 from compiling import ROOT, compile_file
 
 from tripos_compiler.constructs.table import CONSTRUCTS
-from tripos_compiler.source import Source
+from tripos_compiler.source.text import Source
 
 CASES = ROOT / "tests" / "cases"
 VALID = sorted(CASES.glob("*/valid/*.tripos"))

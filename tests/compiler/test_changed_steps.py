@@ -11,6 +11,7 @@ import pytest
 from tests import changed_fields
 from tests.changed_fields import REPLY, STEPS, changed
 from tests.each import each
+from tripos_compiler.language.changes.steps import reply_changes, step_changes
 from tripos_compiler.plan import (
     Ask,
     Axis,
@@ -36,7 +37,6 @@ from tripos_compiler.plan import (
     Tree,
     Verdict,
 )
-from tripos_compiler.semantics.changed_steps import reply_changes, step_changes
 
 ASKING = (Ask, Converse, Grade, Verdict, Compare)
 ITEMS = Dataset(name="item", source="i", fields=(), files=(DataFile(path="i.jsonl", sha256="a", rows=1),))

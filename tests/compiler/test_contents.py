@@ -13,12 +13,13 @@ import pytest
 from compiling import compile_files
 
 from tripos_compiler.diagnostics import Diagnostics
-from tripos_compiler.lower.datasets import lower_datasets
-from tripos_compiler.lower.declarations import lower_axes, lower_benchmark
-from tripos_compiler.program import Program
-from tripos_compiler.resolve import resolve
-from tripos_compiler.secrecy import contents
-from tripos_compiler.secrecy.contents import Copy, Field, KnownCopies, same_content, unmarked
+from tripos_compiler.resolve.declared_names import resolve
+from tripos_compiler.resolve.program import Program
+from tripos_compiler.resolve.scope import Copy, Field, KnownCopies
+from tripos_compiler.secrecy.copies import copies as contents
+from tripos_compiler.secrecy.copies.copies import same_content, unmarked
+from tripos_compiler.statements.datasets.ordering import lower_datasets
+from tripos_compiler.statements.declarations.declarations import lower_axes, lower_benchmark
 from tripos_runtime.datasets.data_folders import DataFolders
 
 HEAD = 'benchmark b "1.0.0" { languages en }\n'

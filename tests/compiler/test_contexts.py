@@ -13,6 +13,10 @@ from hypothesis import strategies as st
 
 from tests.each import each
 from tests.lengths import sized
+from tripos_compiler.language.contexts import broken_guard, cells, count_cells, guards_of
+from tripos_compiler.language.evaluation import evaluate
+from tripos_compiler.language.rendering import render
+from tripos_compiler.language.rows import DoesNotFit, Misfit, item_id, read_row, read_value
 from tripos_compiler.plan import (
     Axis,
     AxisValue,
@@ -41,10 +45,6 @@ from tripos_compiler.plan import (
     Type,
     Unary,
 )
-from tripos_compiler.semantics.contexts import broken_guard, cells, count_cells, guards_of
-from tripos_compiler.semantics.evaluate import evaluate
-from tripos_compiler.semantics.render import render
-from tripos_compiler.semantics.rows import DoesNotFit, Misfit, item_id, read_row, read_value
 
 NAMES = ["a", "b", "c", "d", "e"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tripos_compiler.semantics.conversations import says
+from tripos_compiler.language.conversations import says
 
 
 @pytest.mark.parametrize(

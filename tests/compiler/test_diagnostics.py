@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from tripos_compiler.diagnostics import Diagnostic, Label, nearest
 from tripos_compiler.diagnostics.codes import CODES
-from tripos_compiler.diagnostics.data import to_data
+from tripos_compiler.diagnostics.formats import to_data
 from tripos_compiler.diagnostics.text import cells, render_text, summary
-from tripos_compiler.source import Source, Span
+from tripos_compiler.source.text import Source, Span
 
 HEAD = 'benchmark demo "1.0.0" { languages en }\nrole candidate compared\n'
 

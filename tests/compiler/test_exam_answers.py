@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.each import each
-from tripos_compiler.semantics.library import FUNCTIONS
-from tripos_compiler.semantics.library.exam_answers import option_letters, right_or_wrong
+from tripos_compiler.language.library import FUNCTIONS
+from tripos_compiler.language.library.functions.answers.exams import option_letters, right_or_wrong
 
 LETTERS = [
     ("B", "B"),

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tripos_compiler.semantics.library.final_numbers import final_number
-from tripos_compiler.semantics.library.partiality import Unread
+from tripos_compiler.language.library.functions.answers.final_numbers import final_number
+from tripos_compiler.language.library.partiality import Unread
 
 ANNOUNCED = {
     "en": (

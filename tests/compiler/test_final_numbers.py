@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.conftest import SHARED_DATA
 from tests.each import each
-from tripos_compiler.semantics.library import FUNCTIONS
+from tripos_compiler.language.library import FUNCTIONS
 
 final_number = FUNCTIONS["final_number"].python
 same_number = FUNCTIONS["same_number"].python

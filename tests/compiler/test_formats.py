@@ -14,11 +14,9 @@ from compiling import ROOT, compile_file, compile_files
 
 from tripos_compiler.diagnostics import Diagnostic, Edit, Label
 from tripos_compiler.diagnostics.codes import CODES, find_page
-from tripos_compiler.diagnostics.data import to_data
-from tripos_compiler.diagnostics.github import to_github
-from tripos_compiler.diagnostics.sarif import to_sarif
-from tripos_compiler.diagnostics.silence import Silenced
-from tripos_compiler.source import Source, Span
+from tripos_compiler.diagnostics.formats import to_data, to_github, to_sarif
+from tripos_compiler.diagnostics.suppressions import Silenced
+from tripos_compiler.source.text import Source, Span
 
 SCHEMA = json.loads((ROOT / "tests" / "data" / "sarif-schema-2.1.0.json").read_text("utf-8"))
 BROKEN = sorted((ROOT / "tests" / "golden" / "broken").glob("*.tripos"))

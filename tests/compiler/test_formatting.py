@@ -17,16 +17,14 @@ from hypothesis import strategies as st
 
 from tests.each import each
 from tests.lengths import sized
-from tripos_compiler.comments import comments
 from tripos_compiler.diagnostics import Diagnostics
-from tripos_compiler.diagnostics.wrap import cells
-from tripos_compiler.formatting import Unfaithful, Unparsable, format_text
-from tripos_compiler.formatting.columns import TYPES
-from tripos_compiler.formatting.faithful import require_faithful, same
-from tripos_compiler.formatting.scan import Scan
-from tripos_compiler.source import Source
-from tripos_compiler.syntax.parse import parse
-from tripos_compiler.syntax.tree import Block
+from tripos_compiler.diagnostics.wrapping import cells
+from tripos_compiler.editing.columns import TYPES
+from tripos_compiler.editing.format_tokens import Scan
+from tripos_compiler.editing.formatter import Unfaithful, Unparsable, format_text, require_faithful, same
+from tripos_compiler.source.text import Source, comments
+from tripos_compiler.source.tree import Block
+from tripos_compiler.syntax.parser import parse
 
 ROOT = Path(__file__).parents[2]
 GOLDEN = ROOT / "tests" / "golden" / "fmt"
@@ -165,7 +163,7 @@ def test_columns_are_counted_in_cells_of_a_terminal() -> None:
 
 
 def test_every_simple_type_makes_a_field() -> None:
-    types = pytest.importorskip("tripos_compiler.types")
+    types = pytest.importorskip("tripos_compiler.typing.types")
     assert set(types.SIMPLE) <= TYPES
 
 

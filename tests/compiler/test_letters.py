@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.each import each
-from tripos_compiler.semantics.library.answers import choice_letters
-from tripos_compiler.semantics.library.exam_answers import option_letters
-from tripos_compiler.semantics.library.layout import lettered
-from tripos_compiler.semantics.library.options import chosen_option
+from tripos_compiler.language.library.functions.answers.exams import option_letters
+from tripos_compiler.language.library.functions.answers.extraction import choice_letters
+from tripos_compiler.language.library.functions.answers.options import chosen_option
+from tripos_compiler.language.library.functions.layout import lettered
 
 REPLIES = (
     *(

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tripos_compiler.language.evaluation import Unavailable, evaluate
+from tripos_compiler.language.library import FUNCTIONS, Path, Tree
+from tripos_compiler.language.library.partiality import Undefined
 from tripos_compiler.plan import Call, Literal_
-from tripos_compiler.semantics.evaluate import Unavailable, evaluate
-from tripos_compiler.semantics.library import FUNCTIONS, Path, Tree
-from tripos_compiler.semantics.library.partiality import Undefined
 
 TEXTS = st.text(max_size=40)
 NAMES = st.lists(st.sampled_from("abcdef"), max_size=6)

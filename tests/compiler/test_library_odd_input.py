@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.lengths import sized
-from tripos_compiler.semantics.library import FUNCTIONS, Function
-from tripos_compiler.semantics.library.partiality import Unread
+from tripos_compiler.language.library import FUNCTIONS, Function
+from tripos_compiler.language.library.partiality import Unread
 
 LONG = sized(25_000, 100_000)
 BAD_FOR_PATTERNS = [

@@ -11,6 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.each import each
+from tripos_compiler.language.library import FUNCTIONS, GROUPS, Function, define, fits, join, shown
+from tripos_compiler.language.library.types import TURN
 from tripos_compiler.plan import (
     BoolType,
     ChoiceType,
@@ -26,8 +28,6 @@ from tripos_compiler.plan import (
     TreeType,
     Type,
 )
-from tripos_compiler.semantics.library import FUNCTIONS, GROUPS, Function, define, fits, join, shown
-from tripos_compiler.semantics.library.fitting import TURN
 
 TEXT, WHOLE, NUMBER, BOOL, PATH, TALK = TextType(), IntegerType(), NumberType(), BoolType(), PathType(), DialogueType()
 LEVEL = ChoiceType(values=("easy", "medium", "hard"))

@@ -17,6 +17,21 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from tests.lengths import sized
+from tripos_compiler.language.evaluation import Fault, NoValue, Unavailable, evaluate
+from tripos_compiler.language.figures.value_ranges import Ranges
+from tripos_compiler.language.library import FUNCTIONS, Function, fits
+from tripos_compiler.language.library.patterns import (
+    Exactly,
+    Kind,
+    ListOf,
+    Maybe,
+    OneOf,
+    Pattern,
+    SetOf,
+    Variable,
+    Whatever,
+)
+from tripos_compiler.language.totality import lack_of
 from tripos_compiler.plan import (
     Binary,
     BoolType,
@@ -38,21 +53,6 @@ from tripos_compiler.plan import (
     TextType,
     Type,
 )
-from tripos_compiler.semantics.evaluate import Fault, NoValue, Unavailable, evaluate
-from tripos_compiler.semantics.library import FUNCTIONS, Function, fits
-from tripos_compiler.semantics.library.patterns import (
-    Exactly,
-    Kind,
-    ListOf,
-    Maybe,
-    OneOf,
-    Pattern,
-    SetOf,
-    Variable,
-    Whatever,
-)
-from tripos_compiler.semantics.ranges import Ranges
-from tripos_compiler.semantics.totality import lack_of
 
 LONG = settings(
     max_examples=int(os.environ.get("TRIPOS_EXAMPLES", sized(15, 40))),

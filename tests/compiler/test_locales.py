@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from tests.compiler.compiling import compile_files, plan_of
 from tests.each import each
+from tripos_compiler.language.evaluation import Unavailable, evaluate
+from tripos_compiler.language.library import FUNCTIONS
+from tripos_compiler.language.library.functions.locales import convention_of
+from tripos_compiler.language.library.partiality import Unread
 from tripos_compiler.plan import Plan, Score
-from tripos_compiler.semantics.evaluate import Unavailable, evaluate
-from tripos_compiler.semantics.library import FUNCTIONS
-from tripos_compiler.semantics.library.locales import convention_of
-from tripos_compiler.semantics.library.partiality import Unread
 
 READERS = ("last_number", "final_number", "number")
 WAYS = {

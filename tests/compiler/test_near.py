@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tripos_compiler.semantics.near import ALIKE, NearTexts, overlap, runs_of
+from tripos_compiler.language.contamination.near_duplicates import ALIKE, NearTexts, overlap, runs_of
 
 
 @pytest.mark.parametrize(

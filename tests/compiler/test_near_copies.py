@@ -6,8 +6,8 @@ import random
 
 import pytest
 
-from tripos_compiler.semantics.near import overlap, runs_of, what_counts
-from tripos_compiler.semantics.near_copies import LONG, NEARLY, NearCopies
+from tripos_compiler.language.contamination.near_copies import LONG, NEARLY, NearCopies
+from tripos_compiler.language.contamination.near_duplicates import overlap, runs_of, what_counts
 
 WORDS = ["".join(random.Random(n).choices("abcdefgh函数线性", k=5)) for n in range(80)]
 

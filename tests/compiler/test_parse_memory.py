@@ -13,12 +13,11 @@ from hypothesis import strategies as st
 
 from tests.lengths import sized
 from tripos_compiler.diagnostics import Diagnostics
-from tripos_compiler.source import Source, Span
+from tripos_compiler.source.text import Source, Span
+from tripos_compiler.source.tree import Block, Entry, Name, Node, Text
 from tripos_compiler.syntax.brackets import Ending
-from tripos_compiler.syntax.memory import KEPT_PARSES, ParseMemory
-from tripos_compiler.syntax.parse import parse
-from tripos_compiler.syntax.pieces import Piece, pieces
-from tripos_compiler.syntax.tree import Block, Entry, Name, Node, Text
+from tripos_compiler.syntax.parser import parse
+from tripos_compiler.syntax.pieces import KEPT_PARSES, ParseMemory, Piece, pieces
 
 SPECS = {path.name: path.read_text("utf-8") for path in sorted(EDUBENCH.glob("*.tripos"))}
 SCRAPS = [
@@ -146,7 +145,7 @@ def test_a_file_in_pieces_is_read_as_the_file_in_one(name: str, seed: int) -> No
     found = read(text)
     assume(not any(message == "this `{` is never closed" for _, message, _, _ in found[1]))  # they split a file
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("tripos_compiler.syntax.parse.pieces", lambda text: [Piece(0, len(text), Ending.FILE)])
+        patched.setattr("tripos_compiler.syntax.parser.pieces", lambda text: [Piece(0, len(text), Ending.FILE)])
         assert found == read(text)
 
 

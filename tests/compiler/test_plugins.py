@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tripos_compiler.compile import Compilation, compile_spec
-from tripos_compiler.memory import Memory
+from tripos_compiler.language.library import shown
 from tripos_compiler.plan import Grade, Plan, Plugin, Score
-from tripos_compiler.plugins import version_of
-from tripos_compiler.python_source import Unusable, parse_python
-from tripos_compiler.semantics.library import shown
-from tripos_compiler.source import Source
+from tripos_compiler.plugins.loading import version_of
+from tripos_compiler.plugins.signatures import Unusable, parse_python
+from tripos_compiler.resolve.memory import Memory
+from tripos_compiler.source.text import Source
 from tripos_runtime.datasets.data_folders import DataFolders
 
 HEAD = 'benchmark demo "1.0.0" { languages en }\nrole candidate compared\n'

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from compiling import compile_files, plan_of
 
-from tripos_compiler.secrecy.harmless import SAFE_MODULES, safe_name, unsafe_attribute
-from tripos_compiler.secrecy.purity import why_impure
+from tripos_compiler.plugins.pure_names import SAFE_MODULES, safe_name, unsafe_attribute
+from tripos_compiler.plugins.purity import why_impure
 
 PURE = {
     "a pattern": 'import re\nP = re.compile(r"\\d+", re.I | re.M)\ndef f(t: str) -> bool:\n    return bool(P.search(t))\n',

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.compiler.compiling import compile_text, plan_of
+from tripos_compiler.language.evaluation import Unavailable, evaluate
+from tripos_compiler.language.figures.value_ranges import ranges_of
 from tripos_compiler.plan import Binary, Call, Expr, Get, Literal_, Ref, Unary
-from tripos_compiler.semantics.evaluate import Unavailable, evaluate
-from tripos_compiler.semantics.ranges import ranges_of
 
 PLAN = plan_of(
     compile_text("""\

@@ -9,6 +9,7 @@ import pytest
 from compiling import compile_files, plan_of
 
 from tests.conftest import SHARED_DATA
+from tripos_compiler.language.rows import DoesNotFit, read_value
 from tripos_compiler.plan import (
     ChoiceType,
     DialogueType,
@@ -19,7 +20,6 @@ from tripos_compiler.plan import (
     TextType,
     Type,
 )
-from tripos_compiler.semantics.rows import DoesNotFit, read_value
 from tripos_runtime.datasets.data_folders import DataFolders
 
 WHO = RecordType(fields={"a": TextType(), "b": ListType(of=TextType())})

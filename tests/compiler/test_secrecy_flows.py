@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tripos_compiler.data import NoData
 from tripos_compiler.diagnostics import Diagnostics
-from tripos_compiler.program import Program
+from tripos_compiler.inputs import NoData
+from tripos_compiler.resolve.program import Program
 from tripos_compiler.secrecy.proof import Proof
 
 

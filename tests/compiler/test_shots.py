@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from compiling import ROOT, compile_file, plan_of
 
+from tripos_compiler.language.references import paths_in
 from tripos_compiler.plan import Ask, Hole, Scenario
-from tripos_compiler.semantics.names import paths_in
 
 CASES = ROOT / "tests" / "cases" / "shots" / "valid"
 

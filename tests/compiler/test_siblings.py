@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tests.compiler.compiling import compile_text
-from tripos_compiler.semantics.library import FUNCTIONS, Path
-from tripos_compiler.semantics.library.trees import examples_for, siblings
+from tripos_compiler.language.library import FUNCTIONS, Path
+from tripos_compiler.language.library.functions.trees import examples_for, siblings
 
 ROWS = [
     {"n": 1, "at": ["A / x"]},

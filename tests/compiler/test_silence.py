@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from tripos_compiler.compile import Compilation
 from tripos_compiler.diagnostics import Diagnostic, Label
-from tripos_compiler.diagnostics.deny import deny
-from tripos_compiler.diagnostics.silence import silence
-from tripos_compiler.source import Source, Span
+from tripos_compiler.diagnostics.model import deny
+from tripos_compiler.diagnostics.suppressions import silence
+from tripos_compiler.source.text import Source, Span
 
 ROWS = '{"question": "2 + 2?"}\n{"question": "2 + 2?"}\n'
 SPEC = """\

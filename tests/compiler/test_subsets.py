@@ -8,8 +8,8 @@ from itertools import product
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tripos_compiler.language.subsets import Placed, draw
 from tripos_compiler.plan import Subset
-from tripos_compiler.semantics.subsets import Placed, draw
 
 STRATA, LEVELS = "xy", "abcd"
 

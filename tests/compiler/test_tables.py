@@ -13,11 +13,10 @@ import pytest
 from compiling import EDUBENCH
 from lark import Lark, Tree
 
-from tripos_compiler.syntax import kept
-from tripos_compiler.syntax.kept import cache_folder, tables_of
-from tripos_compiler.syntax.machine import Branch, Machine, Token
-from tripos_compiler.syntax.tables import GRAMMAR, Tables, build_tables
-from tripos_compiler.syntax.tokens import raw_tokens
+from tripos_compiler.syntax import grammar_tables as kept
+from tripos_compiler.syntax.automaton import Branch, Machine, Token
+from tripos_compiler.syntax.grammar_tables import GRAMMAR, Tables, build_tables, cache_folder, tables_of
+from tripos_compiler.syntax.lexer import raw_tokens
 
 TEXT = Path(kept.__file__).with_name(GRAMMAR).read_text("utf-8")
 
@@ -109,8 +108,8 @@ def test_the_cache_folder_is_where_the_user_says(monkeypatch: pytest.MonkeyPatch
 
 def test_lark_is_imported_only_to_make_tables(tmp_path: Path) -> None:
     code = (
-        "import sys; from tripos_compiler.diagnostics import Diagnostics; from tripos_compiler.source import Source;"
-        "from tripos_compiler.syntax.parse import parse; parse(Source('a', 'role a'), Diagnostics());"
+        "import sys; from tripos_compiler.diagnostics import Diagnostics; from tripos_compiler.source.text import Source;"
+        "from tripos_compiler.syntax.parser import parse; parse(Source('a', 'role a'), Diagnostics());"
         "print('lark' in sys.modules)"
     )
     env = {**os.environ, "XDG_CACHE_HOME": str(tmp_path)}

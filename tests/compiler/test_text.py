@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tripos_compiler.diagnostics import Diagnostic, Label
-from tripos_compiler.diagnostics.silence import Silenced
+from tripos_compiler.diagnostics.suppressions import Silenced
 from tripos_compiler.diagnostics.text import render_silenced, render_text
-from tripos_compiler.diagnostics.wrap import cells, wrap
-from tripos_compiler.source import Source, Span
+from tripos_compiler.diagnostics.wrapping import cells, wrap
+from tripos_compiler.source.text import Source, Span
 
 SPEC = Source(
     "quiz.tripos",

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tripos_compiler.language.evaluation import NoValue, evaluate
+from tripos_compiler.language.library import FUNCTIONS
+from tripos_compiler.language.totality import facts_of, implied, known_of, lacks
 from tripos_compiler.plan import Binary, Call, Expr, Items, Literal_, Ref, Unary
-from tripos_compiler.semantics.evaluate import NoValue, evaluate
-from tripos_compiler.semantics.library import FUNCTIONS
-from tripos_compiler.semantics.totality import facts_of, implied, known_of, lacks
 
 N, XS = Ref(path=("n",)), Ref(path=("xs",))
 LENGTH = Call(function="length", args=(XS,))

@@ -11,7 +11,7 @@ import pytest
 import yaml
 from compiling import ROOT, compile_files, plan_of
 
-from tripos_compiler.semantics.trees import DEEPEST, read_tree
+from tripos_compiler.language.trees import DEEPEST, read_tree
 
 SPEC = """\
 benchmark demo "1.0.0" {{ languages en }}

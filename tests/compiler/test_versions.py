@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 from compiling import compile_text, plan_of
 
-from tripos_compiler.compile import compile_spec
-from tripos_compiler.versions import changes
+from tripos_compiler.compile import changes, compile_spec
 
 BEFORE = """benchmark demo "1.2.3" { title "Demo", languages en }
 role candidate compared

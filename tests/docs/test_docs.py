@@ -27,8 +27,8 @@ from tripos.settings.config import CheckConfig, Config, EndpointConfig, LimitsCo
 from tripos.settings.environment import OTHERS, VARIABLES
 from tripos_compiler.diagnostics import Diagnostics
 from tripos_compiler.diagnostics.text import render_text
-from tripos_compiler.source import Source
-from tripos_compiler.syntax.parse import parse
+from tripos_compiler.source.text import Source
+from tripos_compiler.syntax.parser import parse
 from tripos_runtime.asking import statuses
 from tripos_runtime.asking.statuses import FAILED, OK, SCORED, TRUNCATED
 from tripos_runtime.models.mocks.mock import CHARACTERS

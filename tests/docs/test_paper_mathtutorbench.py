@@ -17,8 +17,8 @@ from tests.bench.floors import RULES, rule, solutions, words
 from tests.conftest import SHARED_DATA, Command
 from tripos.api.compilation import find_spec
 from tripos.training.reward.pairing import pairs_of
+from tripos_compiler.language.rows import read_turns
 from tripos_compiler.plan import Pairing, Plan
-from tripos_compiler.semantics.turns import read_turns
 from tripos_runtime.datasets.cases import CaseSource
 
 ROOT = Path(__file__).parents[2]

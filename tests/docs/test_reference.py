@@ -13,13 +13,13 @@ from pathlib import Path
 from tests.each import each
 from tripos_compiler.constructs.reference import PAGES, SLOTS, filled, page_of, parts_of, slots_in
 from tripos_compiler.constructs.signature import Statement
+from tripos_compiler.constructs.statements import read_statements
 from tripos_compiler.constructs.table import CONSTRUCTS, Construct
 from tripos_compiler.diagnostics import Diagnostics
 from tripos_compiler.diagnostics.codes import CODES
-from tripos_compiler.semantics.aggregates import AGGREGATES
-from tripos_compiler.source import Source
-from tripos_compiler.statements import read_statements
-from tripos_compiler.syntax.parse import parse
+from tripos_compiler.language.figures.aggregates import AGGREGATES
+from tripos_compiler.source.text import Source
+from tripos_compiler.syntax.parser import parse
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"

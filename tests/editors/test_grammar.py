@@ -18,9 +18,9 @@ from tests.each import each
 from tests.editors.specs import EXAMPLE, EXTENSION, SPECS
 from tripos_compiler.diagnostics import Diagnostics
 from tripos_compiler.diagnostics.text import render_text
-from tripos_compiler.highlighting import TriposLexer
-from tripos_compiler.source import Source
-from tripos_compiler.syntax.parse import parse
+from tripos_compiler.editing.highlighting import TriposLexer
+from tripos_compiler.source.text import Source
+from tripos_compiler.syntax.parser import parse
 
 NODE = shutil.which("node")
 needs_node = pytest.mark.skipif(

@@ -15,7 +15,7 @@ from pygments.token import Comment, Error, Keyword, Name, Operator, String, _Tok
 from tests.each import each
 from tests.editors.specs import SPECS
 from tripos_compiler.constructs.table import CONSTRUCTS
-from tripos_compiler.highlighting import TYPES, TriposLexer, heads_in, places
+from tripos_compiler.editing.highlighting import TYPES, TriposLexer, heads_in, places
 
 HERE = Path(__file__).parent
 PIECES = [
@@ -112,7 +112,7 @@ def test_operators_in_words_are_no_names() -> None:
 
 
 def test_the_types_are_those_of_the_compiler() -> None:
-    from tripos_compiler.types import GENERIC, SIMPLE
+    from tripos_compiler.typing.types import GENERIC, SIMPLE
 
     assert set(TYPES) == {*SIMPLE, *GENERIC, "choice"}
 
@@ -123,6 +123,6 @@ def test_pygments_finds_the_lexer() -> None:
 
 
 def test_importing_the_lexer_imports_nothing_heavy() -> None:
-    said = "import sys, tripos_compiler.highlighting; print(*sys.modules)"
+    said = "import sys, tripos_compiler.editing.highlighting; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", said], capture_output=True, text=True, check=True).stdout.split()
     assert not {"pydantic", "lark", "duckdb", "pyarrow", "litellm", "scipy"} & set(loaded)

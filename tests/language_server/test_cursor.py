@@ -11,8 +11,8 @@ from tripos.lsp.session import outline_of
 from tripos_compiler.constructs.signature import Slot
 from tripos_compiler.constructs.table import CONSTRUCTS, Construct
 from tripos_compiler.diagnostics import Diagnostics
-from tripos_compiler.source import Source
-from tripos_compiler.syntax.parse import parse
+from tripos_compiler.source.text import Source
+from tripos_compiler.syntax.parser import parse
 
 
 def next_at(marked: str) -> list[str]:

@@ -16,7 +16,7 @@ from tripos.lsp.documents import Documents
 from tripos.lsp.session import Place, outline_of, place_of
 from tripos_compiler.compile import Compilation, compile_spec
 from tripos_compiler.diagnostics import Diagnostic
-from tripos_compiler.source import Span
+from tripos_compiler.source.text import Span
 from tripos_runtime.datasets.data_folders import DataFolders
 
 EDUBENCH = Path(__file__).parents[2] / "specs" / "edubench"
@@ -128,7 +128,7 @@ def test_what_did_not_change_is_not_lowered_again(edubench: Benchmark, monkeypat
     check(edubench, TEXTS)
     path = next(path for path in FILES if path.endswith("scenarios.tripos"))
     lowered: list[str] = []
-    from tripos_compiler.lower import scenarios
+    from tripos_compiler.statements.scenarios import scenarios
 
     original = scenarios._scenario
     monkeypatch.setattr(scenarios, "_scenario", lambda *given: lowered.append(given[1].name().text) or original(*given))

@@ -8,7 +8,7 @@ from lsprotocol import types as lsp
 from talking import Editor, applied, position
 
 from tripos.lsp.structure import LEGEND
-from tripos_compiler.formatting import format_text
+from tripos_compiler.editing.formatter import format_text
 
 OPTIONS = lsp.FormattingOptions(tab_size=2, insert_spaces=True)
 

@@ -9,8 +9,8 @@ import pytest
 
 from tripos.api.compilation import find_spec
 from tripos.cli.reports.compare import spec_changes
+from tripos_compiler.language.changes.plans import WEIGHTS, changes
 from tripos_compiler.plan import Plan
-from tripos_compiler.semantics.changes import WEIGHTS, changes
 
 COMPAT = Path(__file__).parents[1] / "compat"
 DEMANDED = tomllib.loads((COMPAT / "demanded.toml").read_text("utf-8"))
@@ -58,7 +58,7 @@ def test_a_comparison_of_runs_tells_what_can_change_a_score(name: str) -> None:
 def test_results_that_count_no_longer_are_no_matter_of_words_whoever_misses_why(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("tripos_compiler.semantics.changes.step_changes", lambda *plans: iter(()))
+    monkeypatch.setattr("tripos_compiler.language.changes.plans.step_changes", lambda *plans: iter(()))
     [found] = changes(plan_in("previous", "temperature"), plan_in("current", "temperature"))
     assert (found.part, found.kind) == ("major", "benchmark")
     assert found.stale

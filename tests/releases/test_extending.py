@@ -16,8 +16,8 @@ from tripos.lsp.benchmarks import Benchmark
 from tripos.lsp.documents import Documents
 from tripos.releases.locations import pack
 from tripos.releases.verification import verify
+from tripos_compiler.language.changes.plans import changes
 from tripos_compiler.plan import Plan
-from tripos_compiler.semantics.changes import changes
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.views.views import connect
 

@@ -11,8 +11,8 @@ from pydantic import ValidationError
 from tripos.api.compilation import find_spec
 from tripos.cli.main import run_command
 from tripos.releases.opening import open_release
+from tripos_compiler.language.changes.plans import changes
 from tripos_compiler.plan import Plan, RecordType, TextType
-from tripos_compiler.semantics.changes import changes
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.views.views import connect
 

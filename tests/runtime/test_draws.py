@@ -10,8 +10,8 @@ import pytest
 
 from tests.compiler.compiling import compile_text, plan_of
 from tests.runtime.small_runs import SmallRun, run_small
+from tripos_compiler.language.contexts import sharing
 from tripos_compiler.plan import Plan
-from tripos_compiler.semantics.sharing import sharing
 from tripos_runtime.models.base import Request
 
 HEAD = """\

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tripos_compiler.language.library.functions.likeness import bm25_score, similarity
+from tripos_compiler.language.library.functions.texts import terms_of
 from tripos_compiler.plan import Ref
-from tripos_compiler.semantics.library.likeness import bm25_score, similarity
-from tripos_compiler.semantics.library.terms import terms_of
 from tripos_runtime.retrieval import collection
 from tripos_runtime.retrieval.collection import Collection
 from tripos_runtime.retrieval.indexes import GramIndex, TermIndex, VectorIndex, name_of

@@ -8,8 +8,8 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from tests.compiler.compiling import compile_files, plan_of
+from tripos_compiler.language.references import Look, is_only_looked_at, looks_of
 from tripos_compiler.plan import Literal_, Made, Plan, Ref
-from tripos_compiler.semantics.looks import Look, is_only_looked_at, looks_of
 from tripos_runtime.datasets.slot_choice import slots_at
 from tripos_runtime.datasets.slots import Slot
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import Command
+from tripos_compiler.language.evaluation import Fault, Unavailable, calling, evaluate
 from tripos_compiler.plan import (
     Benchmark,
     BoolType,
@@ -27,8 +28,7 @@ from tripos_compiler.plan import (
     TextType,
     Type,
 )
-from tripos_compiler.plugins import version_of
-from tripos_compiler.semantics.evaluate import Fault, Unavailable, calling, evaluate
+from tripos_compiler.plugins.loading import version_of
 from tripos_runtime.asking.plugins import Loaded, PluginError, WrongValue, load_plugins, passed, returned
 
 

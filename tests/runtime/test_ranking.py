@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from tests.runtime.test_retrieval import found_by
-from tripos_compiler.semantics.library.versions import RETRIEVING, version_of
+from tripos_compiler.language.library.table import RETRIEVING, version_of
 from tripos_runtime.models import embeddings
 from tripos_runtime.models.base import Message, Request
 from tripos_runtime.models.embeddings import LOCAL, MOCK, OWN, encoder_id, open_embedding

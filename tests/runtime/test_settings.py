@@ -11,8 +11,8 @@ from tests.compiler.compiling import compile_text, plan_of
 from tests.each import each
 from tests.runtime.contract_server import Sent, Server, in_its_form, serving
 from tripos_compiler.constructs.settings import SETTINGS
+from tripos_compiler.language.changes.steps import reply_changes
 from tripos_compiler.plan import Extra, Plan, Settings
-from tripos_compiler.semantics.changed_steps import reply_changes
 from tripos_runtime.models import Message, Model, Request, open_model
 from tripos_runtime.models.base import refused
 from tripos_runtime.models.over_litellm.litellm_client import LitellmModel

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from tests.runtime.small_runs import SmallRun, run_small
-from tripos_compiler.semantics.evaluate import Fault
-from tripos_compiler.semantics.library import FUNCTIONS
+from tripos_compiler.language.evaluation import Fault
+from tripos_compiler.language.library import FUNCTIONS
 from tripos_runtime.models.base import Request
 
 SPEC = """\

@@ -12,8 +12,8 @@ import pytest
 
 from tests.compiler.compiling import ROOT, compile_file, compile_text, plan_of
 from tests.each import each
+from tripos_compiler.language.figures.aggregates import AGGREGATES, AggregateFunction
 from tripos_compiler.plan import Measure, Plan
-from tripos_compiler.semantics.aggregates import AGGREGATES, AggregateFunction
 from tripos_warehouse.measures import sql_of
 from tripos_warehouse.measures.expectations import as_measure
 

@@ -6,7 +6,7 @@ import duckdb
 import pytest
 
 from tests.each import each
-from tripos_compiler.semantics.aggregates import AGGREGATES
+from tripos_compiler.language.figures.aggregates import AGGREGATES
 from tripos_warehouse.query.functions import FOUND, add_functions
 from tripos_warehouse.query.list_statistics import OF_PAIRS, PARTED, statistic
 from tripos_warehouse.query.raters import _STATISTICS

@@ -11,8 +11,8 @@ import duckdb
 import pytest
 
 from tests.each import each
-from tripos_compiler import reserved
 from tripos_compiler.plan import Plan
+from tripos_compiler.statements.declarations.declarations import RESERVED_AXES
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.store.schemas import TABLES
 from tripos_warehouse.store.store import Store
@@ -189,7 +189,7 @@ def test_a_benchmark_is_read_by_its_name_unless_another_has_steps_of_it(
 
 
 def test_no_axis_can_be_called_like_a_column() -> None:
-    assert FIXED_COLUMNS <= reserved.AXES
+    assert FIXED_COLUMNS <= RESERVED_AXES
 
 
 def test_an_axis_of_any_name_is_a_column(store: Store, run_rows: Build, plan: Plan) -> None:

@@ -18,9 +18,9 @@ from tripos.annotation.batch import Mark
 from tripos.annotation.i18n import label_of, words_for
 from tripos.failure import Failure
 from tripos_compiler.diagnostics import nearest
+from tripos_compiler.language.evaluation import Unavailable, evaluate
+from tripos_compiler.language.library import json
 from tripos_compiler.plan import Grade, Hole, Metric, Passage, Plan, Scenario, Scorer, Type
-from tripos_compiler.semantics.evaluate import Unavailable, evaluate
-from tripos_compiler.semantics.library import json
 from tripos_runtime.asking.grading import VERDICT
 from tripos_runtime.asking.kept_rows import answer_of, dialogue_of
 from tripos_runtime.asking.ledger import Row

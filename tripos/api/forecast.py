@@ -10,7 +10,7 @@ from tripos.failure import USAGE, Failure
 from tripos.runs.rows import Committed, find_store
 from tripos.settings.config import Config
 from tripos.settings.wiring import AT_HOME, endpoints_of, prices_of
-from tripos_compiler.data import DataError
+from tripos_compiler.inputs import DataError
 from tripos_compiler.plan import Plan
 from tripos_runtime.datasets.cases import CaseSource, Selection
 from tripos_runtime.drivers.prepared import PreparedRun

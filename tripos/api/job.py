@@ -15,7 +15,7 @@ from tripos.annotation.carried_scores import carry
 from tripos.failure import SOME_FAILED, Failure
 from tripos.releases.opening import WORKING_TREE, Origin
 from tripos.runs.rows import run_row, step_rows
-from tripos_compiler.data import DataError
+from tripos_compiler.inputs import DataError
 from tripos_compiler.plan import Plan
 from tripos_runtime.asking.plugins import Loaded
 from tripos_runtime.asking.tally import Tally

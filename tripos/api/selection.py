@@ -16,8 +16,8 @@ from tripos.runs.recordings import Cassette, find_cassette
 from tripos.settings.config import Config
 from tripos.settings.wiring import identified
 from tripos_compiler.diagnostics import nearest
+from tripos_compiler.inputs import FoundRelease
 from tripos_compiler.plan import Plan, Subset
-from tripos_compiler.releases import FoundRelease
 from tripos_runtime.datasets.cases import CaseSource, Selection
 from tripos_runtime.models.reward.reward_artefact import pinned_name
 from tripos_runtime.roles.binding import Binding, BindingError, bind

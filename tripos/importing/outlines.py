@@ -15,9 +15,9 @@ import orjson
 
 from tripos.failure import SOME_FAILED, Failure
 from tripos.importing.trees import sound
-from tripos_compiler.data import Placed
 from tripos_compiler.diagnostics import nearest
-from tripos_compiler.semantics.trees import DEEPEST, Fault, Tree, TreeRead, read_tree
+from tripos_compiler.inputs import Placed
+from tripos_compiler.language.trees import DEEPEST, Fault, Tree, TreeRead, read_tree
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.views.views import connect_run
 

@@ -19,9 +19,9 @@ from tripos.importing.samples import CaseReplies, Replies, read_replies
 from tripos.runs.rows import run_row, step_rows
 from tripos.settings.config import Config
 from tripos.settings.wiring import identified
-from tripos_compiler.data import DataError
+from tripos_compiler.inputs import DataError
+from tripos_compiler.language.evaluation import calling
 from tripos_compiler.plan import Ask, Made, Plan
-from tripos_compiler.semantics.evaluate import calling
 from tripos_runtime.asking.plugins import NOTHING, PluginError, load_plugins
 from tripos_runtime.datasets.cases import CaseSource, Marks, Selection, drawn_counts
 from tripos_runtime.datasets.runnable import NotRunnable, check_recordable

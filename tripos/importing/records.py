@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from tripos.failure import Failure
-from tripos_compiler.data import DataError, FoundFile
 from tripos_compiler.diagnostics import nearest
+from tripos_compiler.inputs import DataError, FoundFile
 from tripos_runtime.datasets.data_folders import DataFolders
 
 UNFIT_MAPPING = "W0502"

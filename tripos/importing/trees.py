@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from tripos.failure import Failure
-from tripos_compiler.data import DataError
-from tripos_compiler.lower.approvals import APPROVED, DRAFT
-from tripos_compiler.semantics.trees import Fault, Tree, TreeRead, read_tree
+from tripos_compiler.inputs import DataError
+from tripos_compiler.language.trees import Fault, Tree, TreeRead, read_tree
+from tripos_compiler.statements.declarations.trees import APPROVED, DRAFT
 from tripos_runtime.datasets.formats import placed_in
 
 SUFFIXES = (".yaml", ".yml", ".json")

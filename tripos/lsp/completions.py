@@ -31,10 +31,10 @@ from tripos.lsp.names import (
 from tripos.lsp.session import View
 from tripos_compiler.constructs.signature import STRING_SLOTS, Item, Maybe, Slot, Word
 from tripos_compiler.constructs.table import FILE, Construct, constructs_in
+from tripos_compiler.language.figures.aggregates import AGGREGATES
+from tripos_compiler.language.library import FUNCTIONS, shown
 from tripos_compiler.plan import ChoiceType
-from tripos_compiler.scope import Binding
-from tripos_compiler.semantics.aggregates import AGGREGATES
-from tripos_compiler.semantics.library import FUNCTIONS, shown
+from tripos_compiler.resolve.scope import Binding
 
 COMPARING = ("EQ", "NE", "IN", "NOT_IN")
 """The tokens after which the values of a choice are likely."""

@@ -13,13 +13,13 @@ from tripos.lsp.documents import word_at
 from tripos.lsp.session import Outline
 from tripos_compiler.constructs.signature import NAME_SLOTS, STRING_SLOTS, Item, Maybe, Slot, Word
 from tripos_compiler.constructs.table import FILE, Construct, constructs_in
-from tripos_compiler.highlighting import RECORD
-from tripos_compiler.source import Span
+from tripos_compiler.editing.highlighting import RECORD
+from tripos_compiler.source.text import Span
+from tripos_compiler.source.tree import Block, Line
+from tripos_compiler.syntax.automaton import Token
 from tripos_compiler.syntax.brackets import CLOSERS, OPENERS
-from tripos_compiler.syntax.machine import Token
+from tripos_compiler.syntax.lexer import raw_tokens
 from tripos_compiler.syntax.recovery import OPERATORS
-from tripos_compiler.syntax.tokens import raw_tokens
-from tripos_compiler.syntax.tree import Block, Line
 
 PAIRS = {"(": ")", "[": "]"}
 ROUND = frozenset(OPENERS) - {"_LBRACE"}

@@ -19,7 +19,7 @@ from urllib.parse import unquote, urlsplit
 from lsprotocol.types import Position, Range, TextDocumentContentChangeEvent, TextDocumentContentChangePartial
 from pygls.uris import from_fs_path, to_fs_path
 
-from tripos_compiler.data import DataError, FoundFile
+from tripos_compiler.inputs import DataError, FoundFile
 from tripos_runtime.datasets.data_folders import DataFolders
 
 Encoding = Literal["utf-8", "utf-16", "utf-32"]

@@ -13,11 +13,11 @@ from tripos.lsp.cursor import PAIRS, Cursor
 from tripos.lsp.documents import SUFFIX
 from tripos.lsp.session import View, every, place_of
 from tripos_compiler.compile import Compilation
-from tripos_compiler.index import Symbol
 from tripos_compiler.plan import FIXED, ChoiceType, Type
-from tripos_compiler.scope import Binding
-from tripos_compiler.syntax.machine import Token
-from tripos_compiler.syntax.tree import Name
+from tripos_compiler.resolve.index import Symbol
+from tripos_compiler.resolve.scope import Binding
+from tripos_compiler.source.tree import Name
+from tripos_compiler.syntax.automaton import Token
 
 STAND_IN = "a_name_that_is_typed"
 """Stands where something is missing, so that the statement is one and the compiler says what is in scope."""
@@ -94,7 +94,7 @@ def _completed(text: str, cursor: Cursor) -> str:
 def chain_before(tokens: Sequence[Token]) -> list[str]:
     """The names of `a.b.` that a list of tokens ends with, without the last dot; empty where it ends with none.
 
-    >>> from tripos_compiler.syntax.tokens import raw_tokens
+    >>> from tripos_compiler.syntax.lexer import raw_tokens
     >>> chain_before(list(raw_tokens("measure m = mean(a.b.")))
     ['a', 'b']
     """

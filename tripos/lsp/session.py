@@ -13,13 +13,13 @@ from tripos.lsp.benchmarks import Benchmark, Membership, TooLong
 from tripos.lsp.documents import Document, Documents, Encoding, Lines
 from tripos_compiler.compile import Compilation
 from tripos_compiler.constructs.signature import Statement
+from tripos_compiler.constructs.statements import read_statements
 from tripos_compiler.diagnostics import Diagnostics
-from tripos_compiler.resolve import scorer_name
-from tripos_compiler.source import Source, Span
-from tripos_compiler.statements import read_statements
-from tripos_compiler.syntax.memory import ParseMemory
-from tripos_compiler.syntax.parse import parse
-from tripos_compiler.syntax.tree import Block, Name
+from tripos_compiler.resolve.declared_names import scorer_name
+from tripos_compiler.source.text import Source, Span
+from tripos_compiler.source.tree import Block, Name
+from tripos_compiler.syntax.parser import parse
+from tripos_compiler.syntax.pieces import ParseMemory
 
 
 @dataclass(frozen=True)

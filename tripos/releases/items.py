@@ -16,10 +16,9 @@ import pyarrow.parquet as pq
 from tripos.failure import Failure
 from tripos.releases.manifest import Manifest, list_digest
 from tripos.releases.opening import open_release
-from tripos_compiler.data import DataError
+from tripos_compiler.inputs import DataError, FoundRelease
+from tripos_compiler.language.rows import item_id
 from tripos_compiler.plan import Dataset, Plan, Scenario
-from tripos_compiler.releases import FoundRelease
-from tripos_compiler.semantics.rows import item_id
 from tripos_runtime.datasets.cases import Case, CaseSource, Selection
 from tripos_runtime.datasets.data_folders import files_of
 from tripos_runtime.datasets.sources import SourceRow

@@ -15,9 +15,9 @@ from tripos.releases.file_names import DATA, MANIFEST, RELEASES, SPEC
 from tripos.releases.locations import find_release
 from tripos.releases.manifest import Manifest, digest_of, file_digest
 from tripos_compiler.compile import Compilation, compile_spec
+from tripos_compiler.inputs import Asked, FoundRelease, ReleaseError, ReleaseFinder
 from tripos_compiler.plan import Plan
-from tripos_compiler.releases import Asked, FoundRelease, ReleaseError, ReleaseFinder
-from tripos_compiler.source import Source
+from tripos_compiler.source.text import Source
 from tripos_runtime.datasets.data_folders import DataFolders
 
 GIT_S = 10

@@ -13,8 +13,8 @@ from tripos.releases.manifest import Check, ExtendedRelease, Manifest, ReleasedA
 from tripos.releases.opening import open_release
 from tripos.releases.release_toml import About, ArtefactTerms, check_license
 from tripos_compiler.diagnostics import nearest
+from tripos_compiler.inputs import FoundRelease
 from tripos_compiler.plan import Plan
-from tripos_compiler.releases import FoundRelease
 from tripos_runtime.models.base import ModelError
 from tripos_runtime.models.reward.reward_artefact import SHORT, open_reward, pinned_name, read_manifest
 from tripos_runtime.models.reward.rewards import BatchedReward

@@ -17,9 +17,9 @@ from tripos.releases.items import looked_into_by, plain, take_drawn, take_public
 from tripos.releases.locations import find_release
 from tripos.releases.manifest import ExternalFile, Manifest
 from tripos.releases.opening import open_release
+from tripos_compiler.inputs import FoundRelease
+from tripos_compiler.language.rows import item_id
 from tripos_compiler.plan import Plan
-from tripos_compiler.releases import FoundRelease
-from tripos_compiler.semantics.rows import item_id
 from tripos_runtime.asking.plugins import NOTHING
 from tripos_runtime.datasets.cases import CaseSource, Selection
 from tripos_runtime.datasets.row_store import MadeRow, Origins, RowFile

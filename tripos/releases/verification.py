@@ -33,7 +33,7 @@ from tripos.releases.publishing.descriptions import CROISSANT, croissant_faults,
 from tripos.releases.release_toml import check_license
 from tripos.releases.reward_models import artefact_checks, lent_artefacts
 from tripos.releases.snapshots import MADE, thaw
-from tripos_compiler.data import DataError
+from tripos_compiler.inputs import DataError
 from tripos_compiler.plan import Plan
 from tripos_runtime.datasets.cases import CaseSource
 

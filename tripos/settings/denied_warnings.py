@@ -9,7 +9,7 @@ from tripos.failure import Failure
 from tripos.settings.config import NAME, Config
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.diagnostics.codes import CODES
-from tripos_compiler.diagnostics.deny import EVERY
+from tripos_compiler.diagnostics.model import EVERY
 
 
 def chosen_denials(options: Namespace, config: Config) -> dict[str, str]:

@@ -1,15 +1,39 @@
-"""Diagnostics: what is wrong, where, and how to mend it."""
+"""Diagnostics: what is wrong, where, and how to mend it; warnings that a project denies count as errors."""
 
 from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from tripos_compiler.diagnostics.codes import CODES
-from tripos_compiler.source import Span
+from tripos_compiler.source.text import Span
+
+EVERY = "warnings"
+"""What stands for every code."""
+
+
+def deny(diagnostics: Iterable[Diagnostic], denied: Mapping[str, str]) -> tuple[Diagnostic, ...]:
+    """The diagnostics, with every warning whose code is denied as an error.
+
+    `denied` has the codes, or `warnings` for all of them, and by what each is denied, which the error notes.
+
+    >>> warning = Diagnostic("E0309", "row 2 says what row 1 says", (), severity="warning")
+    >>> [error] = deny([warning], {"E0309": "--deny"})
+    >>> error.severity, error.notes
+    ('error', ('denied by --deny',))
+    """
+    found = []
+    for item in diagnostics:
+        by = denied.get(item.code) or denied.get(EVERY)
+        if item.severity == "warning" and by is not None:
+            found.append(replace(item, severity="error", notes=(*item.notes, f"denied by {by}")))
+        else:
+            found.append(item)
+    return tuple(found)
+
 
 Severity = Literal["error", "warning"]
 

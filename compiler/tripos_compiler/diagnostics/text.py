@@ -1,13 +1,161 @@
-"""Diagnostics as text for a terminal: headline, place, the line with carets, and the mend."""
+"""Diagnostics as text for a terminal: headline, place, the quoted line with its labels, and the mend."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 
 from tripos_compiler.diagnostics.model import Diagnostic, Label
-from tripos_compiler.diagnostics.silence import Silenced
-from tripos_compiler.diagnostics.snippet import Piece, draw, fit_together
-from tripos_compiler.diagnostics.wrap import cells, printable, wrap
+from tripos_compiler.diagnostics.suppressions import Silenced
+from tripos_compiler.diagnostics.wrapping import cells, printable, wrap
+
+TAB = "    "
+ROOM = 30
+"""The columns that the text of a label needs to be worth wrapping."""
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Text in a row, and the column that it starts in, from 0. `primary` tells whose colour it has."""
+
+    column: int
+    text: str
+    primary: bool
+
+
+@dataclass(frozen=True)
+class Snippet:
+    """A quoted line and the rows below it, each from left to right."""
+
+    line: str
+    rows: tuple[tuple[Piece, ...], ...]
+
+
+@dataclass(frozen=True)
+class _Mark:
+    column: int
+    width: int
+    text: str
+    primary: bool
+
+    @property
+    def end(self) -> int:
+        return self.column + self.width
+
+    @property
+    def drawn(self) -> Piece:
+        return Piece(self.column, ("^" if self.primary else "-") * self.width, self.primary)
+
+
+def draw(labels: Sequence[Label], primary: Label, width: int) -> Snippet:
+    """Quotes the line that labels start on, in `width` columns, cut where it is longer.
+
+    All labels start on one line, and `fit_together`. Of a label of several lines the first is marked.
+    """
+    source = labels[0].span.source
+    number, _ = source.position(labels[0].span.start)
+    text = printable(source.line(number))
+    places = [_place(label, text) for label in labels]
+    first = _cut(text, min(start for start, _ in places), max(end for _, end in places), width)
+    before = "…" if first else ""
+    marks = []
+    for label, (start, end) in zip(labels, places, strict=True):
+        column = cells(before + _untabbed(text[first:start]))
+        wide = max(1, min(cells(_untabbed(text[start:end])), width - column))
+        marks.append(_Mark(column, wide, " ".join(printable(label.text).split()), label is primary))
+    rows = [row for beside in _beside(marks, width) for row in _rows(beside, width)]
+    return Snippet(_fit(before + _untabbed(text[first:]), width), tuple(rows))
+
+
+def fit_together(one: Label, other: Label, width: int) -> bool:
+    """Whether two labels start on one line and what they mark can be seen at once."""
+    source = one.span.source
+    number, _ = source.position(one.span.start)
+    if other.span.source is not source or source.position(other.span.start)[0] != number:
+        return False
+    text = printable(source.line(number))
+    places = [_place(label, text) for label in (one, other)]
+    return cells(_untabbed(text[min(start for start, _ in places) : max(end for _, end in places)])) <= width - 2
+
+
+def _place(label: Label, line: str) -> tuple[int, int]:
+    """Where the mark of a label starts and ends in its line, in characters; at least one, if only behind the line."""
+    start = min(label.span.source.position(label.span.start)[1] - 1, len(line))
+    end = min(start + max(label.span.end - label.span.start, 1), max(len(line.rstrip()), start + 1))
+    return start, end
+
+
+def _cut(text: str, start: int, end: int, width: int) -> int:
+    """The first character to show, so that `start:end` is seen with about as much before it as fits."""
+    seen = cells(_untabbed(text[:start])) + max(1, cells(_untabbed(text[start:end])))
+    if seen <= (width if cells(_untabbed(text)) <= width else width - 1):
+        return 0
+    before = max(width // 2, width - 1 - max(1, cells(_untabbed(text[start:]))))
+    first = start
+    while first > 0 and cells(_untabbed(text[first - 1 : start])) < before:
+        first -= 1
+    return first
+
+
+def _untabbed(text: str) -> str:
+    return text.replace("\t", TAB)
+
+
+def _fit(text: str, width: int) -> str:
+    if cells(text) <= width:
+        return text
+    used = 0
+    for index, char in enumerate(text):
+        used += cells(char)
+        if used > width - 1:
+            return text[:index] + "…"
+    return text
+
+
+def _beside(marks: Sequence[_Mark], width: int) -> list[list[_Mark]]:
+    """The marks that share a row, from left to right; what overlaps, or would press a text, has a row of its own."""
+    shared: list[list[_Mark]] = []
+    for mark in marks:
+        if shared and len(shared[-1]) == 1 and _may_share(shared[-1][0], mark, width):
+            shared[-1] = sorted((shared[-1][0], mark), key=lambda each: each.column)
+        else:
+            shared.append([mark])
+    return shared
+
+
+def _may_share(earlier: _Mark, later: _Mark, width: int) -> bool:
+    left, right = sorted((earlier, later), key=lambda each: each.column)
+    # The text on the right is read first, so steps of a way that go from left to right are told row by row.
+    in_order = earlier is right or earlier.primary or not (earlier.text and later.text)
+    return in_order and left.end < right.column and _has_room(left, width) and _has_room(right, width)
+
+
+def _has_room(mark: _Mark, width: int) -> bool:
+    return cells(mark.text) <= width - mark.column or width - mark.column >= ROOM
+
+
+def _rows(marks: list[_Mark], width: int) -> list[tuple[Piece, ...]]:
+    """The rows of marks side by side. The text of the last stands behind it where there is room, any other below."""
+    rows: list[list[Piece]] = [[mark.drawn for mark in marks]]
+    for index in range(len(marks) - 1, -1, -1):
+        mark, left = marks[index], marks[:index]
+        bars = [Piece(each.column, "|", each.primary) for each in left if each.text]
+        if not mark.text:
+            continue
+        room = width - mark.end - 1
+        if len(rows) == 1 and index == len(marks) - 1 and (cells(mark.text) <= room or room >= ROOM):
+            first, *more = wrap(mark.text, room)
+            column = mark.end + 1
+            rows[0].append(Piece(column, first, mark.primary))
+        else:
+            wide = max(ROOM, min(cells(mark.text), width // 2))
+            column = mark.column if _has_room(mark, width) else max(0, width - wide)
+            if column == mark.column:
+                rows.append([*bars, Piece(column, "|", mark.primary)])
+            more = wrap(mark.text, max(width - column, 1))
+        rows.extend([*bars, Piece(column, line, mark.primary)] for line in more)
+    return [tuple(row) for row in rows]
+
 
 RED, YELLOW, BLUE, CYAN, BOLD, PLAIN = "\x1b[31m", "\x1b[33m", "\x1b[34m", "\x1b[36m", "\x1b[1m", "\x1b[0m"
 LEAST = 20

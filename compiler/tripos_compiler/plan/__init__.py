@@ -36,30 +36,39 @@ from tripos_compiler.plan.declarations import (
 )
 from tripos_compiler.plan.expressions import (
     Binary,
+    BoolType,
     Branches,
     Call,
+    ChoiceType,
     Data,
+    DialogueType,
     Expr,
     Get,
     Hole,
+    IntegerType,
     Items,
     Labels,
+    ListType,
     Literal_,
+    MetricsType,
+    NumberType,
+    OptionalType,
     Passage,
+    PathType,
+    RecordType,
     Ref,
+    SetType,
     Template,
     Texts,
+    TextType,
+    TreeType,
+    Type,
     Unary,
-)
-from tripos_compiler.plan.pairings import (
-    AskedAs,
-    PairedReply,
-    Pairing,
-    Partner,
 )
 from tripos_compiler.plan.results import (
     FIXED,
     Aggregate,
+    AskedAs,
     Constant,
     Expectation,
     Export,
@@ -68,6 +77,9 @@ from tripos_compiler.plan.results import (
     Measure,
     Measured,
     Missing,
+    PairedReply,
+    Pairing,
+    Partner,
     Subset,
 )
 from tripos_compiler.plan.scenarios import (
@@ -91,22 +103,6 @@ from tripos_compiler.plan.steps import (
     Step,
     Until,
     Verdict,
-)
-from tripos_compiler.plan.types import (
-    BoolType,
-    ChoiceType,
-    DialogueType,
-    IntegerType,
-    ListType,
-    MetricsType,
-    NumberType,
-    OptionalType,
-    PathType,
-    RecordType,
-    SetType,
-    TextType,
-    TreeType,
-    Type,
 )
 from tripos_compiler.plan.whole import (
     PLAN_FORMAT,

@@ -1,14 +1,15 @@
-"""What every piece of a plan is, and the canonical form of JSON values that names them."""
+"""The base of every part of a plan, its canonical JSON, and mappings whose order means something."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from functools import cache
-from typing import Any, Literal, Protocol, TypeVar, get_args, get_origin
+from typing import Any, ClassVar, Literal, Protocol, TypeVar, get_args, get_origin
 
 import orjson
-from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, model_serializer
+from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, model_serializer, model_validator
 
 
 def canonical(value: Any) -> bytes:
@@ -96,3 +97,28 @@ def named(parts: tuple[N, ...], name: str) -> N:
         if part.name == name:
             return part
     raise KeyError(name)
+
+
+class Ordered(Part):
+    """A part with a mapping `_mapping` whose order counts. JSON with sorted keys would lose it, and with it what a
+    model is shown; so in JSON `order` has the names as they come, where that is not the order of their letters. Read
+    again, the mapping is in that order, and `order` is empty."""
+
+    _mapping: ClassVar[str]
+    order: tuple[str, ...] = ()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _in_order(cls, given: Any) -> Any:
+        if not isinstance(given, Mapping) or not given.get("order"):
+            return given
+        named, order = given.get(cls._mapping), given["order"]
+        if not isinstance(named, Mapping) or sorted(order) != sorted(named):
+            raise ValueError(f"`order` does not have the names of `{cls._mapping}`")
+        return {**given, cls._mapping: {name: named[name] for name in order}, "order": ()}
+
+    @model_serializer(mode="wrap")
+    def _canonical(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        written = leave_out(self, write(self))
+        names = list(getattr(self, self._mapping))
+        return written if names == sorted(names) else written | {"order": names}

@@ -7,9 +7,8 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from tripos_compiler.plan.base import Part
-from tripos_compiler.plan.expressions import Expr
+from tripos_compiler.plan.expressions import Expr, Type
 from tripos_compiler.plan.steps import Ask
-from tripos_compiler.plan.types import Type
 
 
 class DataField(Part):
@@ -78,7 +77,7 @@ class Derived(Part):
 
 
 class Distinct(Part):
-    """A row is refused where the text `value` is nearly one of `others`: their overlap (`semantics.near.overlap`) is
+    """A row is refused where the text `value` is nearly one of `others`: their overlap (`near_duplicates.overlap`) is
     `above` or more, from 0 to 1."""
 
     value: Expr

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
-from tripos_compiler.plan.base import Part
-from tripos_compiler.plan.expressions import Expr, Labels
-from tripos_compiler.plan.ordered import Ordered
-from tripos_compiler.plan.types import Type
+from tripos_compiler.plan.base import Ordered, Part
+from tripos_compiler.plan.expressions import Expr, Labels, Type
 
 
 class Benchmark(Part):

@@ -5,10 +5,9 @@ from __future__ import annotations
 from functools import cached_property
 
 from tripos_compiler.plan.base import Part, named
-from tripos_compiler.plan.expressions import Expr, Texts
+from tripos_compiler.plan.expressions import Expr, Texts, Type
 from tripos_compiler.plan.settings import Settings
 from tripos_compiler.plan.steps import Ask, Converse, Judging, Step
-from tripos_compiler.plan.types import Type
 
 
 class Rows(Part):

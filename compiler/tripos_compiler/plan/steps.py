@@ -7,9 +7,8 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from tripos_compiler.plan.base import Part
-from tripos_compiler.plan.expressions import Expr, Texts
+from tripos_compiler.plan.expressions import Expr, Texts, Type
 from tripos_compiler.plan.settings import Settings
-from tripos_compiler.plan.types import Type
 
 
 class Shots(Part):

@@ -9,8 +9,7 @@ import orjson
 from tripos_compiler.plan.base import Part, digest, named
 from tripos_compiler.plan.datasets import Dataset, Made
 from tripos_compiler.plan.declarations import Arm, Axis, Benchmark, Extended, Metric, Plugin, Role, Tree
-from tripos_compiler.plan.pairings import Pairing
-from tripos_compiler.plan.results import Expectation, Export, Measure, Subset
+from tripos_compiler.plan.results import Expectation, Export, Measure, Pairing, Subset
 from tripos_compiler.plan.scenarios import Scenario, Scorer
 
 PLAN_FORMAT: Literal["tripos.plan/3"] = "tripos.plan/3"

@@ -1,4 +1,4 @@
-"""What an expression tells, by what it is made of.
+"""The secrets that an expression tells, by what it is made of, and the places that a message shows.
 
 There is one rule: a value tells all that its parts tell. The functions in `SHAPED` are excepted, which put elements of
 lists or fields of records somewhere else as they are, and `choose` where its condition is known: what is not looked at
@@ -11,12 +11,79 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol, assert_never
 
-from tripos_compiler.plan import Binary, Branches, Call, Data, Expr, Get, Items, Literal_, Ref, Unary
+from tripos_compiler.constructs.signature import Statement
+from tripos_compiler.diagnostics import Label
+from tripos_compiler.language.library import FUNCTIONS
+from tripos_compiler.language.references import parts_of
+from tripos_compiler.language.totality import arguments_of
+from tripos_compiler.plan import Binary, Branches, Call, Data, Expr, Get, Hole, Items, Literal_, Passage, Ref, Unary
+from tripos_compiler.resolve.index import Index
+from tripos_compiler.resolve.program import KINDS, Program
 from tripos_compiler.secrecy.labels import PUBLIC, Flow, Secrets, together, union, within
-from tripos_compiler.secrecy.places import Places
-from tripos_compiler.semantics.library import FUNCTIONS
-from tripos_compiler.semantics.names import parts_of
-from tripos_compiler.semantics.totality import arguments_of
+from tripos_compiler.source.text import Span
+
+
+@dataclass(frozen=True)
+class Places:
+    """Finds the places of a program's parts. What was put together anew is found by what it is made of."""
+
+    program: Program
+
+    @property
+    def index(self) -> Index:
+        """What was noted while the program was lowered."""
+        return self.program.index
+
+    def of(self, part: Expr | Hole | Passage, otherwise: Span) -> Span:
+        """Where an expression, a hole or the condition of a passage is written."""
+        known = self.index.places.get(id(part))
+        if known is not None:
+            return known[1]
+        match part:
+            case Hole(expr=expr):
+                return self.of(expr, otherwise)
+            case Passage(when=when):
+                return self.of(when, otherwise) if when is not None else otherwise
+        for each in parts_of(part):
+            known = self.index.places.get(id(each))
+            if known is not None:
+                return known[1]
+        return otherwise
+
+    def named(self, expr: Expr) -> Label | None:
+        """What gives an expression a name, if anything does."""
+        known = self.index.meanings.get(id(expr))
+        return known[1] if known is not None else None
+
+    def text(self, expr: Expr, otherwise: Span) -> str:
+        """An expression as it is written, in one line."""
+        span = self.of(expr, otherwise)
+        return " ".join(span.source.text[span.start : span.end].split())
+
+    def scenario(self, name: str) -> Statement:
+        """The statement of a scenario. Raises `KeyError` where there is none."""
+        return self._named(self.program.of("scenario"), name)
+
+    def dataset(self, name: str) -> Statement:
+        """The statement of a data set, by the name it has in the plan. Raises `KeyError` where there is none."""
+        outer, dot, inner = name.partition(".")
+        if not dot:
+            return self._named(self.program.of(*KINDS["dataset"]), name)
+        return self._named([each for each in self.scenario(outer).body if each.construct in KINDS["dataset"]], inner)
+
+    def step(self, scenario: str, name: str) -> Statement:
+        """The statement of a step; that of the scenario, where it has none of its own."""
+        outer = self.scenario(scenario)
+        for each in outer.body:
+            if each.find_name("name") is not None and each.name().text == name:
+                return each
+        return outer
+
+    def _named(self, statements: list[Statement], name: str) -> Statement:
+        for each in statements:
+            if each.name().text == name:
+                return each
+        raise KeyError(name)
 
 
 class Tables(Protocol):

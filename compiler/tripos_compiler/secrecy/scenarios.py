@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from tripos_compiler.constructs.signature import Statement
 from tripos_compiler.diagnostics import Label
+from tripos_compiler.language.references import exprs_of, parts_of
 from tripos_compiler.plan import (
     Ask,
     Call,
@@ -31,7 +32,7 @@ from tripos_compiler.plan import (
     Texts,
     Verdict,
 )
-from tripos_compiler.secrecy.flows import Flows, Revealed
+from tripos_compiler.secrecy.flows import Flows, Places, Revealed
 from tripos_compiler.secrecy.labels import (
     NONE,
     PUBLIC,
@@ -48,11 +49,9 @@ from tripos_compiler.secrecy.labels import (
     union,
     within,
 )
-from tripos_compiler.secrecy.places import Places
 from tripos_compiler.secrecy.regions import OWN, Condition, apart, conditions
 from tripos_compiler.secrecy.tables import Table, Tables
-from tripos_compiler.semantics.names import exprs_of, parts_of
-from tripos_compiler.source import Span
+from tripos_compiler.source.text import Span
 
 SHOWN = "these shots tell"
 

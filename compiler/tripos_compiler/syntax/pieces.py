@@ -1,22 +1,35 @@
-"""Where a file falls into pieces that can be parsed by themselves.
+"""Pieces of a file that are parsed by themselves, and the memory of earlier parses.
 
 A piece is a statement at the top of a file with its block; more than one where they share a line, or where a line goes
 on on the next. Nothing of what a piece is read as depends on the text around it, but for what is in its `Ending`. The
 scan passes over strings, comments and table rows as the lexer does, pairs brackets as `brackets.py` does, and where in
 doubt cuts less: two pieces in one are still read rightly.
+
+What is kept and given again are the `Line`s of a piece, with everything below them. An editor's next version of a file
+is parsed with the same memory: where the text of a piece is the same, wherever it stands now, its `Entry` objects are
+the *same objects*, and so `entry is earlier_entry` says that a statement is unchanged to the letter. Later phases may
+key what they made of a statement on that (by `id` while they hold the entry, not by value: an entry compares and
+hashes by all that is in it, slowly).
+
+Spans of a kept piece tell where its text is now, in the `Source` that was parsed last; so do diagnostics, and all else
+that holds spans. A tree is therefore right until the next parse of its file with the same memory.
 """
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass, field
 from functools import cache
 from re import Pattern
 from typing import NamedTuple
 
 from tripos_compiler.constructs.table import CONSTRUCTS, FILE, places_of
+from tripos_compiler.diagnostics import Diagnostics
+from tripos_compiler.source.text import Segment, Source
+from tripos_compiler.source.tree import Line
 from tripos_compiler.syntax.brackets import Ending
-from tripos_compiler.syntax.kept import tables
-from tripos_compiler.syntax.tokens import ENDINGS, LOOKALIKES, closers_after, end_of_unclosed
+from tripos_compiler.syntax.grammar_tables import tables
+from tripos_compiler.syntax.lexer import ENDINGS, LOOKALIKES, closers_after, end_of_unclosed
 
 PAIRS = {"(": ")", "[": "]", "{": "}"}
 SPACES = " \t\r\f\u3000\ufeff"
@@ -186,3 +199,67 @@ def _word_at(text: str, place: int) -> str:
 
 def _meant(char: str) -> str:
     return LOOKALIKES[char][0] if char in LOOKALIKES else char
+
+
+KEPT_PARSES = 8
+"""For how many parses of a file a piece is kept that does not occur in it: a slip is often undone at once."""
+
+
+@dataclass
+class Parsed:
+    """What a piece was read as, and what was reported about it. `slipped` and `ending` are what it was read after and
+    before; they tell on nothing but what is reported. `parse` is the last parse of the file that it was part of."""
+
+    segment: Segment
+    ending: Ending
+    slipped: bool
+    lines: tuple[Line, ...]
+    diagnostics: Diagnostics
+    parse: int = 0
+
+    def fits(self, piece: Piece, slipped: bool) -> bool:
+        """Whether it would be read the same there: wherever it stands, if nothing at all is wrong in it. After a
+        bracket that does not pair, a mistake may not have been reported."""
+        sound = not self.diagnostics.items and not self.slipped
+        return sound or (self.ending is piece.ending and self.slipped == slipped)
+
+
+@dataclass
+class _File:
+    parses: int = 0
+    pieces: dict[str, list[Parsed]] = field(default_factory=dict)
+
+
+class ParseMemory:
+    """The pieces of the last versions of some files. For one line of versions each, and for one thread."""
+
+    def __init__(self) -> None:
+        self._files: dict[str, _File] = {}
+
+    def recall(self, source: Source, piece: Piece, text: str, slipped: bool) -> Parsed | None:
+        """What a piece of that text was read as, now in its new place; None where that is not known. A piece is given
+        once a parse, so that of two that are equal each has its own."""
+        file = self._files.setdefault(source.path, _File())
+        for parsed in file.pieces.get(text, ()):
+            if parsed.parse <= file.parses and parsed.fits(piece, slipped):
+                parsed.parse = file.parses + 1
+                parsed.segment.source, parsed.segment.start = source, piece.start
+                return parsed
+        return None
+
+    def keep(self, source: Source, text: str, parsed: Parsed) -> None:
+        """Keeps what a piece was read as."""
+        file = self._files.setdefault(source.path, _File())
+        parsed.parse = file.parses + 1
+        file.pieces.setdefault(text, []).append(parsed)
+
+    def forget(self, source: Source) -> None:
+        """Ends a parse of a file: what has not occurred in it for long is dropped."""
+        file = self._files.setdefault(source.path, _File())
+        file.parses += 1
+        oldest = file.parses - KEPT_PARSES
+        file.pieces = {
+            text: kept
+            for text, pieces in file.pieces.items()
+            if (kept := [parsed for parsed in pieces if parsed.parse > oldest])
+        }

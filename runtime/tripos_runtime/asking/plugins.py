@@ -20,9 +20,9 @@ from pathlib import Path
 from types import MappingProxyType, ModuleType
 from typing import Any
 
+from tripos_compiler.language.evaluation import Unavailable
+from tripos_compiler.language.library import shown
 from tripos_compiler.plan import Plan, Plugin, Type
-from tripos_compiler.semantics.evaluate import Unavailable
-from tripos_compiler.semantics.library import shown
 
 GROUP = "tripos.functions"
 FUNCTION_ERROR = "function_error"

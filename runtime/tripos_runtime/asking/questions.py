@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from tripos_compiler.language.library.functions.locales import DEFAULT
 from tripos_compiler.plan import Ask, Axis, Compare, Judging, Metric, Plan, Type
-from tripos_compiler.semantics.library.locales import DEFAULT
 from tripos_runtime.asking.asking import Outcome, Question, Reader, text_reader
 from tripos_runtime.asking.grading import grade_reader, grade_schema, verdict_reader
 from tripos_runtime.asking.statuses import status_of_reply

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, islice
 from typing import Any
 
+from tripos_compiler.language.evaluation import NoValue, Unavailable, evaluate
+from tripos_compiler.language.rendering import render
 from tripos_compiler.plan import Shots
-from tripos_compiler.semantics.evaluate import NoValue, Unavailable, evaluate
-from tripos_compiler.semantics.render import render
 from tripos_runtime.datasets.cases import Case
 from tripos_runtime.datasets.conditions import Split, holds
 from tripos_runtime.datasets.sources import SourceRow, Sources

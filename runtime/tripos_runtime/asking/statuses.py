@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tripos_compiler.semantics import evaluate
+from tripos_compiler.language import evaluation as evaluate
 from tripos_runtime.asking.plugins import FUNCTION_ERROR
 
 OK: Final = "ok"

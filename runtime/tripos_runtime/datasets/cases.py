@@ -9,12 +9,11 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from tripos_compiler.data import DataError
+from tripos_compiler.inputs import DataError
+from tripos_compiler.language.contexts import cells, scenario_under, under
+from tripos_compiler.language.evaluation import Unavailable, evaluate
+from tripos_compiler.language.subsets import Drawn, Placed, draw_all, placed
 from tripos_compiler.plan import Axis, Expr, Plan, Rows, Scenario, Subset, digest
-from tripos_compiler.semantics.contexts import cells
-from tripos_compiler.semantics.evaluate import Unavailable, evaluate
-from tripos_compiler.semantics.selection import scenario_under, under
-from tripos_compiler.semantics.subsets import Drawn, Placed, draw_all, placed
 from tripos_runtime.datasets.data_folders import DataFolders
 from tripos_runtime.datasets.row_store import Origins
 from tripos_runtime.datasets.slot_choice import Choice, chosen_slots, known_slots

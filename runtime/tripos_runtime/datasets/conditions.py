@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tripos_compiler.language.evaluation import NoValue, evaluate
+from tripos_compiler.language.references import names_in
 from tripos_compiler.plan import Binary, Expr
-from tripos_compiler.semantics.evaluate import NoValue, evaluate
-from tripos_compiler.semantics.names import names_in
 
 SCALAR = (str, int, float, type(None))
 

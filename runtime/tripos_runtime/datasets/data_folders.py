@@ -11,8 +11,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from tripos_compiler.data import DataError, FoundFile, Origin
 from tripos_compiler.diagnostics import nearest
+from tripos_compiler.inputs import DataError, FoundFile, Origin
 from tripos_runtime.datasets.formats import document_in, placed_in, rows_in, unpacked_digest
 
 WILD = re.compile(r"(\{\w+\}|\*)")

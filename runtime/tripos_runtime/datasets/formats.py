@@ -20,7 +20,7 @@ from typing import IO, Any, cast
 
 import orjson
 
-from tripos_compiler.data import DataError, Placed
+from tripos_compiler.inputs import DataError, Placed
 from tripos_runtime.datasets.tabular import delimited_rows
 
 ROWS = ".jsonl, .json, .csv, .tsv, .parquet, .arrow, .feather or .xlsx"

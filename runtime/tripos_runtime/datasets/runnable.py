@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tripos_compiler.language.references import exprs_of, parts_of
 from tripos_compiler.plan import Ask, Data, Plan, Retrieve, Scenario, Step
-from tripos_compiler.semantics.names import exprs_of, parts_of
 
 CODE = "R0204"
 

@@ -9,10 +9,9 @@ from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from tripos_compiler.language.evaluation import Unavailable, evaluate
+from tripos_compiler.language.references import Look, looks_of, paths_in
 from tripos_compiler.plan import Axis, Expr, Made, Scenario, digest
-from tripos_compiler.semantics.evaluate import Unavailable, evaluate
-from tripos_compiler.semantics.looks import Look, looks_of
-from tripos_compiler.semantics.names import paths_in
 from tripos_runtime.datasets.runnable import data_of
 from tripos_runtime.datasets.slots import Slot, SlotSource, looked_into
 

@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Generic, TypeVar
 
-from tripos_compiler.data import DataError
+from tripos_compiler.inputs import DataError
+from tripos_compiler.language.evaluation import DATA, TREES, Unavailable, equal, evaluate
+from tripos_compiler.language.references import exprs_of, names_in
+from tripos_compiler.language.rows import Misfit, item_id, read_row
+from tripos_compiler.language.trees import joined_trees, read_tree
 from tripos_compiler.plan import Axis, Dataset, Expr, Plan, Shots, Tree
-from tripos_compiler.semantics.evaluate import DATA, TREES, Unavailable, equal, evaluate
-from tripos_compiler.semantics.names import exprs_of, names_in
-from tripos_compiler.semantics.rows import Misfit, item_id, read_row
-from tripos_compiler.semantics.trees import joined_trees, read_tree
 from tripos_runtime.datasets.conditions import SCALAR, Same, Split, places_by_value, split
 from tripos_runtime.datasets.data_folders import DataFolders, files_of
 from tripos_runtime.datasets.row_store import MadeData, Origins

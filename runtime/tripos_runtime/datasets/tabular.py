@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 from xml.etree.ElementTree import ParseError
 
-from tripos_compiler.data import DataError
-from tripos_compiler.semantics.rows import EMPTY_CELL
+from tripos_compiler.inputs import DataError
+from tripos_compiler.language.rows import EMPTY_CELL
 
 if TYPE_CHECKING:
     from openpyxl.worksheet.worksheet import Worksheet

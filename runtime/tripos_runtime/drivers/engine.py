@@ -17,8 +17,8 @@ from typing import Any
 
 import orjson
 
+from tripos_compiler.language.evaluation import calling
 from tripos_compiler.plan import Plan, digest
-from tripos_compiler.semantics.evaluate import calling
 from tripos_runtime.asking.ledger import Ledger, Work
 from tripos_runtime.asking.tally import Tally
 from tripos_runtime.datasets.cases import Case, CaseSource, Marks, Selection, planned_calls

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from tripos_compiler.language.evaluation import Unavailable
 from tripos_compiler.plan import Ask, Converse, Plan, Retrieve, Scenario, Score, Verdict
-from tripos_compiler.semantics.evaluate import Unavailable
 from tripos_runtime.asking.asking import Answer, recorded_answer
 from tripos_runtime.asking.kept_rows import answer_of
 from tripos_runtime.asking.ledger import Ledger, Row

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from typing import Any, NamedTuple, cast
 
+from tripos_compiler.language.evaluation import Missing, Unavailable
 from tripos_compiler.plan import Ask, Converse, Grade, Judging, Retrieve, Verdict
-from tripos_compiler.semantics.evaluate import Missing, Unavailable
 from tripos_runtime.asking.kept_rows import answer_of, dialogue_of
 from tripos_runtime.asking.ledger import Row
 from tripos_runtime.asking.statuses import NOT_APPLICABLE, NOT_ASKED, OK

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from tripos_compiler.language.conversations import opening
+from tripos_compiler.language.library.types import Dialogue
 from tripos_compiler.plan import Ask, Converse
-from tripos_compiler.semantics.conversations import opening
-from tripos_compiler.semantics.library.kinds import Dialogue
 from tripos_runtime.asking.asking import Adopted, Question, reread, text_reader
 from tripos_runtime.asking.ledger import Row
 from tripos_runtime.asking.questions import Questions

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+from tripos_compiler.language.evaluation import TREES, Missing, Unavailable
 from tripos_compiler.plan import Ask, Made, Plan, Scenario, Walk
-from tripos_compiler.semantics.evaluate import TREES, Missing, Unavailable
 from tripos_runtime.asking.tally import Tally
 from tripos_runtime.datasets.cases import Case, CaseSource, Selection
 from tripos_runtime.datasets.slots import Slot, looked_into

@@ -10,8 +10,8 @@ from typing import Literal, NamedTuple
 
 from pydantic import ValidationError
 
+from tripos_compiler.language.changes.plans import renamed_from, reply_changes
 from tripos_compiler.plan import Ask, Converse, Judging, Plan, Scenario
-from tripos_compiler.semantics.changes import renamed_from, reply_changes
 from tripos_runtime.forecast.foreseeing import Foreseen
 from tripos_runtime.program.units import Call
 

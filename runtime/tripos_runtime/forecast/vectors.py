@@ -6,8 +6,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from tripos_compiler.language.evaluation import Unavailable, evaluate
 from tripos_compiler.plan import Retrieve
-from tripos_compiler.semantics.evaluate import Unavailable, evaluate
 from tripos_runtime.asking.statuses import AGAIN, OK
 from tripos_runtime.forecast.sizes.sizes import PENDING
 from tripos_runtime.models.vectors import Vector, from_text

@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from tripos_compiler.language.evaluation import Unavailable, evaluate
+from tripos_compiler.language.rows import item_id
 from tripos_compiler.plan import Expr
-from tripos_compiler.semantics.evaluate import Unavailable, evaluate
-from tripos_compiler.semantics.rows import item_id
 from tripos_runtime.datasets.row_errors import Rejection
 from tripos_runtime.datasets.slots import Slot
 from tripos_runtime.generate.attempts import Attempts, Before

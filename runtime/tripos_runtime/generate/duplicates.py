@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from tripos_compiler.language.contamination.near_duplicates import NearTexts, what_counts
 from tripos_compiler.plan import digest
-from tripos_compiler.semantics.near import NearTexts, what_counts
 
 NEAR = 0.8
-"""From this overlap on (`semantics.near.overlap`) texts are near-duplicates."""
+"""From this overlap on (`near_duplicates.overlap`) texts are near-duplicates."""
 
 
 @dataclass(frozen=True)

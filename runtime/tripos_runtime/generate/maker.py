@@ -10,9 +10,9 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from tripos_compiler.language.evaluation import calling
+from tripos_compiler.language.rows import item_id
 from tripos_compiler.plan import Made, digest
-from tripos_compiler.semantics.evaluate import calling
-from tripos_compiler.semantics.rows import item_id
 from tripos_runtime.datasets.row_errors import Rejection
 from tripos_runtime.datasets.row_store import MadeRow, Origins, RowFile
 from tripos_runtime.datasets.slots import Slot, SlotSource

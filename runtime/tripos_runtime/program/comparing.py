@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tripos_compiler.semantics.evaluate import Unavailable
+from tripos_compiler.language.evaluation import Unavailable
 from tripos_runtime.asking.asking import Answer, Asking
 from tripos_runtime.asking.prompting import grade_messages
 from tripos_runtime.models.base import Message

@@ -11,12 +11,12 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from tripos_compiler.language.conversations import leave_out, opening, seen_by
+from tripos_compiler.language.evaluation import Unavailable
+from tripos_compiler.language.library.functions.dialogues import transcript
+from tripos_compiler.language.library.types import Dialogue
+from tripos_compiler.language.rendering import render
 from tripos_compiler.plan import Converse, Speaker
-from tripos_compiler.semantics.conversations import leave_out, opening, seen_by
-from tripos_compiler.semantics.evaluate import Unavailable
-from tripos_compiler.semantics.library.dialogues import transcript
-from tripos_compiler.semantics.library.kinds import Dialogue
-from tripos_compiler.semantics.render import render
 from tripos_runtime.asking.asking import CONTEXT_EXCEEDED, Adopted, Answer, Asking, Question, dumps, text_reader
 from tripos_runtime.asking.kept_rows import dialogue_of
 from tripos_runtime.asking.ledger import Row

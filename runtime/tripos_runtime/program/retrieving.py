@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tripos_compiler.language.evaluation import Missing, Unavailable, evaluate
 from tripos_compiler.plan import Retrieve
-from tripos_compiler.semantics.evaluate import Missing, Unavailable, evaluate
 from tripos_runtime.models.vectors import Vector
 from tripos_runtime.retrieval.choosing import Chooser
 from tripos_runtime.retrieval.collection import Collection

@@ -8,6 +8,7 @@ from datetime import datetime
 from functools import cached_property, partial
 from typing import Any
 
+from tripos_compiler.language.evaluation import Unavailable
 from tripos_compiler.plan import (
     Ask,
     Column,
@@ -21,7 +22,6 @@ from tripos_compiler.plan import (
     Step,
     Verdict,
 )
-from tripos_compiler.semantics.evaluate import Unavailable
 from tripos_runtime.asking.asking import NOTHING, Adopted, Answer, Asking, Draft, Question, dumps
 from tripos_runtime.asking.grading import score_rows
 from tripos_runtime.asking.kept_rows import answer_of, draft_of

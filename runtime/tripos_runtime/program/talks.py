@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from tripos_compiler.language.conversations import says
+from tripos_compiler.language.library.types import Dialogue
 from tripos_compiler.plan import Converse
-from tripos_compiler.semantics.conversations import says
-from tripos_compiler.semantics.library.kinds import Dialogue
 from tripos_runtime.asking.ledger import turn_id
 
 SAID, LIMIT = "said", "limit"

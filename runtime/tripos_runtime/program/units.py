@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from tripos_compiler.language.evaluation import REPLIES, Missing, NoValue, Unavailable, evaluate
+from tripos_compiler.language.library.functions.dialogues import transcript
+from tripos_compiler.language.library.types import Dialogue
 from tripos_compiler.plan import (
     Ask,
     Column,
@@ -21,9 +24,6 @@ from tripos_compiler.plan import (
     Treatment,
     Verdict,
 )
-from tripos_compiler.semantics.evaluate import REPLIES, Missing, NoValue, Unavailable, evaluate
-from tripos_compiler.semantics.library.dialogues import transcript
-from tripos_compiler.semantics.library.kinds import Dialogue
 from tripos_runtime.asking.ledger import conversation_id, judgement_id, sample_id, score_id
 from tripos_runtime.asking.statuses import NOT_APPLICABLE, OK, UNDEFINED
 from tripos_runtime.datasets.cases import Case

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from tripos_compiler.language.evaluation import Missing, Unavailable
 from tripos_compiler.plan import Scorer, Verdict
-from tripos_compiler.semantics.evaluate import Missing, Unavailable
 from tripos_runtime.asking.asking import Answer, Asking
 from tripos_runtime.asking.grading import VERDICT
 from tripos_runtime.asking.prompting import grade_messages

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from tripos_compiler.language.library.functions.locales import DEFAULT, plain_numbers
 from tripos_compiler.plan import Metric
-from tripos_compiler.semantics.library.locales import DEFAULT, plain_numbers
 from tripos_runtime.reading.json_text import Found, find_all
 from tripos_runtime.reading.plain_text import (
     OddNumberError,

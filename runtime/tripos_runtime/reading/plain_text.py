@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Iterable, Mapping
 from typing import TypeVar
 
-from tripos_compiler.semantics.library.locales import DEFAULT, ODD, convention_of, odd_number, plain_numbers
+from tripos_compiler.language.library.functions.locales import DEFAULT, ODD, convention_of, odd_number, plain_numbers
 
 T = TypeVar("T")
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from tripos_compiler.language.library.functions.locales import DEFAULT, plain_numbers
 from tripos_compiler.plan import (
     Axis,
     BoolType,
@@ -24,7 +25,6 @@ from tripos_compiler.plan import (
     TreeType,
     Type,
 )
-from tripos_compiler.semantics.library.locales import DEFAULT, plain_numbers
 from tripos_runtime.reading.dialogue_text import turns_in
 from tripos_runtime.reading.json_text import THINKING, Found, find_all
 from tripos_runtime.reading.plain_text import (

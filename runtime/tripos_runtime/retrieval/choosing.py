@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tripos_compiler.language.evaluation import Unavailable, evaluate
+from tripos_compiler.language.library.types import ordered
+from tripos_compiler.language.references import paths_in
 from tripos_compiler.plan import Binary, Data, Expr, Ref, Retrieve, digest
-from tripos_compiler.semantics.evaluate import Unavailable, evaluate
-from tripos_compiler.semantics.library.order import ordered
-from tripos_compiler.semantics.names import paths_in
 from tripos_runtime.datasets.conditions import Split, holds, split
 from tripos_runtime.retrieval.collection import Collection, Shelf
 from tripos_runtime.retrieval.indexes import Values

@@ -9,8 +9,8 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from tripos_compiler.language.evaluation import DATA, TREES, Unavailable, evaluate
 from tripos_compiler.plan import Expr
-from tripos_compiler.semantics.evaluate import DATA, TREES, Unavailable, evaluate
 from tripos_runtime.datasets.conditions import places_by_value
 from tripos_runtime.retrieval.indexes import INDEXES, TextIndex, VectorIndex, name_of
 

@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 import orjson
 
-from tripos_compiler.semantics.library.likeness import BY_LENGTH, SATURATION, grams_of
-from tripos_compiler.semantics.library.terms import VERSION, terms_of
+from tripos_compiler.language.library.functions.likeness import BY_LENGTH, SATURATION, grams_of
+from tripos_compiler.language.library.functions.texts import VERSION, terms_of
 
 Values = npt.NDArray[np.float32]
 """A number for each text, in their order."""

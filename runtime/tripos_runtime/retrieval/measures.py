@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tripos_compiler.language.references import names_in, parts_of
 from tripos_compiler.plan import Binary, Call, Expr, Get, Items, Ref, Unary
-from tripos_compiler.semantics.names import names_in, parts_of
 
 SIDES = {"bm25": ("query", "document"), "similarity": ("a", "b")}
 """The functions that an index can take, with the names of their arguments."""

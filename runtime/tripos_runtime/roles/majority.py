@@ -12,6 +12,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from tripos_compiler.language.evaluation import Unavailable, evaluate
+from tripos_compiler.language.references import names_in
 from tripos_compiler.plan import (
     Aggregate,
     Ask,
@@ -28,8 +30,6 @@ from tripos_compiler.plan import (
     Treatment,
     Type,
 )
-from tripos_compiler.semantics.evaluate import Unavailable, evaluate
-from tripos_compiler.semantics.names import names_in
 from tripos_runtime.datasets.cases import CaseSource, Selection
 from tripos_runtime.models.mocks.baseline import CONSTANT, MAJORITY
 from tripos_runtime.roles.binding import Binding, BindingError

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
+from tripos_compiler.language.references import exprs_of, parts_of
 from tripos_compiler.plan import Ask, Data, Expr, Made, Plan, Step, digest
-from tripos_compiler.semantics.names import exprs_of, parts_of
 
 
 def made_by(plan: Plan, step: Step, models: Mapping[str, Sequence[str]]) -> tuple[str, ...]:

@@ -11,9 +11,9 @@ from functools import cached_property
 from itertools import islice
 from typing import Any, cast
 
+from tripos_compiler.language.evaluation import calling, showing
+from tripos_compiler.language.references import unveiled
 from tripos_compiler.plan import Column, Compare, Data, Grade, Plan, Scenario, Score, Step
-from tripos_compiler.semantics.evaluate import calling, showing
-from tripos_compiler.semantics.names import unveiled
 from tripos_runtime.asking.ledger import Row
 from tripos_runtime.asking.tally import Tally
 from tripos_runtime.datasets.cases import Case, Selection

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import cast
 
+from tripos_compiler.language.references import unveiled
+from tripos_compiler.language.rows import item_id
 from tripos_compiler.plan import Data
 from tripos_compiler.plan import Made as MadeSet
-from tripos_compiler.semantics.names import unveiled
-from tripos_compiler.semantics.rows import item_id
 from tripos_runtime.worlds.changes import Changer
 from tripos_runtime.worlds.copies import Row
 from tripos_runtime.worlds.seen import Made, Place

@@ -7,8 +7,8 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from typing import Any
 
+from tripos_compiler.language.evaluation import Unavailable
 from tripos_compiler.plan import Call
-from tripos_compiler.semantics.evaluate import Unavailable
 
 Key = tuple[Hashable, str, int]
 """For what it is evaluated, which expression it is, and the how manieth time."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from tripos_compiler.data import FoundFile
+from tripos_compiler.inputs import FoundFile
 from tripos_compiler.plan import Plan, Type
 from tripos_runtime.datasets.data_folders import DataFolders, files_of
 

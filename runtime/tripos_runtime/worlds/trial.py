@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+from tripos_compiler.language.references import exprs_of, parts_of
 from tripos_compiler.plan import Data, Plan, Retrieve, digest
-from tripos_compiler.semantics.names import exprs_of, parts_of
 from tripos_runtime.datasets.data_folders import DataFolders
 from tripos_runtime.worlds.changes import Changer, SecretChange
 from tripos_runtime.worlds.copies import Copies

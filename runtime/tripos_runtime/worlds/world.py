@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from tripos_compiler.language.evaluation import Unavailable
+from tripos_compiler.language.rows import Misfit, read_row
 from tripos_compiler.plan import Dataset, Expr, Scenario
-from tripos_compiler.semantics.evaluate import Unavailable
-from tripos_compiler.semantics.rows import Misfit, read_row
 from tripos_runtime.datasets.cases import Case, CaseSource
 from tripos_runtime.datasets.sources import SourceRow, Sources
 from tripos_runtime.worlds.changes import Records

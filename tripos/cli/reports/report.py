@@ -12,8 +12,8 @@ from pathlib import Path
 from tripos.api.selection import selected_values
 from tripos.cli.inputs import open_store
 from tripos.failure import GOOD, NOT_HELD, SOME_FAILED, USAGE, Failure
+from tripos_compiler.language.contexts import under
 from tripos_compiler.plan import Plan
-from tripos_compiler.semantics.selection import under
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.report.junit import junit
 from tripos_warehouse.report.report import Report

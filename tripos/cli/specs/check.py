@@ -20,7 +20,7 @@ from tripos.ui.terminal import columns, is_colored
 from tripos.version import __version__
 from tripos_compiler.compile import Compilation
 from tripos_compiler.diagnostics import Diagnostic
-from tripos_compiler.diagnostics.data import to_data
+from tripos_compiler.diagnostics.formats import to_data
 from tripos_compiler.diagnostics.text import render_silenced, render_text, summary
 from tripos_runtime.datasets.data_folders import DataFolders
 
@@ -48,12 +48,12 @@ def main(options: Namespace) -> int:
         case "json":
             print(json.dumps(to_data(diagnostics, silenced), ensure_ascii=False, indent=2))
         case "sarif":
-            from tripos_compiler.diagnostics.sarif import to_sarif
+            from tripos_compiler.diagnostics.formats import to_sarif
 
             log = to_sarif(diagnostics, silenced, version=__version__, path_from=_path_from_root)
             print(json.dumps(log, ensure_ascii=False, indent=2))
         case "github":
-            from tripos_compiler.diagnostics.github import to_github
+            from tripos_compiler.diagnostics.formats import to_github
 
             print(to_github(diagnostics, path_from=_path_from_root), end="")
         case _:

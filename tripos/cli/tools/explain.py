@@ -15,7 +15,7 @@ from tripos_compiler.constructs.reference import page_of
 from tripos_compiler.constructs.table import CONSTRUCTS
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.diagnostics.codes import CODES, find_page
-from tripos_compiler.diagnostics.wrap import wrap
+from tripos_compiler.diagnostics.wrapping import wrap
 
 PLACES = (Path(__file__).parents[2] / "language", Path(__file__).parents[3] / "docs" / "language")
 """Where the pages lie: in the package, or in a checkout beside it."""

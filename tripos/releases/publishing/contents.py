@@ -14,9 +14,8 @@ from tripos.releases.manifest import ExtendedRelease, ExternalFile, file_digest
 from tripos.releases.opening import Release, open_release
 from tripos.releases.release_toml import ABOUT, About
 from tripos_compiler.compile import Compilation
-from tripos_compiler.data import DataError, FoundFile
+from tripos_compiler.inputs import DataError, FoundFile, FoundRelease
 from tripos_compiler.plan import Plan
-from tripos_compiler.releases import FoundRelease
 from tripos_runtime.datasets.data_folders import DataFolders, files_of
 
 

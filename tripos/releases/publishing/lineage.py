@@ -9,10 +9,10 @@ from tripos.failure import Failure
 from tripos.releases.locations import is_release
 from tripos.releases.manifest import Manifest, Parent
 from tripos.releases.opening import Release, open_release
+from tripos_compiler.compile import least_version
+from tripos_compiler.language.changes.plans import Change, changes
+from tripos_compiler.language.changes.versions import comparable, numbers, order
 from tripos_compiler.plan import Plan
-from tripos_compiler.semantics.changes import Change, changes
-from tripos_compiler.semantics.versions import comparable, numbers, order
-from tripos_compiler.versions import least_version
 
 MOST_TOLD = 5
 """So many of the changes that demand a version are named; the rest are counted."""

@@ -19,9 +19,8 @@ from tripos.releases.extended import ReleaseFolders
 from tripos.releases.items import held_back_in, withheld_of
 from tripos.releases.opening import open_release
 from tripos.releases.snapshots import thaw
-from tripos_compiler.data import DataError
+from tripos_compiler.inputs import DataError, FoundRelease
 from tripos_compiler.plan import Data, Made, Plan
-from tripos_compiler.releases import FoundRelease
 from tripos_runtime.datasets.cases import CaseSource, Selection
 from tripos_runtime.datasets.slots import looked_into
 

@@ -45,7 +45,7 @@ from tripos.releases.reward_models import Artefact, artefacts_of, lent_artefacts
 from tripos.releases.snapshots import freeze, gather, take_frozen, thaw_extended
 from tripos.version import __version__
 from tripos_compiler.compile import Compilation
-from tripos_compiler.data import DataError
+from tripos_compiler.inputs import DataError
 from tripos_compiler.plan import Plan
 from tripos_runtime.datasets.cases import CaseSource
 from tripos_runtime.datasets.data_folders import SHIPPED, DataFolders

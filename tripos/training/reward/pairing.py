@@ -13,10 +13,10 @@ from typing import Any
 import orjson
 
 from tripos.failure import Failure
+from tripos_compiler.language.contamination.near_copies import KeptOut, learned_texts
+from tripos_compiler.language.evaluation import Unavailable, evaluate
+from tripos_compiler.language.rendering import render
 from tripos_compiler.plan import PairedReply, Pairing, Plan
-from tripos_compiler.semantics.evaluate import Unavailable, evaluate
-from tripos_compiler.semantics.learned_texts import KeptOut, learned_texts
-from tripos_compiler.semantics.render import render
 from tripos_runtime.datasets.cases import CaseSource
 from tripos_warehouse.exports.files import beside, write_lines
 

@@ -10,8 +10,8 @@ from typing import Any
 import duckdb
 import orjson
 
+from tripos_compiler.language.contamination.near_duplicates import ALIKE, NearTexts, runs_of
 from tripos_compiler.plan import Plan
-from tripos_compiler.semantics.near import ALIKE, NearTexts, runs_of
 from tripos_warehouse import sql
 from tripos_warehouse.exports.replies import Replies, Wanted
 from tripos_warehouse.views.marked_items import Known, known_in_store

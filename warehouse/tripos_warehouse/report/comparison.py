@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from tripos_compiler.language.figures.value_ranges import ranges_of, spans_of
 from tripos_compiler.plan import (
     Aggregate,
     BoolType,
@@ -24,7 +25,6 @@ from tripos_compiler.plan import (
     Score,
     Type,
 )
-from tripos_compiler.semantics.ranges import ranges_of, spans_of
 from tripos_warehouse import sql
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.exports.distillation import metric_weights

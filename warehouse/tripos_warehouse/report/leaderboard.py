@@ -12,8 +12,8 @@ from typing import Any
 
 import duckdb
 
+from tripos_compiler.language.figures.scored_steps import why_no_headline
 from tripos_compiler.plan import Ask, Converse, Measure, Plan, Retrieve
-from tripos_compiler.semantics.headlines import why_no_headline
 from tripos_warehouse import sql
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.measures import evaluate

@@ -10,8 +10,8 @@ from typing import Any
 import duckdb
 import orjson
 
+from tripos_compiler.language.contexts import Only
 from tripos_compiler.plan import Plan
-from tripos_compiler.semantics.selection import Only
 from tripos_warehouse import sql
 from tripos_warehouse.measures import MeasureTable, evaluate_or_tell, sql_of
 from tripos_warehouse.measures.expectations import Gate, expected

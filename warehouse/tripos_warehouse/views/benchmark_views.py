@@ -107,7 +107,7 @@ FIXED_COLUMNS = frozenset(
     )
     for word in columns.replace("{context}", "").split(",")
 ) - {""}
-"""What the views call their columns; no axis has such a name (`tripos_compiler.reserved`)."""
+"""What the views call their columns; no axis has such a name (`RESERVED_AXES` of the compiler)."""
 
 
 @dataclass(frozen=True)

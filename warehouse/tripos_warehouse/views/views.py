@@ -15,8 +15,8 @@ from types import MappingProxyType
 import duckdb
 import orjson
 
+from tripos_compiler.language.contexts import Only, under
 from tripos_compiler.plan import Plan
-from tripos_compiler.semantics.selection import Only, under
 from tripos_warehouse import sql
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.query import sandbox as box

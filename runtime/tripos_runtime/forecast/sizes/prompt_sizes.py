@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from tripos_compiler.language.conversations import opening
+from tripos_compiler.language.evaluation import Missing, Unavailable, evaluate
+from tripos_compiler.language.library import json
+from tripos_compiler.language.library.types import Dialogue
 from tripos_compiler.plan import Ask, Expr, Hole, Judging, Metric, Plan, Ref, Retrieve
-from tripos_compiler.semantics.conversations import opening
-from tripos_compiler.semantics.evaluate import Missing, Unavailable, evaluate
-from tripos_compiler.semantics.library import json
-from tripos_compiler.semantics.library.kinds import Dialogue
 from tripos_runtime.asking.asking import Question
 from tripos_runtime.asking.prompting import ask_messages, chat_messages, continued, grade_messages, judged_messages
 from tripos_runtime.asking.questions import Questions

@@ -10,6 +10,9 @@ from functools import reduce
 from operator import add
 from typing import Any
 
+from tripos_compiler.language.evaluation import LAZY, Unavailable, evaluate
+from tripos_compiler.language.library import FUNCTIONS, json
+from tripos_compiler.language.rendering import rubric, show
 from tripos_compiler.plan import (
     Axis,
     Binary,
@@ -24,9 +27,6 @@ from tripos_compiler.plan import (
     Template,
     Unary,
 )
-from tripos_compiler.semantics.evaluate import LAZY, Unavailable, evaluate
-from tripos_compiler.semantics.library import FUNCTIONS, json
-from tripos_compiler.semantics.render import rubric, show
 from tripos_runtime.models.base import Message
 
 PENDING = "pending"

@@ -10,6 +10,7 @@ from typing import Any
 import duckdb
 import orjson
 
+from tripos_compiler.language.figures.value_ranges import hull, ranges_of
 from tripos_compiler.plan import (
     Ask,
     Expr,
@@ -24,7 +25,6 @@ from tripos_compiler.plan import (
     Score,
     Template,
 )
-from tripos_compiler.semantics.ranges import hull, ranges_of
 from tripos_warehouse.measures import CONFIDENCE, MeasureRow, evaluate
 from tripos_warehouse.statistics.intervals.cells import mean_of_cells
 from tripos_warehouse.views.runs import Run

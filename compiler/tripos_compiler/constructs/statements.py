@@ -1,0 +1,316 @@
+"""Statements: every entry of the syntax tree, matched against the signature of its construct.
+
+Names that are joined by another sign than the statement takes are reported with the right one: `arms a, b` for
+`arms a * b`, `by a * b` for `by a, b`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from tripos_compiler.constructs.signature import Mismatch, Slot, Statement
+from tripos_compiler.constructs.table import FILE, Construct, constructs_in, places_of
+from tripos_compiler.diagnostics import Diagnostics, Label, nearest
+from tripos_compiler.source.text import Span
+from tripos_compiler.source.tree import (
+    BinaryExpr,
+    Block,
+    CallExpr,
+    Entry,
+    Generic,
+    Line,
+    Name,
+    OptionalExpr,
+    RangeExpr,
+    Symbol,
+    Syntax,
+    TableRow,
+    described,
+)
+
+PRODUCTS = frozenset({"AXES", "ARMS"})
+"""The slots of a signature whose names are joined by `*`."""
+
+
+def with_commas(line: Line, construct: Construct, table: dict[str, list[Construct]]) -> Sequence[Entry]:
+    """The entries of a line, of which the first is of `construct`: with the names that follow it after commas."""
+    first, *rest = line.entries
+    kinds = {item.kind for item in construct.shape.items if isinstance(item, Slot)}
+    if not kinds & PRODUCTS or first.block is not None or len(first.elements) < 2:
+        return ()
+    count = next((index for index, entry in enumerate(rest) if not _bare(entry, table)), len(rest))
+    return rest[:count]
+
+
+def as_product(first: Entry, names: Sequence[Entry], diagnostics: Diagnostics) -> Entry:
+    """An entry with the names that followed it after commas joined by `*`, as they were meant; this is reported."""
+    product = first.elements[-1]
+    for entry in names:
+        element = entry.elements[0]
+        product = BinaryExpr(product.span.to(element.span), "*", product, element)
+    elements = (*first.elements[:-1], product)
+    keyword = first.elements[0]
+    word = keyword.text if isinstance(keyword, Name) else ""
+    help_ = f"write `{word} {' * '.join(_joined_names(product))}`: every combination of their values"
+    diagnostics.error("E0106", f"what `{word}` takes is joined by `*`, not by commas", product.span, help=help_)
+    return Entry(first.span.to(names[-1].span), elements, None)
+
+
+def with_stars(element: Syntax, before: Syntax | None) -> str | None:
+    """How names joined by `*` are written after a word that takes them parted by commas; None for anything else."""
+    if isinstance(before, Name) and isinstance(element, BinaryExpr) and element.operator == "*":
+        names = _joined_names(element)
+        return f"write `{before.text} {', '.join(names)}`" if names else None
+    return None
+
+
+def _bare(entry: Entry, table: dict[str, list[Construct]]) -> bool:
+    """Whether an entry is a name, or names joined by `*`, that begin no statement."""
+    alone = len(entry.elements) == 1 and entry.block is None and not entry.broken
+    names = _joined_names(entry.elements[0]) if alone else []
+    return bool(names) and names[0] not in table
+
+
+def _joined_names(syntax: Syntax) -> list[str]:
+    """The names that `*` joins, or none where something else is joined."""
+    match syntax:
+        case Name(text=text):
+            return [text]
+        case BinaryExpr(operator="*", left=left, right=right):
+            some, more = _joined_names(left), _joined_names(right)
+            return some + more if some and more else []
+        case _:
+            return []
+
+
+TYPES = frozenset({"text", "integer", "number", "bool", "dialogue", "path", "choice"})
+PLACES = {
+    "file": "at the top of a file",
+    "axis group": "in a `group` of an axis",
+    "record": "in a record",
+    "extra": "in a record of `provider`",
+}
+MEANT = {"n": "samples"}
+"""Statements by what others call them."""
+
+
+def read_statements(
+    block: Block,
+    diagnostics: Diagnostics,
+    body: str = FILE,
+    known: dict[int, tuple[Entry, Statement]] | None = None,
+) -> tuple[Statement, ...]:
+    """The statements of a block, in order; what fits nothing is reported and left out.
+
+    `known` has statements that were read before, by the identity of their entry; sound ones are added to it."""
+    table = constructs_in(body)
+    seen: dict[str, Statement] = {}
+    statements: list[Statement] = []
+    for entry in _entries(block, table, diagnostics):
+        statement = _known(entry, known)
+        if statement is None:
+            mark = _mark(diagnostics)
+            statement = _read(entry, block, table, body, diagnostics)
+            if statement is None:
+                continue
+            if known is not None and mark == _mark(diagnostics):
+                known[id(entry)] = (entry, statement)
+        construct = next(c for group in table.values() for c in group if c.name == statement.construct)
+        earlier = seen.setdefault(construct.name, statement)
+        if construct.once and earlier is not statement:
+            message = f"`{construct.starts_with}` is written twice"
+            label = Label(earlier.head, "first written here")
+            diagnostics.error("E0202", message, statement.head, label, help="remove one")
+            continue
+        statements.append(statement)
+    return tuple(statements)
+
+
+def _mark(diagnostics: Diagnostics) -> tuple[int, int, int]:
+    """What grows where anything is reported or lost."""
+    return len(diagnostics.items), len(diagnostics.lost_names), len(diagnostics.lost_blocks)
+
+
+def _known(entry: Entry, known: dict[int, tuple[Entry, Statement]] | None) -> Statement | None:
+    pair = known.get(id(entry)) if known is not None else None
+    return pair[1] if pair is not None and pair[0] is entry else None
+
+
+def _entries(block: Block, table: dict[str, list[Construct]], diagnostics: Diagnostics) -> Iterator[Entry]:
+    """Entries, with the commas of a line given to the statement that takes lists."""
+    for line in block.lines:
+        for entry in line.entries:
+            if entry.broken:
+                diagnostics.lose(block.span, _names(entry))
+        mark = len(diagnostics.items)
+        for entry in _joined(line, table, diagnostics):
+            if len(diagnostics.items) > mark and "" not in table and _keyword(entry) not in table:
+                diagnostics.lose(block.span, _names(entry))  # the rest of a list that the mistake cut off
+                continue
+            yield entry
+
+
+def _joined(line: Line, table: dict[str, list[Construct]], diagnostics: Diagnostics) -> Iterator[Entry]:
+    first, *rest = line.entries
+    constructs = table.get(_keyword(first) or "", []) if _keyword(first) else []
+    takes_list = any(construct.shape.takes_list for construct in constructs)
+    names = with_commas(line, constructs[0], table) if rest and constructs and not first.broken else ()
+    if names:
+        first, rest = as_product(first, names, diagnostics), rest[len(names) :]
+        yield from (entry for entry in (first, *rest) if not entry.broken)
+        return
+    if not rest or not takes_list or any(entry.block for entry in rest) or first.broken:
+        yield from (entry for entry in line.entries if not entry.broken)
+        return
+    elements = first.elements + tuple(element for entry in rest for element in entry.elements)
+    yield Entry(line.span, elements, first.block)
+
+
+def _keyword(entry: Entry) -> str | None:
+    first = entry.elements[0] if entry.elements else None
+    if isinstance(first, Name):
+        return first.text
+    return None
+
+
+def _read(
+    entry: Entry, block: Block, table: dict[str, list[Construct]], body: str, diagnostics: Diagnostics
+) -> Statement | None:
+    entry = _worded(entry)
+    keyword = _keyword(entry)
+    known = keyword is not None and keyword in table and body != "record" and not _is_field(entry, table)
+    candidates = table[keyword] if known and keyword is not None else table.get("", [])
+    first = entry.elements[0]
+    if not candidates:
+        _unknown(entry, first, keyword, table, body, diagnostics)
+        diagnostics.lose(block.span, _names(entry))
+        return None
+    misses: list[tuple[Mismatch, Construct]] = []
+    for construct in candidates:
+        shape = construct.shape
+        matched = shape.match(entry.elements)
+        if isinstance(matched, Mismatch):
+            misses.append((matched, construct))
+        elif _block_fits(entry, construct, diagnostics):
+            inner: tuple[Statement, ...] = ()
+            if entry.block is not None and construct.body is not None:
+                inner = read_statements(entry.block, diagnostics, construct.body)
+            head = first.span.to(entry.elements[-1].span)
+            return Statement(construct.name, entry.span, head, matched, entry.block, inner)
+        else:
+            diagnostics.lose(block.span, _names(entry))
+            return None
+    diagnostics.lose(block.span, _names(entry))
+    miss, construct = max(misses, key=lambda pair: pair[0].index)
+    if not known and table.keys() != {""} and isinstance(first, Name):
+        close = nearest(first.text, [word for word in table if word])
+        if close is not None:
+            _unknown(entry, first, keyword, table, body, diagnostics)
+            return None
+    _mismatched(entry, miss, construct, diagnostics)
+    return None
+
+
+def _worded(entry: Entry) -> Entry:
+    """An entry whose `in` is a word of a statement, and not an operator: `numbers in de`."""
+    match entry.elements:
+        case (BinaryExpr(operator="in", left=Name(text=keyword) as left, right=right), *rest) if places_of(keyword):
+            word = Symbol(Span(left.span.source, left.span.end, right.span.start), "in")
+            return replace(entry, elements=(left, word, right, *rest))
+    return entry
+
+
+def _is_field(entry: Entry, table: dict[str, list[Construct]]) -> bool:
+    """Whether a word that begins statements is a field's name here, since a type follows: `key text`."""
+    second = entry.elements[1] if len(entry.elements) > 1 else None
+    name = second.function if isinstance(second, CallExpr) else second
+    typed = isinstance(second, Generic | OptionalExpr | RangeExpr) or (isinstance(name, Name) and name.text in TYPES)
+    return typed and any(construct.name == "field" for construct in table.get("", []))
+
+
+def _names(entry: Entry) -> Iterator[str]:
+    """The names in the head of an entry and in the heads inside its block; one of them may be what it declares."""
+    for element in entry.elements:
+        match element:
+            case (
+                Name(text=text)
+                | CallExpr(function=Name(text=text))
+                | BinaryExpr(left=Name(text=text))
+                | BinaryExpr(left=CallExpr(function=Name(text=text)))
+            ):
+                yield text
+    for inner in entry.block.entries() if entry.block is not None else ():
+        yield from _names(inner)
+
+
+def _block_fits(entry: Entry, construct: Construct, diagnostics: Diagnostics) -> bool:
+    first = entry.elements[0]
+    if entry.block is None and construct.shape.block == "required":
+        help_ = f"it is written `{construct.shape.shown}`"
+        diagnostics.error("E0106", f"{described(first)} needs a block in braces", first.span, help=help_)
+        return False
+    if entry.block is not None and construct.shape.block == "none":
+        opening = entry.block.span
+        place = type(opening)(opening.source, opening.start, opening.start + 1)
+        help_ = f"it is written `{construct.shape.shown}`"
+        diagnostics.error("E0106", f"{described(first)} takes no block", place, help=help_)
+        return False
+    return True
+
+
+def _place(body: str) -> str:
+    return PLACES.get(body, f"in {'an' if body[0] in 'aeiou' else 'a'} `{body}`")
+
+
+def _unknown(
+    entry: Entry,
+    first: Syntax,
+    keyword: str | None,
+    table: dict[str, list[Construct]],
+    body: str,
+    diagnostics: Diagnostics,
+) -> None:
+    here = _place(body)
+    if isinstance(first, TableRow):
+        diagnostics.error("E0107", f"a table row means nothing {here}", first.span, help="tables belong in `allocate`")
+        return
+    if keyword is None:
+        message = f"a statement cannot begin with {described(first)}"
+        diagnostics.error("E0106", message, first.span, help=f"{here} a statement begins with a word")
+        return
+    places = places_of(keyword)
+    if places:
+        if FILE in places:  # it may declare what others use
+            source = entry.span.source
+            diagnostics.lose(Span(source, 0, len(source.text)), _names(entry))
+        where = " or ".join(_place(place) for place in places)
+        diagnostics.error("E0107", f"`{keyword}` does not belong {here}", first.span, help=f"it stands {where}")
+        return
+    close = meant if (meant := MEANT.get(keyword)) in table else nearest(keyword, [word for word in table if word])
+    known = ", ".join(f"`{word}`" for word in sorted(word for word in table if word))
+    help_ = f"did you mean `{close}`?" if close else f"{here} there can be {known}"
+    diagnostics.error("E0204", f"there is no statement `{keyword}`", first.span, help=help_)
+
+
+def _mismatched(entry: Entry, miss: Mismatch, construct: Construct, diagnostics: Diagnostics) -> None:
+    expected = [one for some in miss.expected[:3] for one in some.split(" or ")]
+    wanted = " or ".join([", ".join(expected[:-1]), expected[-1]] if len(expected) > 1 else expected)
+    help_ = f"it is written `{construct.shape.shown}`"
+    if construct.name == "speaker":
+        others = [f"`{other[0].shape.shown}`" for word, other in constructs_in("converse").items() if word]
+        help_ += f"; beside roles there can be {', '.join(others)}"
+    if miss.index < len(entry.elements):
+        element = entry.elements[miss.index]
+        words = [one.strip("`") for some in miss.expected for one in some.split(" or ") if one[0] == "`"]
+        close = nearest(element.text, words) if isinstance(element, Name) else None
+        if close is not None:
+            help_ = f"did you mean `{close}`? {help_}"
+        if isinstance(element, BinaryExpr) and element.operator == "==":
+            help_ = f"a name is given a value by one `=`; {help_}"
+        if "DIMS" in construct.shape.text:
+            help_ = with_stars(element, entry.elements[miss.index - 1] if miss.index else None) or help_
+        diagnostics.error("E0106", f"expected {wanted}, found {described(element)}", element.span, help=help_)
+    else:
+        last = entry.elements[-1]
+        diagnostics.error("E0106", f"expected {wanted} after {described(last)}", last.span, help=help_)

@@ -1,0 +1,155 @@
+"""`# allow E0309: reason` silences warnings where they are; a comment that says it wrongly or in vain is a warning."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from tripos_compiler.diagnostics.codes import CODES
+from tripos_compiler.diagnostics.model import Diagnostic, Diagnostics, Edit, Label, nearest
+from tripos_compiler.source.text import PIECE, Source, Span, comments
+
+ALLOW = re.compile(
+    r"#\s*allow\s+(?P<codes>[EWR]\d\w*(?:\s*[,，、]\s*\w+)*)\s*(?:[:：](?P<reason>.*)|(?P<unmarked>\S.*))?",
+    re.IGNORECASE,
+)
+"""A comment that starts with `allow` and something like a code; any other is only a comment."""
+OWN = {"E0110", "E0111"}
+"""What such a comment is itself warned of. It cannot be silenced, or nobody would see a comment that does nothing."""
+
+
+@dataclass(frozen=True)
+class Silenced:
+    """A warning that a comment silences. `reason` is what the comment gives, or empty, which is warned of."""
+
+    diagnostic: Diagnostic
+    reason: str
+    comment: Span
+
+
+@dataclass(frozen=True)
+class _Allow:
+    """One code of a comment, and the line that the comment speaks of."""
+
+    code: str
+    span: Span
+    line: int
+    reason: str
+    comment: Span
+    colon: Span | None
+    """Where a colon is missing before the words that would then be the reason."""
+
+
+def silence(
+    diagnostics: Iterable[Diagnostic], sources: Iterable[Source]
+) -> tuple[tuple[Diagnostic, ...], tuple[Silenced, ...]]:
+    """Parts diagnostics into those to show and those that a comment silences.
+
+    A comment silences the warnings of its codes that start on its line; one that stands alone on its line those of the
+    next line that is more than a comment. A text in three quotes counts as one line, since no comment fits into it. To
+    those shown are added warnings of comments that silence nothing, name no code or give no reason. Where there is any
+    error, a comment may be in vain because of it, and is not warned of.
+    """
+    given = list(diagnostics)
+    allows = [allow for source in sources for allow in _allows(source)]
+    if not allows:
+        return tuple(given), ()
+    silenced: list[Silenced] = []
+    used: set[_Allow] = set()
+    shown = Diagnostics()
+    for item in given:
+        allow = next((each for each in allows if _silences(each, item)), None)
+        if allow is None:
+            shown.items.append(item)
+        else:
+            used.add(allow)
+            silenced.append(Silenced(item, allow.reason, allow.comment))
+    unexplained = {allow.comment: allow for allow in allows if allow in used and not allow.reason}
+    for allow in unexplained.values():
+        _without_reason(shown, allow)
+    for allow in allows:
+        if allow not in used:
+            _without_effect(shown, allow, given, silenced)
+    return tuple(shown.sorted()), tuple(silenced)
+
+
+def _allows(source: Source) -> Iterator[_Allow]:
+    found = [(comment, source.position(comment.span.start)[0]) for comment in comments(source)]
+    alone = {line for comment, line in found if comment.alone}
+    for comment, line in found:
+        words = ALLOW.match(comment.text)
+        if words is None:
+            continue
+        about = line
+        while about in alone:
+            about += 1
+        begin = comment.span.start
+        behind = begin + words.end("codes")
+        for code in re.finditer(r"\w+", words["codes"]):
+            start = begin + words.start("codes") + code.start()
+            yield _Allow(
+                code=code[0].upper(),
+                span=Span(source, start, start + len(code[0])),
+                line=about,
+                reason=(words["reason"] or "").strip(),
+                comment=Span(source, begin, begin + len(comment.text)),
+                colon=Span(source, behind, behind) if words["unmarked"] else None,
+            )
+
+
+def _silences(allow: _Allow, item: Diagnostic) -> bool:
+    return item.severity == "warning" and allow.code == item.code and item.code not in OWN and _covers(allow, item)
+
+
+def _covers(allow: _Allow, item: Diagnostic) -> bool:
+    """Whether a diagnostic starts on the line that a comment speaks of."""
+    if not item.labels or item.labels[0].span.source is not allow.span.source:
+        return False
+    span = item.labels[0].span
+    first, last = _line(span.source, span.source.position(span.start)[0])
+    return first <= allow.line <= last
+
+
+def _line(source: Source, number: int) -> tuple[int, int]:
+    """The first and the last line of the one that a line is part of, where texts in three quotes break no line."""
+    texts = [piece.span() for piece in PIECE.finditer(source.text) if piece[0].startswith('"""')]
+    lines = [(source.position(start)[0], source.position(end)[0]) for start, end in texts]
+    first = last = number
+    for start, end in (*lines, *reversed(lines)):
+        if start <= last and end >= first:
+            first, last = min(first, start), max(last, end)
+    return first, last
+
+
+def _without_reason(shown: Diagnostics, allow: _Allow) -> None:
+    message = "this `allow` gives no reason"
+    if allow.colon is not None:
+        help_ = "put a colon between the codes and the reason"
+        shown.warning("E0111", message, allow.comment, help=help_, edits=[Edit(allow.colon, ":")])
+    else:
+        shown.warning("E0111", message, allow.comment, help=f"say why: `# allow {allow.code}: …`")
+
+
+def _without_effect(shown: Diagnostics, allow: _Allow, given: list[Diagnostic], silenced: list[Silenced]) -> None:
+    code, here = f"`{allow.code}`", [item for item in given if item.code == allow.code and _covers(allow, item)]
+    if allow.code not in CODES:
+        close = nearest(allow.code, CODES)
+        help_ = f"did you mean `{close}`?" if close else "`tripos explain` lists all codes"
+        edits = [Edit(allow.span, close)] if close else []
+        shown.warning("E0110", f"there is no code {code}", allow.span, help=help_, edits=edits)
+    elif allow.code in OWN:
+        help_ = "mend the comment that it is about, or remove it"
+        shown.warning("E0110", f"{code} cannot be silenced", allow.span, help=help_)
+    elif any(item.severity == "error" for item in here):
+        help_ = "mend it: only warnings can be silenced"
+        shown.warning("E0110", f"{code} is an error here, and stays one", allow.span, help=help_)
+    elif any(each.diagnostic.code == allow.code and _covers(allow, each.diagnostic) for each in silenced):
+        shown.warning(
+            "E0110", f"{code} is silenced here already", allow.span, help="one comment is enough: remove this"
+        )
+    elif not any(item.severity == "error" for item in given):
+        places = [item.labels[0] for item in shown.items if item.code == allow.code and item.labels]
+        near = [Label(place.span, "here it is") for place in places if place.span.source is allow.span.source][:1]
+        help_ = "remove it, or put it at the end of the line with the warning, or alone on the line above"
+        shown.warning("E0110", f"there is no warning {code} here to silence", allow.span, *near, help=help_)

@@ -1,0 +1,227 @@
+"""Inputs of a compilation: data readers, release finders and installed packages.
+
+The compiler opens no file and no release itself: its caller hands it a reader and a finder.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import PurePosixPath
+from typing import Any, Literal, Protocol
+
+ASKED = re.compile(r"(?P<name>[^\W\d]\w*)@(?P<version>\d+(\.\d+){0,2}([-+][\w.]+)?)")
+DIGEST = re.compile("[0-9a-f]{64}")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a spec asks for: a benchmark, the version or the first numbers of it, where it says that it lies, and the
+    digest that it must have."""
+
+    name: str
+    version: str
+    place: str | None = None
+    sha256: str | None = None
+
+    @property
+    def text(self) -> str:
+        """As a spec has it: `edubench@1.2`."""
+        return f"{self.name}@{self.version}"
+
+    def fits(self, version: str) -> bool:
+        """Whether a version is one of those that are asked for. An early one, such as `1.2.0-rc1`, must be named.
+
+        >>> Asked("edubench", "1.2").fits("1.2.7"), Asked("edubench", "1.2").fits("1.20.0")
+        (True, False)
+        >>> Asked("edubench", "1.2").fits("1.2.0-rc1"), Asked("edubench", "1.2.0-rc1").fits("1.2.0-rc1")
+        (False, True)
+        """
+        if self.version == version:
+            return True
+        return re.fullmatch(r"[\d.]+", version) is not None and version.startswith(f"{self.version}.")
+
+
+def read_asked(text: str) -> Asked | None:
+    """What `"edubench@1.2"` asks for; None where it is not written so.
+
+    >>> read_asked("edubench@1.2")
+    Asked(name='edubench', version='1.2', place=None, sha256=None)
+    >>> read_asked("edubench"), read_asked("edubench@latest")
+    (None, None)
+    """
+    found = ASKED.fullmatch(text)
+    return None if found is None else Asked(found["name"], found["version"])
+
+
+@dataclass(frozen=True)
+class FoundRelease:
+    """A release that was found, whose files are those that its manifest says. `folder` holds it; `main` is the path of
+    its spec's main file, as a spec file is read by."""
+
+    name: str
+    version: str
+    digest: str
+    folder: str
+    main: str
+    languages: tuple[str, ...]
+    data: frozenset[tuple[str, str]] = frozenset()
+    """The data files that its plan was compiled from: path and SHA-256."""
+
+    @property
+    def title(self) -> str:
+        """In words: `edubench 1.2.0`."""
+        return f"{self.name} {self.version}"
+
+    @property
+    def label(self) -> str:
+        """As its folder is called: `edubench-1.2.0`."""
+        return f"{self.name}-{self.version}"
+
+    def inside(self, path: str) -> str | None:
+        """A path as seen from its folder; None where it lies elsewhere.
+
+        >>> found = FoundRelease("a", "1.0.0", "", "releases/a-1.0.0", "releases/a-1.0.0/spec/a.tripos", ("en",))
+        >>> found.inside("releases/a-1.0.0/spec/words.py"), found.inside("words.py")
+        ('spec/words.py', None)
+        """
+        whole = PurePosixPath(path)
+        return whole.relative_to(self.folder).as_posix() if whole.is_relative_to(self.folder) else None
+
+
+class ReleaseError(Exception):
+    """A release cannot be had as it is asked for. `help` says how to mend it."""
+
+    def __init__(self, code: str, message: str, help: str) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.help = help
+
+
+class ReleaseFinder(Protocol):
+    """Finds the releases that a spec extends."""
+
+    def find(self, asked: Asked, near: str) -> FoundRelease:
+        """The release that a spec at path `near` asks for: of those that fit, the highest version. Raises
+        `ReleaseError`."""
+        ...
+
+
+class NoReleases:
+    """A finder for specs that extend no release."""
+
+    def find(self, asked: Asked, near: str) -> FoundRelease:
+        """Always raises `ReleaseError`."""
+        raise ReleaseError("E0912", f"there is no release `{asked.text}`", "give its folder with --releases DIR")
+
+
+GROUP = "tripos.functions"
+
+
+class Packages:
+    """The functions of installed packages. They are looked for when the first is, and nothing is imported."""
+
+    @cached_property
+    def entries(self) -> dict[str, tuple[EntryPoint, ...]]:
+        """The entry points by the name that a spec uses, those of each package once."""
+        found: dict[str, tuple[EntryPoint, ...]] = {}
+        for entry in sorted(entry_points(group=GROUP), key=package_of):
+            same = found.get(entry.name, ())
+            if all(package_of(entry) != package_of(other) for other in same):  # the path may lead to it twice
+                found[entry.name] = (*same, entry)
+        return found
+
+
+def package_of(entry: EntryPoint) -> str:
+    """The name of the package that an entry point belongs to."""
+    return entry.dist.name if entry.dist is not None else entry.module
+
+
+Origin = Literal["spec", "given", "shipped"]
+"""Where a data file was found: beside the spec, in a folder that was given, or among what ships with a benchmark."""
+
+
+@dataclass(frozen=True)
+class FoundFile:
+    """A data file: its path below the folder in which it was found, and what its name says (`{language}`)."""
+
+    path: str
+    location: str
+    sha256: str
+    captures: Mapping[str, str]
+    unpacked: str | None = None
+    """The SHA-256 of what a compressed file holds; None of any other."""
+    origin: Origin = "spec"
+
+
+class DataError(Exception):
+    """A data file cannot be found or read. `help` says how to mend it."""
+
+    def __init__(self, message: str, help: str) -> None:
+        super().__init__(message)
+        self.message = message
+        self.help = help
+
+
+class Placed(str):
+    """A text of a document that knows the line, from 1, on which it stands in its file.
+
+    >>> name = Placed("Sets", 3)
+    >>> name == "Sets", name.line
+    (True, 3)
+    """
+
+    __slots__ = ("line",)
+    line: int
+
+    def __new__(cls, text: str, line: int) -> Placed:
+        """The text with its line."""
+        placed = super().__new__(cls, text)
+        placed.line = line
+        return placed
+
+
+class DataReader(Protocol):
+    """Finds and reads the data files of a spec."""
+
+    def find(self, source: str, near: str) -> list[FoundFile]:
+        """The files that a spec at path `near` means by `source`, in order. Raises `DataError`."""
+        ...
+
+    def rows(self, file: FoundFile) -> Iterator[dict[str, Any]]:
+        """The raw records of a file. Raises `DataError`."""
+        ...
+
+    def document(self, file: FoundFile) -> Any:
+        """What a file that is one JSON or YAML value says. A mapping in which a name stands twice comes as a list of
+        mappings of one name each. Raises `DataError`."""
+        ...
+
+    def placed(self, file: FoundFile) -> Any:
+        """As `document`, and every text is `Placed` where the lines can be told: slower, for what is wrong in a file.
+        Raises `DataError`."""
+        ...
+
+
+class NoData:
+    """A reader for specs that have no data files."""
+
+    def find(self, source: str, near: str) -> list[FoundFile]:
+        """Always raises `DataError`."""
+        raise DataError(f"no data folder to look for `{source}` in", "give one with --data")
+
+    def rows(self, file: FoundFile) -> Iterator[dict[str, Any]]:
+        """Always raises `DataError`."""
+        raise DataError(f"cannot read `{file.path}`", "give a data folder with --data")
+
+    def document(self, file: FoundFile) -> Any:
+        """Always raises `DataError`."""
+        raise DataError(f"cannot read `{file.path}`", "give a data folder with --data")
+
+    def placed(self, file: FoundFile) -> Any:
+        """Always raises `DataError`."""
+        return self.document(file)

@@ -1,0 +1,1 @@
+"""Contamination: texts that are nearly word for word the same, among rows and between data sets."""

@@ -1,0 +1,339 @@
+"""Evaluates the expressions of a plan.
+
+Only what a function or an operator declares as partial becomes a status. Where it depends on a reply, the status is
+`undefined`: the model is the reason, and the score counts as one that failed. Where it follows from the item alone, it
+is `not_applicable`. Any other exception is a bug of ours, and a `Fault`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from types import MappingProxyType
+from typing import Any, Final, Literal, assert_never
+
+from tripos_compiler.language.library import FUNCTIONS
+from tripos_compiler.language.library.partiality import LARGEST, Undefined, Unread
+from tripos_compiler.language.references import names_in
+from tripos_compiler.plan import Binary, Branches, Call, Data, Expr, Get, Items, Literal_, Ref, Unary
+
+DATA = "@data"
+"""The name under which `evaluate` finds the rows of every data set that is used as a value, by its name."""
+TREES = "@trees"
+"""The name under which `evaluate` finds every tree that is used as a value, by its name."""
+REPLIES = "@replies"
+"""The name under which `evaluate` finds the names whose values follow from what a model said."""
+
+UNDEFINED: Final = "undefined"
+NOT_APPLICABLE: Final = "not_applicable"
+
+
+class Unavailable(Exception):
+    """A value that a step did not yield, for example a field of a reply that could not be read."""
+
+    def __init__(self, step: str, status: str, reason: str = "") -> None:
+        super().__init__(reason or f"`{step}` has no value: {status}")
+        self.step = step
+        self.status = status
+
+    @property
+    def reason(self) -> str:
+        """Why there is no value, in a line without the texts of replies and items."""
+        return str(self)
+
+
+class NoValue(Unavailable):
+    """An expression that has no value, though all that it looks up is there: `undefined` where that is because of a
+    reply, else `not_applicable`."""
+
+    def __init__(self, status: str, reason: str) -> None:
+        super().__init__("the expression", status, reason)
+
+
+class Fault(Exception):
+    """A function or an operator of ours that failed in a way that it does not declare."""
+
+
+class Missing:
+    """Stands in a record for what a step did not yield; reading it raises `Unavailable`."""
+
+    def __init__(self, step: str, status: str, reason: str = "") -> None:
+        self.step = step
+        self.status = status
+        self.reason = reason
+
+
+_plugins: ContextVar[Mapping[str, Callable[..., Any]]] = ContextVar("plugins", default=MappingProxyType({}))
+
+
+@contextmanager
+def calling(functions: Mapping[str, Callable[..., Any]]) -> Iterator[None]:
+    """Lets expressions call these functions, by name, beside those of the library. It holds for what runs inside, tasks
+    that are started there included, and for nothing else in the process.
+
+    >>> with calling({"twice": lambda value: 2 * value}):
+    ...     evaluate(Call(function="twice", args=(Literal_(value=4),)), {})
+    8
+    """
+    token = _plugins.set(functions)
+    try:
+        yield
+    finally:
+        _plugins.reset(token)
+
+
+Shown = Callable[[Call, Callable[[], Any]], Any]
+"""What a `reveal` comes to: given the call, and what evaluates it."""
+_shown: ContextVar[Shown | None] = ContextVar("shown", default=None)
+
+
+@contextmanager
+def showing(shown: Shown) -> Iterator[None]:
+    """Lets `shown` say what every `reveal` comes to, inside."""
+    token = _shown.set(shown)
+    try:
+        yield
+    finally:
+        _shown.reset(token)
+
+
+def evaluate(expr: Expr, names: Mapping[str, Any]) -> Any:
+    """The value of an expression.
+
+    Raises `Unavailable` where it needs what a step did not yield, and where it has no value (`NoValue`): a division by
+    zero, an item that a list does not have, a number past all bounds, an answer that could not be read. Raises `Fault`
+    where a function fails in any other way.
+
+    >>> evaluate(Binary(operator="+", left=Literal_(value=1), right=Ref(path=("item", "n"))), {"item": {"n": 2}})
+    3
+    """
+    match expr:
+        case Literal_(value=value):
+            return _bounded(value, expr, names)
+        case Ref(path=path):
+            return _bounded(_look_up(path, names), expr, names)
+        case Items(values=values):
+            return _all(values, names)
+        case Unary(operator=operator, value=value):
+            inner = evaluate(value, names)
+            return -inner if operator == "-" else not inner
+        case Call(function=function) if function in LAZY and function not in _plugins.get():
+            return _lazy(expr, names)
+        case Call(function="reveal") if (shown := _shown.get()) is not None:
+            return shown(expr, lambda: _call(expr, names))
+        case Call():
+            return _call(expr, names)
+        case Binary():
+            return _binary(expr, names)
+        case Get(of=of, field=field):
+            record = evaluate(of, names)
+            if isinstance(record, list):
+                return [each[field] for each in record]
+            return _bounded(record[field], expr, names)
+        case Data(dataset=dataset, field=field):
+            rows = names[DATA][dataset]
+            return [row if field is None else row[field] for row in rows]
+        case Branches(tree=tree):
+            return names[TREES][tree]
+    assert_never(expr)
+
+
+@contextmanager
+def decided_by(condition: Expr, names: Mapping[str, Any]) -> Iterator[None]:
+    """For what is looked at because a condition holds, or does not: where that depends on a reply, what has no value
+    there is `undefined`, since a model that replies otherwise is not asked for it."""
+    try:
+        yield
+    except Unavailable as error:
+        if error.status != NOT_APPLICABLE or _status(condition, names) != UNDEFINED:
+            raise
+        if isinstance(error, NoValue):
+            raise NoValue(UNDEFINED, error.reason) from error
+        raise Unavailable(error.step, UNDEFINED, error.reason) from error
+
+
+def _status(expr: Expr, names: Mapping[str, Any]) -> str:
+    """The status of an expression that has no value."""
+    replies: AbstractSet[str] = names.get(REPLIES, frozenset())
+    return UNDEFINED if replies and not replies.isdisjoint(names_in(expr)) else NOT_APPLICABLE
+
+
+def _status_of_call(expr: Call, names: Mapping[str, Any]) -> str:
+    """The status of a call that has no value, by the arguments that are the reason."""
+    function = FUNCTIONS[expr.function]
+    if function.partial is None:
+        return _status(expr, names)
+    given = dict(zip((each.name for each in function.parameters), expr.args, strict=False)) | dict(expr.named)
+    reasons = [_status(given[name], names) for name in function.partial.of if name in given]
+    return UNDEFINED if UNDEFINED in reasons else NOT_APPLICABLE
+
+
+LAZY: Final = ("choose", "default", "readable")
+"""The functions that do not need all their arguments: what is not chosen is not looked at."""
+
+
+def _lazy(expr: Call, names: Mapping[str, Any]) -> Any:
+    given = dict(zip((each.name for each in FUNCTIONS[expr.function].parameters), expr.args, strict=False))
+    given |= expr.named
+    if expr.function == "choose":
+        condition = given["condition"]
+        return _under(condition, given["this" if evaluate(condition, names) else "other"], names)
+    first = given["value"]
+    try:
+        value = evaluate(first, names)
+    except NoValue as error:
+        if expr.function == "readable" and error.status == UNDEFINED:
+            raise Unavailable("the expression", "parse_failure", str(error)) from error
+        if expr.function == "readable":
+            raise
+        if error.status == NOT_APPLICABLE:
+            return evaluate(given["fallback"], names)
+        value = None
+    if value is not None:
+        return value
+    if expr.function == "readable":
+        raise Unavailable("the expression", "parse_failure", "nothing that could be read")
+    return _under(first, given["fallback"], names)
+
+
+def _under(condition: Expr, branch: Expr, names: Mapping[str, Any]) -> Any:
+    """The value of what is looked at because of how a condition came out."""
+    with decided_by(condition, names):
+        return evaluate(branch, names)
+
+
+def _call(expr: Call, names: Mapping[str, Any]) -> Any:
+    values = _all([*expr.args, *expr.named.values()], names)
+    arguments, keywords = values[: len(expr.args)], dict(zip(expr.named, values[len(expr.args) :], strict=True))
+    plugin = _plugins.get().get(expr.function)
+    if plugin is not None:
+        return plugin(*arguments, **keywords)
+    try:
+        value = FUNCTIONS[expr.function](*arguments, **keywords)
+    except Unread as error:  # no fallback stands in for it: it says something, and nobody knows what
+        raise Unavailable("the expression", "parse_failure", str(error)) from error
+    except (Undefined, OverflowError) as error:
+        told = str(error) if isinstance(error, Undefined) else "it is past all bounds"
+        raise NoValue(_status_of_call(expr, names), f"`{expr.function}` has no value: {told}") from error
+    except Exception as error:
+        raise Fault(f"the function `{expr.function}` failed: {type(error).__name__}: {error}") from error
+    return _bounded(value, expr, names)
+
+
+def _bounded(value: Any, expr: Expr, names: Mapping[str, Any]) -> Any:
+    """The value; a number must be finite, and one that a column of figures can hold."""
+    if isinstance(value, int | float) and not -LARGEST <= value <= LARGEST:
+        raise NoValue(_status(expr, names), f"{_called(expr)} has no value: it is past all bounds")
+    return value
+
+
+def _called(expr: Expr) -> str:
+    """An expression as a reason names it: by its function or operator, without what anybody said."""
+    match expr:
+        case Call(function=function):
+            return f"`{function}`"
+        case Binary(operator=operator):
+            return f"`{operator}`"
+    return "the expression"
+
+
+def _look_up(path: tuple[str, ...], names: Mapping[str, Any]) -> Any:
+    value: Any = names
+    for part in path:
+        value = value[part]
+        if isinstance(value, Missing):
+            raise Unavailable(value.step, value.status, value.reason)
+    return value
+
+
+def _all(exprs: Sequence[Expr], names: Mapping[str, Any]) -> list[Any]:
+    """The values of what is looked at in any case. Where one has none because of the item alone, that is the reason,
+    whatever a reply says beside it: a model that declines is scored on the same items as all others."""
+    values: list[Any] = []
+    lacking: Unavailable | None = None
+    for expr in exprs:
+        try:
+            values.append(evaluate(expr, names))
+        except Unavailable as error:
+            if error.status == NOT_APPLICABLE:
+                raise
+            lacking = lacking or error
+            values.append(None)
+    if lacking is not None:
+        raise lacking
+    return values
+
+
+def _joined(expr: Binary, names: Mapping[str, Any], decides: bool) -> bool:
+    """`and`, which a false side `decides`, and `or`, which a true one does. The right side is looked at where the left
+    leaves it open; also where the left has no value, if it follows from the item alone."""
+    try:
+        left = bool(evaluate(expr.left, names))
+    except Unavailable as error:
+        if error.status != NOT_APPLICABLE and _status(expr.right, names) == NOT_APPLICABLE:
+            with suppress(Unavailable):
+                if bool(evaluate(expr.right, names)) == decides:
+                    return decides
+        raise
+    return decides if left == decides else bool(_under(expr.left, expr.right, names))
+
+
+def _binary(expr: Binary, names: Mapping[str, Any]) -> Any:
+    match expr.operator:
+        case "and":
+            return _joined(expr, names, decides=False)
+        case "or":
+            return _joined(expr, names, decides=True)
+    try:
+        left, right = _all((expr.left, expr.right), names)
+    except Unavailable as error:
+        of_row = expr.operator == "/" and _status(expr.right, names) == NOT_APPLICABLE
+        if of_row and error.status != NOT_APPLICABLE and not isinstance(expr.left, Literal_):
+            evaluate(expr.model_copy(update={"left": Literal_(value=1)}), names)
+        raise
+    match expr.operator:
+        case "==":
+            return equal(left, right)
+        case "!=":
+            return not equal(left, right)
+        case "in":
+            return left in right
+        case "not in":
+            return left not in right
+        case "<":
+            return left < right
+        case "<=":
+            return left <= right
+        case ">":
+            return left > right
+        case ">=":
+            return left >= right
+    try:
+        return _bounded(_computed(expr.operator, left, right), expr, names)
+    except ZeroDivisionError as error:
+        raise NoValue(_status(expr.right, names), "`/` has no value: division by zero") from error
+    except OverflowError as error:
+        reason = f"`{expr.operator}` has no value: it is past all bounds"
+        raise NoValue(_status(expr, names), reason) from error
+
+
+def _computed(operator: Literal["+", "-", "*", "/"], left: Any, right: Any) -> Any:
+    match operator:
+        case "+":
+            return left + right
+        case "-":
+            return left - right
+        case "*":
+            return left * right
+        case "/":
+            return left / right
+    assert_never(operator)
+
+
+def equal(left: Any, right: Any) -> bool:
+    """Equality; of a set and a list, that of what they hold."""
+    if isinstance(left, AbstractSet) != isinstance(right, AbstractSet):
+        return left is not None and right is not None and set(left) == set(right)
+    return bool(left == right)

@@ -1,0 +1,1 @@
+"""Figures: the aggregates, the steps that they take values of, and the ranges of these values."""

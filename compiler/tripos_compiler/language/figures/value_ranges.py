@@ -1,0 +1,262 @@
+"""Between which ends the values of an expression lie: what follows from the types of the fields that it names, from
+literals, from arithmetic and from what functions give. An end that nothing is known of is infinite.
+
+Only what is held to its type counts: fields of replies, which are read as it, values of judges, and rows of data.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from itertools import product
+from typing import Final
+
+from tripos_compiler.language.figures.scored_steps import Giving
+from tripos_compiler.plan import (
+    Ask,
+    Binary,
+    BoolType,
+    Call,
+    Column,
+    Expr,
+    Get,
+    Grade,
+    Items,
+    Literal_,
+    NumberType,
+    Plan,
+    Ref,
+    Scenario,
+    Score,
+    Type,
+    Unary,
+    Verdict,
+)
+
+Range = tuple[float, float]
+"""The least and the greatest value that there can be."""
+
+ANY: Final[Range] = (-math.inf, math.inf)
+NO_LESS_THAN_ZERO: Final[Range] = (0.0, math.inf)
+SHARE: Final[Range] = (0.0, 1.0)
+PERCENT: Final[Range] = (0.0, 100.0)
+GIVES: Final[Mapping[str, Range]] = {
+    **dict.fromkeys(("length", "words", "turns", "depth"), NO_LESS_THAN_ZERO),
+    **dict.fromkeys(("precision", "recall", "f1", "jaccard", "overlap"), SHARE),
+    **dict.fromkeys(("rouge", "edit_similarity", "similarity", "echoed", "coverage"), SHARE),
+    **dict.fromkeys(("bleu", "chrf", "best_bleu"), PERCENT),
+    "bm25": NO_LESS_THAN_ZERO,
+}
+"""What functions give, whatever they are given."""
+ITEM_OF: Final = ("first", "last", "nth")
+"""Functions that give an item of a list."""
+
+
+@dataclass(frozen=True)
+class Ranges:
+    """Looks up types and ranges in expressions of scenarios. `fields` are the types of the fields of every data set,
+    and `gives` what every judge gives."""
+
+    fields: Mapping[str, Mapping[str, Type]]
+    gives: Mapping[str, Type | None]
+
+    def scale_of(self, scenario: Scenario, step: Giving) -> Range | None:
+        """The scale that is declared for the values of a step; None where there is none, or one end of it only."""
+        low, high = ends_of(self.declared(scenario, step))
+        return None if math.isinf(low) or math.isinf(high) else (low, high)
+
+    def declared(self, scenario: Scenario, step: Giving) -> Type:
+        """The type that is declared for the values of a step."""
+        match step:
+            case Score(truth=True):
+                return BoolType()
+            case Score(value=value):
+                return self.type_at(scenario, value) or NumberType()
+            case Column(type=type_):
+                return type_
+        return self.gives.get(step.scorer) or NumberType()
+
+    def of_step(self, scenario: Scenario, step: Giving) -> Range:
+        """Between which ends the values of a step lie, also where they are on no scale that is declared."""
+        declared = self.declared(scenario, step)
+        if isinstance(step, Score | Column) and declared.kind != "bool":
+            return self.of(scenario, step.value)
+        return ends_of(declared)
+
+    def of(self, scenario: Scenario, expr: Expr) -> Range:
+        """The ends of a number, where it has a value."""
+        type_ = self.type_at(scenario, expr)
+        if type_ is not None:
+            return ends_of(type_)
+        match expr:
+            case Literal_(value=int() | float() as value) if abs(value) <= sys.float_info.max:
+                return float(value), float(value)
+            case Unary(operator="-", value=value):
+                low, high = self.of(scenario, value)
+                return -high, -low
+            case Binary(operator="+" | "-" | "*" | "/" as operator, left=left, right=right):
+                return _computed(operator, self.of(scenario, left), self.of(scenario, right))
+            case Call():
+                return self._called(scenario, expr)
+        return ANY
+
+    def type_at(self, scenario: Scenario, expr: Expr) -> Type | None:
+        """The type that is declared for a place: a field of a row or a reply, of a record or an item of a list in it.
+        None of what is no place."""
+        match expr:
+            case Ref(path=(name, *path)):
+                return _below(self._type_of(scenario, name), path)
+            case Get(of=of, field=field):
+                return _below(self.type_at(scenario, of), [field])
+            case Call(function=name) if name in ITEM_OF:
+                items = self.type_at(scenario, expr.args[0] if expr.args else expr.named["items"])
+                return items.of if items is not None and items.kind in ("list", "set") else None
+        return None
+
+    def _type_of(self, scenario: Scenario, name: str) -> Type | Mapping[str, Type] | None:
+        """What a name of a scenario holds: the fields of its rows, or what a model's answer is read as."""
+        if scenario.rows is not None and scenario.rows.alias == name:
+            return self.fields.get(scenario.rows.dataset)
+        found: list[Type | Mapping[str, Type] | None] = []
+        for step in scenario.steps:
+            if isinstance(step, Ask) and step.name == name:
+                returns = step.returns
+                found.append(returns if returns is None or returns.kind == "record" else {"value": returns})
+            elif isinstance(step, Verdict) and step.name == name:
+                found.append(self.gives.get(step.scorer))
+        return found[0] if found and all(each == found[0] for each in found) else None
+
+    def _called(self, scenario: Scenario, call: Call) -> Range:
+        from tripos_compiler.language.totality import arguments_of  # the whole library, which views do without
+
+        if call.function in GIVES:
+            return GIVES[call.function]
+        given = arguments_of(call) if call.function in _NAMED else {}
+        match call.function:
+            case "choose":
+                return hull(self.of(scenario, given[each]) for each in ("this", "other"))
+            case "default":
+                return hull(self.of(scenario, given[each]) for each in ("value", "fallback"))
+            case "readable":
+                return self.of(scenario, given["value"])
+            case "abs":
+                low, high = self.of(scenario, given["value"])
+                return (0.0 if low <= 0 <= high else min(abs(low), abs(high))), max(abs(low), abs(high))
+            case "sqrt":
+                low, high = self.of(scenario, given["value"])
+                return math.sqrt(max(low, 0.0)), math.sqrt(max(high, 0.0))
+            case "floor" | "ceil":
+                return _each_end(
+                    math.floor if call.function == "floor" else math.ceil, self.of(scenario, given["value"])
+                )
+            case "round":
+                return self._rounded(scenario, given)
+            case "min" | "max":
+                taken = min if call.function == "min" else max
+                ends = [self.of(scenario, each) for each in (*call.args, *call.named.values())]
+                return taken(low for low, _ in ends), taken(high for _, high in ends)
+            case "rank":
+                order = given["order"]
+                return (0.0, len(order.values) - 1.0) if isinstance(order, Items) else NO_LESS_THAN_ZERO
+        return ANY
+
+    def _rounded(self, scenario: Scenario, given: Mapping[str, Expr]) -> Range:
+        digits = given.get("digits", Literal_(value=0))
+        if not isinstance(digits, Literal_) or not isinstance(digits.value, int):
+            return ANY
+        from tripos_compiler.language.library.functions.arithmetic import rounded
+
+        places = digits.value
+        return _each_end(lambda end: rounded(end, places), self.of(scenario, given["value"]))
+
+
+_NAMED: Final = ("choose", "default", "readable", "abs", "sqrt", "floor", "ceil", "round", "rank")
+"""Functions whose arguments are told apart by their names."""
+
+
+def ranges_of(plan: Plan) -> Ranges:
+    """What looks up the types and ranges in a plan."""
+    fields = {dataset.name: {field.name: field.type for field in dataset.fields} for dataset in plan.datasets}
+    return Ranges(fields, {scorer.name: scorer.gives for scorer in plan.scorers})
+
+
+def spans_of(plan: Plan) -> dict[str, Range]:
+    """Between which ends the scores of every name lie, those of metrics not included."""
+    ranges = ranges_of(plan)
+    found: dict[str, list[Range]] = {}
+    for scenario in plan.scenarios:
+        for step in scenario.steps:
+            if isinstance(step, Score) or (isinstance(step, Grade) and not step.metrics):
+                found.setdefault(step.name, []).append(ranges.of_step(scenario, step))
+    return {name: hull(each) for name, each in found.items()}
+
+
+def ends_of(type_: Type) -> Range:
+    """Between which ends the numbers of a type lie.
+
+    >>> from tripos_compiler.plan import IntegerType, OptionalType
+    >>> ends_of(OptionalType(of=IntegerType(low=1, high=5))), ends_of(IntegerType(low=0))
+    ((1.0, 5.0), (0.0, inf))
+    """
+    inner = type_.of if type_.kind == "optional" else type_
+    if inner.kind == "bool":
+        return SHARE
+    if inner.kind != "integer":
+        return ANY
+    low = -math.inf if inner.low is None else float(inner.low)
+    return low, math.inf if inner.high is None else float(inner.high)
+
+
+def hull(ranges: Iterable[Range]) -> Range:
+    """The range that holds several.
+
+    >>> hull([(1.0, 5.0), (0.0, 0.0)])
+    (0.0, 5.0)
+    """
+    lows, highs = zip(*ranges, strict=True)
+    return min(lows), max(highs)
+
+
+def _below(type_: Type | Mapping[str, Type] | None, path: Iterable[str]) -> Type | None:
+    """The type of what stands behind the dots; of a list of records, a list of that of each."""
+    for field in path:
+        if type_ is None or isinstance(type_, Mapping):
+            type_ = None if type_ is None else type_.get(field)
+        elif type_.kind == "record":
+            type_ = type_.fields.get(field)
+        elif type_.kind == "list" and type_.of.kind == "record" and field in type_.of.fields:
+            type_ = type_.model_copy(update={"of": type_.of.fields[field]})
+        else:
+            return None
+    return None if isinstance(type_, Mapping) else type_
+
+
+def _computed(operator: str, one: Range, other: Range) -> Range:
+    match operator:
+        case "+":
+            return _known(one[0] + other[0], one[1] + other[1])
+        case "-":
+            return _known(one[0] - other[1], one[1] - other[0])
+        case "/" if other[0] <= 0 <= other[1]:
+            return ANY
+        case "/":
+            ends = [a / b for a, b in product(one, other) if not (math.isinf(a) and math.isinf(b))]
+            unknown = any(math.isinf(end) for end in one) and any(math.isinf(end) for end in other)
+            return ANY if unknown else (min(ends), max(ends))
+    ends = [0.0 if 0.0 in (a, b) else a * b for a, b in product(one, other)]
+    return min(ends), max(ends)
+
+
+def _known(low: float, high: float) -> Range:
+    return (-math.inf if math.isnan(low) else low), (math.inf if math.isnan(high) else high)
+
+
+def _each_end(function: Callable[[float], float], range_: Range) -> Range:
+    """What a function that never falls makes of a range."""
+    try:
+        low, high = (end if math.isinf(end) else float(function(end)) for end in range_)
+    except OverflowError:
+        return ANY
+    return low, high

@@ -1,0 +1,28 @@
+"""The function library. A Python signature is the Tripos signature; `table.py` lists the functions.
+
+Every function is pure. `Any` takes a value of any type, `T | None` one that may be missing, and a type variable stands
+for the same type wherever it occurs. A function that has no value for some arguments raises `Undefined` and declares it
+in `table.py` (`partiality`); what depends on it is `undefined` where a reply is the reason, and `not_applicable` where
+the item is. Any other exception is a bug.
+"""
+
+from tripos_compiler.language.library.functions.layout import json
+from tripos_compiler.language.library.signature import Function, Parameter, define
+from tripos_compiler.language.library.table import FUNCTIONS, GROUPS
+from tripos_compiler.language.library.types import Dialogue, Path, Tree, Turn, fits, join, shown
+
+__all__ = [
+    "FUNCTIONS",
+    "GROUPS",
+    "Dialogue",
+    "Function",
+    "Parameter",
+    "Path",
+    "Tree",
+    "Turn",
+    "define",
+    "fits",
+    "join",
+    "json",
+    "shown",
+]

@@ -1,0 +1,1 @@
+"""The functions of the library, by what they are about."""

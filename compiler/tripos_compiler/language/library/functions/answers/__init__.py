@@ -1,0 +1,1 @@
+"""Functions that read the answer out of a reply."""

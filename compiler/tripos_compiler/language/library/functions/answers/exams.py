@@ -1,0 +1,289 @@
+"""Answers to questions of an exam: where they are marked, letters of options, and what is right or wrong.
+
+They read a reply and the answer that stands in the data alike: `BD`, `B、D`, `["B", "D"]` and `答案：Ｂ和Ｄ` are the
+same.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Collection, Iterator, Sequence
+
+from tripos_compiler.language.library.functions.letters import GOES_ON, PRONOUN, are_options
+
+_SIMPLE = str.maketrans(
+    "對錯確誤選應為項說無題斷實屬問結論該兩與還準關當擇沒綜總從這條",
+    "对错确误选应为项说无题断实属问结论该两与还准关当择没综总从这条",
+)
+_BOX = re.compile(r"\\boxed\s{0,9}\{(?:\\(?:text|mathrm|mathbf)\s{0,9}\{([^{}]*)\}|([^{}]*))\}")
+_FIELD = re.compile(
+    r'"(?:正确|最终)?(?:答案|选项|判断|answers?|final_answer|choice|option|verdict)"\s{0,9}:\s{0,9}'
+    r'(\[[^\]]*\]|"[^"]*"|true\b|false\b)',
+    re.IGNORECASE,
+)
+_STATED = re.compile(
+    r"(?:答案|(?<![A-H])(?<![A-H] )选项|判断(?:结果)?|正确的?一?项)"
+    r"(?:(?:分别)?(?:应该?|应当)?(?:[是为]|选择?)\s{0,9}:?|[*_\s】\])]{0,9}[:】\n])"
+    r"|答案(?=\s{0,3}(?:[A-WYZ√×]|X[^\w]|X\Z))"
+    r"|(?<![问解])答:|<answer>"
+    r"|\banswers?(?:\s{1,9}(?:is|are)\s{0,9}:?|[*_ ]{0,9}:)",
+    re.IGNORECASE,
+)
+_NAMED = re.compile(
+    r"(?<![A-Za-z])(?:[A-Z][、和]?){1,8}(?:选?项)?(?:[“\"(][^”\")\n]{0,40}[”\")])?"
+    r"(?:(?:才?是|为)(?:本题)?的?(?:正确|最佳)的?(?:答案|选项|选择)|最(?:合适|恰当|符合))"
+)
+_CHOSEN = re.compile(r"(?<![不单多能可人])(?<!不应)选择?\s{0,9}:?(?=[\s\"'“*(\[]{0,9}[A-Z](?![A-Za-z]*[a-z]))|故选")
+_REASONS = re.compile(
+    r"(?:^|(?<=[\s。;(【\[*#]))(?:简要|具体|详细)?(?:理由|解析|分析|解释|说明|原因|思路|依据|改正|更正|reasons?|explanation)"
+    r"(?:说明|如下|是|为)?[*_\s】\])]{0,9}(?:[:】]|\n|$)",
+    re.IGNORECASE | re.MULTILINE,
+)
+_NUMBER = re.compile(
+    r"(?<![\w.])第?\s{0,3}(?:\d{1,2}|[一二三四五六七八九十])\s{0,3}"
+    r"(?:(?:小?题|空|问)\s{0,3}[选:,]?|[.、:)](?!\d)|(?=[A-Z√×对错](?![A-Za-z]*[a-z])))"
+)
+_BARE = re.compile(r"\A((?:[\W\d_]|[A-HTFN对错])+?)\n\s*\n")
+"""An answer alone, with the reasons below."""
+_TAIL = 400
+"""An answer that is marked is read so many characters far."""
+_MARKS = 32
+"""So many marks are looked at: a reply that repeats itself has thousands."""
+
+
+def plain(answer: str) -> str:
+    """An answer in letters of one width and one script, without what a model thought aloud.
+
+    >>> plain("<think>Ａ?</think>應選Ｂ")
+    '应选B'
+    """
+    said = unicodedata.normalize("NFKC", answer).translate(_SIMPLE)
+    return (said.rpartition("</think>")[2].strip() or said).strip()
+
+
+def read_marked(text: str, read: Callable[[str], list[str]]) -> list[str]:
+    """What `read` finds where a plain text gives the answer of one question: in the field of JSON, the last box, behind
+    the last `答案：` or the like, or else the last `选`. In all of the text only where nothing is marked: the reasons
+    for an answer that was put in other words are not the answer."""
+    marked = False
+    for said in _places(text):
+        marked = True
+        found = read(said)
+        if found:
+            return found
+    return [] if marked else read(text)
+
+
+def read_parts(
+    text: str, parts: int, read: Callable[[str], list[str]], read_all: Callable[[str], list[str]]
+) -> list[str]:
+    """What a plain text answers to several questions, in their order. `read` finds one answer, `read_all` as many as
+    there are. Of the ways to read it the first that finds as many as there are parts counts, else the first that finds
+    something."""
+    said = [_until_reasons(text[mark.end() :][:_TAIL]) for mark in [*_STATED.finditer(text)][:_MARKS]]
+    places = list(_places(text))
+    ways: list[Callable[[], list[str]]] = [
+        *(lambda place=place: read_all(place.strip().partition("\n\n")[0]) for place in places),
+        *(lambda place=place: read_all(place) for place in places),
+        *(lambda place=place: _numbered(place, read) for place in places),
+        lambda: [each for one in said for each in read(one)[:1]],
+        lambda: _numbered(_until_reasons(text), read),
+        lambda: _numbered(text, read),
+        lambda: read_all(_until_reasons(text)),
+        lambda: read_all(text),
+    ]
+    first: list[str] = []
+    for way in ways:
+        found = way()
+        if len(found) == parts:
+            return found
+        first = first or found
+    return first
+
+
+def _places(text: str) -> Iterator[str]:
+    """Where an answer is marked, the likeliest first."""
+    for fields in (_FIELD, _BOX, _BARE):
+        found = [next(filter(None, each.groups()), "") for each in fields.finditer(text)]
+        if found:
+            yield found[-1]
+    answer = _until_reasons(text)
+    for marks, whole in ((_STATED, answer), (_STATED, text), (_CHOSEN, answer), (_NAMED, text), (_CHOSEN, text)):
+        for mark in [*marks.finditer(whole)][: -_MARKS - 1 : -1]:
+            said = mark[0] if marks is _NAMED else _until_reasons(text[mark.end() :][:_TAIL])
+            if re.search(r"\w|[√×✓✗✔✘]", said):
+                yield said
+
+
+def _until_reasons(text: str) -> str:
+    reasons = _REASONS.search(text)
+    return text if reasons is None else text[: reasons.start()]
+
+
+def _numbered(text: str, read: Callable[[str], list[str]]) -> list[str]:
+    """One answer behind each number."""
+    numbers = list(_NUMBER.finditer(text))
+    ends: Sequence[int] = [*(number.start() for number in numbers[1:]), len(text)]
+    return [
+        each for number, end in zip(numbers, ends, strict=False) for each in read_marked(text[number.end() : end], read)
+    ]
+
+
+_NONE = re.compile(r"\bN/A\b", re.IGNORECASE)
+_SMALL_ALONE = re.compile(r"(?:[^\w]|_)*[a-z](?:(?:[^\w]|[\d_])+[a-z])*(?:[^\w]|_)*")
+_SMALL = re.compile(r"(?:[^\w]|_)*[a-h](?:(?:[^\w]|[\d_])*[a-h])*(?:[^\w]|_)*")
+_GOES_ON = r"(?=[ \t]{0,3}[A-H]{1,8}[ \t]{0,3}(?:[^\s\w]|_|$|\n|[和与及项选都均两三四五等]|以及))"
+"""A comma stands between two options, and not before a clause about the second."""
+_AND = rf"(?:[ \t\"'、;和与及或/&*+·]|以及|and(?![A-Za-z])|选?项|,{_GOES_ON}|[\"'],){{0,9}}"
+_ANY = rf"(?!{PRONOUN})[A-Z]"
+_ANY_AND = r"(?:[ \t\"'、;和与及或&*+·]|以及|and(?![A-Za-z])|选?项|,(?=[ \t]{0,3}[A-Z](?![A-Za-z]))|[\"'],){0,9}"
+_OPENS_WITH_ANY = re.compile(
+    rf"(?:\W|_)*(?:选?项|option\s)?(?:\W|_)*({_ANY}(?:{_ANY_AND}{_ANY}){{0,40}}+)(?![A-Za-z])"
+    rf"(?=\s*(?:\Z|\n|[].,;:!?。、)}}】」\"'*_\\|$]|选?项|[是为均都]|正确)|\s+{GOES_ON})"
+)
+"""Letters that need not be of the first eight, where an answer begins with them: elsewhere `X` is an unknown, `DNA` an
+acid and `I` a pronoun."""
+_ONLY_LETTERS = re.compile(r"(?:[\W\d_]|[第题和与及选项]|以及|小题|and(?![A-Za-z])|[A-Z](?![a-z]))+")
+_RUN = re.compile(rf"(?<![A-Za-z])[A-H](?:{_AND}[A-H]){{0,40}}(?![A-Za-z])")
+_OPENS = re.compile(r"\W*(?:选?项)?\W*[A-H](?![A-Za-z])")
+_SEVERAL = r"[A-H](?:[ \t、和与及]{0,3}[A-H]){0,7}[ \t]{0,3}(?:[两三四][选个]?[项者])?(?:选?项)?"
+_OF_IT = r"(?:的?说法|的?表述)?[ \t.:、)]*(?:[是也都均皆全并]*)"
+_RULED_OUT = re.compile(
+    rf"(?:不能?应?选|排除|不是|而?非|rather than|not)\s*{_SEVERAL}"
+    rf"|{_SEVERAL}{_OF_IT}(?:错|不正确|不对|不符合?|不合|不当|有误|与\w{{0,6}}(?:无关|不符)|×|✗|✘|❌)"
+    rf"|(?<![A-Za-z])[A-H] is (?:wrong|incorrect|false)"
+)
+_HELD = re.compile(rf"({_SEVERAL}){_OF_IT}(?:正确|对(?![A-Za-z于比])|符合|√|✓|✔|✅)")
+_TRUE = (
+    r"没错|不错|没有?错误|无误|正确|(?<![针面绝相反应成配校派])对(?![于比称角应照话象立方外数流面手策抗待付策])|属实|准确"
+    r"|真命题|√|✓|✔|☑|✅|true|t|yes|right|correct"
+)
+_FALSE = (
+    r"(?:不|并?非|不能(?:判断|说|算)[为是]?|未必)(?:是|太|完全|够|很)?(?:正确|对|准确|属实)|有误|(?<![不交])错误?(?![落综过别])"
+    r"|假命题|×|✗|✘|✕|❌|☒|╳|☓|false|f|(?:not|isn't|is n't|aren't) (?:true|right|correct)|no(?! idea)|wrong|incorrect"
+)
+_UNSAID = r"未提[及到]|没有?提[及到]|not given|not mentioned|doesn't say|does not say|ng|n"
+_VERDICT = re.compile(
+    rf"(?<![A-Za-z'])(?:(?P<false>{_FALSE})|(?P<unsaid>{_UNSAID})|(?P<true>{_TRUE}))(?![A-Za-z'])", re.IGNORECASE
+)
+_NO_VERDICT = re.compile(
+    r"是否(?:正确|准确|属实)|(?:正确|准确|对|属实)(?:吗|与否|还是)|对(?:还是|或)错|[对错]不[对错]"
+    r"|正确的?[^\s,.。;:!?]{0,6}?(?:应该?[是为]?|[是为])(?=.)"
+)
+"""A question, or what would be right instead."""
+_ALONE = {
+    **dict.fromkeys(("是", "是的", "真", "A", "Y"), "T"),
+    **dict.fromkeys(("否", "不是", "假", "B", "X", "x"), "F"),
+}
+"""What says so only where nothing else stands beside it."""
+_JOINED = re.compile(r"(?<![A-Za-z])[TFN]{2,}(?![A-Za-z])")
+_AROUND = " \t\n*_`\"'[](){}【】（）《》.。,，;；:：!！、#"
+_ENDS = re.compile(r"[。！!？?\n;；]+")
+_SO = re.compile(r"因此|所以|综上|总之|故|可见|应[为是]|therefore|thus|hence", re.IGNORECASE)
+"""What a conclusion begins with."""
+
+
+def option_letters(answer: str | Collection[str], parts: int = 1) -> list[str]:
+    """The letters of options that an answer gives, in their order.
+
+    What is marked as the answer counts: a field of JSON, what stands in the last `\\boxed{…}` or follows the last
+    `答案：`, `answer is` or the like, else the last `选`; as far as the reasons. Of one part, the letters that stand
+    together are given, where the answer begins with them, or else the last ones; of several `parts` one behind each
+    number, or all of them. Full width, traditional characters and JSON are read, small letters where there is nothing
+    else; what is ruled out (`不选 A`, `A 项错误`) is no answer. Letters after H count where an answer begins with
+    them or is nothing else. Of a list, the letters of all its texts.
+
+    >>> option_letters('["BD"]'), option_letters(["B", "D"]), option_letters("A 项错误，故选：Ｂ、Ｄ。因为 C 不变。")
+    (['B', 'D'], ['B', 'D'], ['B', 'D'])
+    >>> option_letters("1. C 2. A 3. B", 3), option_letters("b, d"), option_letters("答案：BD\\n理由：C 与题意不符。")
+    (['C', 'A', 'B'], ['B', 'D'], ['B', 'D'])
+    """
+    if not isinstance(answer, str):
+        return [letter for each in answer for letter in option_letters(each)]
+    text = _NONE.sub(" ", plain(answer))
+    return read_marked(text, _letters_of) if parts == 1 else read_parts(text, parts, _letters_of, _all_letters)
+
+
+def right_or_wrong(answer: str | Collection[str], parts: int = 1) -> list[str]:
+    """What an answer says of statements: `T` right, `F` wrong, `N` not said; in their order.
+
+    Read are 对, 错, 正确, 错误, √, ×, T, F, true, false, yes, no and the like, in any width, case and script; 是, 否,
+    and A and B for right and wrong, where they stand alone. What is marked as the answer counts, as in
+    `option_letters`. Of one part, the verdict of the conclusion (所以, 因此, …), of the first sentence, or else of the
+    last that has one; of several `parts` one behind each number, or all verdicts.
+
+    >>> right_or_wrong(["T", "F"]), right_or_wrong("√ ✗ 正确", 3), right_or_wrong(["错误。改正：2 是质数。", "对"])
+    (['T', 'F'], ['T', 'F', 'T'], ['F', 'T'])
+    """
+    if not isinstance(answer, str):
+        return [verdict for each in answer for verdict in right_or_wrong(each)[:1]]
+    text = plain(answer).replace("’", "'")
+    return read_marked(text, _verdict_of) if parts == 1 else read_parts(text, parts, _verdict_of, _all_verdicts)
+
+
+def _letters_of(said: str) -> list[str]:
+    """The letters of one answer."""
+    if _SMALL.fullmatch(said) or _SMALL_ALONE.fullmatch(said):
+        said = said.upper()
+    opening = _OPENS_WITH_ANY.match(said)
+    if opening is not None and re.search("[I-Z]", opening[1]):
+        return _of_options(opening[1])
+    held = [re.findall("[A-H]", each) for each in _HELD.findall(said)]
+    kept = _RULED_OUT.sub(" ", said)
+    runs = [re.findall("[A-H]", run) for run in _RUN.findall(kept)]
+    if not runs:  # of what is wrong may have been asked
+        runs = [re.findall("[A-H]", run) for run in _RUN.findall(said)]
+        return runs[0] if len(runs) == 1 and _OPENS.match(said) else []
+    lines = [line for line in kept.splitlines() if line.strip()]
+    if len(lines) > 1 and all(_OPENS.match(line) for line in lines):  # a line for each option that was chosen
+        return [letter for line in lines for letter in re.findall("[A-H]", line)[:1]]
+    if len(held) > 1 and held == runs:  # a verdict on each option
+        return [letter for run in held for letter in run]
+    return runs[0] if _OPENS.match(kept) else runs[-1] if said == kept or len(runs) == 1 else runs[0]
+
+
+def _of_options(letters: str) -> list[str]:
+    """The letters of several options, in their order; none where some of them are a word."""
+    runs = re.findall("[A-Z]+", letters)
+    return [letter for run in runs for letter in run] if all(map(are_options, runs)) else []
+
+
+def _all_letters(said: str) -> list[str]:
+    if _SMALL.fullmatch(said) or _SMALL_ALONE.fullmatch(said):
+        said = said.upper()
+    if _ONLY_LETTERS.fullmatch(said) and (letters := _of_options(said)):
+        return letters
+    return [letter for run in _RUN.findall(_RULED_OUT.sub(" ", said)) for letter in re.findall("[A-H]", run)]
+
+
+def _verdict_of(said: str) -> list[str]:
+    """The verdict of one answer."""
+    bare = said.strip(_AROUND)
+    first = re.split(r"[。.!?\n;,]", bare)[0].strip(_AROUND)
+    for alone in (bare, first):
+        if alone in _ALONE:
+            return [_ALONE[alone]]
+    said = _NO_VERDICT.sub(" ", said)
+    sentences = [each for each in _ENDS.split(said) if each.strip()]
+    told = [each for each in sentences if _VERDICT.search(each)]
+    if not told:
+        letters = re.findall(r"(?<![A-Za-z])[AB](?![A-Za-z])", said)
+        return [_ALONE[letter] for letter in letters][:1]
+    concluding = [each for each in told if _SO.search(each)]
+    if concluding:
+        return [_name(list(_VERDICT.finditer(concluding[-1]))[-1])]
+    verdicts = list(_VERDICT.finditer(told[0] if told[0] == sentences[0] else told[-1]))
+    return [_name(verdicts[0])]
+
+
+def _all_verdicts(said: str) -> list[str]:
+    joined = _JOINED.search(said)
+    if joined is not None:
+        return list(joined[0])
+    found = [_name(verdict) for verdict in _VERDICT.finditer(_NO_VERDICT.sub(" ", said))]
+    return found or [_ALONE[letter] for letter in re.findall(r"(?<![A-Za-z])[AB](?![A-Za-z])", said)]
+
+
+def _name(verdict: re.Match[str]) -> str:
+    return "T" if verdict["true"] else "F" if verdict["false"] else "N"

@@ -1,0 +1,140 @@
+"""Functions of numbers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping
+
+from tripos_compiler.language.library.partiality import Undefined
+from tripos_compiler.language.library.types import N
+
+LONGEST = 400
+"""No number has more digits before or after the point."""
+
+
+def absolute(value: N) -> N:
+    """The absolute value.
+
+    >>> absolute(-2.5), absolute(-2)
+    (2.5, 2)
+    """
+    return abs(value)
+
+
+def rounded(value: N, digits: int = 0) -> N:
+    """Rounded half to even, to `digits` after the point (0); with fewer than none, to tens, hundreds and so on.
+
+    >>> rounded(2.345, 1), rounded(0.5), rounded(1250, -2)
+    (2.3, 0.0, 1200)
+    """
+    return round(value, max(-LONGEST, min(digits, LONGEST)))
+
+
+def smallest(a: N, b: N, *more: N) -> N:
+    """The smallest of two or more numbers.
+
+    >>> smallest(3, 1, 2)
+    1
+    """
+    return min(a, b, *more)
+
+
+def largest(a: N, b: N, *more: N) -> N:
+    """The largest of two or more numbers.
+
+    >>> largest(3, 1, 2)
+    3
+    """
+    return max(a, b, *more)
+
+
+def square_root(value: float) -> float:
+    """The square root of a number that is not negative.
+
+    >>> square_root(9)
+    3.0
+    """
+    if value < 0:
+        raise Undefined("a negative number has no square root")
+    return math.sqrt(value)
+
+
+def logarithm(value: float, base: float = math.e) -> float:
+    """The logarithm of a positive number, the natural one unless a base is given.
+
+    >>> logarithm(1), logarithm(1000, 10), logarithm(8, 2)
+    (0.0, 3.0, 3.0)
+    """
+    if value <= 0:
+        raise Undefined("only a positive number has a logarithm")
+    if base <= 0 or base == 1:
+        raise Undefined("the base of a logarithm is positive and not 1")
+    if base == math.e:
+        return math.log(value)
+    if base in (2, 10):  # of their powers these give whole numbers
+        return math.log2(value) if base == 2 else math.log10(value)
+    return math.log(value, base)
+
+
+def power(value: float, exponent: float) -> float:
+    """A number raised to a power.
+
+    >>> power(2, 10), power(9, 0.5)
+    (1024.0, 3.0)
+    """
+    if value == 0 and exponent < 0:
+        raise Undefined("0 has no negative power")
+    if value < 0 and exponent != int(exponent):
+        raise Undefined("a negative number has whole powers only")
+    return math.pow(value, exponent)
+
+
+def has_no_root(given: Mapping[str, object]) -> str | None:
+    """What is wrong with a number that is written out and has no square root.
+
+    >>> has_no_root({"value": -1})
+    'a negative number has no square root'
+    """
+    value = given.get("value")
+    return "a negative number has no square root" if isinstance(value, int | float) and value < 0 else None
+
+
+def has_no_logarithm(given: Mapping[str, object]) -> str | None:
+    """What is wrong with numbers that are written out and have no logarithm.
+
+    >>> has_no_logarithm({"value": 0, "base": 10})
+    'only a positive number has a logarithm'
+    """
+    value, base = given.get("value"), given.get("base")
+    if isinstance(base, int | float) and (base <= 0 or base == 1):
+        return "the base of a logarithm is positive and not 1"
+    return "only a positive number has a logarithm" if isinstance(value, int | float) and value <= 0 else None
+
+
+def floor(value: float) -> int:
+    """The largest whole number that is not above a number.
+
+    >>> floor(-1.5)
+    -2
+    """
+    return math.floor(value)
+
+
+def ceiling(value: float) -> int:
+    """The smallest whole number that is not below a number.
+
+    >>> ceiling(1.2)
+    2
+    """
+    return math.ceil(value)
+
+
+def total(items: Collection[N]) -> N:
+    """The sum of a list of numbers; of none it is 0.
+
+    >>> total([1, 2, 3]), total([0.1, 0.2, 0.3])
+    (6, 0.6)
+    """
+    if all(isinstance(item, int) for item in items):
+        return sum(items)
+    return math.fsum(items)  # type: ignore[return-value]  # the same in whatever order

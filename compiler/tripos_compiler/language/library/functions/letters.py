@@ -1,0 +1,78 @@
+"""Letters that options are lettered by, and the two scripts of Chinese."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import Any
+
+_WHOLE = re.compile(r"[^\ud800-\udfff]+")
+"""Halves of characters, which a reply may have, are nothing that UTF-8 could hold."""
+
+
+def simplified(text: str) -> str:
+    """The text with traditional Chinese characters in their simplified form; all else stays as it is.
+
+    Whole words are looked up first, since some characters have several simplified forms. The dictionary is OpenCC's.
+
+    >>> simplified("正確答案為乾隆"), simplified("Plain text.")
+    ('正确答案为乾隆', 'Plain text.')
+    """
+    if text.isascii():
+        return text
+    convert = _converter().convert
+    return _WHOLE.sub(lambda found: str(convert(found[0])), text)
+
+
+@cache
+def _converter() -> Any:
+    import opencc
+
+    return opencc.OpenCC("t2s")
+
+
+ALPHABET = 26
+GOES_ON = (
+    r"(?:is|isn't|was the|because|since|and|or|nor|not|but|which|it|seems?|looks|fits|matches|appears|best|works|wins"
+    r"|correctly|says|states|gives)\b"
+)
+"""Words that go on after the letter of an option, and neither after the pronoun nor after the article."""
+PRONOUN = rf"\b[Ii](?=['’][a-z]|,? (?!{GOES_ON})[a-z])"
+"""`I` as the word, as in `I think`."""
+NUMERAL = r"\b(?!(?:Option|Choice|Answer|Letter|Is|Therefore|So|Thus|Hence|And|Or)\b)[A-Z][a-z]+ I(?![A-Za-z0-9])"
+"""`I` as a Roman numeral, as in `World War I`."""
+_WORDS = frozenset({"AI", "AL", "DJ", "GI", "HI"})
+
+
+def letters_at(number: int) -> str:
+    """The letters of the option at a place, counted from 0: after Z comes AA.
+
+    >>> letters_at(0), letters_at(9), letters_at(26)
+    ('A', 'J', 'AA')
+    """
+    before = letters_at(number // ALPHABET - 1) if number >= ALPHABET else ""
+    return before + chr(ord("A") + number % ALPHABET)
+
+
+def index_of(letters: str) -> int:
+    """The place of the option that letters stand for.
+
+    >>> index_of("A"), index_of("J"), index_of("AA")
+    (0, 9, 26)
+    """
+    place = 0
+    for letter in letters:
+        place = place * ALPHABET + ord(letter) - ord("A") + 1
+    return place - 1
+
+
+def are_options(run: str) -> bool:
+    """Whether capital letters that stand together are those of options, and not a word or a name. Up to H they are; of
+    others those that are in order, up to L.
+
+    >>> are_options("BD"), are_options("IJ"), are_options("CO"), are_options("DNA"), are_options("AI")
+    (True, True, False, False, False)
+    """
+    if max(run, default="A") <= "H" or len(run) == 1:
+        return True
+    return list(run) == sorted(set(run)) and max(run) <= "L" and run not in _WORDS

@@ -1,0 +1,216 @@
+"""Functions of lists and sets, and the agreement of two of them as a number from 0 to 1.
+
+Two lists are compared as bags, in which an item that occurs twice counts twice; for sets, and lists without repeats,
+that is the comparison of sets. Two empty ones agree fully, an empty one and another not at all.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from typing import Any
+
+from tripos_compiler.language.library.partiality import Undefined
+from tripos_compiler.language.library.types import K, T, in_order, ordered
+from tripos_compiler.plan import digest
+
+
+def _shared(a: Collection[K], b: Collection[K]) -> int:
+    return (Counter(a) & Counter(b)).total()
+
+
+def _share(shared: float, whole: float, a: Collection[K], b: Collection[K]) -> float:
+    return shared / whole if a and b else float(not a and not b)
+
+
+def precision(answer: Collection[K], truth: Collection[K]) -> float:
+    """The share of the items of an answer that are true, 0 to 1.
+
+    Both empty: 1; one of them: 0. An item that a list has twice counts twice.
+
+    >>> precision(["a", "b"], ["a", "c", "d"])
+    0.5
+    """
+    return _share(_shared(answer, truth), len(answer), answer, truth)
+
+
+def recall(answer: Collection[K], truth: Collection[K]) -> float:
+    """The share of the true items that an answer has, 0 to 1.
+
+    Both empty: 1; one of them: 0. An item that a list has twice counts twice.
+
+    >>> recall(["a", "b"], ["a", "c", "d", "e"])
+    0.25
+    """
+    return _share(_shared(answer, truth), len(truth), answer, truth)
+
+
+def f1(answer: Collection[K], truth: Collection[K]) -> float:
+    """The harmonic mean of precision and recall of an answer, 0 to 1.
+
+    Both empty: 1; one of them: 0. An item that a list has twice counts twice.
+
+    >>> f1(["a", "b"], ["a", "c"])
+    0.5
+    """
+    return _share(2 * _shared(answer, truth), len(answer) + len(truth), answer, truth)
+
+
+def jaccard(a: Collection[K], b: Collection[K]) -> float:
+    """The number of shared items by that of all items (Jaccard, 1912), 0 to 1.
+
+    Both empty: 1; one of them: 0. An item that a list has twice counts twice.
+
+    >>> jaccard(["a", "b"], ["b", "c", "d"])
+    0.25
+    """
+    shared = _shared(a, b)
+    return _share(shared, len(a) + len(b) - shared, a, b)
+
+
+def overlap(a: Collection[K], b: Collection[K]) -> float:
+    """The number of shared items by that of the shorter list (Szymkiewicz and Simpson), 0 to 1.
+
+    Both empty: 1; one of them: 0. An item that a list has twice counts twice.
+
+    >>> overlap(["a", "b"], ["a", "b", "c", "d"])
+    1.0
+    """
+    return _share(_shared(a, b), min(len(a), len(b)), a, b)
+
+
+def length(value: str | Collection[Any]) -> int:
+    """The number of characters of a text, of items of a list or set, of turns of a dialogue.
+
+    >>> length("four"), length(["a", "b"])
+    (4, 2)
+    """
+    return len(value)
+
+
+def first(items: Collection[T]) -> T:
+    """The first item of a list, the least of a set.
+
+    An empty list has none, and what depends on it has no value.
+
+    >>> first(["a", "b"])
+    'a'
+    """
+    return nth(items, 0)
+
+
+def last(items: Collection[T]) -> T:
+    """The last item of a list, the greatest of a set.
+
+    An empty list has none, and what depends on it has no value.
+
+    >>> last(["a", "b"])
+    'b'
+    """
+    return nth(items, len(items) - 1) if items else nth(items, 0)
+
+
+def nth(items: Collection[T], index: int) -> T:
+    """The item of a list or set at a position, counted from 0.
+
+    Where there is none, what depends on it has no value.
+
+    >>> nth(["a", "b", "c"], 1)
+    'b'
+    """
+    if not 0 <= index < len(items):
+        raise Undefined(f"a list of {len(items)} has no item at position {index}")
+    return ordered(items)[index]
+
+
+def is_negative(given: Mapping[str, object]) -> str | None:
+    """What is wrong with a position that is written out.
+
+    >>> is_negative({"index": -1})
+    'positions count from 0; `last(items)` is the last item'
+    """
+    index = given.get("index")
+    return "positions count from 0; `last(items)` is the last item" if isinstance(index, int) and index < 0 else None
+
+
+def without_last(items: Collection[T]) -> list[T]:
+    """A list without its last item; an empty list stays empty.
+
+    >>> without_last(["a", "b", "c"])
+    ['a', 'b']
+    """
+    return ordered(items)[:-1]
+
+
+def distinct(
+    items: Collection[K | None] | Collection[Collection[K]], *more: Collection[K | None] | Collection[Collection[K]]
+) -> list[K]:
+    """Every different item of one or more lists, or of the lists in them, in order.
+
+    Missing items are passed over. Of a data set's column: `distinct(question.concepts, dev.concepts)`.
+
+    >>> distinct([["b", "a"], ["a", "c"]], ["b", "d"])
+    ['a', 'b', 'c', 'd']
+    """
+    found: set[K] = set()
+    for item in (item for column in (items, *more) for item in column):
+        if isinstance(item, list | tuple | AbstractSet):
+            found.update(item)
+        elif item is not None:
+            found.add(item)  # type: ignore[arg-type]  # what is no collection is an item
+    return in_order(found)
+
+
+def picked(items: Sequence[T], keys: Sequence[K], key: K) -> list[T]:
+    """The items of a list at the places where another list has a key.
+
+    Of the columns of a data set, those of some of its rows: `picked(question.concepts, question.subject, q.subject)`.
+    The lists are of one length; where they are not, what depends on it has no value.
+
+    >>> picked(["a", "b", "c"], [1, 2, 1], 1)
+    ['a', 'c']
+    """
+    if len(items) != len(keys):
+        raise Undefined(f"one list has {len(items)} items and the other {len(keys)}")
+    return [item for item, own in zip(items, keys, strict=True) if own == key]
+
+
+def drawn(items: Collection[K], count: int, by: str) -> list[K]:
+    """So many items, drawn by chance: a text decides which and in what order, and the same text draws the same.
+
+    An item that a list has twice is drawn once. Of fewer items all of them, shuffled. It is what guessing comes to:
+    `drawn(options, 3, q.stem)`.
+
+    >>> drawn(["a", "b", "c", "d"], 2, "seed 1"), drawn(["a", "b", "c", "d"], 9, "seed 2")
+    (['b', 'd'], ['d', 'c', 'b', 'a'])
+    """
+    chance = {item: digest([by, item]) for item in items}
+    return sorted(chance, key=lambda item: chance[item])[: max(0, count)]
+
+
+def in_sequence(items: Collection[K]) -> list[K]:
+    """The items from the least to the greatest; texts by code point.
+
+    >>> in_sequence([3, 1, 2])
+    [1, 2, 3]
+    """
+    return in_order(items)
+
+
+def some(items: Collection[bool]) -> bool:
+    """Whether one item at least is true; of none it is false.
+
+    >>> some([False, True])
+    True
+    """
+    return any(items)
+
+
+def every(items: Collection[bool]) -> bool:
+    """Whether all items are true; of none it is true.
+
+    >>> every([False, True])
+    False
+    """
+    return all(items)

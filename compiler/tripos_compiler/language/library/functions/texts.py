@@ -1,0 +1,233 @@
+"""Functions of texts, and the words and terms that texts are compared and looked up by."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Collection, Mapping
+from functools import cache, lru_cache
+from typing import Any
+
+from tripos_compiler.language.library.partiality import Undefined
+from tripos_compiler.language.library.types import ordered
+
+UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}ー\p{Bopomofo}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
+"""The scripts that put no space between words."""
+WORD = rf"[[\p{{L}}\p{{N}}\p{{M}}]--[{UNSPACED}]]+"
+INSIDE = r"(?:['’_-]|(?<=\p{Nd})[.,](?=\p{Nd}))"
+"""What may join two runs of letters and digits: `don't`, `well-known`, `3.14`."""
+PATTERN = rf"(?V1)[{UNSPACED}]\p{{M}}*|{WORD}(?:{INSIDE}{WORD})*"
+
+
+def words_of(text: str) -> list[str]:
+    """The words of a text as they stand in it. In a script that puts no space between words, each character is one.
+
+    >>> words_of("It's 3.5 well-known words: 两个字。")
+    ["It's", '3.5', 'well-known', 'words', '两', '个', '字']
+    """
+    found: list[str] = _word_pattern().findall(text)
+    return found
+
+
+def tokens_of(text: str) -> list[str]:
+    """The words of a text, all in the same case.
+
+    >>> tokens_of("Ein GROSSER Fuß")
+    ['ein', 'grosser', 'fuss']
+    """
+    return words_of(text.casefold())
+
+
+@cache
+def _word_pattern() -> Any:
+    import regex
+
+    return regex.compile(PATTERN)
+
+
+VERSION = "1"
+"""Changes with what terms are, so that an index that was kept is not taken for one of other terms."""
+
+
+def terms_of(text: str) -> list[str]:
+    """The terms of a text for BM25, as often as they occur.
+
+    >>> terms_of("The cat sat")
+    ['the', 'cat', 'sat']
+    >>> terms_of("一次函数 y=kx")
+    ['一', '次', '函', '数', 'y', 'kx', '一次', '次函', '函数']
+    """
+    pairs = [run[i : i + 2] for run in _runs().findall(text) for i in range(len(run) - 1)]
+    return tokens_of(text) + pairs
+
+
+@cache
+def _runs() -> Any:
+    import regex
+
+    return regex.compile(rf"(?V1)[{UNSPACED}]{{2,}}")
+
+
+def exact(a: str, b: str) -> bool:
+    """Whether two texts are equal but for case and the space around and between words.
+
+    >>> exact(" The  Answer", "the answer")
+    True
+    """
+    return " ".join(a.split()).casefold() == " ".join(b.split()).casefold()
+
+
+def contains(text: str, part: str) -> bool:
+    """Whether a text has another in it, in capitals or not.
+
+    >>> contains("Teach DONE.", "teach done")
+    True
+    """
+    return part.casefold() in text.casefold()
+
+
+def starts_with(text: str, part: str) -> bool:
+    """Whether a text begins with another, in capitals or not.
+
+    >>> starts_with("Yes, it is.", "yes")
+    True
+    """
+    return text.casefold().startswith(part.casefold())
+
+
+def ends_with(text: str, part: str) -> bool:
+    """Whether a text ends with another, in capitals or not.
+
+    >>> ends_with("So it is TRUE", "true")
+    True
+    """
+    return text.casefold().endswith(part.casefold())
+
+
+def matches(text: str, pattern: str) -> bool:
+    """Whether a regular expression is found in a text.
+
+    The expression is one of Python's `re`. Its time is not bounded: `(a+)+b` can take for ever.
+
+    >>> matches("step 12", "step [0-9]+")
+    True
+    """
+    try:
+        return _compiled(pattern).search(text) is not None
+    except (re.error, OverflowError, RecursionError) as error:
+        raise Undefined("the pattern is not a regular expression") from error
+
+
+def is_no_pattern(given: Mapping[str, object]) -> str | None:
+    """What is wrong with a pattern that is written out.
+
+    >>> is_no_pattern({"pattern": "(a"})
+    'this pattern is not a regular expression: missing ), unterminated subpattern'
+    """
+    pattern = given.get("pattern")
+    if not isinstance(pattern, str):
+        return None
+    try:
+        _compiled(pattern)
+    except re.error as error:
+        return f"this pattern is not a regular expression: {error.msg}"
+    except (OverflowError, RecursionError) as error:
+        return f"this pattern is not a regular expression: {error}"
+    return None
+
+
+@lru_cache(256)
+def _compiled(pattern: str) -> re.Pattern[str]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # `[[` may come to mean something else in a later Python
+        return re.compile(pattern)
+
+
+def words(text: str) -> int:
+    """The number of words of a text.
+
+    `it's`, `well-known` and `3.14` are one each. In scripts that put no space between words, such as Chinese, Japanese
+    and Thai, each character counts as one.
+
+    >>> words("two words"), words("两个字")
+    (2, 3)
+    """
+    return len(words_of(text))
+
+
+def lower(text: str) -> str:
+    """The text in lower case.
+
+    >>> lower("ABC")
+    'abc'
+    """
+    return text.lower()
+
+
+def upper(text: str) -> str:
+    """The text in upper case.
+
+    >>> upper("abc")
+    'ABC'
+    """
+    return text.upper()
+
+
+def trim(text: str) -> str:
+    """The text without the space around it.
+
+    >>> trim("  a ")
+    'a'
+    """
+    return text.strip()
+
+
+def replace(text: str, old: str, new: str) -> str:
+    """The text with every `old` replaced by `new`.
+
+    >>> replace("1.000.000", ".", "")
+    '1000000'
+    """
+    if not old:
+        raise Undefined("what is replaced is empty")
+    return text.replace(old, new)
+
+
+def split(text: str, separator: str) -> list[str]:
+    """The parts of a text between separators, as they are; one part more than there are separators.
+
+    >>> split("a, b,", ",")
+    ['a', ' b', '']
+    """
+    if not separator:
+        raise Undefined("the separator is empty")
+    return text.split(separator)
+
+
+def is_empty(given: Mapping[str, object]) -> str | None:
+    """What is wrong with a text that is looked for and written out.
+
+    >>> is_empty({"text": "", "separator": ""})
+    '`separator` is empty'
+    """
+    empty = (name for name in ("separator", "old", "marker") if given.get(name) == "")
+    name = next(empty, None)
+    return None if name is None else f"`{name}` is empty"
+
+
+def lines(text: str) -> list[str]:
+    """The lines of a text that are not blank, without the space around them.
+
+    >>> lines("one\\n\\n  two\\n")
+    ['one', 'two']
+    """
+    return [line.strip() for line in text.splitlines() if line.strip()]
+
+
+def join(items: Collection[str], separator: str) -> str:
+    """The texts of a list in a row, with a separator between them; those of a set in order.
+
+    >>> join(["a", "b"], ", ")
+    'a, b'
+    """
+    return separator.join(ordered(items))

@@ -1,0 +1,218 @@
+"""Types of the library: kinds that Python has no word for, which type fits where, notation, and printed order."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from typing import Any, Literal, NewType, TypedDict, TypeVar
+
+from tripos_compiler.plan import (
+    DialogueType,
+    IntegerType,
+    ListType,
+    OptionalType,
+    RecordType,
+    SetType,
+    TextType,
+    Type,
+)
+
+Path = NewType("Path", str)
+"""A way through a tree: the names from its root to a node, joined by ` / `."""
+
+Tree = NewType("Tree", Mapping[str, Any])
+"""The branches of a tree by name, each with its own branches below it; what has none is a leaf."""
+
+
+class Turn(TypedDict):
+    """What one speaker says."""
+
+    speaker: str
+    text: str
+
+
+Dialogue = list[Turn]
+
+T = TypeVar("T")
+"""Any one type."""
+
+N = TypeVar("N", int, float)
+"""A number; whole numbers stay whole."""
+
+K = TypeVar("K", bound=Hashable)
+"""What can be told apart and put in order: texts, numbers, true and false, choices and paths."""
+
+
+@dataclass(frozen=True)
+class Implied:
+    """Marks a parameter that the compiler fills in where it is not given: with the values of the choice that `of` is,
+    the name of the field of `of` that is a path, or that is one or holds some, or the names of those that are texts; or
+    with the locale of the language at hand."""
+
+    by: Literal["values", "path", "paths", "texts", "locale"]
+    of: str = ""
+
+
+MOST_VALUES = 6
+"""A choice of more values than these is shown by its first ones."""
+
+
+def shown(type_: Type | None) -> str:
+    """A type as it is written in a spec; of a long choice its first values. None is any type.
+
+    >>> from tripos_compiler.plan import ListType, OptionalType, TextType
+    >>> shown(ListType(of=OptionalType(of=TextType())))
+    'list<text?>'
+    """
+    if type_ is None:
+        return "any"
+    match type_.kind:
+        case "list" | "set":
+            return f"{type_.kind}<{shown(type_.of)}>"
+        case "optional":
+            return f"{shown(type_.of)}?"
+        case "choice":
+            return type_.axis or f"choice({', '.join(_few(type_.values))})"
+        case "record":
+            return "{ " + ", ".join(f"{name} {shown(of)}" for name, of in type_.fields.items()) + " }"
+        case "integer" if type_.low is not None and type_.high is not None:
+            return f"{type_.low}..{type_.high}"
+    return type_.kind
+
+
+def _few(values: tuple[str, ...]) -> tuple[str, ...]:
+    return values if len(values) <= MOST_VALUES else (*values[: MOST_VALUES - 1], "…")
+
+
+Item = TypeVar("Item")
+
+
+def ordered(items: Iterable[Item]) -> list[Item]:
+    """The items as a list; those of a set sorted, texts by code point.
+
+    >>> ordered({"b", "a"}), ordered(("b", "a"))
+    (['a', 'b'], ['b', 'a'])
+    """
+    return in_order(items) if isinstance(items, AbstractSet) else list(items)
+
+
+def in_order(items: Iterable[Item]) -> list[Item]:
+    """The items from the least to the greatest. Raises `TypeError` where they have no order.
+
+    >>> in_order([2, 1, 2])
+    [1, 2, 2]
+    """
+    sortable: Iterable[Any] = items
+    return sorted(sortable)
+
+
+TURN = RecordType(fields={"speaker": TextType(), "text": TextType()})
+"""What a dialogue is a list of."""
+
+PLAIN = ("text", "integer", "number", "bool", "choice", "path")
+"""The kinds of values that can be told apart and put in order, and so be in a set."""
+
+
+def fits(given: Type, wanted: Type) -> bool:
+    """Whether a value of type `given` may stand where `wanted` is asked for.
+
+    A choice and a path are texts, an integer is a number, a set is a list of what it holds in order, a dialogue a list
+    of its turns, and a record may have more fields than are asked for. Bounds of integers do not matter.
+
+    >>> from tripos_compiler.plan import NumberType
+    >>> fits(IntegerType(low=1, high=5), NumberType()), fits(OptionalType(of=TextType()), TextType())
+    (True, False)
+    """
+    if wanted.kind == "optional":
+        return fits(bare(given), wanted.of)
+    match wanted.kind:
+        case "text":
+            return given.kind in ("text", "choice", "path")
+        case "number":
+            return given.kind in ("number", "integer")
+        case "list":
+            of = element(given)
+            return of is not None and fits(of, wanted.of)
+        case "set":
+            return given.kind == "set" and fits(given.of, wanted.of)
+        case "choice":
+            return given.kind == "choice" and set(given.values) <= set(wanted.values)
+        case "record":
+            return given.kind == "record" and all(
+                name in given.fields and fits(given.fields[name], of) for name, of in wanted.fields.items()
+            )
+        case "dialogue":
+            return given.kind == "dialogue" or (given.kind == "list" and fits(given.of, TURN))
+        case "tree":
+            return given == wanted
+    return given.kind == wanted.kind
+
+
+def bare(type_: Type) -> Type:
+    """The type of a value that is there.
+
+    >>> bare(OptionalType(of=TextType())).kind
+    'text'
+    """
+    return type_.of if type_.kind == "optional" else type_
+
+
+def element(type_: Type) -> Type | None:
+    """The type of what a list, set or dialogue holds; None where it holds nothing.
+
+    >>> element(DialogueType()) == TURN, element(TextType())
+    (True, None)
+    """
+    if type_.kind in ("list", "set"):
+        return type_.of
+    return TURN if type_.kind == "dialogue" else None
+
+
+def is_of_paths(type_: Type) -> bool:
+    """Whether a value is a path, or a list or set of paths.
+
+    >>> from tripos_compiler.plan import PathType
+    >>> is_of_paths(ListType(of=PathType())), is_of_paths(TextType())
+    (True, False)
+    """
+    of = element(type_) or type_
+    return of.kind == "path"
+
+
+def join(a: Type, b: Type) -> Type | None:
+    """The narrowest type that both fit, or None where there is none.
+
+    >>> from tripos_compiler.plan import NumberType
+    >>> join(IntegerType(low=1, high=5), OptionalType(of=NumberType())) == OptionalType(of=NumberType())
+    True
+    >>> join(IntegerType(low=1, high=5), IntegerType(low=3, high=9)) == IntegerType(low=1, high=9)
+    True
+    """
+    if "optional" in (a.kind, b.kind):
+        inner = join(bare(a), bare(b))
+        return None if inner is None else OptionalType(of=inner)
+    if a.kind == "integer" and b.kind == "integer":
+        low = None if a.low is None or b.low is None else min(a.low, b.low)
+        return IntegerType(low=low, high=None if a.high is None or b.high is None else max(a.high, b.high))
+    if a.kind == "set" and b.kind == "set":
+        of = join(a.of, b.of)
+        return None if of is None else SetType(of=of)
+    if fits(a, b):
+        return b
+    if fits(b, a):
+        return a
+    if fits(a, TextType()) and fits(b, TextType()):
+        return TextType()
+    of_a, of_b = element(a), element(b)
+    of = join(of_a, of_b) if of_a is not None and of_b is not None else None
+    return None if of is None else list_of(of)
+
+
+def list_of(of: Type) -> Type:
+    """The type of a list; of turns it is a dialogue.
+
+    >>> list_of(TURN).kind
+    'dialogue'
+    """
+    return DialogueType() if of == TURN else ListType(of=of)

@@ -1,0 +1,233 @@
+"""References of expressions and steps: names, data sets, trees, functions of the user's and printed labels.
+
+`examples_for(q.points, example)` looks into those rows of a made data set that are at the points of the row `q`. Where
+nothing else takes the data set, no others need to be written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import assert_never
+
+from tripos_compiler.plan import (
+    Ask,
+    Binary,
+    Branches,
+    Call,
+    Data,
+    Dataset,
+    Expr,
+    Get,
+    Hole,
+    Items,
+    Judging,
+    Literal_,
+    Made,
+    Part,
+    Plan,
+    Ref,
+    Scenario,
+    Step,
+    Type,
+    Unary,
+)
+
+
+def outside_changes(before: Step, after: Step, old: Plan, new: Plan) -> list[str]:
+    """The inputs from outside that both steps take and that differ between their plans, in words."""
+    was, now = _inputs(before, old), _inputs(after, new)
+    return [name for name, content in now.items() if name in was and was[name] != content]
+
+
+def _inputs(step: Step, plan: Plan) -> dict[str, object]:
+    """What a step takes from outside, by name in words, each with what determines it."""
+    parts: list[Part] = [step]
+    if isinstance(step, Judging):
+        parts += [scorer for scorer in plan.scorers if scorer.name == step.scorer]
+    inner = [each for part in parts for expr in exprs_of(part) for each in parts_of(expr)]
+    data = {each.dataset for each in inner if isinstance(each, Data)}
+    data |= {shots.dataset for part in parts if isinstance(part, Ask) for shots in part.shots}
+    trees = {each.tree for each in inner if isinstance(each, Branches)}
+    called = {each.function for each in inner if isinstance(each, Call)}
+    axes = {name for part in parts for name in printed_axes(part)}
+    found: dict[str, object] = {f"data set `{each.name}`": rows_of(each) for each in plan.datasets if each.name in data}
+    found |= {f"data set `{each.name}`": each.fingerprint for each in plan.made if each.name in data}
+    found |= {f"tree `{each.name}`": each.sha256 for each in plan.trees if each.name in trees}
+    found |= {
+        f"function `{each.name}`": (each.function, each.version, each.returns)
+        for each in plan.plugins
+        if each.name in called
+    }
+    found |= {
+        f"the labels of `{each.name}`, which it prints": [value.labels for value in each.values]
+        for each in plan.axes
+        if each.name in axes
+    }
+    return found
+
+
+def rows_of(dataset: Dataset) -> object:
+    """What determines the rows of a data set that is read, as JSON values."""
+    return [[file.sha256 for file in dataset.files], [field.model_dump(mode="json") for field in dataset.fields]]
+
+
+def printed_axes(part: object) -> set[str]:
+    """The axes whose labels a part of a plan prints, or offers as a choice."""
+    found = {name for hole in _holes(part) for name in axes_in(hole.type)}
+    return found | axes_in(part.returns) if isinstance(part, Ask) and part.returns is not None else found
+
+
+def axes_in(type_: Type) -> set[str]:
+    """The axes whose values a type has."""
+    match type_.kind:
+        case "choice":
+            return {type_.axis} if type_.axis is not None else set()
+        case "list" | "set" | "optional":
+            return axes_in(type_.of)
+        case "record":
+            return {name for of in type_.fields.values() for name in axes_in(of)}
+    return set()
+
+
+def _holes(part: object) -> Iterator[Hole]:
+    match part:
+        case Hole():
+            yield part
+        case Part():
+            for name in type(part).model_fields:
+                yield from _holes(getattr(part, name))
+        case dict():
+            for value in part.values():
+                yield from _holes(value)
+        case tuple():
+            for value in part:
+                yield from _holes(value)
+
+
+BY_POINTS = "examples_for"
+
+
+@dataclass(frozen=True)
+class Look:
+    """A look into a data set: for the `points` of a row that is known as `alias`, at the field `at` of its rows."""
+
+    alias: str
+    points: Expr
+    at: str
+
+
+def looks_of(scenario: Scenario, dataset: str) -> tuple[Look, ...] | None:
+    """The looks of a scenario into a data set; None where it takes the data set in another way too."""
+    if scenario.rows is None:
+        return None
+    if _shows(scenario, dataset):
+        return None
+    found: list[Look] = []
+    for expr in _exprs(scenario):
+        parts = list(parts_of(expr))
+        looks = [look for part in parts if (look := _look(part, dataset, scenario.rows.alias)) is not None]
+        if len(looks) < sum(isinstance(part, Data) and part.dataset == dataset for part in parts):
+            return None
+        found += looks
+    return tuple(found)
+
+
+def _exprs(scenario: Scenario) -> Iterator[Expr]:
+    if scenario.rows is not None and scenario.rows.where is not None:
+        yield scenario.rows.where
+    for step in scenario.steps:
+        yield from exprs_of(step)
+
+
+def _look(part: Expr, dataset: str, alias: str) -> Look | None:
+    if not isinstance(part, Call) or part.function != BY_POINTS:
+        return None
+    given = {**dict(zip(("points", "rows", "at"), part.args, strict=False)), **part.named}
+    match given.get("points"), given.get("rows"), given.get("at"):
+        case points, Data(dataset=name, field=None), Literal_(value=str(at)) if points is not None:
+            return Look(alias, points, at) if name == dataset and names_in(points) <= {alias} else None
+    return None
+
+
+def is_only_looked_at(name: str, scenarios: Sequence[Scenario], made: Sequence[Made]) -> bool:
+    """Whether a made data set is taken for points of rows and in no other way, so that not all of it need be made."""
+    if any(scenario.rows is not None and scenario.rows.dataset == name for scenario in scenarios):
+        return False
+    if any(_takes(each, name) for each in made if each.name != name):
+        return False
+    takers = [scenario for scenario in scenarios if _takes(scenario, name) or _shows(scenario, name)]
+    return bool(takers) and all(looks_of(scenario, name) is not None for scenario in takers)
+
+
+def _shows(scenario: Scenario, dataset: str) -> bool:
+    """Whether worked examples are drawn from the data set, which may be any of its rows."""
+    return any(shots.dataset == dataset for step in scenario.steps if isinstance(step, Ask) for shots in step.shots)
+
+
+def _takes(part: Scenario | Made, dataset: str) -> bool:
+    return any(isinstance(each, Data) and each.dataset == dataset for expr in exprs_of(part) for each in parts_of(expr))
+
+
+def parts_of(expr: Expr) -> Iterator[Expr]:
+    """An expression and all that it is made of.
+
+    >>> [part.op for part in parts_of(Unary(operator="not", value=Ref(path=("a",))))]
+    ['unary', 'ref']
+    """
+    yield expr
+    match expr:
+        case Unary(value=value):
+            yield from parts_of(value)
+        case Binary(left=left, right=right):
+            yield from parts_of(left)
+            yield from parts_of(right)
+        case Items(values=values):
+            for value in values:
+                yield from parts_of(value)
+        case Call(args=args, named=named):
+            for value in (*args, *named.values()):
+                yield from parts_of(value)
+        case Get(of=of):
+            yield from parts_of(of)
+        case Literal_() | Ref() | Data() | Branches():
+            pass
+        case _:
+            assert_never(expr)
+
+
+def exprs_of(part: object) -> Iterator[Expr]:
+    """Every expression of a part of a plan, wherever in it; not those that stand in another."""
+    match part:
+        case Literal_() | Ref() | Call() | Unary() | Binary() | Items() | Get() | Data() | Branches():
+            yield part
+        case Part():
+            for name in type(part).model_fields:
+                yield from exprs_of(getattr(part, name))
+        case dict():
+            for value in part.values():
+                yield from exprs_of(value)
+        case tuple():
+            for value in part:
+                yield from exprs_of(value)
+
+
+def paths_in(expr: Expr) -> set[tuple[str, ...]]:
+    """The names, with the fields below them, that an expression looks up."""
+    return {part.path for part in parts_of(expr) if isinstance(part, Ref)}
+
+
+def names_in(expr: Expr) -> set[str]:
+    """The first names of every reference in an expression."""
+    return {path[0] for path in paths_in(expr)}
+
+
+def unveiled(expr: Expr) -> Expr:
+    """An expression without the `reveal` that it stands in, which is the same value.
+
+    >>> unveiled(Call(function="reveal", args=(Data(dataset="raw", field="stem"),))).dataset
+    'raw'
+    """
+    while isinstance(expr, Call) and expr.function == "reveal":
+        expr = expr.args[0] if expr.args else expr.named["value"]
+    return expr

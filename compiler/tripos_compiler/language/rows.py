@@ -1,0 +1,285 @@
+"""Rows of data files: raw records to typed rows and turns of dialogues, and the errors of rows that do not fit."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from tripos_compiler.language.library import shown
+from tripos_compiler.language.library.functions.trees import BETWEEN
+from tripos_compiler.plan import Axis, DataField, Dataset, Type, digest
+
+SPEAKERS = ("speaker", "role", "from", "user", "name")
+SAID = ("text", "content", "value", "utterance", "message")
+END = "|EOM|"
+"""What MathDial and its kin write between the turns of a transcript; otherwise a turn begins with its line."""
+SPOKEN = re.compile(r"\s*([^\W\d_][\w'’.-]{0,29}(?: [\w'’.-]{1,20})?) ?[:：](?!//)\s*(.*)", re.DOTALL)
+"""A speaker of one or two words, and what is said."""
+
+
+def read_turns(value: Any) -> list[dict[str, str]] | None:
+    """The turns, each with a `speaker` and a `text`; None where it is no dialogue.
+
+    A dialogue is a list of turns, or JSON text of one, or a transcript with a speaker before every turn. A turn names
+    its speaker as one of `SPEAKERS` and its text as one of `SAID`, or is `{"Teacher": "Why?"}`, or a line of a
+    transcript.
+
+    >>> read_turns([{"user": "Teacher", "text": "Why?", "time": "06:36"}])
+    [{'speaker': 'Teacher', 'text': 'Why?'}]
+    >>> read_turns("Teacher: Why?|EOM|Student: Because\\nit is even.")
+    [{'speaker': 'Teacher', 'text': 'Why?'}, {'speaker': 'Student', 'text': 'Because\\nit is even.'}]
+    >>> read_turns("Tutor: Why?\\nStudent: Because\\nit is even.")[1]["text"]
+    'Because\\nit is even.'
+    >>> read_turns("hello") is None, read_turns([])
+    (True, [])
+    """
+    if isinstance(value, str):
+        if value.lstrip().startswith("["):
+            try:
+                value = orjson.loads(value)
+            except ValueError:
+                return None
+        else:
+            return _transcript(value)
+    if not isinstance(value, list):
+        return None
+    turns = [_turn(each) for each in value]
+    known = [turn for turn in turns if turn is not None]
+    return known if len(known) == len(turns) else None
+
+
+def _transcript(text: str) -> list[dict[str, str]] | None:
+    turns: list[dict[str, str]] = []
+    marked = END in text
+    for part in text.split(END) if marked else text.splitlines():
+        turn = _spoken(part)
+        if turn is not None:
+            turns.append(turn)
+        elif turns and not marked:
+            turns[-1]["text"] = f"{turns[-1]['text']}\n{part.strip()}".strip()
+        elif part.strip():
+            return None
+    return turns or None
+
+
+def _turn(value: Any) -> dict[str, str] | None:
+    if isinstance(value, str):
+        return _spoken(value)
+    if not isinstance(value, Mapping):
+        return None
+    said = {str(name).casefold(): text for name, text in value.items() if isinstance(text, str)}
+    speaker = next((said[name] for name in SPEAKERS if name in said), None)
+    text = next((said[name] for name in SAID if name in said), None)
+    if speaker is not None and text is not None:
+        return {"speaker": speaker, "text": text}
+    if len(value) == len(said) == 1 and not said.keys() & {*SAID, *SPEAKERS} - {"user"}:
+        name, only = next(iter(value.items()))
+        return {"speaker": str(name), "text": only}
+    return None
+
+
+def _spoken(line: str) -> dict[str, str] | None:
+    found = SPOKEN.fullmatch(line)
+    return None if found is None else {"speaker": found[1], "text": found[2].strip()}
+
+
+ABSENT = object()
+LEAST, MOST = -(2**63), 2**63 - 1
+"""The integers that can be stored."""
+
+
+@dataclass(frozen=True)
+class Misfit:
+    """A value that does not fit. `column` is the column it came from, or None where no column was there."""
+
+    field: str
+    column: str | None
+    value: Any
+    expected: str
+
+
+class EmptyCell(str):
+    """An empty cell of a file that has no other word for a value that is missing, such as CSV."""
+
+    __slots__ = ()
+
+
+EMPTY_CELL = EmptyCell()
+
+
+class DoesNotFit(Exception):
+    """A value cannot be read as a type."""
+
+
+def read_row(dataset: Dataset, raw: Mapping[str, Any], axes: Mapping[str, Axis]) -> dict[str, Any] | Misfit:
+    """The typed row of a raw record, or the first value that does not fit."""
+    row: dict[str, Any] = {}
+    for field in dataset.fields:
+        column, value = find_value(field, raw)
+        try:
+            row[field.name] = read_value(field.type, None if value is ABSENT else value, axes)
+        except DoesNotFit:
+            shown_value = None if value is ABSENT else value
+            return Misfit(field.name, column, shown_value, shown(field.type))
+    return row
+
+
+def find_value(field: DataField, raw: Mapping[str, Any]) -> tuple[str | None, Any]:
+    """The first of a field's columns that the record has, and its value; `ABSENT` where it has none of them."""
+    for column in field.columns:
+        if column in raw:
+            return column, raw[column]
+    return None, ABSENT
+
+
+def read_value(type_: Type, value: Any, axes: Mapping[str, Axis]) -> Any:
+    """A raw value as a type. Raises `DoesNotFit`.
+
+    Numbers are also read from text, as CSV has them, values of an axis also by label, lists, sets and records also from
+    JSON text, a path also from the list of its names, a list of records also from an object of objects, whose names are
+    read as the field `name`. A text in several parts, a list or record of texts, is read as its lines: some data sets
+    have a few such rows. An empty text is missing where no text is meant, and an empty cell in any case.
+
+    >>> from tripos_compiler.plan import IntegerType, ListType, TextType
+    >>> read_value(IntegerType(low=1, high=5), "4", {})
+    4
+    >>> read_value(ListType(of=TextType()), '["a", "b"]', {})
+    ['a', 'b']
+    >>> print(read_value(TextType(), {"Question": "Which?", "Options": ["A. 1", "B. 2"]}, {}))
+    Question: Which?
+    Options: A. 1
+    B. 2
+    """
+    if type_.kind == "optional":
+        is_missing = value is None or isinstance(value, EmptyCell) or (value == "" and type_.of.kind != "text")
+        return None if is_missing else read_value(type_.of, value, axes)
+    match type_.kind:
+        case "text":
+            return value if isinstance(value, str) else _lines(value)
+        case "path":
+            return _path(value)
+        case "integer" | "number":
+            return _number(type_, value)
+        case "bool":
+            return _bool(value)
+        case "choice":
+            return _choice(type_.values, axes.get(type_.axis or ""), value)
+        case "list" | "set":
+            listed = _parsed(value, "[")
+            if isinstance(listed, Mapping) and type_.kind == "list" and type_.of.kind == "record":
+                listed = _entries(listed)
+            if not isinstance(listed, list):
+                raise DoesNotFit
+            items = [read_value(type_.of, item, axes) for item in listed]
+            return frozenset(items) if type_.kind == "set" else items
+        case "record":
+            record = _parsed(value, "{")
+            if not isinstance(record, Mapping):
+                raise DoesNotFit
+            return {name: read_value(of, record.get(name), axes) for name, of in type_.fields.items()}
+        case "dialogue":
+            turns = read_turns(value)
+            if turns is not None:
+                return turns
+    raise DoesNotFit
+
+
+def in_parts(type_: Type, value: Any) -> bool:
+    """Whether a value is a list or record where a text is asked for."""
+    of = type_.of if type_.kind == "optional" else type_
+    return of.kind == "text" and isinstance(value, list | Mapping)
+
+
+def item_id(row: Mapping[str, Any]) -> str:
+    """The name of a row's content: equal rows have equal names, wherever they are stored."""
+    return digest(row)
+
+
+def _lines(value: Any) -> str:
+    """A text in several parts: the texts of a list, and of a record with their names, a line each."""
+    match value:
+        case str():
+            return value
+        case list():
+            return "\n".join(_lines(part) for part in value)
+        case Mapping():
+            return "\n".join(f"{name}: {_lines(part)}" for name, part in value.items())
+    raise DoesNotFit
+
+
+def _entries(value: Mapping[str, Any]) -> list[Any]:
+    """The objects of an object, each with its own name as `name` unless it has one."""
+    if not all(isinstance(each, Mapping) for each in value.values()):
+        raise DoesNotFit
+    return [{"name": name, **each} for name, each in value.items()]
+
+
+def _path(value: Any) -> str:
+    names = value if isinstance(value, list) else [value]
+    if not names or not all(isinstance(name, str) and name.strip() for name in names):
+        raise DoesNotFit
+    return BETWEEN.join(names)
+
+
+def _parsed(value: Any, opening: str) -> Any:
+    """What JSON text says; any other value as it is."""
+    if not isinstance(value, str) or not value.lstrip().startswith(opening):
+        return value
+    try:
+        return orjson.loads(value)
+    except ValueError:
+        raise DoesNotFit from None
+
+
+def _number(type_: Any, value: Any) -> int | float:
+    if isinstance(value, bool):
+        raise DoesNotFit
+    try:
+        if type_.kind == "integer":
+            return _integer(type_, value)
+        number = value if isinstance(value, int) and LEAST <= value <= MOST else float(value)
+    except (TypeError, ValueError, OverflowError):
+        raise DoesNotFit from None
+    if not math.isfinite(number):
+        raise DoesNotFit
+    return number
+
+
+def _integer(type_: Any, value: Any) -> int:
+    number = value
+    if isinstance(value, str):
+        try:
+            number = int(value)
+        except ValueError:
+            number = float(value)  # `3.0` is 3; a float is exact only up to 2^53, so it comes second
+    whole = int(number)
+    low = LEAST if type_.low is None else type_.low
+    high = MOST if type_.high is None else type_.high
+    if whole != number or not low <= whole <= high or not LEAST <= whole <= MOST:
+        raise DoesNotFit
+    return whole
+
+
+def _bool(value: Any) -> bool:
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, str) and value.casefold() in ("true", "false"):
+        return value.casefold() == "true"
+    raise DoesNotFit
+
+
+def _choice(values: tuple[str, ...], axis: Axis | None, value: Any) -> str:
+    """The value's own name in the type, so that a million rows hold each of them once."""
+    if isinstance(value, str):
+        if value in values:
+            return values[values.index(value)]
+        folded = value.strip().casefold()
+        for candidate in axis.values if axis is not None else ():
+            if folded in {candidate.name.casefold(), *(text.casefold() for text in candidate.labels.values())}:
+                return candidate.name
+    raise DoesNotFit

@@ -1,0 +1,284 @@
+"""Which expressions may have no value, what they need for one, and which conditions see to that.
+
+An operator or function of ours is partial where the library says so (`library/partiality.py`). What is written out is
+looked at here: an item of what `split` gives is there, a number above 0 may be divided by. What is left is a need, a
+condition that has to hold; the condition of a `when`, of a `choose`, or before an `and` or `or` may see to it.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, Literal
+
+from tripos_compiler.language.library import FUNCTIONS
+from tripos_compiler.language.library.partiality import Known
+from tripos_compiler.language.library.types import bare, is_of_paths
+from tripos_compiler.plan import Binary, Call, Data, Expr, Get, Items, Literal_, Type, Unary
+
+COUNTS: Final = ("length", "words", "turns", "depth")
+"""Functions that count, and so give no number below 0."""
+KEEPS: Final = ("sorted", "numbered")
+"""Functions that give as many items as they are given."""
+
+Comparison = Literal["==", "!=", "<", "<=", ">", ">="]
+NEGATED: Final[Mapping[str, Comparison]] = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
+TURNED: Final[Mapping[str, Comparison]] = {"==": "==", "!=": "!=", "<": ">", ">": "<", "<=": ">=", ">=": "<="}
+HOLDS: Final[Mapping[str, Callable[[float, float], bool]]] = {
+    "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Lack:
+    """A part of an expression that may have no value: `why`, and the parts of it that are the reason (`of`). There is
+    one where all of `needs` hold; `guard` says what else to write."""
+
+    why: str
+    guard: str
+    of: tuple[Expr, ...]
+    needs: tuple[Expr, ...]
+
+
+def lack_of(expr: Expr, types: Mapping[str, Type] | None = None) -> Lack | None:
+    """What may be lacking for an operator or a call to have a value, its own arguments given; None where nothing is.
+    `types` are those of a call's arguments, by parameter, as far as they are known; of `/` that of `right`."""
+    match expr:
+        case Binary(operator="/", right=right):
+            known = known_of(right, (types or {}).get("right"))
+            if known.nonzero or known.positive:
+                return None
+            guard = "say what stands in its place: `default(… / …, …)`"
+            return Lack("`/` has no value where it divides by 0", guard, (right,), (_compared("!=", right, 0),))
+        case Call(function=name) if (function := FUNCTIONS.get(name)) is not None and function.partial is not None:
+            given = arguments_of(expr)
+            known_args = {key: known_of(each, (types or {}).get(key)) for key, each in given.items()}
+            partial = function.partial
+            if partial.total(known_args):
+                return None
+            of = tuple(given[key] for key in partial.of if key in given)
+            return Lack(f"`{name}` has no value where {partial.why}", partial.guard, of, _needs(name, given))
+    return None
+
+
+def arguments_of(call: Call) -> dict[str, Expr]:
+    """The arguments of a call of the library, by parameter."""
+    names = (each.name for each in FUNCTIONS[call.function].parameters)
+    return dict(zip(names, call.args, strict=False)) | dict(call.named)
+
+
+def lacks(expr: Expr) -> Iterator[Lack]:
+    """Everything that may be lacking for an expression of a plan to have a value, those parts left out that a condition
+    in it sees to. Types are not known of a plan's expressions, so there may be fewer lacks than it says, never more."""
+    match expr:
+        case Unary(value=value) | Get(of=value):
+            yield from lacks(value)
+        case Items(values=values):
+            for value in values:
+                yield from lacks(value)
+        case Binary(operator="and" | "or", left=left, right=right):
+            yield from lacks(left)
+            yield from unguarded(lacks(right), left, expr.operator == "and")
+        case Binary(left=left, right=right):
+            yield from (*lacks(left), *lacks(right))
+        case Call(function="choose"):
+            given = arguments_of(expr)
+            yield from lacks(given["condition"])
+            yield from unguarded(lacks(given["this"]), given["condition"], True)
+            yield from unguarded(lacks(given["other"]), given["condition"], False)
+        case Call(function="default"):
+            yield from lacks(arguments_of(expr)["fallback"])
+        case Call(args=args, named=named):
+            for value in (*args, *named.values()):
+                yield from lacks(value)
+    own = lack_of(expr)
+    if own is not None:
+        yield own
+
+
+def unguarded(found: Iterable[Lack], condition: Expr, held: bool) -> Iterator[Lack]:
+    """The lacks that are left where a condition holds, or does not. What is looked at depends on it."""
+    facts = tuple(facts_of(condition, held))
+    for lack in found:
+        if not lack.needs or not all(implied(need, facts) for need in lack.needs):
+            yield Lack(lack.why, lack.guard, (*lack.of, condition), lack.needs)
+
+
+def known_of(expr: Expr, type_: Type | None = None) -> Known:
+    """What can be told of a value without knowing any name in it."""
+    match expr:
+        case Literal_(value=bool() as value):
+            return Known(written=value)
+        case Literal_(value=int() | float() as number):
+            return Known(written=number, least=number, nonzero=number != 0)
+        case Literal_(value=str() as text):
+            return Known(written=text, text=True, order=(text,))
+        case Items(values=values):
+            texts = [each.value for each in values if isinstance(each, Literal_) and isinstance(each.value, str)]
+            return Known(items=len(values), order=tuple(texts) if len(texts) == len(values) else None)
+        case Data(dataset=dataset):
+            return replace(_typed(type_), dataset=dataset)
+        case Get(of=Data(dataset=dataset)):
+            return Known(dataset=dataset)
+        case Binary(operator="+" | "*" as sign, left=left, right=right):
+            return _sum_or_product(sign, known_of(left), known_of(right))
+        case Call(function=name) if name in FUNCTIONS:
+            return _known_call(name, arguments_of(expr), type_)
+    return _typed(type_)
+
+
+def _typed(type_: Type | None) -> Known:
+    if type_ is None:
+        return Known()
+    match type_.kind:
+        case "choice":
+            return Known(text=True, order=type_.values)
+        case "text" | "path":
+            return Known(text=True)
+        case "list" if type_.of.kind == "record":
+            fields = type_.of.fields
+            texts = tuple(name for name, of in fields.items() if bare(of).kind == "text")
+            return Known(texts=texts, places=tuple(name for name, of in fields.items() if is_of_paths(bare(of))))
+        case "integer":
+            low, high = type_.low, type_.high
+            apart = (low is not None and low > 0) or (high is not None and high < 0)
+            return Known(least=low, nonzero=apart)
+    return Known()
+
+
+def _sum_or_product(sign: str, left: Known, right: Known) -> Known:
+    if left.least is None or right.least is None:
+        return Known()
+    if sign == "+":
+        return Known(least=left.least + right.least, above=left.above or right.above)
+    if min(left.least, right.least) < 0:
+        return Known()
+    return Known(least=left.least * right.least, nonzero=left.positive and right.positive)
+
+
+def _known_call(name: str, given: Mapping[str, Expr], type_: Type | None) -> Known:
+    if name == "length":
+        return Known(least=known_of(given["value"]).items)
+    if name in COUNTS or name == "abs":
+        return Known(least=0)
+    if name == "split":
+        return Known(items=1)
+    if name in KEEPS:
+        return Known(items=known_of(next(iter(given.values()))).items)
+    if name == "max":
+        least = [known.least for known in map(known_of, given.values()) if known.least is not None]
+        return Known(least=max(least)) if least else Known()
+    return _typed(type_)
+
+
+# --- needs and facts ---
+
+
+def _compared(sign: Comparison, left: Expr, right: Expr | float) -> Binary:
+    other = Literal_(value=right) if isinstance(right, int | float) else right
+    return Binary(operator=sign, left=left, right=other)
+
+
+def _length(of: Expr) -> Call:
+    return Call(function="length", args=(of,))
+
+
+def _needs(name: str, given: Mapping[str, Expr]) -> tuple[Expr, ...]:
+    """The conditions under which a call has a value; none where there is no condition to write."""
+    match name:
+        case "nth":
+            index = given["index"]
+            if isinstance(index, Literal_) and isinstance(index.value, int):
+                return (_compared(">", _length(given["items"]), index.value),)
+            below = _compared("<", index, _length(given["items"]))
+            least = known_of(index).least
+            return (below,) if least is not None and least >= 0 else (below, _compared(">=", index, 0))
+        case "first" | "last":
+            return (_compared(">", _length(given["items"]), 0),)
+        case "bleu" | "chrf" | "rouge":
+            return (_compared(">", _length(given["reference"]), 0),)
+        case "best_bleu" | "coverage":
+            return (_compared(">", _length(given["references"]), 0),)
+        case "sqrt":
+            return (_compared(">=", given["value"], 0),)
+        case "log" if "base" not in given or isinstance(given["base"], Literal_):
+            return (_compared(">", given["value"], 0),)
+        case "power":
+            return (_compared(">", given["value"], 0),)
+        case "rank":
+            return (Binary(operator="in", left=given["value"], right=given["order"]),)
+        case "picked":
+            return (_compared("==", _length(given["items"]), _length(given["keys"])),)
+    return ()
+
+
+def facts_of(condition: Expr, held: bool) -> Iterator[Expr]:
+    """What is true where a condition holds, or does not, part by part.
+
+    >>> from tripos_compiler.plan import Ref
+    >>> a, b = Ref(path=("a",)), Ref(path=("b",))
+    >>> [fact.path for fact in facts_of(Binary(operator="and", left=a, right=b), True)]
+    [('a',), ('b',)]
+    """
+    match condition:
+        case Unary(operator="not", value=value):
+            yield from facts_of(value, not held)
+        case Binary(operator="and" | "or" as sign, left=left, right=right):
+            if (sign == "and") == held:
+                yield from (*facts_of(left, held), *facts_of(right, held))
+        case Binary(operator="in" | "not in" as sign, left=left, right=right):
+            if (sign == "in") == held:
+                yield Binary(operator="in", left=left, right=right)
+                yield _compared(">", _length(right), 0)
+        case Binary(operator="==" | "!=" | "<" | "<=" | ">" | ">=" as sign, left=left, right=right):
+            meant = sign if held else NEGATED[sign]
+            yield _compared(meant, left, right)
+            yield _compared(TURNED[meant], right, left)
+        case _ if held:
+            yield condition
+
+
+def implied(need: Expr, facts: Sequence[Expr]) -> bool:
+    """Whether one of the facts is enough for a need.
+
+    >>> from tripos_compiler.plan import Ref
+    >>> n = Ref(path=("n",))
+    >>> over = [Binary(operator=">=", left=n, right=Literal_(value=2))]
+    >>> implied(Binary(operator=">", left=n, right=Literal_(value=1)), over)
+    True
+    >>> implied(Binary(operator=">", left=n, right=Literal_(value=2)), over)
+    False
+    """
+    if need in facts:
+        return True
+    if not isinstance(need, Binary) or not isinstance(need.right, Literal_):
+        return False
+    return any(
+        isinstance(fact, Binary) and fact.left == need.left and isinstance(fact.right, Literal_)
+        and _implies(fact.operator, fact.right.value, need.operator, need.right.value, need.left)
+        for fact in facts
+    )  # fmt: skip
+
+
+def _implies(sign: str, bound: object, wanted: str, least: object, of: Expr) -> bool:
+    """Whether a number that compares so with `bound` compares so with `least`."""
+    if not isinstance(bound, int | float) or not isinstance(least, int | float):
+        return False
+    if sign == "==":
+        return HOLDS[wanted](bound, least)
+    if sign == "!=":  # a count that is not 0 is above it
+        counts = isinstance(of, Call) and of.function in COUNTS
+        return bound == least == 0 and (wanted == "!=" or (wanted == ">" and counts))
+    if wanted == "!=":
+        return (sign == ">" and bound >= least) or (sign == ">=" and bound > least) or (
+            (sign == "<" and bound <= least) or (sign == "<=" and bound < least)
+        )  # fmt: skip
+    if wanted in (">", ">="):
+        return (sign == ">" and bound >= least) or (
+            sign == ">=" and (bound > least or (bound == least and wanted == ">="))
+        )  # fmt: skip
+    return False
+
+
+__all__ = ["Lack", "facts_of", "implied", "known_of", "lack_of", "lacks", "unguarded"]

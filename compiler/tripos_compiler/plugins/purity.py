@@ -1,0 +1,392 @@
+"""Whether a function in Python provably depends on its arguments alone: read from its source, of which nothing is run.
+
+A function that reads a file or the clock, or remembers what it was called with before, could tell a model what a
+secret column says. Proved is one whose whole module, and every module of its own package that this one imports, holds
+to a part of Python in which neither can be written (`pure_names.py`): imports of a few modules that read nothing, names
+that are defined or harmless, values at the top of the module that nobody changes. What is not in that part is not
+proved, and the author may say that it is `pure` all the same.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from tripos_compiler.plugins.pure_names import (
+    DECORATORS,
+    FIXED,
+    OWN_NAMES,
+    READERS,
+    READING,
+    SAFE_BUILTINS,
+    SAFE_MODULES,
+    Called,
+    elements,
+    gives_back,
+    in_body,
+    in_making,
+    literal,
+    safe_name,
+    stores,
+    unsafe_attribute,
+)
+
+MOST_MODULES = 32
+"""So many modules of a package are followed."""
+SPELT = re.compile(r"\{[^{}:!]*[.\[]")
+"""A field of a format that looks into its value."""
+
+FindModule = Callable[[str, str], tuple[str, ast.Module] | None]
+"""The full name and the source of a module of the same package that a module imports under a name (`.units`); None
+where it is none of the package."""
+
+
+class _Impure(Exception):
+    """What keeps a module from being proved, as a clause for messages."""
+
+
+def why_impure(module: ast.Module, where: str, find: FindModule | None = None) -> str | None:
+    """What keeps the functions of a module from being proved pure, with its line; None where they are. `where` is what
+    the module is called. Without `find` it stands alone.
+
+    >>> why_impure(ast.parse("import re\\ndef f(t: str) -> int:\\n    return len(re.findall('a', t))"), "f.py")
+    >>> why_impure(ast.parse("def f(t: str) -> str:\\n    return open(t).read()"), "f.py")
+    'line 2 of f.py uses `open`'
+    """
+    try:
+        _Package(find).check(module, where)
+    except _Impure as reason:
+        return str(reason)
+    except RecursionError:
+        return f"{where} is nested too deep"
+    return None
+
+
+@dataclass
+class _Package:
+    find: FindModule | None
+    known: dict[str, dict[str, bool]] = field(default_factory=dict)
+    """For every module that was looked at, the names at its top, and whether their values could be changed."""
+    bound: set[str] = field(default_factory=set)
+    """Every name that one of them gives a meaning."""
+
+    def check(self, module: ast.Module, where: str) -> dict[str, bool]:
+        if where in self.known:
+            return self.known[where]
+        if len(self.known) >= MOST_MODULES:
+            raise _Impure(f"more than {MOST_MODULES} modules are imported")
+        self.known[where] = {}
+        self.known[where] = _Module(self, module, where).check()
+        return self.known[where]
+
+
+class _Module:
+    def __init__(self, package: _Package, module: ast.Module, where: str) -> None:
+        self.package = package
+        self.module = module
+        self.where = where
+        self.top: dict[str, bool] = {}
+        """The names at the top, and whether their values could be changed."""
+        self.taken: dict[str, tuple[str, str]] = {}
+        """The names that are taken from modules which read nothing, each with its module and its name there."""
+        self.modules: dict[str, str] = {}
+        """The names of modules that are imported whole."""
+        self.bound = {each.id for each in ast.walk(module) if isinstance(each, ast.Name) and stores(each)}
+        """Every name that the module gives a meaning, wherever."""
+        self.parents = {inner: node for node in ast.walk(module) for inner in ast.iter_child_nodes(node)}
+
+    def check(self) -> dict[str, bool]:
+        for node in ast.walk(self.module):
+            self._bind(node)
+        self.package.bound |= self.bound
+        self._top(self.module.body)
+        for node in ast.walk(self.module):
+            self._node(node)
+        return self.top
+
+    def _refuse(self, node: ast.AST, what: str) -> _Impure:
+        return _Impure(f"line {getattr(node, 'lineno', 1)} of {self.where} {what}")
+
+    # --- names ---
+
+    def _bind(self, node: ast.AST) -> None:
+        match node:
+            case ast.Import():
+                for alias in node.names:
+                    self._import(node, alias)
+            case ast.ImportFrom():
+                self._import_from(node)
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                self._bound(node, name)
+            case ast.arg(arg=name) | ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)):
+                self._bound(node, name)
+            case ast.MatchStar(name=str(name)) | ast.MatchMapping(rest=str(name)):
+                self._bound(node, name)
+
+    def _bound(self, node: ast.AST, name: str) -> None:
+        if hasattr(builtins, name) and name not in SAFE_BUILTINS:
+            raise self._refuse(node, f"calls something of its own `{name}`")
+        if name == "self" and not isinstance(node, ast.arg):
+            raise self._refuse(node, "calls something else `self`")
+        self.bound.add(name)
+
+    def _import(self, node: ast.stmt, alias: ast.alias) -> None:
+        if alias.name not in SAFE_MODULES or ("." in alias.name and alias.asname is None):
+            raise self._refuse(node, f"imports `{alias.name}`")
+        name = alias.asname or alias.name
+        self._bound(node, name)
+        self.modules[name] = alias.name
+
+    def _import_from(self, node: ast.ImportFrom) -> None:
+        written = "." * node.level + (node.module or "")
+        theirs = None if written in SAFE_MODULES else self._found(node, written)
+        for alias in node.names:
+            name = alias.asname or alias.name
+            known = safe_name(written, alias.name) if theirs is None else alias.name in theirs
+            if not known:
+                raise self._refuse(node, f"imports `{alias.name}` of `{written}`")
+            self._bound(node, name)
+            if theirs is None:
+                self.taken[name] = (written, alias.name)
+            else:
+                self.top[name] = theirs[alias.name]
+
+    def _found(self, node: ast.ImportFrom, written: str) -> dict[str, bool]:
+        """The names at the top of a module of the same package."""
+        found = self.package.find(written, self.where) if self.package.find is not None else None
+        if found is None:
+            raise self._refuse(node, f"imports `{written}`")
+        return self.package.check(found[1], found[0])
+
+    def _origin(self, node: ast.expr) -> Called:
+        """The module and the name of what is taken from a module, the name alone of what is built in."""
+        match node:
+            case ast.Name(id=name) if name in self.taken:
+                return self.taken[name]
+            case ast.Name(id=name):
+                return name if name not in self.bound else None
+            case ast.Attribute(value=ast.Name(id=name), attr=attribute) if name in self.modules:
+                return self.modules[name], attribute
+        return None
+
+    # --- what stands at the top ---
+
+    def _top(self, body: list[ast.stmt]) -> None:
+        """Statements that run when the module is loaded: declarations, and values that no function could change."""
+        for node in body:
+            match node:
+                case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+                    self.top.setdefault(node.name, False)
+                case ast.Assign(targets=targets, value=value) if all(isinstance(each, ast.Name) for each in targets):
+                    changing = self._value(value)
+                    for name in (each.id for each in targets if isinstance(each, ast.Name)):
+                        self.top[name] = changing or self.top.get(name, False)
+                case ast.AnnAssign(target=ast.Name(id=name), value=value):
+                    self.top[name] = (value is not None and self._value(value)) or self.top.get(name, False)
+                case ast.Import() | ast.ImportFrom() | ast.Pass() | ast.Expr(value=ast.Constant()):
+                    pass
+                case ast.If(
+                    test=ast.Compare(
+                        left=ast.Name(id="__name__"), ops=[ast.Eq()], comparators=[ast.Constant(value="__main__")]
+                    ),
+                    orelse=[],
+                ):
+                    pass  # the script that a file may be as well; what stands there is looked at like the rest
+                case ast.If(body=then, orelse=otherwise):
+                    self._top(then)
+                    self._top(otherwise)
+                case _:
+                    raise self._refuse(node, "does more at the top of the module than declare")
+
+    def _value(self, node: ast.expr) -> bool:
+        """Whether a value at the top could be changed: False of one that cannot be, True of a list, set or dictionary
+        of such. Refuses any other."""
+        inner: list[ast.expr] = []
+        match node:
+            case ast.List() | ast.Set() | ast.Dict() | ast.ListComp() | ast.SetComp() | ast.DictComp():
+                inner = [each for each in elements(node) if not self._fixed(each)]
+                inner += [each.iter for each in getattr(node, "generators", ()) if not self._plain(each.iter)]
+            case ast.Call(func=ast.Attribute(value=ast.Name(id="str"), attr="maketrans"), args=args, keywords=[]):
+                inner = [part for each in args for part in elements(each) if not self._fixed(part)]
+                inner += [each for each in args if not isinstance(each, ast.Dict | ast.Constant)]
+            case ast.Call(func=ast.Name(id="set" | "list" | "dict" as name), args=args, keywords=given):
+                inner = [each for each in (*args, *(keyword.value for keyword in given)) if not literal(each)]
+                inner += [node] if name in self.bound else []
+            case _ if self._fixed(node):
+                return False
+            case _:
+                inner = [node]
+        if inner:
+            raise self._refuse(inner[0], "keeps a value that could remember something")
+        return True
+
+    def _fixed(self, node: ast.expr) -> bool:
+        """Whether a value can be changed by nobody."""
+        match node:
+            case ast.Constant() | ast.JoinedStr() | ast.Lambda():
+                return True
+            case ast.Compare(left=left, comparators=others):
+                return all(self._fixed(each) or self._is_top(each) for each in (left, *others))
+            case ast.Name(id=name):
+                return not self.top.get(name, False)
+            case ast.Attribute(value=ast.Name(id=name)):
+                return name in self.modules
+            case ast.Tuple(elts=parts) | ast.BoolOp(values=parts):
+                return all(self._fixed(each) for each in parts)
+            case ast.UnaryOp(operand=operand):
+                return self._fixed(operand)
+            case ast.BinOp(left=left, right=right) | ast.IfExp(body=left, orelse=right):
+                return self._fixed(left) and self._fixed(right)
+            case ast.Subscript(value=value):  # an alias of a type
+                return self._origin(value) is not None and not any(map(self._is_top, ast.walk(node)))
+            case ast.Call(func=ast.Name(id="frozenset" | "tuple" | "range" as name), args=args):
+                return name not in self.bound and all(literal(each) for each in args)
+            case ast.Call(func=ast.Attribute(value=ast.Constant(value=str()), attr=name)):
+                return name not in ("split", "rsplit", "splitlines")
+            case ast.Call(func=called, args=args, keywords=given):
+                handed = (*args, *(each.value for each in given))
+                return self._origin(called) in FIXED and all(
+                    self._fixed(each) or literal(each) or self._is_top(each) for each in handed
+                )
+        return False
+
+    def _is_top(self, node: ast.AST) -> bool:
+        """Whether it is a value at the top that could be changed."""
+        return isinstance(node, ast.Name) and self.top.get(node.id, False)
+
+    def _plain(self, node: ast.expr) -> bool:
+        """Whether what a value at the top is made over has parts that nobody can change."""
+        match node:
+            case ast.Name(id=name):
+                return name in self.top
+            case ast.Call(func=ast.Name(id="enumerate" | "zip" | "sorted" | "reversed" as name), args=args):
+                return name not in self.bound and all(self._plain(each) for each in args)
+            case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="items" | "keys" | "values")):
+                return name in self.top
+        return literal(node)
+
+    # --- everything that is written ---
+
+    def _node(self, node: ast.AST) -> None:
+        match node:
+            case ast.Name(id=name):
+                self._name(node, name)
+            case ast.Attribute(attr=name, value=value):
+                self._attribute(node, name, value)
+            case ast.Global():
+                raise self._refuse(node, f"changes `{node.names[0]}` of the module")
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+                self._declared(node)
+            case ast.Lambda():
+                self._defaults(node.args)
+            case ast.MatchClass(cls=of, patterns=patterns, kwd_attrs=names):
+                if patterns and not (isinstance(of, ast.Name) and of.id not in self.bound):
+                    raise self._refuse(node, f"looks into `{ast.unparse(of)}` by place")
+                for each in names:
+                    self._named(node, each)
+            case ast.NamedExpr(target=target):
+                if not in_body(node, self.parents):
+                    raise self._refuse(
+                        node, f"names `{target.id}` where it is declared, and so could remember something"
+                    )
+
+    def _name(self, node: ast.Name, name: str) -> None:
+        if hasattr(builtins, name) and name not in SAFE_BUILTINS:
+            raise self._refuse(node, f"uses `{name}`")
+        if name.startswith("__") and name.endswith("__") and name not in OWN_NAMES:
+            raise self._refuse(node, f"uses `{name}`")
+        if stores(node):
+            return
+        if name not in self.bound and name not in SAFE_BUILTINS:
+            raise self._refuse(node, f"uses `{name}`, which it does not define")
+        if name in self.modules and not isinstance(self.parents.get(node), ast.Attribute):
+            raise self._refuse(node, f"hands on the module `{name}`")
+        if self.top.get(name) and not self._only_read(node):
+            raise self._refuse(node, f"could change `{name}`, and so remember something")
+
+    def _only_read(self, node: ast.Name) -> bool:
+        """Whether a list, set or dictionary at the top is looked into here, and no more."""
+        parent = self.parents.get(node)
+        match parent:
+            case ast.Subscript(value=value, ctx=ast.Load()) if value is node:
+                return True
+            case ast.Compare(ops=[ast.In() | ast.NotIn()], comparators=[value]) | ast.Starred(value=value):
+                return value is node
+            case ast.For(iter=value) | ast.comprehension(iter=value) if value is node:
+                return True
+            case ast.Call(func=ast.Name(id=name)):
+                return name in READERS and name not in self.bound and not gives_back(parent, node)
+            case ast.Attribute(attr=name):
+                return name in READING and isinstance(self.parents.get(parent), ast.Call)
+            case ast.Call(func=ast.Attribute(value=ast.Constant(), attr="join")):
+                return True
+            case ast.Call(func=ast.Attribute(attr="translate")):
+                return "translate" not in self.package.bound
+            case ast.If(test=value) | ast.IfExp(test=value) | ast.While(test=value) | ast.UnaryOp(operand=value):
+                return value is node
+        return False
+
+    def _attribute(self, node: ast.Attribute, name: str, value: ast.expr) -> None:
+        self._named(node, name)
+        if isinstance(value, ast.Name) and value.id in self.modules and not safe_name(self.modules[value.id], name):
+            raise self._refuse(node, f"uses `{value.id}.{name}`")
+        if not isinstance(node.ctx, ast.Load) and not self._sets_itself(node):
+            raise self._refuse(node, f"changes the attribute `{name}`")
+        plain = isinstance(value, ast.Constant) and isinstance(value.value, str) and not SPELT.search(value.value)
+        if name == "format" and not plain:
+            raise self._refuse(node, "formats a text that it does not write out itself")
+
+    def _named(self, node: ast.AST, name: str) -> None:
+        made = name == "__init__" and isinstance(node, ast.Attribute) and ast.unparse(node.value) == "super()"
+        if unsafe_attribute(name) and not (made and "super" not in self.bound and in_making(node, self.parents)):
+            raise self._refuse(node, f"uses `{name}`")
+
+    def _sets_itself(self, node: ast.Attribute) -> bool:
+        """Whether an object sets an attribute of itself while it is made."""
+        return in_making(node, self.parents) and isinstance(node.value, ast.Name) and node.value.id == "self"
+
+    def _declared(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> None:
+        for each in node.decorator_list:
+            called = each.func if isinstance(each, ast.Call) else each
+            if self._origin(called) not in DECORATORS:
+                raise self._refuse(each, f"decorates `{node.name}` with `{ast.unparse(called)}`")
+        if not isinstance(node, ast.ClassDef):
+            self._defaults(node.args)
+            return
+        if node.keywords:
+            raise self._refuse(node, f"declares `{node.name}` with `{node.keywords[0].arg}`")
+        for base in node.bases:
+            if not self._fixed(base):
+                raise self._refuse(base, f"declares `{node.name}` from what it computes")
+        for part in node.body:
+            match part:
+                case ast.Assign(value=value) | ast.AnnAssign(value=ast.expr() as value):
+                    if not self._made_anew(value) and not self._fixed(value):
+                        raise self._refuse(part, "keeps a value that could remember something")
+                case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef() | ast.AnnAssign() | ast.Pass():
+                    pass
+                case ast.Expr(value=ast.Constant()):
+                    pass
+                case _:
+                    raise self._refuse(part, f"does more in `{node.name}` than declare")
+
+    def _made_anew(self, value: ast.expr) -> bool:
+        """Whether a value of a class is `field(…)`, which makes one for each of its objects."""
+        if not isinstance(value, ast.Call) or self._origin(value.func) != ("dataclasses", "field"):
+            return False
+        given = {each.arg: each.value for each in value.keywords}
+        makes = given.pop("default_factory", None)
+        return (
+            not value.args
+            and None not in given
+            and isinstance(makes, ast.Name | ast.Lambda | None)
+            and all(self._fixed(each) for each in given.values())
+        )
+
+    def _defaults(self, args: ast.arguments) -> None:
+        for each in (*args.defaults, *(default for default in args.kw_defaults if default is not None)):
+            if not self._fixed(each):
+                raise self._refuse(each, "keeps a value that could remember something")

@@ -1,0 +1,80 @@
+"""What a spec declares and where it is used: for editors, and to find what is never used."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from tripos_compiler.diagnostics import Label
+from tripos_compiler.source.text import Span
+
+
+@dataclass(frozen=True)
+class Symbol:
+    """A declared name. `kind` is that of its declaration (`role`, `axis`, `value`, `field`, `ask`, `let`, …), `span`
+    the place of the name, `owner` what it is declared in (`scenario kct`), `detail` its type or signature."""
+
+    kind: str
+    name: str
+    span: Span
+    owner: str = ""
+    detail: str = ""
+
+
+@dataclass(frozen=True)
+class Use:
+    """A place that names a symbol, which is at `symbol`."""
+
+    span: Span
+    symbol: Span
+
+
+@dataclass
+class Index:
+    """Symbols by the place of their name, the uses of them, and what was in scope where."""
+
+    symbols: dict[Span, Symbol] = field(default_factory=dict)
+    uses: dict[Span, Use] = field(default_factory=dict)
+    types: dict[Span, str] = field(default_factory=dict)
+    """The type of expressions that have a name, as people write it."""
+    places: dict[int, tuple[Any, Span]] = field(default_factory=dict)
+    """Where parts of a plan are written, by identity: expressions, and the holes of texts."""
+    meanings: dict[int, tuple[Any, Label]] = field(default_factory=dict)
+    """What gives an expression a name, by its identity: a `let`, or a call of one with parameters."""
+    judged: dict[tuple[str, str], Span] = field(default_factory=dict)
+    """Where a judge is called, by the scenario and the name of the step."""
+    scopes: list[tuple[Span, Mapping[str, Any]]] = field(default_factory=list)
+    """For a stretch of a file, the bindings (`expressions.Binding`) that its expressions can name."""
+
+    def define(self, kind: str, name: str, span: Span, owner: str = "", detail: str = "") -> None:
+        """Notes a declaration; the first at a place stands, with the fullest detail."""
+        known = self.symbols.get(span)
+        if known is None or (detail and not known.detail):
+            self.symbols[span] = Symbol(kind, name, span, owner, detail)
+
+    def use(self, span: Span, symbol: Span | None, type_: str = "") -> None:
+        """Notes that a name at `span` means the symbol declared at `symbol`."""
+        if symbol is not None and span != symbol:
+            self.uses.setdefault(span, Use(span, symbol))
+        if type_:
+            self.types.setdefault(span, type_)
+
+    def place(self, part: Any, span: Span) -> None:
+        """Notes where a part of a plan is written; the first place stands."""
+        self.places.setdefault(id(part), (part, span))
+
+    def mean(self, expr: Any, label: Label) -> None:
+        """Notes what gives an expression a name."""
+        self.meanings.setdefault(id(expr), (expr, label))
+
+    def add(self, other: Index) -> None:
+        """Adds all of another index; what is known already stands."""
+        for symbol in other.symbols.values():
+            self.define(symbol.kind, symbol.name, symbol.span, symbol.owner, symbol.detail)
+        self.uses = {**other.uses, **self.uses}
+        self.types = {**other.types, **self.types}
+        self.scopes.extend(other.scopes)
+        self.places = {**other.places, **self.places}
+        self.meanings = {**other.meanings, **self.meanings}
+        self.judged = {**other.judged, **self.judged}

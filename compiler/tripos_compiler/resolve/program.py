@@ -1,0 +1,274 @@
+"""The program: all statements of a spec's files, and the tables that lowering fills."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING
+
+from tripos_compiler.constructs.signature import Labels, Statement
+from tripos_compiler.diagnostics import Diagnostics, Label, nearest
+from tripos_compiler.inputs import DataReader, FoundRelease, NoReleases, Packages, ReleaseFinder
+from tripos_compiler.language.contamination.near_copies import NearCopies
+from tripos_compiler.plan import (
+    Arm,
+    Axis,
+    Benchmark,
+    CallCount,
+    Dataset,
+    Expectation,
+    Export,
+    Made,
+    Measure,
+    Metric,
+    Pairing,
+    Plugin,
+    Reveal,
+    Role,
+    Scenario,
+    Scorer,
+    Subset,
+    Tree,
+    Type,
+)
+from tripos_compiler.resolve.index import Index
+from tripos_compiler.resolve.scope import KnownCopies
+from tripos_compiler.source.text import Source, Span
+from tripos_compiler.source.tree import Name, Syntax, Text
+
+if TYPE_CHECKING:
+    from tripos_compiler.resolve.scope import LoadedDataset
+
+
+def lost_part(program: Program, statement: Statement) -> bool:
+    """Whether a part of a statement's block was reported and left out: it may be whatever is missing."""
+    lost = program.diagnostics
+    return lost.lost_files or (statement.block is not None and statement.block.span in lost.lost_blocks)
+
+
+def forget(program: Program, mark: int, *codes: str) -> None:
+    """Takes back what was reported with these codes since there were `mark` diagnostics."""
+    items = program.diagnostics.items
+    items[mark:] = [item for item in items[mark:] if item.code not in codes]
+
+
+ReadText = Callable[[str], str]
+"""Reads a spec file by path. Raises `OSError` or `UnicodeDecodeError`."""
+
+KINDS: dict[str, tuple[str, ...]] = {
+    "role": ("role",),
+    "axis": ("axis",),
+    "arm": ("arm",),
+    "tree": ("tree",),
+    "function": ("function",),
+    "dimension": ("dimension",),
+    "dataset": ("dataset", "like", "made"),
+    "scenario": ("scenario",),
+    "scorer": ("scorer", "formula", "python_scorer", "named"),
+    "measure": ("measure",),
+    "subset": ("subset",),
+    "export": ("export",),
+}
+"""What can be declared at the top of a file, and by which constructs."""
+
+
+@dataclass(frozen=True)
+class FormulaScorer:
+    """A scorer that is an expression over its parameters, or, where it `scores` nothing, a `let` at the top of a file,
+    whose value may be of any type."""
+
+    name: Name
+    params: dict[str, Type]
+    value: Syntax
+    scores: bool = True
+    holes: tuple[Syntax, ...] = ()
+    """What stands in the holes of the texts that a `let` writes."""
+
+
+@dataclass(frozen=True)
+class Extended:
+    """A release that a spec extends, and whether the spec says its digest."""
+
+    release: FoundRelease
+    pinned: bool
+
+
+@dataclass(frozen=True)
+class NamedColumn:
+    """What a measure's argument became: the name of a score or column of a scenario, and its type."""
+
+    name: str
+    type: Type
+
+
+@dataclass
+class Program:
+    """A spec while it is compiled. The tables hold what was lowered without a mistake; a name that is in `declared`
+    but not in its table was reported already, and uses of it are passed over in silence."""
+
+    diagnostics: Diagnostics
+    data: DataReader
+    sources: list[Source] = field(default_factory=list)
+    statements: list[Statement] = field(default_factory=list)
+    declared: dict[str, dict[str, Name]] = field(default_factory=dict)
+    benchmark: Benchmark | None = None
+    numbers: str | None = None
+    """The locale in which texts write numbers; None where their language says it."""
+    numbers_in: dict[str, str] = field(default_factory=dict)
+    """The same of releases that are part of the spec, by name."""
+    roles: dict[str, Role] = field(default_factory=dict)
+    axes: dict[str, Axis] = field(default_factory=dict)
+    arms: dict[str, Arm] = field(default_factory=dict)
+    trees: dict[str, Tree] = field(default_factory=dict)
+    plugins: dict[str, Plugin] = field(default_factory=dict)
+    metrics: dict[str, Metric] = field(default_factory=dict)
+    datasets: dict[str, Dataset] = field(default_factory=dict)
+    rowsets: dict[str, LoadedDataset] = field(default_factory=dict)
+    """Every data set at the top of a file, with what was read to check it."""
+    loaded: dict[str, LoadedDataset] = field(default_factory=dict)
+    """Every data set that is read from files, by its name in the plan; also those of scenarios."""
+    copies: KnownCopies = field(default_factory=KnownCopies)
+    """Which fields hold what a secret field says, as far as it was compared."""
+    near: dict[tuple[str, tuple[str, ...]], NearCopies[int]] = field(default_factory=dict)
+    """The texts of rows in which questions are looked for, by data set and fields."""
+    value_spans: dict[tuple[str, str], Span] = field(default_factory=dict)
+    """Where a value of an axis or arm is declared, or a parameter of a scorer, by `scorer NAME`, or what else can be
+    named as a value, by its kind: a scenario, a metric."""
+    made: dict[str, Made] = field(default_factory=dict)
+    scorers: dict[str, Scorer] = field(default_factory=dict)
+    formulas: dict[str, FormulaScorer] = field(default_factory=dict)
+    late: dict[str, str] = field(default_factory=dict)
+    """Scorers that are not lowered yet, while data sets and judges are, which cannot depend on them; each with why."""
+    allocation: dict[str, dict[str, tuple[str, ...]]] = field(default_factory=dict)
+    weights: dict[str, dict[str, tuple[float, ...]]] = field(default_factory=dict)
+    """For every allocated scorer and scenario what each metric counts; empty where all count alike."""
+    table_rows: dict[str, set[str]] = field(default_factory=dict)
+    """For every allocation table, sound or not, the scenarios that have a row, or are likely meant by one."""
+    scenarios: dict[str, Scenario] = field(default_factory=dict)
+    columns: dict[Span, NamedColumn] = field(default_factory=dict)
+    """The arguments of measures that are expressions, by their place."""
+    measures: dict[str, Measure] = field(default_factory=dict)
+    expectations: list[Expectation] = field(default_factory=list)
+    subsets: dict[str, Subset] = field(default_factory=dict)
+    exports: dict[str, Export | Pairing] = field(default_factory=dict)
+    calls: list[CallCount] = field(default_factory=list)
+    reveals: list[Reveal] = field(default_factory=list)
+    index: Index = field(default_factory=Index)
+    read_text: ReadText | None = None
+    """Reads the text of a file by path, also of a Python file; `resolve` sets it."""
+    packages: Packages = field(default_factory=Packages)
+    finder: ReleaseFinder = field(default_factory=NoReleases)
+    releases: dict[str, FoundRelease] = field(default_factory=dict)
+    """By name, every release that is part of the spec."""
+    extended: list[Extended] = field(default_factory=list)
+    """Those that the spec's own files name."""
+    released: dict[str, FoundRelease] = field(default_factory=dict)
+    """By path, the release that a source belongs to."""
+    scenarios_in: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """The scenarios of every release, also those that are not taken."""
+    homes: dict[tuple[str, str], str] = field(default_factory=dict)
+    """The benchmark that a scenario or data set comes from, by kind and name, where it is another one."""
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """The benchmark's languages; empty where they could not be read."""
+        return self.benchmark.languages if self.benchmark is not None else ()
+
+    def release_of(self, span: Span) -> FoundRelease | None:
+        """The release that a place belongs to; None in the spec's own files."""
+        return self.released.get(span.source.path) if self.released else None
+
+    def home(self, kind: str, name: str) -> str:
+        """The benchmark that a scenario or data set comes from. What a release runs keeps its name in whatever extends
+        it, so that results are the same results."""
+        if "." in name:
+            kind, name = "scenario", name.partition(".")[0]
+        return self.homes.get((kind, name), self.benchmark.name if self.benchmark is not None else "")
+
+    def of(self, *constructs: str) -> list[Statement]:
+        """Every statement of those kinds at the top of a file."""
+        return [statement for statement in self.statements if statement.construct in constructs]
+
+    @property
+    def lost(self) -> Span | None:
+        """A file in which a statement at the top was lost, if there is one: what it declares is not known. Where a
+        file was lost, the first."""
+        whole = (Span(source, 0, len(source.text)) for source in self.sources)
+        return next((s for s in whole if s in self.diagnostics.lost_blocks or self.diagnostics.lost_files), None)
+
+    def unknown(self, kind: str, name: Name, extra: tuple[str, ...] = ()) -> None:
+        """Reports a name of that kind that is not declared."""
+        known = [*self.declared.get(kind, {}), *extra]
+        close = nearest(name.text, known)
+        if close is not None:
+            help_ = f"did you mean `{close}`?"
+        elif known:
+            help_ = f"there is {', '.join(f'`{other}`' for other in sorted(known)[:8])}"
+        else:
+            help_ = f"declare it: `{kind} {name.text} …`"
+        self.diagnostics.error("E0201", f"there is no {kind} `{name.text}`", name.span, help=help_, unknown=name.text)
+
+    def is_declared(self, kind: str, name: Name) -> bool:
+        """Whether the name is declared as that kind; reports it where it is not."""
+        declared = self.declared.get(kind, {}).get(name.text)
+        if declared is not None:
+            self.index.use(name.span, declared.span)
+            return True
+        self.unknown(kind, name)
+        return False
+
+    def localised(self, labels: Labels, where: Span, what: str) -> dict[str, Text] | None:
+        """A string for each language, from strings with and without a language. None where one is missing."""
+        found: dict[str, Text] = {}
+        general: Text | None = None
+        good = True
+        for language, text in labels:
+            if language is None and general is not None:
+                earlier = Label(general.span, "first written here")
+                help_ = "put both into one text, or give each its language or its `when`"
+                self.diagnostics.error("E0202", f"{what} is written twice", text.span, earlier, help=help_)
+                good = False
+            elif language is None:
+                general = text
+            elif language.text not in self.languages:
+                if self.benchmark is not None:
+                    close = nearest(language.text, self.languages)
+                    help_ = f"did you mean `{close}`?" if close else "add it to `languages` of the benchmark"
+                    message = f"`{language.text}` is not a language of this benchmark"
+                    self.diagnostics.error("E0201", message, language.span, help=help_, unknown=language.text)
+                good = False
+            elif language.text in found:
+                earlier = Label(found[language.text].span, "first written here")
+                message = f"{what} has two texts for `{language.text}`"
+                self.diagnostics.error("E0202", message, text.span, earlier, help="remove one")
+            else:
+                found[language.text] = text
+        if general is not None:
+            found = {language: found.get(language, general) for language in self.languages}
+        missing = [language for language in self.languages if language not in found]
+        if missing and good:
+            message = f"{what} has no text for {' and '.join(f'`{language}`' for language in missing)}"
+            help_ = f'write `{missing[0]} "…"` beside it, or one text without a language'
+            self.diagnostics.error("E0402", message, where, help=help_)
+        return None if missing else {language: found[language] for language in self.languages}
+
+    def labels(self, statement: Statement, what: str) -> dict[str, str] | None:
+        """The labels of a statement in every language, None where one is missing."""
+        texts = self.localised(statement.labels(), statement.head, what)
+        return None if texts is None else {language: text.value for language, text in texts.items()}
+
+
+def beside(path: str, relative: str) -> str:
+    """A path as a file at `path` means it.
+
+    >>> beside("specs/edubench/edubench.tripos", "../common/scales.tripos")
+    'specs/common/scales.tripos'
+    """
+    parts: list[str] = []
+    for part in (PurePosixPath(path).parent / relative).parts:
+        if part == ".." and parts and parts[-1] != "..":
+            parts.pop()
+        else:
+            parts.append(part)
+    return str(PurePosixPath(*parts))

@@ -1,0 +1,146 @@
+"""Names in scope, checked expressions, and lowered data sets with the copies of secrets among them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+from tripos_compiler.inputs import Origin
+from tripos_compiler.language.totality import Lack, unguarded
+from tripos_compiler.plan import Dataset, Expr, Made, Type
+from tripos_compiler.source.text import Span
+
+
+@dataclass(frozen=True)
+class May:
+    """A part of an expression that may have no value, and where it stands."""
+
+    lack: Lack
+    span: Span
+
+
+@dataclass(frozen=True)
+class Binding:
+    """A name in scope. `fields` are what stands behind its dot; `path` is what the name means, and `value` the
+    expression that stands for it instead, where it was named by a `let`. `span` is where it was declared.
+    """
+
+    path: tuple[str, ...]
+    type: Type | None = None
+    fields: Mapping[str, Binding] = field(default_factory=dict)
+    value: Expr | None = None
+    span: Span | None = None
+    may: tuple[May, ...] = ()
+    """What may be lacking for it to have a value, where it stands for an expression."""
+    secret: bool = False
+    """Whether it is a field that is declared as secret, for editors."""
+
+
+Scope = Mapping[str, Binding]
+
+
+@dataclass(frozen=True)
+class Typed:
+    """A checked expression. `may` says what may be lacking for it to have a value."""
+
+    expr: Expr
+    type: Type
+    may: tuple[May, ...] = ()
+
+    def under(self, condition: Expr, held: bool = True) -> tuple[May, ...]:
+        """What may still be lacking where a condition holds, or does not."""
+        return tuple(replace(each, lack=left) for each in self.may for left in unguarded([each.lack], condition, held))
+
+
+def lacking(known: Iterable[Typed]) -> tuple[May, ...]:
+    """What may be lacking for all of these expressions to have a value."""
+    return tuple(may for each in known for may in each.may)
+
+
+def record_fields(path: tuple[str, ...], type_: Type, span: Span | None) -> dict[str, Binding]:
+    """The bindings behind the dot of a record, at any depth."""
+    if type_.kind != "record":
+        return {}
+    return {
+        name: Binding((*path, name), of, record_fields((*path, name), of, span), span=span)
+        for name, of in type_.fields.items()
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedRow:
+    """A typed row and where it stands: its file and its number, counted from 1."""
+
+    values: dict[str, Any]
+    path: str
+    number: int
+
+
+@dataclass(frozen=True)
+class LoadedDataset:
+    """A lowered data set with the rows that were read to check it. Where it is not `sound`, something about it was
+    reported, `rows` says nothing, and `poisoned` are the fields that have no known type."""
+
+    dataset: Dataset
+    """Its name and fields; of a made data set it has no files, and is not in the plan."""
+    rows: tuple[LoadedRow, ...]
+    spans: dict[str, Span]
+    """Where the name of every field is declared."""
+    poisoned: tuple[str, ...] = ()
+    sound: bool = True
+    span: Span | None = None
+    """The place of the data set's name."""
+    made: Made | None = None
+    count: int = 0
+    """How many rows it has; of a made one, at most."""
+    axes: tuple[str, ...] = ()
+    """The axes that its rows carry as fields."""
+    known: bool = True
+    """Whether `rows` are all of its rows; those of a made data set are not known before a run."""
+    repeated: tuple[LoadedRow, ...] = ()
+    """The rows that say what an earlier row says, which `rows` leaves out."""
+    unpacked: Mapping[str, str] = field(default_factory=dict)
+    """By path, the SHA-256 of what its compressed files hold."""
+    origin: Origin = "spec"
+    """Where its files were found."""
+
+
+def row_fields(loaded: LoadedDataset, *path: str) -> dict[str, Binding]:
+    """The fields of a row as names; `path` is what the row itself is known as, nothing where it is all there is."""
+    fields = {
+        each.name: Binding((*path, each.name), each.type, span=loaded.spans.get(each.name), secret=each.secret)
+        for each in loaded.dataset.fields
+    }
+    return fields | {name: Binding((*path, name)) for name in loaded.poisoned}
+
+
+def row_binding(loaded: LoadedDataset, alias: str, span: Span) -> Binding:
+    """A row as a name, with the fields of records behind their own dots; `span` is where the row is named."""
+    fields = row_fields(loaded, alias)
+    for each in loaded.dataset.fields:
+        below = record_fields(fields[each.name].path, each.type, fields[each.name].span)
+        fields[each.name] = replace(fields[each.name], fields=below)
+    return Binding((alias,), None, fields, span=span)
+
+
+Field = tuple[str, str]
+"""A data set, by its name in the plan, and one of its fields."""
+
+
+@dataclass(frozen=True)
+class Copy:
+    """A field that holds what a secret field says. `why` is a clause for messages, which names both."""
+
+    field: Field
+    of: Field
+    """The secret field."""
+    how: Literal["column", "capture", "values"]
+    why: str
+
+
+@dataclass
+class KnownCopies:
+    """Copies that comparisons found, by the files and fields of the two data sets that were compared."""
+
+    found: dict[tuple[str, str], tuple[Copy, ...]] = field(default_factory=dict)

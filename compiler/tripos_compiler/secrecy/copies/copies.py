@@ -1,0 +1,320 @@
+"""Fields that hold what a secret field says: sources are contents, and not names.
+
+The same column of the same file says the same however the file is named, packed or read; and a field of other rows
+says it where the rows that belong together agree so often that it is no accident. What is compared are data sets that
+are read from files; those that are made follow from what they are made of.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from tripos_compiler.plan import DataField, DataFile, Type
+from tripos_compiler.resolve.scope import Copy, Field, KnownCopies, LoadedDataset
+from tripos_compiler.secrecy.copies.containment import Place, Said, places, said
+from tripos_compiler.secrecy.copies.row_pairs import Column, Pair, Rows, Together, together
+
+FIRST = 12
+"""So many of them tell whether it is worth to look at the others."""
+TURNED = 50
+"""So many tell how often rows agree that do not belong together."""
+SHARE = 0.9
+"""The share of the rows in which a value must be that of the secret field."""
+ENOUGH = 5.5
+"""So many decimal digits of surprise are no accident: a chance of one in 300,000."""
+SAME_NAME = 3.0
+"""A field or column that is called as the secret's own is worth so many digits."""
+RANKS = {"all": 0, "end": 1, "start": 2, "number": 3, "most": 4}
+"""Which of several places is named."""
+OTHER_NAMES = 20
+"""From so many rows on, values that stand for each other one to one are looked for."""
+
+
+@dataclass(frozen=True)
+class Held:
+    """A field that holds what a secret field says, in words: what it does, and in which rows."""
+
+    does: str
+    rows: str
+
+
+def held_in(secret: Column, other: Column, together: Together) -> Held | None:
+    """How a field of rows that belong together with those of a secret field holds what this says; None where it does
+    not."""
+    pairs = together.pairs
+    if len(pairs) < 2 and not together.whole:
+        return None
+    same = {*secret.field.columns, secret.field.name} & {*other.field.columns, other.field.name}
+    wanted = ENOUGH - (SAME_NAME if same and secret.part is None else 0)
+    found = _place(secret, other, pairs, wanted, _anywhere)
+    if found is not None:
+        place, count = found
+        return Held(said(place), _rows(count, pairs, together))
+    if secret.loaded is not other.loaded:
+        # The end of a solution is the solution.
+        found = _place(other, secret, together.turned, ENOUGH, _ends)
+        if found is not None:
+            return Held("has what ends the value of", _rows(found[1], pairs, together))
+    return _renamed(secret, other, pairs, together)
+
+
+def _anywhere(one: Said, two: Said) -> set[Place]:
+    return places(two, one)
+
+
+def _ends(one: Said, two: Said) -> set[Place]:
+    return {place for place in places(two, one) if place[1] == "end"}
+
+
+def _rows(count: int, pairs: Sequence[object], together: Together) -> str:
+    return f"in {count:,} of {len(pairs):,} rows {together.why}"
+
+
+def _place(
+    held: Column,
+    holder: Column,
+    pairs: Sequence[Pair],
+    wanted: float,
+    looked: Callable[[Said, Said], set[Place]],
+) -> tuple[Place, int] | None:
+    """The place at which one column has the values of another in nearly all pairs of rows, and in how many."""
+    first = pairs[:: max(1, len(pairs) // FIRST)][:FIRST]
+    best = _most(held, holder, first, looked)
+    if best is None or best[1] < 0.75 * sum(1 for one, _ in first if held.plain(one)):
+        return None
+    pairs = [pair for pair in pairs if held.plain(pair[0])]
+    best = _most(held, holder, pairs, looked)
+    if best is None or best[1] < SHARE * len(pairs):
+        return None
+    place, count = best
+    # The rows are shuffled by turning one side; what is then found is an accident.
+    first = pairs[:: max(1, len(pairs) // TURNED)][:TURNED]
+    turn = len(first) // 2
+    turned = [(one[0], two[1]) for one, two in zip(first, (*first[turn:], *first[:turn]), strict=True)] if turn else []
+    differ = [(one, two) for one, two in turned if held.plain(one) != held.plain(two)]
+    accident = sum(place in looked(held.said(one), holder.said(two)) for one, two in turned)
+    by_chance = accident / len(turned) if differ and len(turned) >= 10 else 0.0
+    chances = [held.chance(one) for one, _ in pairs]
+    mean = max(sum(chances) / len(chances) * (1 if place[1] == "all" or len(turned) >= 10 else 3), by_chance)
+    return best if _surprise(count, len(pairs), mean) >= wanted else None
+
+
+def _most(
+    held: Column,
+    holder: Column,
+    pairs: Sequence[Pair],
+    looked: Callable[[Said, Said], set[Place]],
+) -> tuple[Place, int] | None:
+    counts = Counter(place for one, two in pairs for place in looked(held.said(one), holder.said(two)))
+    return min(counts.items(), key=lambda found: (-found[1], RANKS.get(found[0][1], len(RANKS)), found), default=None)
+
+
+def _surprise(count: int, rows: int, chance: float) -> float:
+    """How many decimal digits the chance has that so many of the rows agree by accident (Chernoff's bound)."""
+    share = count / rows
+    if chance >= share:
+        return 0.0
+    agreeing = share * math.log10(share / chance)
+    return rows * (agreeing + ((1 - share) * math.log10((1 - share) / (1 - chance)) if share < 1 else 0.0))
+
+
+def _renamed(secret: Column, other: Column, pairs: Sequence[Pair], together: Together) -> Held | None:
+    """Whether two columns say the same under other names: 1 where the other says A, in all rows."""
+    if len(pairs) < OTHER_NAMES or not _one_to_one(secret, other, pairs[:: max(1, len(pairs) // TURNED)][:TURNED]):
+        return None
+    both = Counter((secret.plain(one), other.plain(two)) for one, two in pairs)
+    ones, twos = Counter(one for one, _ in both.elements()), Counter(two for _, two in both.elements())
+    if len(ones) > len(pairs) // 4 or "" in twos or not len(both) == len(ones) == len(twos) > 1:
+        return None
+    rows = len(pairs)
+    repeated = sum((count / rows) ** 2 for count in ones.values())
+    names = math.lgamma(len(ones) + 1) / math.log(10)
+    if -(rows - len(ones)) * math.log10(repeated) - names < ENOUGH:
+        return None
+    return Held("says under other names what is said by", _rows(rows, pairs, together))
+
+
+def _one_to_one(secret: Column, other: Column, pairs: Sequence[Pair]) -> bool:
+    both = {(secret.plain(one), other.plain(two)) for one, two in pairs}
+    return len(both) == len({one for one, _ in both}) == len({two for _, two in both}) <= len(pairs) // 2
+
+
+MOST_PUBLIC = 20
+"""So many rows tell whether a field is one that is not marked."""
+
+FEWEST_VALUES = 5
+"""A list of fewer different values is no list of answers."""
+
+
+def find_copies(loaded: Mapping[str, LoadedDataset], known: KnownCopies) -> tuple[Copy, ...]:
+    """Return all fields that hold a secret field, of data sets that are read from files. What was compared before is
+    not compared again, and what is not there any more is forgotten."""
+    prints = {name: each.dataset.model_dump_json() for name, each in loaded.items()}
+    rows = {name: Rows(each) for name, each in loaded.items()}
+    compared: dict[tuple[str, str], tuple[Copy, ...]] = {}
+    for owner in (name for name, each in loaded.items() if any(of.secret for of in each.dataset.fields)):
+        for name in loaded:
+            key = (prints[owner], prints[name])
+            kept = known.found.get(key)
+            compared[key] = kept if kept is not None else tuple(_copies(rows[owner], rows[name]))
+    known.found = compared
+    return tuple(copy for copies in compared.values() for copy in copies)
+
+
+def same_content(loaded: Mapping[str, LoadedDataset], known: KnownCopies) -> dict[Field, tuple[Copy, ...]]:
+    """For every field that holds what a secret field says, all secret fields that it holds, the secret field itself
+    left out. `loaded` are the data sets that are read from files, by their names in the plan (`Program.loaded`); a
+    secret field of one data set that holds the secret of another is there too. What `unmarked` gives is not."""
+    found: dict[Field, list[Copy]] = {}
+    for copy in find_copies(loaded, known):
+        if copy.how != "values" or copy.field[0] != copy.of[0]:
+            found.setdefault(copy.field, []).append(copy)
+    return {each: tuple(copies) for each, copies in found.items()}
+
+
+def unmarked(loaded: Mapping[str, LoadedDataset], known: KnownCopies) -> tuple[Copy, ...]:
+    """The public fields that have the values of a secret field of the same rows: either nothing is secret there, or
+    one mark is missing, which the author has to say."""
+    return tuple(copy for copy in find_copies(loaded, known) if copy.how == "values" and copy.field[0] == copy.of[0])
+
+
+def _copies(secret: Rows, other: Rows) -> Iterator[Copy]:
+    """The fields of a data set that hold a secret of another, or of its own."""
+    owner, name = secret.loaded.dataset.name, other.loaded.dataset.name
+    shared = list(shared_files(secret.loaded, other.loaded))
+    ways = list(together(secret, other, shared))
+    telling = {
+        each: [way for way in ways if way.field != each and not _public(secret, column, way)]
+        for each, column in other.columns.items()
+        if not (owner == name and column.field.secret)
+    }
+    for parts in secret.secrets.values():
+        for each, left in telling.items():
+            column = other.columns[each]
+            copy = _same_column(secret.loaded, parts[0].field, other.loaded, column.field, shared)
+            copy = copy or _same_values(parts, column, left) or _same_list(secret, parts[0], column)
+            if copy is not None:
+                yield copy
+
+
+def _same_values(parts: tuple[Column, ...], column: Column, ways: list[Together]) -> Copy | None:
+    """How a field holds the values of a secret field, or of a part of it."""
+    name = (column.loaded.dataset.name, column.field.name)
+    for way in ways:
+        for part in parts:
+            held = held_in(part, column, way)
+            if held is not None:
+                of = (part.loaded.dataset.name, part.field.name)
+                shown = ".".join((*of, part.part) if part.part is not None else of)
+                return Copy(name, of, "values", f"`{'.'.join(name)}` {held.does} `{shown}` {held.rows}")
+    return None
+
+
+def _same_list(rows: Rows, secret: Column, column: Column) -> Copy | None:
+    """A field of as many rows that has the same values in another order, most of them once: whoever has the list has
+    the answers, if not whose they are."""
+    if secret.loaded is column.loaded or len(secret.loaded.rows) != len(column.loaded.rows):
+        return None
+    common, many = secret.counts & column.counts, secret.counts.total()
+    if common.total() < SHARE * many or len(common) < max(FEWEST_VALUES, many / 2):
+        return None
+    public = (each for each in rows.columns.values() if not each.field.secret)
+    if any((each.counts & column.counts).total() >= SHARE * many for each in public):
+        return None  # it lists what is public there
+    name, of = (column.loaded.dataset.name, column.field.name), (secret.loaded.dataset.name, secret.field.name)
+    why = f"`{'.'.join(name)}` lists the values of `{'.'.join(of)}` in another order"
+    return Copy(name, of, "values", why)
+
+
+def _public(secret: Rows, column: Column, way: Together) -> bool:
+    """Whether a field only says what its rows say in the data set of the secret too, where it is not marked."""
+    if secret.loaded is column.loaded:
+        return False
+    pairs = way.pairs[:MOST_PUBLIC]
+    return any(
+        sum(public.plain(one) == column.plain(two) for one, two in pairs) >= SHARE * len(pairs)
+        for public in secret.columns.values()
+        if not public.field.secret
+    )
+
+
+def shared_files(one: LoadedDataset, two: LoadedDataset) -> Iterator[tuple[DataFile, DataFile]]:
+    """The files of two data sets that hold the same, packed or not."""
+    held: dict[str, DataFile] = {}
+    for file in reversed(one.dataset.files):
+        held[file.sha256] = held[one.unpacked.get(file.path, file.sha256)] = file
+    for file in two.dataset.files:
+        found = held.get(file.sha256) or held.get(two.unpacked.get(file.path, file.sha256))
+        if found is not None:
+            yield found, file
+
+
+def _same_column(
+    secret: LoadedDataset,
+    of: DataField,
+    other: LoadedDataset,
+    each: DataField,
+    shared: list[tuple[DataFile, DataFile]],
+) -> Copy | None:
+    names = (secret.dataset.name, of.name), (other.dataset.name, each.name)
+    columns = [column for column in each.columns if column in of.columns]
+    said = f"`{names[1][0]}.{each.name}`"
+    for file, same in shared:
+        for column in columns:
+            captured = column in file.captures, column in same.captures
+            if not any(captured) and overlap(of.type, each.type):
+                where = same.path if same.path == file.path else f"{same.path}, which holds what {file.path} holds"
+                why = f"{said} is read from the same column as `{names[0][0]}.{of.name}`, `{column}` of {where}"
+                return Copy(names[1], names[0], "column", why)
+    pairs = [(_captured(of, file), _captured(each, same)) for file, same in shared]
+    if pairs and all(one is not None and one == two for one, two in pairs):
+        why = f"{said} is read from the names of the same files as `{names[0][0]}.{of.name}`"
+        return Copy(names[1], names[0], "capture", why)
+    return None
+
+
+def same_files(loaded: Mapping[str, LoadedDataset]) -> dict[str, frozenset[str]]:
+    """For every data set the others that read a file of it, packed or not."""
+    return {
+        name: frozenset(
+            other for other, each in loaded.items() if other != name and any(shared_files(loaded[name], each))
+        )
+        for name in loaded
+    }
+
+
+def told_apart(loaded: LoadedDataset, names: frozenset[str]) -> bool:
+    """Whether no two rows of a data set have the same values in these fields, rows that repeat others left out."""
+    if loaded.repeated:
+        return False
+    columns = [[row.values.get(name) for row in loaded.rows] for name in sorted(names)]
+    telling = (each for each in columns if all(isinstance(value, str) for value in each))
+    if any(len(set(each)) == len(each) for each in telling):
+        return True
+    return len({repr(values) for values in zip(*columns, strict=True)}) == len(loaded.rows)
+
+
+def _captured(of: DataField, file: DataFile) -> str | None:
+    """What the name of a file says in a field."""
+    return next((file.captures[column] for column in of.columns if column in file.captures), None)
+
+
+def overlap(one: Type, two: Type) -> bool:
+    """Whether two readings of a column can hold the same part of it: all but records that name different parts.
+
+    >>> from tripos_compiler.plan import ListType, RecordType, TextType
+    >>> key, note = RecordType(fields={"key": TextType()}), RecordType(fields={"note": TextType()})
+    >>> overlap(key, note), overlap(key, ListType(of=key)), overlap(key, TextType())
+    (False, True, True)
+    """
+    while one.kind in ("optional", "list", "set"):
+        one = one.of
+    while two.kind in ("optional", "list", "set"):
+        two = two.of
+    if one.kind != "record" or two.kind != "record":
+        return True
+    common = set(one.fields) & set(two.fields)
+    return any(overlap(one.fields[name], two.fields[name]) for name in common)

@@ -1,0 +1,259 @@
+"""Pairs of rows of two data sets that belong together, by a public value that tells rows apart or by their place."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from dataclasses import field as dataclass_field
+from functools import cached_property
+from typing import Any
+
+from tripos_compiler.plan import DataField, DataFile, Type
+from tripos_compiler.resolve.scope import LoadedDataset, LoadedRow
+from tripos_compiler.secrecy.copies.containment import GROUPED, Said, look_at, plain
+
+MOST_COUNTED = 2_000
+"""So many rows tell how often values stand in a field."""
+SAID = frozenset({"yes", "no", "true", "false", "correct", "incorrect", "right", "wrong", "none", "both", "all"})
+"""Words that many answers are."""
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """A field of the rows of a data set; `part` takes a part of its values."""
+
+    loaded: LoadedDataset
+    field: DataField
+    part: str | None = None
+    _said: dict[int, Said] = dataclass_field(default_factory=dict, repr=False)
+
+    def said(self, row: LoadedRow) -> Said:
+        """What a row says there, with its parts."""
+        if id(row) not in self._said:
+            self._said[id(row)] = look_at(self.value(row))
+        return self._said[id(row)]
+
+    def plain(self, row: LoadedRow) -> str:
+        """What a row says there."""
+        return self.said(row).plain
+
+    def value(self, row: LoadedRow) -> Any:
+        """What a row has there."""
+        found = row.values.get(self.field.name)
+        if self.part is None:
+            return found
+        return found.get(self.part) if isinstance(found, dict) else None
+
+    @cached_property
+    def counts(self) -> Counter[str]:
+        """How often every value stands in the rows."""
+        rows = self.loaded.rows[:MOST_COUNTED]
+        return Counter(plain(self.value(row)) for row in rows)
+
+    def chance(self, row: LoadedRow) -> float:
+        """How likely it is that another row has the value of a row, by how often it stands there and how long it is."""
+        value, text = self.value(row), self.plain(row)
+        rows = sum(self.counts.values())
+        often = max(self.counts[text] - 1, 0) / max(rows - 1, 1)
+        if text in SAID:
+            return max(often, 0.5)
+        long = 10.0 ** -min(len(text), 12)
+        if text.isalpha() and text.isascii() and not (isinstance(value, str) and " " in value.strip()):
+            long = max(long, 1e-3 if len(text) > 2 else 1e-1)  # a word, a letter
+        elif GROUPED.fullmatch(text):
+            long = 10.0 ** -min(len(text.replace(".", "").lstrip("-0")) or 1, 12)
+        return max(often, long, 1 / _values(self.field.type))
+
+
+def parts_of(column: Column) -> Iterator[Column]:
+    """A field, and the parts of one that is a record."""
+    yield column
+    of = column.field.type.of if column.field.type.kind == "optional" else column.field.type
+    if of.kind == "record":
+        yield from (Column(column.loaded, column.field, name) for name in of.fields)
+
+
+def _values(type_: Type) -> float:
+    """How many values a type has; infinitely many where they are not listed."""
+    of = type_.of if type_.kind == "optional" else type_
+    match of.kind:
+        case "bool":
+            return 2
+        case "choice":
+            return len(of.values)
+        case "integer" if of.low is not None and of.high is not None:
+            return max(of.high - of.low + 1, 1)
+    return math.inf
+
+
+MOST_ROWS = 2_000
+"""So many rows with secrets are looked for in other data sets: the first half of them, and others spread evenly."""
+SHARED = 0.5
+"""The share of the rows of one of two data sets that must be in the other: less is a row here and there that stands in
+both, which is a matter of E1008."""
+BY_VALUES = 3
+"""By the values of so many pairs of fields rows are put together."""
+
+TELLING = 120
+"""So many characters at either end of a long text tell it from others."""
+
+Pair = tuple[LoadedRow, LoadedRow]
+
+
+@dataclass(frozen=True)
+class Together:
+    """Rows with secrets, each with one of the other data set. `why` says what they share, for messages; `field` of the
+    other data set is what they share, None where it is a place; `whole` where these are all rows of both."""
+
+    pairs: tuple[Pair, ...]
+    why: str
+    field: str | None = None
+    whole: bool = False
+
+    @cached_property
+    def turned(self) -> tuple[Pair, ...]:
+        """The pairs the other way round."""
+        return tuple((two, one) for one, two in self.pairs)
+
+
+@dataclass
+class Rows:
+    """A data set's rows, as they are compared with those of others."""
+
+    loaded: LoadedDataset
+    _keys: dict[str, list[int]] = field(default_factory=dict)
+    _known: dict[str, set[int]] = field(default_factory=dict)
+    _indexes: dict[str, dict[int, LoadedRow]] = field(default_factory=dict)
+
+    @cached_property
+    def columns(self) -> dict[str, Column]:
+        """Its fields, by name."""
+        return {each.name: Column(self.loaded, each) for each in self.loaded.dataset.fields}
+
+    @cached_property
+    def secrets(self) -> dict[str, tuple[Column, ...]]:
+        """Its secret fields, each with its parts where it is a record."""
+        return {
+            each.name: tuple(parts_of(self.columns[each.name])) for each in self.loaded.dataset.fields if each.secret
+        }
+
+    @cached_property
+    def sampled(self) -> tuple[LoadedRow, ...]:
+        """At most `MOST_ROWS` of the rows, in order."""
+        rows = self.loaded.rows
+        if len(rows) <= MOST_ROWS:
+            return rows
+        half = MOST_ROWS // 2
+        rest = rows[half:]
+        return (*rows[:half], *(rest[place * len(rest) // half] for place in range(half)))
+
+    def keys(self, name: str) -> list[int]:
+        """What rows are found by in a field: a number for each row, 0 for one that is not found by it."""
+        if name not in self._keys:
+            self._keys[name] = [_key(row.values.get(name)) for row in self.loaded.rows]
+        return self._keys[name]
+
+    def known(self, name: str) -> set[int]:
+        """Everything that rows are found by in a field."""
+        if name not in self._known:
+            self._known[name] = set(self.keys(name))
+        return self._known[name]
+
+    def index(self, name: str) -> dict[int, LoadedRow]:
+        """The rows that the value of a field tells apart from all others."""
+        if name not in self._indexes:
+            keys = self.keys(name)
+            counts = Counter(keys)
+            sampled = zip(self.sampled, keys, strict=False) if len(self.sampled) == len(keys) else self._of(keys)
+            self._indexes[name] = {key: row for row, key in sampled if key and counts[key] == 1}
+        return self._indexes[name]
+
+    def _of(self, keys: list[int]) -> Iterator[tuple[LoadedRow, int]]:
+        chosen = {id(row) for row in self.sampled}
+        return ((row, key) for row, key in zip(self.loaded.rows, keys, strict=True) if id(row) in chosen)
+
+    @cached_property
+    def _placed(self) -> dict[str, list[LoadedRow]]:
+        placed: dict[str, list[LoadedRow]] = defaultdict(list)
+        for row in (*self.loaded.rows, *self.loaded.repeated):
+            placed[row.path].append(row)
+        return {path: sorted(rows, key=lambda row: row.number) for path, rows in placed.items()}
+
+    def in_file(self, file: DataFile) -> list[LoadedRow]:
+        """The rows of a file, those that repeat others too, in order."""
+        return self._placed.get(file.path, [])
+
+
+def together(secret: Rows, other: Rows, shared: list[tuple[DataFile, DataFile]]) -> Iterator[Together]:
+    """The ways in which rows of two data sets belong together. `shared` are the files that they have in common."""
+    if secret.loaded is other.loaded:
+        yield Together(tuple((row, row) for row in secret.sampled), "of the same data set", whole=True)
+        return
+    by_place = _by_place(secret, other, shared)
+    if by_place is not None:
+        yield by_place
+    yield from _by_value(secret, other)
+
+
+def _by_place(secret: Rows, other: Rows, shared: list[tuple[DataFile, DataFile]]) -> Together | None:
+    """Rows at the same place of the same file, or of files with as many rows."""
+    files = shared
+    why = "of the same file"
+    if not files:
+        ones, twos = secret.loaded.dataset.files, other.loaded.dataset.files
+        if [file.rows for file in ones] != [file.rows for file in twos]:
+            return None
+        files = list(zip(ones, twos, strict=True))
+        why = "at the same place of their files"
+    pairs = [
+        pair
+        for one, two in files
+        for pair in zip(secret.in_file(one), other.in_file(two), strict=False)
+        if pair[0].number == pair[1].number
+    ]
+    return Together(_spread(pairs), why, whole=True) if pairs else None
+
+
+def _by_value(secret: Rows, other: Rows) -> Iterator[Together]:
+    """Rows that share a value which tells the rows with secrets apart."""
+    public = [each.name for each in secret.loaded.dataset.fields if not each.secret]
+    names = [each.name for each in other.loaded.dataset.fields]
+    found = {
+        (mine, theirs): pairs
+        for mine in public
+        for theirs in names
+        if (pairs := _found(secret.index(mine), other, theirs))
+    }
+    largest = sorted(found, key=lambda key: (-len(found[key]), key[0] != key[1], key))[:BY_VALUES]
+    for mine, theirs in largest:
+        pairs = found[mine, theirs]
+        least = min(len(secret.sampled), len(other.loaded.rows))
+        if len({id(one) for one, _ in pairs}) < SHARED * least:
+            continue
+        whole = len(secret.loaded.rows) == len(other.loaded.rows) == len(pairs)
+        yield Together(_spread(pairs), f"that share `{theirs}`", theirs, whole)
+
+
+def _found(index: dict[int, LoadedRow], other: Rows, name: str) -> list[Pair]:
+    if index.keys().isdisjoint(other.known(name)):
+        return []
+    keys = other.keys(name)
+    return [(index[key], row) for key, row in zip(keys, other.loaded.rows, strict=True) if key in index]
+
+
+def _spread(pairs: list[Pair]) -> tuple[Pair, ...]:
+    if len(pairs) <= MOST_ROWS:
+        return tuple(pairs)
+    return tuple(pairs[place * len(pairs) // MOST_ROWS] for place in range(MOST_ROWS))
+
+
+def _key(value: Any) -> int:
+    """What a value is found by, without regard to case and spaces; 0 of one that tells nothing apart."""
+    if isinstance(value, str):
+        if len(value) > 2 * TELLING:
+            value = f"{value[:TELLING]} {value[-TELLING:]}"
+        text = " ".join(value.split()).casefold()
+        return hash(text) if len(text) > 2 else 0
+    return hash(str(value)) if isinstance(value, int) and not isinstance(value, bool) else 0

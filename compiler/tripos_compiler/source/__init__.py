@@ -1,0 +1,1 @@
+"""Sources: the text of specs, spans within it, and the syntax tree."""

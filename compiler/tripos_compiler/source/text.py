@@ -1,0 +1,135 @@
+"""Source files, stretches of them that move as a whole, spans within them, and their comments."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+PIECE = re.compile(r'"""[\s\S]*?(?:"""|\Z)|"(?:\\.|[^"\\\n])*"?|#[^\n]*')
+
+
+@dataclass(frozen=True)
+class Comment:
+    """A comment from its `#` to the end of its line. `alone` tells whether nothing else stands on the line."""
+
+    span: Span
+    text: str
+    alone: bool
+
+
+def comments(source: Source) -> list[Comment]:
+    """Every comment in order; a `#` inside a string begins none.
+
+    >>> [comment.text for comment in comments(Source("x", 'title "a # b" # c'))]
+    ['# c']
+    """
+    found: list[Comment] = []
+    for piece in PIECE.finditer(source.text):
+        if not piece[0].startswith("#"):
+            continue
+        line = source.text.rfind("\n", 0, piece.start()) + 1
+        alone = not source.text[line : piece.start()].strip()
+        found.append(Comment(Span(source, *piece.span()), piece[0].rstrip(), alone))
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """One spec file: its path as the user wrote it, and its text."""
+
+    path: str
+    text: str
+    segments: list[Segment] = field(default_factory=list, init=False, repr=False)
+    """The pieces that the file was parsed in, in order; empty until it was parsed."""
+
+    @cached_property
+    def _line_starts(self) -> list[int]:
+        return [0, *(found.end() for found in re.finditer("\n", self.text))]
+
+    def position(self, offset: int) -> tuple[int, int]:
+        """Line and column of an offset, both counted from 1, columns in code points."""
+        line = bisect_right(self._line_starts, offset)
+        return line, offset - self._line_starts[line - 1] + 1
+
+    def line(self, number: int) -> str:
+        """The text of a line, counted from 1, without its line break."""
+        start = self._line_starts[number - 1]
+        end = self.text.find("\n", start)
+        return (self.text[start:] if end < 0 else self.text[start:end]).removesuffix("\r")
+
+
+@dataclass(eq=False, slots=True)
+class Segment:
+    """A stretch of a source that stays the same object while the text around it changes: what stands in it counts
+    from its start, which is looked up when it is asked for. The one thing here that is not frozen, and only a parse
+    with a memory moves it."""
+
+    source: Source
+    start: int
+    length: int
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A half-open stretch `start:end` of a source, in code points.
+
+    It is made as `Span(source, start, end)`. What lies within one segment of the source counts from there, so that
+    after a change of the text before, the same span tells where its text now is; two spans of one place are equal then
+    as they were before. `Span(segment, start, end)` counts from the start of the segment.
+
+    >>> source = Source("x", "role judge")
+    >>> source.segments.append(Segment(source, 0, 10))
+    >>> span = Span(source, 5, 10)
+    >>> moved = Source("x", "# who grades\\nrole judge")
+    >>> span.anchor.source, span.anchor.start = moved, 13
+    >>> span.source.text[span.start : span.end]
+    'judge'
+    """
+
+    anchor: Source | Segment = field(repr=False)
+    low: int
+    high: int
+
+    def __post_init__(self) -> None:
+        if isinstance(self.anchor, Source) and self.anchor.segments:
+            segment = _around(self.anchor.segments, self.low, self.high)
+            if segment is not None:
+                object.__setattr__(self, "anchor", segment)
+                object.__setattr__(self, "low", self.low - segment.start)
+                object.__setattr__(self, "high", self.high - segment.start)
+
+    @property
+    def source(self) -> Source:
+        """The source as it is now."""
+        return self.anchor if isinstance(self.anchor, Source) else self.anchor.source
+
+    @property
+    def start(self) -> int:
+        """Where it begins, counted from the start of the source."""
+        return self.low if isinstance(self.anchor, Source) else self.anchor.start + self.low
+
+    @property
+    def end(self) -> int:
+        """Where it ends, counted from the start of the source."""
+        return self.high if isinstance(self.anchor, Source) else self.anchor.start + self.high
+
+    def to(self, other: Span) -> Span:
+        """The stretch from the start of this span to the end of the other."""
+        if self.anchor is other.anchor:
+            return Span(self.anchor, self.low, max(self.high, other.high))
+        return Span(self.source, self.start, max(self.end, other.end))
+
+
+def _around(segments: Sequence[Segment], start: int, end: int) -> Segment | None:
+    """The segment that a stretch lies within."""
+    index = bisect_right(segments, start, key=_start) - 1
+    if index >= 0 and end <= segments[index].start + segments[index].length:
+        return segments[index]
+    return None
+
+
+def _start(segment: Segment) -> int:
+    return segment.start

@@ -1,0 +1,214 @@
+"""The syntax tree: entries with a head and an optional block, and expressions."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tripos_compiler.source.text import Segment, Source, Span
+
+
+@dataclass(frozen=True)
+class Node:
+    span: Span
+
+
+@dataclass(frozen=True)
+class Name(Node):
+    text: str
+
+
+@dataclass(frozen=True)
+class Number(Node):
+    value: int | float
+
+
+@dataclass(frozen=True)
+class Offsets:
+    """Where the characters of a string stand in the source, as runs that are contiguous there: from the character
+    `indexes[n]` on, they stand at `places[n]` of the anchor and after. `offsets[i]` counts from the start of the
+    source; that of the length of the string is where it ends."""
+
+    anchor: Source | Segment
+    indexes: tuple[int, ...]
+    places: tuple[int, ...]
+
+    def __getitem__(self, index: int) -> int:
+        place = self.place(index)
+        return place if isinstance(self.anchor, Source) else self.anchor.start + place
+
+    def place(self, index: int) -> int:
+        """As the offset, counted from the start of the anchor."""
+        run = bisect_right(self.indexes, index) - 1
+        return self.places[run] + index - self.indexes[run]
+
+
+@dataclass(frozen=True)
+class Text(Node):
+    """A string. `offsets[i]` is the place in the source of `value[i]`; one more stands for its end."""
+
+    value: str
+    offsets: Offsets
+
+    def stretch(self, start: int, end: int) -> Span:
+        """The span of `value[start:end]`."""
+        first = self.offsets.place(start)
+        return Span(self.offsets.anchor, first, self.offsets.place(end - 1) + 1 if end > start else first)
+
+
+@dataclass(frozen=True)
+class Member(Node):
+    of: Syntax
+    name: Name
+
+
+@dataclass(frozen=True)
+class Argument(Node):
+    """One argument of a call; more than one element is a phrase such as `f1 by subject`."""
+
+    name: Name | None
+    elements: tuple[Syntax, ...]
+
+
+@dataclass(frozen=True)
+class CallExpr(Node):
+    function: Syntax
+    arguments: tuple[Argument, ...]
+
+
+@dataclass(frozen=True)
+class Index(Node):
+    of: Syntax
+    arguments: tuple[Argument, ...]
+
+
+@dataclass(frozen=True)
+class UnaryExpr(Node):
+    operator: str
+    value: Syntax
+
+
+@dataclass(frozen=True)
+class BinaryExpr(Node):
+    operator: str
+    left: Syntax
+    right: Syntax
+
+
+@dataclass(frozen=True)
+class RangeExpr(Node):
+    low: Syntax
+    high: Syntax
+
+
+@dataclass(frozen=True)
+class Group(Node):
+    """`(a, b)` or `[a, b]`; `(a)` is that one thing in brackets, and `(a,)` and `[a]` are a list of it."""
+
+    arguments: tuple[Argument, ...]
+    listed: bool = False
+    """Whether it is a list of one."""
+
+
+@dataclass(frozen=True)
+class Generic(Node):
+    """`list<text>`"""
+
+    name: Name
+    of: Syntax
+
+
+@dataclass(frozen=True)
+class OptionalExpr(Node):
+    of: Syntax
+
+
+@dataclass(frozen=True)
+class Record(Node):
+    """`{ a text }` where a type stands."""
+
+    block: Block
+
+
+@dataclass(frozen=True)
+class Symbol(Node):
+    """`=` or `->` in a head."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class TableRow(Node):
+    """`| a | b |`: the cells, without the space around them."""
+
+    cells: tuple[Name, ...]
+
+
+Syntax = (
+    Name
+    | Number
+    | Text
+    | Member
+    | CallExpr
+    | Index
+    | UnaryExpr
+    | BinaryExpr
+    | RangeExpr
+    | Group
+    | Generic
+    | OptionalExpr
+    | Record
+    | Symbol
+    | TableRow
+)
+
+
+@dataclass(frozen=True)
+class Entry(Node):
+    """One statement. A `broken` one was reported by the parser: it has no elements and means nothing; its span says
+    where it stands."""
+
+    elements: tuple[Syntax, ...]
+    block: Block | None = None
+    broken: bool = False
+
+
+@dataclass(frozen=True)
+class Line(Node):
+    """Entries that share a line, parted by commas."""
+
+    entries: tuple[Entry, ...]
+
+
+@dataclass(frozen=True)
+class Block(Node):
+    lines: tuple[Line, ...]
+
+    def entries(self) -> Iterator[Entry]:
+        """Every entry that is not broken."""
+        for line in self.lines:
+            yield from (entry for entry in line.entries if not entry.broken)
+
+
+def described(syntax: Syntax) -> str:
+    """A few words that name a piece of syntax in a message."""
+    match syntax:
+        case Name(text=text) | Symbol(text=text):
+            return f"`{text}`"
+        case Number(value=value):
+            return f"`{value}`"
+        case Text(value=value):
+            shown = "".join(char if char.isprintable() else "�" for char in value[:20])
+            return f'"{shown}…"' if len(value) > 20 else f'"{shown}"'
+        case CallExpr(function=Name(text=text)):
+            return f"`{text}(…)`"
+        case Member(of=Name(text=outer), name=Name(text=text)):
+            return f"`{outer}.{text}`"
+        case RangeExpr():
+            return "a range"
+        case TableRow():
+            return "a table row"
+        case Record():
+            return "a record"
+    return "an expression"

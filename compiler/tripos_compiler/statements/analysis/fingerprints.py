@@ -1,0 +1,202 @@
+"""Fingerprints: a hash of what determines the output of a step, and nothing else.
+
+Everything that changes a reply or a score must be in one of these; what is not in them costs nothing to change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from tripos_compiler.language.conversations import OPENINGS
+from tripos_compiler.language.library import table as versions
+from tripos_compiler.language.references import exprs_of, parts_of, printed_axes, rows_of
+from tripos_compiler.plan import (
+    Ask,
+    Call,
+    Column,
+    Compare,
+    Converse,
+    Data,
+    Expr,
+    Grade,
+    Judging,
+    Metric,
+    Part,
+    Retrieve,
+    Score,
+    Scorer,
+    Settings,
+    Shots,
+    Step,
+    Verdict,
+    digest,
+)
+from tripos_compiler.plan import Branches as TreeValue
+from tripos_compiler.resolve.program import Program
+
+
+class Prints:
+    """The fingerprints of the steps of one treatment, each of those that it builds on. `key` is that of the rows;
+    `kind` says what `scenario` names."""
+
+    def __init__(
+        self,
+        program: Program,
+        scenario: str,
+        key: Expr | None = None,
+        kind: str = "scenario",
+        draws: dict[str, list[str]] | None = None,
+    ) -> None:
+        self.program = program
+        self.draws = {} if draws is None else draws
+        """The steps whose replies are left to chance, by what they send. The treatments of a scenario share it, since a
+        step is one draw under every arm."""
+        self.key = key
+        self.place = (program.home(kind, scenario), scenario)
+        self.done: dict[str, Any] = {}
+
+    def of(self, step: Step) -> Step:
+        """The step with its fingerprint. Those that it needs must have come before."""
+        update: dict[str, Any] = {}
+        match step:
+            case Ask():
+                update |= self._drawn("fingerprint", self._ask(step), step.name, step.settings)
+            case Converse():
+                both = [speaker.settings for speaker in step.speakers]
+                update |= self._drawn("fingerprint", self._converse(step), step.name, *both)
+            case Retrieve():
+                update["fingerprint"] = self._retrieve(step)
+            case Verdict():
+                update["judgement"] = self._judgement(step)
+                update["fingerprint"] = self._value(step.name, update["judgement"], step.when, step.needs)
+            case Grade():
+                update |= self._drawn("judgement", self._judgement(step), step.name, *self._judging(step.scorer))
+                title = f"{step.scorer} {step.name}"
+                policies = {name: self.program.metrics[name].outside for name in step.metrics}
+                treated = {name: policy for name, policy in policies.items() if policy != "refuse"}
+                source = [update["judgement"], treated] if treated else update["judgement"]
+                update["fingerprint"] = self._value(title, source, step.when, step.needs)
+            case Compare():
+                update |= self._drawn("judgement", self._judgement(step), step.name, *self._judging(step.scorer))
+                update["fingerprint"] = self._value(step.name, update["judgement"], step.when, step.needs)
+            case Score():
+                update["fingerprint"] = self._value(step.name, self._own(step), step.when, step.needs)
+            case Column():
+                source = ["column", self._own(step)]
+                update["fingerprint"] = self._value(step.name, source, step.when, step.needs)
+        finished = step.model_copy(update=update)
+        self.done[step.name] = finished
+        return finished
+
+    def _drawn(self, where: str, content: str, name: str, *settings: Settings) -> dict[str, Any]:
+        """The fingerprint of a reply to `content`: with the number of the draw, where it is left to chance and others
+        send the same. A step is known by its place and not by its name, so that one may be renamed."""
+        if not any(each.drawn for each in settings):
+            return {where: content, "draw": 0}
+        steps = self.draws.setdefault(content, [])
+        if name not in steps:
+            steps.append(name)
+        draw = steps.index(name)
+        return {where: digest([content, "draw", draw]) if draw else content, "draw": draw}
+
+    def _judging(self, scorer: str) -> list[Settings]:
+        declared: Scorer = self.program.scorers[scorer]
+        return [] if declared.reward else [declared.settings]
+
+    def _needed(self, needs: Iterable[str]) -> list[str]:
+        return [self.done[name].fingerprint for name in sorted(needs)]
+
+    def _ask(self, ask: Ask) -> str:
+        """Of a reply: its texts with the labels they print, its type and settings, and what it builds on."""
+        shots = [self._shots(each) for each in ask.shots]
+        return digest([self.place, self._own(ask), shots, self._needed(ask.needs)])
+
+    def _shots(self, shots: Shots) -> object:
+        found = self.program.datasets.get(shots.dataset) or self.program.made.get(shots.dataset)
+        keys = [] if found is None or found.key is None or self.key is None else [_plain(found.key), _plain(self.key)]
+        # Rows of one key are no shots for each other.
+        return [*keys, self._own(shots), self._data(shots.dataset)]
+
+    def _converse(self, talk: Converse) -> str:
+        return digest([self.place, self._own(talk), OPENINGS, self._needed(talk.needs)])
+
+    def _retrieve(self, step: Retrieve) -> str:
+        raised = versions.raised("retrieve", versions.RETRIEVING)
+        return digest([self.place, self._own(step), self._needed(step.needs), *raised])
+
+    def _judgement(self, step: Judging) -> str:
+        """Of a judge's reply: the scorer's texts, the rubric, what it is given, and what that builds on."""
+        judge: Scorer = self.program.scorers[step.scorer]
+        rubric = [self.program.metrics[name] for name in step.metrics] if isinstance(step, Grade) else []
+        own = [self._own(each) for each in (judge, step, *rubric)]
+        return digest([self.place, own, self._needed(step.needs)])
+
+    def _value(self, name: str, source: object, when: Expr | None, needs: Iterable[str]) -> str:
+        """Of scores: their name, what they are taken from, and when and how often what they need is asked."""
+        upstream = [
+            [
+                self.done[each].fingerprint,
+                self._condition(self.done[each].when),
+                getattr(self.done[each], "samples", 1),
+            ]
+            for each in sorted(needs)
+        ]
+        return digest([self.place, name, source, self._condition(when), upstream])
+
+    def _condition(self, when: Expr | None) -> object:
+        return None if when is None else [_plain(when), self.outside(when)]
+
+    def _own(self, part: Part) -> object:
+        """What a part says: every field that counts, whichever are added later, where it has another value than its
+        default; the labels that it prints or offers as a choice, and what its expressions take from outside."""
+        hidden, axes = _APART[type(part)], self.program.axes
+        labels = [[each.labels for each in axes[name].values] for name in sorted(printed_axes(part)) if name in axes]
+        counting = tuple(getattr(part, name) for name in type(part).model_fields if name not in hidden)
+        inputs = [self.outside(expr) for expr in exprs_of(counting)]
+        return [part.model_dump(mode="json", exclude=set(hidden)), labels, inputs]
+
+    def outside(self, expr: Expr) -> list[object]:
+        """What an expression takes from outside the row: data sets, trees, functions of the user's, and versions of
+        the library's."""
+        found: list[object] = []
+        for part in parts_of(expr):
+            if isinstance(part, Data):
+                found.append(self._data(part.dataset))
+            elif isinstance(part, TreeValue) and part.tree in self.program.trees:
+                found.append(self.program.trees[part.tree].sha256)
+            elif isinstance(part, Call) and part.function in self.program.plugins:
+                plugin = self.program.plugins[part.function]
+                found.append([plugin.function, plugin.version, _plain(plugin.returns)])
+            elif isinstance(part, Call):
+                found += versions.raised(part.function, versions.version_of(part.function))
+        return found
+
+    def _data(self, name: str) -> object:
+        """What determines the rows of a data set."""
+        if name in self.program.made:
+            return self.program.made[name].fingerprint
+        if name not in self.program.datasets:
+            return name
+        return rows_of(self.program.datasets[name])
+
+
+_STEP = frozenset(("step", "name", "of", "needs", "when", "judgement", "fingerprint"))
+_APART: Mapping[type[Part], frozenset[str]] = {
+    Ask: _STEP | {"samples", "shots"},
+    Converse: _STEP | {"repeat"},
+    Retrieve: _STEP,
+    Verdict: _STEP | {"scorer"},
+    Compare: _STEP | {"scorer"},
+    Grade: _STEP | {"scorer", "metrics", "weights"},
+    Score: _STEP,
+    Column: _STEP | {"type"},
+    Shots: frozenset(("dataset",)),
+    Scorer: frozenset(("name", "role", "params")),
+    Metric: frozenset(("dimension", "outside")),
+}
+"""The fields of a part that change nothing of what a step yields, or count by the content of what they name."""
+
+
+def _plain(part: Part | None) -> Any:
+    return None if part is None else part.model_dump(mode="json")

@@ -1,0 +1,145 @@
+"""Puts the values of arms into expressions and texts, and does what can be done with them at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from tripos_compiler.language.evaluation import Unavailable, evaluate
+from tripos_compiler.language.library import FUNCTIONS
+from tripos_compiler.language.references import names_in
+from tripos_compiler.plan import Binary, Call, Expr, Get, Hole, Items, Literal_, Passage, Ref, Template, Texts, Unary
+
+TRUE = Literal_(value=True)
+FALSE = Literal_(value=False)
+
+
+def mapped(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
+    """The expression with every part changed, the innermost first."""
+    match expr:
+        case Unary(value=value):
+            expr = expr.model_copy(update={"value": mapped(value, change)})
+        case Binary(left=left, right=right):
+            expr = expr.model_copy(update={"left": mapped(left, change), "right": mapped(right, change)})
+        case Items(values=values):
+            expr = expr.model_copy(update={"values": tuple(mapped(value, change) for value in values)})
+        case Call(args=args, named=named):
+            inner = {key: mapped(value, change) for key, value in named.items()}
+            expr = expr.model_copy(update={"args": tuple(mapped(arg, change) for arg in args), "named": inner})
+        case Get(of=of):
+            expr = expr.model_copy(update={"of": mapped(of, change)})
+    return change(expr)
+
+
+def fold(expr: Expr, chosen: Mapping[str, str]) -> Expr:
+    """The expression with the value of every arm in place of its name.
+
+    >>> fold(Binary(operator="==", left=Ref(path=("shots",)), right=Literal_(value="one")), {"shots": "one"}).value
+    True
+    """
+    if not names_in(expr) & set(chosen):
+        return expr  # it is the same under every arm, also in what a fingerprint sees of it
+
+    def put(part: Expr) -> Expr:
+        match part:
+            case Ref(path=(name,)) if name in chosen:
+                return Literal_(value=chosen[name])
+            case Binary():
+                return _binary(part)
+            case Unary() | Call():
+                return _done(part)
+        return part
+
+    return mapped(expr, put)
+
+
+def _binary(expr: Binary) -> Expr:
+    if expr.operator in ("and", "or"):
+        decisive, other = (FALSE, TRUE) if expr.operator == "and" else (TRUE, FALSE)
+        if decisive in (expr.left, expr.right):
+            return decisive
+        if expr.left == other:
+            return expr.right
+        if expr.right == other:
+            return expr.left
+        return expr
+    return _done(expr)
+
+
+def _done(expr: Unary | Binary | Call) -> Expr:
+    """The value of an expression where all of it is known."""
+    match expr:
+        case Unary(value=value):
+            inside: tuple[Expr, ...] = (value,)
+        case Binary(left=left, right=right):
+            inside = (left, right)
+        case Call(args=args, named=named):
+            inside = (*args, *named.values())
+            if expr.function not in FUNCTIONS:
+                return expr  # a function of the user's is not called before a run
+    if not all(_known(each) for each in inside):
+        return expr
+    try:
+        value = evaluate(expr, {})
+    except Unavailable:
+        return expr
+    return Literal_(value=value) if isinstance(value, str | int | float) else expr
+
+
+def _known(expr: Expr) -> bool:
+    return isinstance(expr, Literal_) or (isinstance(expr, Items) and all(_known(value) for value in expr.values))
+
+
+def fold_texts(texts: Texts | None, chosen: Mapping[str, str], labels: Mapping[str, Mapping[str, str]]) -> Texts | None:
+    """Texts with arms put in; an arm that is printed is printed by its label. None where nothing is left."""
+    folded = fold_all(texts, chosen, labels) if texts is not None else {}
+    return folded if any(template.parts for template in folded.values()) else None
+
+
+def fold_all(texts: Texts, chosen: Mapping[str, str], labels: Mapping[str, Mapping[str, str]]) -> Texts:
+    """The same of texts that must be there, if only as empty ones."""
+    return {language: _template(template, chosen, labels, language) for language, template in texts.items()}
+
+
+def _template(
+    template: Template, chosen: Mapping[str, str], labels: Mapping[str, Mapping[str, str]], language: str
+) -> Template:
+    if not any(isinstance(part, Passage) for part in template.parts):
+        plain = tuple(part for part in template.parts if not isinstance(part, Passage))
+        return Template(parts=_parts(plain, chosen, labels, language))
+    kept: list[Passage] = []
+    for part in template.parts:
+        assert isinstance(part, Passage)
+        when = fold(part.when, chosen) if part.when is not None else None
+        if when != FALSE:
+            parts = _parts(part.parts, chosen, labels, language)
+            kept.append(Passage(when=None if when == TRUE else when, parts=parts))
+    if len(kept) == 1 and kept[0].when is None:
+        return Template(parts=kept[0].parts)
+    return Template(parts=tuple(kept))
+
+
+def _hole(hole: Hole, chosen: Mapping[str, str], labels: Mapping[str, Mapping[str, str]], language: str) -> str | Hole:
+    """A hole with arms put in; the label of an arm where it prints nothing but the arm's value."""
+    expr = fold(hole.expr, chosen)
+    arm = hole.type.axis if hole.type.kind == "choice" else None
+    if arm is not None and arm in chosen and expr == Literal_(value=chosen[arm]):
+        return labels[arm][language]
+    return hole if expr is hole.expr else hole.model_copy(update={"expr": expr})
+
+
+def _parts(
+    parts: tuple[str | Hole, ...], chosen: Mapping[str, str], labels: Mapping[str, Mapping[str, str]], language: str
+) -> tuple[str | Hole, ...]:
+    found: list[str | Hole] = []
+    for part in parts:
+        if isinstance(part, Hole):
+            found.append(_hole(part, chosen, labels, language))
+        else:
+            found.append(part)
+    merged: list[str | Hole] = []
+    for each in found:
+        if isinstance(each, str) and merged and isinstance(merged[-1], str):
+            merged[-1] += each
+        else:
+            merged.append(each)
+    return tuple(merged)

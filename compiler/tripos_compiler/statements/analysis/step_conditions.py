@@ -1,0 +1,383 @@
+"""In which cases a step takes place. What rows and axes decide is decided here; what a reply decides is left open.
+
+A step takes place where its condition holds and whatever it prints has a value. It takes nothing that stands in a
+passage which is not printed, or behind an `and` or `or` that is decided before. A reply may not come, since a model may
+decline: what takes anything of it but the prompt that was sent may not take place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Final
+
+from tripos_compiler.language.evaluation import LAZY, Unavailable, evaluate
+from tripos_compiler.language.library import FUNCTIONS
+from tripos_compiler.language.references import names_in, parts_of, unveiled
+from tripos_compiler.plan import (
+    Ask,
+    Binary,
+    Call,
+    Compare,
+    Converse,
+    Data,
+    Expr,
+    Get,
+    Grade,
+    Hole,
+    Items,
+    Passage,
+    Ref,
+    Retrieve,
+    Shots,
+    Step,
+    Template,
+    Texts,
+    Unary,
+    Verdict,
+)
+
+Case = Mapping[str, Any]
+"""The names of one case: its axes, and its row under the alias."""
+YES: Final = "yes"
+"""It is there; of a condition, that it holds."""
+NO: Final = "no"
+VOID: Final = "void"
+"""It has no value."""
+OPEN: Final = frozenset((YES, NO))
+UNSURE: Final = frozenset((YES, NO, VOID))
+BOUNDED: Final = ("text", "choice", "bool", "path", "list", "set", "record", "dialogue")
+"""The kinds of which a value that a name stands for is no number."""
+
+
+def may_be_undefined(expr: Expr) -> bool:
+    """Whether an expression may have no value, though every name in it has one."""
+    return any(_is_partial(part) for part in parts_of(expr))
+
+
+@dataclass
+class _Branch:
+    """What is looked at next in a case, and what follows from what is seen: another branch, or what was found."""
+
+    look: Callable[[Case], Hashable]
+    after: dict[Hashable, _Branch | bool | None] = field(default_factory=dict)
+
+
+class Places:
+    """Tells it of the steps of one treatment. `names` are those that a case has.
+
+    What a step comes to in a case follows from what is looked at in the case, one thing after another, and what to look
+    at next from what was seen. So that is kept as a tree: of many cases few come to anything that none did before.
+    """
+
+    def __init__(self, steps: Sequence[Step], names: Set[str]) -> None:
+        self.names = names
+        self.steps = {step.name: step for step in steps if isinstance(step, Ask | Converse | Retrieve | Verdict)}
+        self._open: dict[int, bool] = {}
+        self._decides: dict[int, bool] = {}
+        self._held: list[Expr | Step] = []
+        """What an id stands for, which names it as long as it lives."""
+        self._trees: dict[int, _Branch | bool | None] = {}
+        self._looks: dict[Hashable, tuple[Callable[[Case], Hashable], Hashable]] = {}
+        """What was looked at in the case at hand, in order, and what was seen."""
+
+    def always(self, step: Step) -> bool:
+        """Whether a step takes place in every case, whatever is replied."""
+        if step.when is not None or (isinstance(step, Ask) and step.prompt is None and step.continues is None):
+            return False
+        return not any(self._may_be_void(expr) for expr in _taken(step))
+
+    def in_case(self, step: Step, case: Case) -> bool | None:
+        """Whether a step takes place in a case; None where a reply decides."""
+        if id(step) not in self._trees:
+            self._held.append(step)
+            self._trees[id(step)] = self._followed(step, case)[0]
+        at = self._trees[id(step)]
+        while isinstance(at, _Branch):
+            seen = at.look(case)
+            if seen not in at.after:
+                return self._grown(step, case)
+            at = at.after[seen]
+        return at
+
+    def _grown(self, step: Step, case: Case) -> bool | None:
+        """As `in_case`, of a case in which something is seen that was not before."""
+        _, looks, found = self._followed(step, case)
+        at = self._trees[id(step)]
+        for number, (_, seen) in enumerate(looks, 1):
+            assert isinstance(at, _Branch)
+            if seen not in at.after:
+                at.after[seen] = _Branch(looks[number][0]) if number < len(looks) else found
+            at = at.after[seen]
+        return found
+
+    def _followed(
+        self, step: Step, case: Case
+    ) -> tuple[_Branch | bool | None, Sequence[tuple[Callable[[Case], Hashable], Hashable]], bool | None]:
+        """The beginning of a step's tree, what is looked at in a case and what was seen, and what it comes to."""
+        self._looks = {}
+        done = self._done(step, case)
+        found = None if len(done) > 1 else True in done
+        looks = list(self._looks.values())
+        return _Branch(looks[0][0]) if looks else found, looks, found
+
+    def _seen(self, key: Hashable, look: Callable[[Case], Hashable], case: Case) -> Any:
+        """What is seen in a case; each thing is looked at once."""
+        if key not in self._looks:
+            self._looks[key] = (look, look(case))
+        return self._looks[key][1]
+
+    def known(self, expr: Expr, case: Case) -> str | None:
+        """The text that an expression gives in a case; None where that is not known, or it gives none."""
+        if not self._decided(expr):
+            return None
+        try:
+            value = evaluate(expr, case)
+        except Unavailable:
+            return None
+        return value if isinstance(value, str) else None
+
+    def _done(self, step: Step, case: Case) -> frozenset[bool]:
+        """What may be of a step: that it takes place, and that it does not."""
+        held = self._value(step.when, case) if step.when is not None else frozenset((YES,))
+        found = {each == YES for each in held}
+        if True in found:
+            for lacks in self._lacking(step, case):
+                found = {False} if lacks is True else found | {False} if lacks is None else found
+                if found == {False}:
+                    break
+        return frozenset(found)
+
+    def _lacking(self, step: Step, case: Case) -> Iterator[bool | None]:
+        """Of all that a step takes, whether it lacks a value; None where a reply or a row decides."""
+        match step:
+            case Ask():
+                yield from self._lacking_texts(step.system, case)
+                yield from self._lacking_texts(step.prompt, case)
+                if step.chat is not None:
+                    yield _lacks(self._value(step.chat, case))
+                    yield self._asks_nothing(step, step.chat, case)
+                if step.continues is not None:
+                    yield _lacks(self._yielded(Ref(path=(step.continues, "turns")), case))
+                for shots in step.shots:
+                    yield from self._lacking_shots(shots, case)
+            case Converse():
+                for speaker in step.speakers:
+                    yield from self._lacking_texts(speaker.system, case)
+            case Retrieve():
+                yield _lacks(self._value(step.source, case))
+                for expr in (*step.include, *_asked_for(step)):  # texts may be embedded before that is seen
+                    yield None if _lacks(self._value(expr, case)) is not False else False
+            case Verdict() | Grade() | Compare():
+                for expr in step.args.values():
+                    yield _lacks(self._value(expr, case))
+
+    def _asks_nothing(self, step: Ask, chat: Expr, case: Case) -> bool | None:
+        """Whether nothing is sent, where a dialogue without a turn is all there is; None where that is not known."""
+        if step.prompt is not None:
+            return False
+        if not self._decided(chat):
+            return None
+        found = self._seen(id(chat), partial(_outcome, chat), case)
+        return {VOID: True, YES: False, NO: None}[found]
+
+    def _lacking_texts(self, texts: Texts | None, case: Case) -> Iterator[bool | None]:
+        if texts is None:
+            return
+        own = self._seen("language", _language, case) if len(texts) > 1 else None
+        for template in [texts[own]] if own in texts else texts.values():
+            yield from self._lacking_text(template, case)
+
+    def _lacking_text(self, template: Template, case: Case) -> Iterator[bool | None]:
+        passages = [part for part in template.parts if isinstance(part, Passage)]
+        for hole in () if passages else template.parts:
+            if isinstance(hole, Hole):
+                yield self._lacks_hole(hole, case)
+        for passage in passages:
+            held = self._value(passage.when, case) if passage.when is not None else frozenset((YES,))
+            yield _lacks(held)
+            if YES not in held:
+                continue
+            for part in passage.parts:
+                if isinstance(part, Hole):
+                    lacks = self._lacks_hole(part, case)
+                    yield None if lacks and NO in held else lacks
+
+    def _lacks_hole(self, hole: Hole, case: Case) -> bool | None:
+        if isinstance(hole.expr, Ref) and hole.type.kind in BOUNDED and self._decided(hole.expr):
+            return False  # no name of a case is without a value; a number may lie past all bounds
+        return _lacks(self._value(hole.expr, case))
+
+    def _lacking_shots(self, shots: Shots, case: Case) -> Iterator[bool | None]:
+        """A condition without a value rules out a row, and no more, unless it is for want of a reply; of texts that may
+        have none it depends on the rows."""
+        if shots.where is not None:
+            for part in parts_of(shots.where):
+                if isinstance(part, Ref) and self._step_of(part) is not None and VOID in self._value(part, case):
+                    yield None
+        for texts in (shots.prompt, shots.reply):
+            for lacks in self._lacking_texts(texts, case):
+                yield False if lacks is False else None
+
+    def _value(self, expr: Expr, case: Case) -> frozenset[str]:
+        """What may be of an expression: that it is there or holds, that it does not hold, that it has no value."""
+        if self._decided(expr):
+            return frozenset((self._seen(id(expr), partial(_outcome, expr), case),))
+        match expr:
+            case Ref():
+                return self._yielded(expr, case)
+            case Unary(operator="not", value=value):
+                swapped = {YES: NO, NO: YES, VOID: VOID}
+                return frozenset(swapped[each] for each in self._value(value, case))
+            case Binary(operator="and" | "or", left=left, right=right):
+                ends = NO if expr.operator == "and" else YES
+                first = self._value(left, case)
+                after = self._value(right, case) if first - {ends, VOID} else frozenset[str]()
+                return (first & {ends, VOID}) | after
+        parts = [self._value(part, case) for part in _inside(expr)]
+        if isinstance(expr, Call) and expr.function in LAZY:  # what has no value may not be looked at
+            return UNSURE if any(VOID in part for part in parts) or _is_partial(expr) else OPEN
+        if any(part == {VOID} for part in parts):
+            return frozenset((VOID,))
+        return UNSURE if _is_partial(expr) or any(VOID in part for part in parts) else OPEN
+
+    def _yielded(self, ref: Ref, case: Case) -> frozenset[str]:
+        """What may be of a name. A turn of a conversation, a judge and an embedding model may decline as any model."""
+        step = self._step_of(ref)
+        if step is None:
+            return OPEN
+        done = self._done(step, case)
+        if True not in done:
+            return frozenset((VOID,))
+        certain = done == {True} and not _may_lack(step, ref)
+        return OPEN if certain else UNSURE
+
+    def _step_of(self, ref: Ref) -> Step | None:
+        """The step that a name is of; of a pair that of either side."""
+        path = ref.path[1:] if ref.path[0] in ("first", "second") and len(ref.path) > 1 else ref.path
+        return self.steps.get(path[0])
+
+    def _may_be_void(self, expr: Expr) -> bool:
+        """Whether an expression may have no value in some case; looked into once, since there are many cases."""
+        found = self._open.get(id(expr))
+        if found is None:
+            found = may_be_undefined(expr) or any(
+                (step := self._step_of(part)) is not None and (_may_lack(step, part) or not self.always(step))
+                for part in parts_of(expr)
+                if isinstance(part, Ref)
+            )
+            self._open[id(expr)] = found
+            self._held.append(expr)
+        return found
+
+    def _decided(self, expr: Expr) -> bool:
+        """Whether the names of a case decide an expression; looked into once, too."""
+        found = self._decides.get(id(expr))
+        if found is None:
+            found = names_in(expr) <= self.names and all(_is_known(part) for part in parts_of(expr))
+            self._decides[id(expr)] = found
+            self._held.append(expr)
+        return found
+
+
+def _outcome(expr: Expr, case: Case) -> str:
+    """What an expression comes to that a case decides."""
+    try:
+        return YES if evaluate(expr, case) else NO
+    except Unavailable:
+        return VOID
+
+
+def _language(case: Case) -> Hashable:
+    return case.get("language")
+
+
+def _lacks(value: frozenset[str]) -> bool | None:
+    """Whether a value is lacking; None where it may be."""
+    return VOID in value if len(value) == 1 or VOID not in value else None
+
+
+def _may_lack(step: Step, ref: Ref) -> bool:
+    """Whether a step that took place may not yield that. What was sent is there in any event."""
+    match step:
+        case Ask():
+            return "prompt" not in ref.path[1:3]
+        case Retrieve():
+            return step.using is not None
+    return True
+
+
+def _is_partial(part: Expr) -> bool:
+    """Whether it may have no value, itself: a division, a partial function, one of the user's, which may fail."""
+    match part:
+        case Binary(operator="/"):
+            return True
+        case Call(function=function, args=args, named=named):
+            if function == "picked":  # of columns of one data set, which are as long as each other
+                bare = [unveiled(arg) for arg in args[:2]]
+                columns = {arg.dataset if isinstance(arg, Data) else "" for arg in bare}
+                return len(columns) > 1 or "" in columns
+            if function in ("examples_for", "siblings"):
+                return len(args) + len(named) > 2  # a field that rows lack
+            return function == "readable" or function not in FUNCTIONS or FUNCTIONS[function].partial is not None
+    return False
+
+
+def _is_known(part: Expr) -> bool:
+    """Whether the compiler can evaluate it: no data set, no tree, no function of the user's."""
+    return part.op not in ("data", "tree") and (not isinstance(part, Call) or part.function in FUNCTIONS)
+
+
+def _taken(step: Step) -> Iterator[Expr]:
+    """All that a step takes but its condition."""
+    match step:
+        case Ask():
+            yield from _in_texts((step.system, step.prompt))
+            if step.chat is not None:
+                yield step.chat
+            if step.continues is not None:
+                yield Ref(path=(step.continues, "turns"))
+            for shots in step.shots:
+                if shots.where is not None:
+                    yield from (part for part in parts_of(shots.where) if isinstance(part, Ref))
+                yield from _in_texts((shots.prompt, shots.reply))
+        case Converse():
+            yield from _in_texts([speaker.system for speaker in step.speakers])
+        case Retrieve():
+            yield from (step.source, *step.include, *_asked_for(step))
+        case Verdict() | Grade() | Compare():
+            yield from step.args.values()
+
+
+def _asked_for(step: Retrieve) -> Iterator[Expr]:
+    """What of the row at hand elements are compared with. An element without a value is left out, and no more."""
+    for expr in (step.by, *([step.where] if step.where is not None else [])):
+        yield from (part for part in parts_of(expr) if step.alias not in names_in(part))
+
+
+def _in_texts(every: Iterable[Texts | None]) -> Iterator[Expr]:
+    for texts in every:
+        for template in (texts or {}).values():
+            for part in template.parts:
+                if isinstance(part, Passage) and part.when is not None:
+                    yield part.when
+                for hole in part.parts if isinstance(part, Passage) else (part,):
+                    if isinstance(hole, Hole):
+                        yield hole.expr
+
+
+def _inside(expr: Expr) -> tuple[Expr, ...]:
+    """What an expression is made of, directly."""
+    match expr:
+        case Unary(value=value):
+            return (value,)
+        case Binary(left=left, right=right):
+            return (left, right)
+        case Items(values=values):
+            return values
+        case Call(args=args, named=named):
+            return (*args, *named.values())
+        case Get(of=of):
+            return (of,)
+    return ()

@@ -1,0 +1,101 @@
+"""What a step of a plan looks up and builds on, and which roles it asks."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+
+from tripos_compiler.language.references import names_in, paths_in
+from tripos_compiler.plan import (
+    Ask,
+    Column,
+    Compare,
+    Converse,
+    Expr,
+    Grade,
+    Hole,
+    Passage,
+    Retrieve,
+    Score,
+    Step,
+    Template,
+    Texts,
+    Verdict,
+)
+
+CALLING = (Ask, Converse, Retrieve, Verdict)
+
+
+def depends(steps: Sequence[Step], names: Collection[str]) -> set[str]:
+    """The steps of those names, and those that they build on."""
+    uses = {step.name: uses_of(step) for step in steps if isinstance(step, CALLING)}
+    found: set[str] = set()
+    waiting = [name for name in names if name in uses]
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found.add(name)
+            waiting += [other for other in uses[name] if other in uses]
+    return found
+
+
+def uses_of(step: Step) -> set[str]:
+    """The names that a step looks up, directly; of a conversation that it continues too."""
+    found = {name for expr in exprs_of(step) for name in names_in(expr)}
+    if isinstance(step, Compare):
+        found |= {name for expr in exprs_of(step) for name in _below_sides(expr)}
+    if isinstance(step, Ask) and step.continues is not None:
+        found.add(step.continues)
+    return found
+
+
+def _below_sides(expr: Expr) -> set[str]:
+    return {path[1] for path in paths_in(expr) if path[0] in ("first", "second") and len(path) > 1}
+
+
+def exprs_of(step: Step) -> Iterator[Expr]:
+    """Every expression of a step, those of its texts included."""
+    if step.when is not None:
+        yield step.when
+    match step:
+        case Ask():
+            yield from _texts(step.system)
+            yield from _texts(step.prompt)
+            if step.chat is not None:
+                yield step.chat
+            for shots in step.shots:
+                own = [*_texts(shots.prompt), *_texts(shots.reply), *([shots.where] if shots.where else [])]
+                yield from own
+        case Converse():
+            for speaker in step.speakers:
+                yield from _texts(speaker.system)
+        case Retrieve():
+            yield from (step.source, step.by, *step.include, *([step.where] if step.where is not None else []))
+        case Score() | Column():
+            yield step.value
+        case Verdict() | Grade() | Compare():
+            yield from step.args.values()
+
+
+def _texts(texts: Texts | None) -> Iterator[Expr]:
+    for template in (texts or {}).values():
+        yield from template_exprs(template)
+
+
+def template_exprs(template: Template) -> Iterator[Expr]:
+    """Every expression of a template, the conditions of its passages included."""
+    for part in template.parts:
+        if isinstance(part, Passage):
+            if part.when is not None:
+                yield part.when
+            yield from (inner.expr for inner in part.parts if isinstance(inner, Hole))
+        elif isinstance(part, Hole):
+            yield part.expr
+
+
+def roles(step: Step) -> tuple[str, ...]:
+    """The roles whose models a step calls, those of scorers not included."""
+    if isinstance(step, Ask):
+        return (step.role,)
+    if step.step == "converse":
+        return tuple(speaker.role for speaker in step.speakers)
+    return ()

@@ -1,0 +1,200 @@
+"""Reads the files of a data set, and checks every column and value."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from tripos_compiler.diagnostics import Label, nearest
+from tripos_compiler.inputs import DataError, FoundFile
+from tripos_compiler.language.rows import ABSENT, Misfit, find_value, in_parts, item_id, read_row
+from tripos_compiler.plan import DataField, DataFile, Dataset
+from tripos_compiler.resolve.program import Program
+from tripos_compiler.resolve.scope import LoadedRow
+from tripos_compiler.source.text import Span
+from tripos_compiler.typing.types import shown
+
+REPORTED_A_FILE = 3
+"""After so many bad values of one file the rest are counted, not listed."""
+NAMED = 1000
+"""So many columns of a file are remembered for a name like one that is not there."""
+
+
+@dataclass(frozen=True)
+class Read:
+    """What the plan says of files, and their typed rows: those that say something new, and those that repeat one."""
+
+    files: tuple[DataFile, ...]
+    rows: tuple[LoadedRow, ...]
+    repeated: tuple[LoadedRow, ...]
+
+
+@dataclass(frozen=True)
+class Columns:
+    """A data set to be read: `where` its path is written, and for every field where its mistakes are reported."""
+
+    dataset: Dataset
+    where: Span
+    places: Mapping[str, tuple[Span] | tuple[Span, Label]]
+    meant: list[str] = field(default_factory=list)
+    """The columns that fields without one are likely misspelt for."""
+
+
+@dataclass
+class Lacking:
+    """The rows of a file that have no such column, as long as none has it."""
+
+    of: DataField
+    rows: int = 0
+    first: list[int] = field(default_factory=list)
+
+
+def read_files(program: Program, columns: Columns, files: list[FoundFile]) -> Read | None:
+    """What the files hold. None where anything was reported."""
+    reading = _Reading(program, columns)
+    described = [reading.file(file) for file in files]
+    reading.finish()
+    return Read(tuple(described), tuple(reading.rows), tuple(reading.repeated)) if reading.good else None
+
+
+class _Reading:
+    def __init__(self, program: Program, columns: Columns) -> None:
+        self.program = program
+        self.columns = columns
+        self.fields = columns.dataset.fields
+        self.rows: list[LoadedRow] = []
+        self.repeated: list[LoadedRow] = []
+        self.good = True
+        self.seen: dict[int, LoadedRow] = {}
+        """The rows by content; a number takes less room than its digits."""
+        self.absent: dict[str, list[tuple[str, list[str]]]] = {}
+        """For a field the files without its column, and the columns that they have."""
+        self.parts = {each.name: 0 for each in self.fields if _is_text(each)}
+        """For a text how many rows have it as a list or record, as long as every row has."""
+
+    def file(self, file: FoundFile) -> DataFile:
+        count, bad = 0, 0
+        repeats: list[int] = []
+        unseen = {each.name: Lacking(each) for each in self.fields if each.type.kind != "optional"}
+        had: dict[str, None] = {}
+        try:
+            for number, record in enumerate(self.program.data.rows(file), 1):
+                raw = {**file.captures, **record}
+                count = number
+                if unseen and not self._has_columns(file, number, raw, unseen, had):
+                    continue
+                self._look_for_parts(raw)
+                row = read_row(self.columns.dataset, raw, self.program.axes)
+                if isinstance(row, Misfit):
+                    bad += 1
+                    if bad <= REPORTED_A_FILE:
+                        self._misfit(file, number, row)
+                elif self._repeats(file, number, row, warn=not repeats):
+                    repeats.append(number)
+        except DataError as error:
+            self._error("E0307", error.message, self.columns.where, help=error.help)
+        if bad > REPORTED_A_FILE:
+            message = f"{bad - REPORTED_A_FILE} more rows of {file.path} do not fit"
+            self._error("E0305", message, self.columns.where, help="mend the file, or the types of the fields")
+        for lacking in unseen.values():
+            if lacking.rows:
+                self.absent.setdefault(lacking.of.name, []).append((file.path, list(had)))
+        return DataFile(
+            path=file.path, sha256=file.sha256, rows=count, captures=dict(file.captures), repeats=tuple(repeats)
+        )
+
+    def finish(self) -> None:
+        """Reports what only all the rows tell."""
+        for name, files in self.absent.items():
+            self._no_column(next(each for each in self.fields if each.name == name), files)
+        if not self.good:
+            return
+        for name, rows in self.parts.items():
+            if rows:
+                message = f"`{name}` is a list or record in every row"
+                help_ = f"write its type: `{name} list<text>`, or `{name} {{ … }}`"
+                self._error("E0305", message, *self.columns.places[name], help=help_)
+
+    def _error(self, code: str, message: str, *where: Span | Label, help: str) -> None:
+        self.program.diagnostics.error(code, message, *where, help=help)
+        self.good = False
+
+    def _has_columns(
+        self, file: FoundFile, number: int, raw: dict[str, Any], unseen: dict[str, Lacking], had: dict[str, None]
+    ) -> bool:
+        """Whether a row has every column that no row before it had. A column that comes later was missing before."""
+        for name, lacking in list(unseen.items()):
+            if find_value(lacking.of, raw)[1] is ABSENT:
+                lacking.rows += 1
+                if len(lacking.first) < REPORTED_A_FILE:
+                    lacking.first.append(number)
+            else:
+                del unseen[name]
+                for earlier in lacking.first:
+                    self._nothing(file, earlier, lacking.of)
+                if lacking.rows > len(lacking.first):
+                    more = lacking.rows - len(lacking.first)
+                    message = f"{more} more rows of {file.path} have nothing in `{name}`"
+                    self._error("E0305", message, self.columns.where, help=_allow(lacking.of))
+        if unseen and len(had) < NAMED:
+            had.update(dict.fromkeys(raw))
+        return not any(lacking.rows for lacking in unseen.values())
+
+    def _look_for_parts(self, raw: dict[str, Any]) -> None:
+        for each in self.fields:
+            if each.name in self.parts:
+                value = find_value(each, raw)[1]
+                if in_parts(each.type, value):
+                    self.parts[each.name] += 1
+                elif value is not ABSENT and value is not None:
+                    del self.parts[each.name]
+
+    def _repeats(self, file: FoundFile, number: int, row: dict[str, Any], warn: bool) -> bool:
+        """Whether a row says what an earlier one says; keeps it where it does not."""
+        loaded = LoadedRow(row, file.path, number)
+        earlier = self.seen.setdefault(int(item_id(row), 16), loaded)
+        if earlier is loaded:
+            self.rows.append(loaded)
+            return False
+        self.repeated.append(replace(loaded, values=earlier.values))
+        if warn:
+            place = f"row {earlier.number}" + ("" if earlier.path == file.path else f" of {earlier.path}")
+            message = f"row {number} of {file.path} says what {place} says"
+            help_ = "rows that repeat are run once; remove them, or add the field that tells them apart"
+            self.program.diagnostics.warning("E0309", message, self.columns.where, help=help_)
+        return True
+
+    def _no_column(self, field: DataField, files: list[tuple[str, list[str]]]) -> None:
+        path, had = files[0]
+        columns = " or ".join(f"`{column}`" for column in field.columns)
+        close = nearest(field.columns[0], had)
+        if close is not None:
+            self.columns.meant.append(close)
+        listed = ", ".join(f"`{column}`" for column in had[:10])
+        help_ = f'did you mean `{close}`? write `from "{close}"`' if close else f"the file has {listed}"
+        more = f" and {len(files) - 1} more" if len(files) > 1 else ""
+        message = f"{path}{more} {'have' if more else 'has'} no column {columns}"
+        self._error("E0304", message, *self.columns.places[field.name], help=help_)
+
+    def _nothing(self, file: FoundFile, number: int, field: DataField) -> None:
+        message = f"row {number} of {file.path} has nothing in `{field.name}`"
+        self._error("E0305", message, *self.columns.places[field.name], help=_allow(field))
+
+    def _misfit(self, file: FoundFile, number: int, misfit: Misfit) -> None:
+        field = next(each for each in self.fields if each.name == misfit.field)
+        if misfit.value is None:
+            self._nothing(file, number, field)
+            return
+        value = repr(misfit.value)
+        value = value if len(value) <= 60 else value[:57] + "…"
+        message = f"row {number} of {file.path}: {value} is not `{misfit.expected}`"
+        self._error("E0305", message, *self.columns.places[field.name], help="mend the row, or the field's type")
+
+
+def _is_text(field: DataField) -> bool:
+    return field.type.kind == "text" or (field.type.kind == "optional" and field.type.of.kind == "text")
+
+
+def _allow(field: DataField) -> str:
+    return f"mend the row, or allow it: `{field.name} {shown(field.type)}?`"

@@ -1,0 +1,1 @@
+"""Declarations: benchmark, roles, axes, dimensions, metrics and trees."""

@@ -1,0 +1,1 @@
+"""Exports: training data from replies or from the rows of data sets."""

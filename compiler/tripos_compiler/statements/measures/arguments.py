@@ -1,0 +1,290 @@
+"""Arguments of an aggregate: matched with its parameters, and checked by type and by who gave the values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from tripos_compiler.diagnostics import nearest
+from tripos_compiler.language.figures.aggregates import AggregateFunction, AggregateParameter
+from tripos_compiler.language.figures.scored_steps import most_tries, talks_before
+from tripos_compiler.plan import Missing, Type
+from tripos_compiler.source.text import Span
+from tripos_compiler.source.tree import Argument, CallExpr, Member, Name, Number, Syntax, Text, described
+from tripos_compiler.statements.measures.figure_syntax import is_by
+from tripos_compiler.statements.measures.scored_values import Scored
+from tripos_compiler.statements.measures.typed_figures import Figured, Reading, written_as
+from tripos_compiler.typing.types import fits, shown
+
+MISSING: tuple[Missing, ...] = ("skip", "zero", "fail", "paired")
+
+
+@dataclass
+class Arguments:
+    """What stands where an aggregate takes columns, with what it goes by where that is said, and the settings: their
+    values, and the places where they are written."""
+
+    columns: list[tuple[Syntax, tuple[Syntax, ...] | None]] = field(default_factory=list)
+    named: dict[str, str | int | float | bool] = field(default_factory=dict)
+    places: dict[str, Span] = field(default_factory=dict)
+
+
+def given_arguments(reading: Reading, call: CallExpr, function: AggregateFunction) -> Arguments | None:
+    """What fills the parameters; None where something is wrong, which is reported."""
+    found = Arguments()
+    columns: dict[str, tuple[Syntax, tuple[Syntax, ...] | None]] = {}
+    free = list(function.parameters)
+    good = True
+    for argument in _joined(call.arguments):
+        if argument.name is not None and argument.name.text == "missing":
+            good = _missing(reading, argument, function) and good
+            continue
+        parameter = _parameter(reading, argument, free, function)
+        if parameter is None:
+            good = False
+            continue
+        free.remove(parameter)
+        by = parameter.column and is_by(argument)
+        if len(argument.elements) > 1 and not by:
+            message = "this argument is more than one value; is a comma missing?"
+            reading.error("E0303", message, argument.span, f"it is `{function.shown}`")
+            good = False
+        elif parameter.column:
+            columns[parameter.name] = (argument.elements[0], argument.elements[2:] if by else None)
+        else:
+            found.places[parameter.name] = argument.elements[0].span
+            good = _setting(reading, argument.elements[0], parameter, function, found) and good
+    missing = [parameter for parameter in free if parameter.required]
+    if missing and good:
+        reading.error("E0303", f"`{missing[0].name}` is not given", call.span, f"it is `{function.shown}`")
+        return None
+    found.columns = [columns[parameter.name] for parameter in function.parameters if parameter.name in columns]
+    return found if good else None
+
+
+def _joined(arguments: tuple[Argument, ...]) -> list[Argument]:
+    """Arguments, with further dimensions joined to the phrase before: `mean(f1) by q.subject, q.kind`."""
+    found: list[Argument] = []
+    for argument in arguments:
+        more = argument.name is None and len(argument.elements) == 1 and isinstance(argument.elements[0], Name | Member)
+        if more and found and is_by(found[-1]):
+            last = found.pop()
+            found.append(Argument(last.span.to(argument.span), last.name, last.elements + argument.elements))
+        else:
+            found.append(argument)
+    return found
+
+
+def _parameter(
+    reading: Reading, argument: Argument, free: list[AggregateParameter], function: AggregateFunction
+) -> AggregateParameter | None:
+    """The parameter that an argument fills. Words are given by name."""
+    help_ = f"it is `{function.shown}`"
+    if argument.name is None:
+        parameter = next((each for each in free if each.kind != "word"), None)
+        if parameter is None:
+            reading.error("E0303", "this argument is one too many or misnamed", argument.span, help_)
+        return parameter
+    name = argument.name.text
+    parameter = next((each for each in free if each.name == name), None)
+    if parameter is None:
+        names = [each.name for each in function.parameters]
+        if name in names:
+            reading.error("E0303", f"`{name}` is given twice", argument.name.span, help_)
+        else:
+            close = nearest(name, [*names, "missing"])
+            help_ = f"did you mean `{close}`? {help_}" if close else help_
+            reading.error("E0303", f"`{function.name}` has no argument `{name}`", argument.name.span, help_)
+    return parameter
+
+
+def _setting(
+    reading: Reading, value: Syntax, parameter: AggregateParameter, function: AggregateFunction, found: Arguments
+) -> bool:
+    if parameter.kind == "count":
+        if isinstance(value, Number) and isinstance(value.value, int) and value.value > 0:
+            found.named[parameter.name] = value.value
+            return True
+        message = f"`{parameter.name}` is a whole number above 0, and {described(value)} is none"
+        reading.error("E0301", message, value.span, f"it is `{function.shown}`")
+        return False
+    word = _word(value)
+    if isinstance(word, str) and (word in parameter.words or not parameter.words):
+        found.named[parameter.name] = word == "true" if word in ("true", "false") and not parameter.words else word
+        return True
+    if isinstance(word, int | float) and not parameter.words:
+        found.named[parameter.name] = word
+        return True
+    close = nearest(str(word), parameter.words) if word is not None else None
+    some = ", ".join(f"`{each}`" for each in parameter.words)
+    help_ = f"did you mean `{close}`?" if close else f"it is one of {some}" if some else "name a value"
+    reading.error("E0301", f"{described(value)} is no value of `{parameter.name}`", value.span, help_)
+    return False
+
+
+def _word(value: Syntax) -> str | int | float | None:
+    match value:
+        case Name(text=text):
+            return text
+        case Text(value=written) | Number(value=written):
+            return written
+    return None
+
+
+def _missing(reading: Reading, argument: Argument, function: AggregateFunction) -> bool:
+    """What is done where a score is missing: one word for the whole measure."""
+    value = argument.elements[0]
+    word = _word(value) if len(argument.elements) == 1 else None
+    chosen = next((each for each in MISSING if each == word and each in function.missing), None)
+    if chosen is None:
+        close = nearest(str(word), function.missing)
+        some = ", ".join(f"`{each}`" for each in function.missing)
+        help_ = f"did you mean `{close}`?" if close else f"it is one of {some}"
+        message = f"{described(value)} is no value of `missing`"
+        if word in MISSING:
+            message = f"nothing stands for a missing value of `{function.name}`"
+        reading.error("E0301", message, value.span, help_)
+        return False
+    if chosen == "paired" and not reading.program.arms:
+        help_ = "declare one, or say `skip`"
+        reading.error("E0301", "`missing: paired` pairs items between arms, and there is no arm", value.span, help_)
+        return False
+    if reading.missing not in (None, chosen):
+        message = f"one part of this figure takes missing scores as `{reading.missing}`, another as `{chosen}`"
+        help_ = "make them measures of their own, each with its own `missing`"
+        reading.error("E0303", message, value.span, help_)
+        return False
+    reading.missing = chosen
+    return True
+
+
+APART = frozenset({"text", "integer", "number", "bool", "choice", "path"})
+"""The kinds of values that can be told apart."""
+
+
+def is_fitting(
+    reading: Reading,
+    call: CallExpr,
+    function: AggregateFunction,
+    arguments: Arguments,
+    scored: list[tuple[Scored, Syntax]],
+) -> bool:
+    """Whether an aggregate can be taken of its values; reports the first that it cannot."""
+    for value, syntax in scored:
+        wrong = _misfit(function, value)
+        if wrong is not None:
+            reading.error("E0301", wrong[0], syntax.span, wrong[1])
+            return False
+    if len({value.within for value, _ in scored}) > 1:
+        message = "these are values of different scenarios"
+        reading.error("E0301", message, call.span, "take both from one scenario")
+        return False
+    first = scored[0][0]
+    if len(scored) > 1 and function.takes == "values":
+        one, other = _bare(first.type), _bare(scored[1][0].type)
+        if not fits(one, other) and not fits(other, one):
+            message = f"`{shown(one)}` and `{shown(other)}` are never equal"
+            reading.error("E0301", message, scored[1][1].span, f"it is `{function.shown}`")
+            return False
+    tried = arguments.named.get("k")
+    tries = most_tries(first) if isinstance(tried, int) else 0
+    if isinstance(tried, int) and tried > tries and first.whole:
+        replies = "one reply" if tries == 1 else f"{tries} replies"
+        several = max(talks_before(first).values(), default=1)
+        after = f" after each of {several} conversations" if several > 1 else " to a row"
+        message = f"{first.shown} has {replies}{after}, fewer than {tried}"
+        reading.error("E0622", message, arguments.places["k"], f"ask for `samples {tried * several}`, or try fewer")
+        return False
+    return _settings_fit(reading, arguments, _bare(first.type))
+
+
+def _misfit(function: AggregateFunction, scored: Scored) -> tuple[str, str] | None:
+    """What is wrong with a value, and how to mend it."""
+    type_ = _bare(scored.type)
+    name, what = scored.shown, f"`{function.name}`"
+    if function.takes == "compare" and scored.kind != "compare":
+        return f"{what} is taken of a comparison, and {name} is none", "write `compare NAME using SCORER(…)`"
+    if scored.kind == "compare":
+        if function.takes == "compare" or function.name == "count":
+            return None
+        return f"{name} compares two models, and {what} is taken of scores", f"write `win_rate({scored.name})`"
+    if function.truth_only and type_.kind != "bool":
+        return f"{what} is taken of what is true or false, and {name} is `{shown(type_)}`", "score a condition"
+    if function.takes == "scores" and type_.kind not in ("bool", "integer", "number"):
+        return f"{what} is taken of numbers, and {name} is `{shown(type_)}`", "take a `count`, or score a number"
+    of = type_.of if type_.kind == "set" else type_
+    if function.takes == "values" and of.kind not in APART and function.name != "count":
+        return f"{what} tells values apart, and {name} is `{shown(type_)}`", "take it of a choice, a text or a set"
+    return None
+
+
+def _settings_fit(reading: Reading, arguments: Arguments, type_: Type) -> bool:
+    """Whether `average` and `positive` go with the type of the values."""
+    average, positive = arguments.named.get("average"), arguments.named.get("positive")
+    if average == "samples" and type_.kind != "set":
+        message = f"`samples` is taken over items that are sets, and these are `{shown(type_)}`"
+        reading.error("E0303", message, arguments.places["average"], "write `micro` or `macro`")
+        return False
+    if average == "binary" and positive is None and type_.kind != "bool":
+        message = "`binary` looks at one value, which is not given"
+        reading.error("E0303", message, arguments.places["average"], "write `positive: VALUE` too")
+        return False
+    if positive is not None and average != "binary":
+        message = "`positive` means nothing without `average: binary`"
+        reading.error("E0303", message, arguments.places["positive"], "write both, or neither")
+        return False
+    of = type_.of if type_.kind == "set" else type_
+    if positive is None or of.kind != "choice" or positive in of.values:
+        return True
+    close = nearest(str(positive), of.values)
+    some = ", ".join(f"`{value}`" for value in of.values[:8])
+    help_ = f"did you mean `{close}`?" if close else f"its values are {some}"
+    reading.error("E0201", f"there is no value `{positive}`", arguments.places["positive"], help_, str(positive))
+    return False
+
+
+def _bare(type_: Type) -> Type:
+    return type_.of if type_.kind == "optional" else type_
+
+
+def find_across(
+    reading: Reading,
+    call: CallExpr,
+    function: AggregateFunction,
+    operands: list[tuple[Scored | Figured, Syntax]] | None,
+) -> Name | bool | None:
+    """The role across whose models the aggregate is taken; None where it is not, False where that is wrong."""
+    role, two = reading.across, operands is not None and len(operands) > 1
+    if function.across == "forbidden" or (two and role is None):
+        return None
+    if role is None:
+        if operands is not None:
+            second = f"; or name what to compare it with: `{function.shown}`" if function.across == "optional" else ""
+            help_ = f"say whose: `measure … = {written_as(call)} across ROLE`{second}"
+            reading.error("E0623", f"`{function.name}` compares the models of a role", call.span, help_)
+        return False
+    reading.across_taken = True
+    if operands is None or role.text not in reading.program.roles:
+        return False
+    if two:
+        message = f"this compares two columns, and so nothing across `{role.text}`"
+        reading.error("E0623", message, role.span, "leave out one or the other")
+        return False
+    value, syntax = operands[0]
+    if not isinstance(value, Scored):
+        return None
+    if not value.whole:
+        return False  # who else judges it is not known
+    if not value.judges:
+        help_ = "name what a judge gives"
+        reading.error("E0623", f"nobody judges {value.shown}: it is computed", syntax.span, help_)
+        return False
+    if role.text not in value.judges:
+        judge = value.judges[0]
+        message = f"{value.shown} is given by `{judge}`, not by `{role.text}`"
+        reading.error("E0623", message, role.span, f"write `across {judge}`")
+        return False
+    if reading.program.roles[role.text].kind != "panel":
+        message = f"`{role.text}` is a single role, and nobody agrees with themselves"
+        reading.error("E0623", message, role.span, f"let several grade: `role {role.text} panel`")
+        return False
+    return role

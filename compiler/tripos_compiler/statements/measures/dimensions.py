@@ -1,0 +1,259 @@
+"""Dimensions: what a measure goes by, a sample is drawn per, an export is made per.
+
+A dimension is an axis, an arm, a field of the rows (`q.subject`), or one of `scenario metric dimension evaluator pair`.
+Editors are told where the rows and fields that it names are declared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from tripos_compiler.constructs.signature import Statement
+from tripos_compiler.diagnostics import nearest
+from tripos_compiler.plan import FIXED, Scenario, Type
+from tripos_compiler.resolve.program import KINDS, Program
+from tripos_compiler.source.text import Span
+from tripos_compiler.source.tree import Member, Name, Syntax, described
+from tripos_compiler.typing.types import shown
+
+
+def note_rows(program: Program, alias: Name, field: Name, scenarios: Collection[str]) -> None:
+    """Notes the uses of a name of rows and of a field of theirs, each where it means one thing in all the scenarios."""
+    rows: set[Span | None] = set()
+    fields: set[Span | None] = set()
+    for statement in program.of("scenario"):
+        if statement.name().text in scenarios:
+            rows.add(_rows(program, statement))
+            fields.add(_field(program, statement, field.text))
+    for name, spans in ((alias, rows), (field, fields)):
+        if len(spans) == 1:
+            program.index.use(name.span, next(iter(spans)))
+
+
+def _rows(program: Program, scenario: Statement) -> Span | None:
+    """Where the name of a scenario's rows is declared."""
+    over = scenario.one_of("over")
+    alias = over.find_name("alias") if over is not None else None
+    if alias is not None:
+        return alias.span
+    local = _local(scenario)
+    if local is not None:
+        return local.name().span
+    declared = program.declared["dataset"].get(over.name("dataset").text) if over is not None else None
+    return declared.span if declared is not None else None
+
+
+def _field(program: Program, scenario: Statement, field: str) -> Span | None:
+    """Where a field of a scenario's rows is declared."""
+    local, over = _local(scenario), scenario.one_of("over")
+    if local is not None:
+        return next((each.name().span for each in local.of("field") if each.name().text == field), None)
+    loaded = program.rowsets.get(over.name("dataset").text) if over is not None else None
+    return loaded.spans.get(field) if loaded is not None else None
+
+
+def _local(scenario: Statement) -> Statement | None:
+    """The data set of its own that a scenario runs over."""
+    over = scenario.one_of("over")
+    own = [each for each in scenario.body if each.construct in KINDS["dataset"]]
+    return next((each for each in own if over is None or each.name().text == over.name("dataset").text), None)
+
+
+GROUPED = frozenset({"text", "integer", "number", "bool", "choice", "path"})
+"""The kinds of values that rows can be grouped by."""
+
+
+@dataclass(frozen=True)
+class Parted:
+    """What is parted by dimensions: `named` in messages, over `scenarios`. Of the fixed ones it knows `fixed`; `arms`
+    says whether it can go by arms, and `across` whether it compares its evaluators. Where it is not `whole`, a scenario
+    that was reported may have what these do not, and nothing is said to be lacking."""
+
+    named: str
+    scenarios: tuple[Scenario, ...]
+    fixed: frozenset[str]
+    arms: bool = True
+    across: bool = False
+    whole: bool = True
+
+
+def text_of(syntax: Syntax) -> str:
+    """A dimension as it is written and as the plan has it: `stage`, `q.subject`."""
+    match syntax:
+        case Name(text=text):
+            return text
+        case Member(of=of, name=name):
+            return f"{text_of(of)}.{name.text}"
+    return described(syntax)
+
+
+def read_dimension(program: Program, syntax: Syntax, parted: Sequence[Parted]) -> str | None:
+    """The dimension that is written, None where it is not one of each of `parted`, which is reported once."""
+    parted = [each for each in parted if each.whole or _knows(program, each, syntax)]
+    match syntax:
+        case Name():
+            return _plain(program, syntax, parted)
+        case Member(of=Name() as alias, name=field):
+            return _of_rows(program, alias, field, parted)
+    program.diagnostics.error("E0106", f"{described(syntax)} is not a dimension", syntax.span, help="name an axis")
+    return None
+
+
+def read_dimensions(program: Program, written: Sequence[Syntax], parted: Sequence[Parted]) -> tuple[str, ...] | None:
+    """The dimensions that are written, each once."""
+    found = [read_dimension(program, syntax, parted) for syntax in written]
+    known = [dim for dim in found if dim is not None]
+    return tuple(dict.fromkeys(known)) if len(known) == len(found) else None
+
+
+def check_names(program: Program, written: Sequence[Syntax]) -> None:
+    """Reports what can be a dimension of nothing, where it is not known what is measured."""
+    known = [*FIXED, *program.declared.get("axis", {}), *program.declared.get("arm", {}), "language"]
+    for name in written:
+        if isinstance(name, Name) and name.text not in known:
+            close = nearest(name.text, known)
+            help_ = f"did you mean `{close}`?" if close else f"it goes by {', '.join(known[:8])}"
+            message = f"there is no dimension `{name.text}`"
+            program.diagnostics.error("E0201", message, name.span, help=help_, unknown=name.text)
+
+
+def own_line(program: Program, written: Sequence[Syntax], words: Sequence[str]) -> bool:
+    """Whether no further statement was taken for dimensions, as on a line whose commas part these; reports one."""
+    found = next((name for name in written if isinstance(name, Name) and name.text in words), None)
+    if found is None:
+        return True
+    message = f"`{found.text}` needs a line of its own"
+    program.diagnostics.error("E0106", message, found.span, help="the commas of this line part what it lists")
+    return False
+
+
+def known_dimensions(program: Program, parted: Sequence[Parted]) -> list[str]:
+    """Every dimension that each of `parted` knows."""
+    fixed = [dim for dim in FIXED if all(dim in each.fixed for each in parted)]
+    axes = [axis for axis in program.axes if all(_has_axis(each, axis) for each in parted)]
+    arms = [arm for arm in program.arms if all(_has_arm(each, arm) for each in parted)]
+    return [*fixed, *axes, *arms]
+
+
+def _has_axis(parted: Parted, axis: str) -> bool:
+    return any(axis in scenario.axes for scenario in parted.scenarios)
+
+
+def _has_arm(parted: Parted, arm: str) -> bool:
+    return parted.arms and any(arm in scenario.arms for scenario in parted.scenarios)
+
+
+def _knows(program: Program, parted: Parted, syntax: Syntax) -> bool:
+    match syntax:
+        case Name(text=text):
+            return text in parted.fixed or _has_axis(parted, text) or _has_arm(parted, text)
+    return text_of(syntax) in _fields_of(program, [parted])
+
+
+def _plain(program: Program, name: Name, parted: Sequence[Parted]) -> str | None:
+    text = name.text
+    for kind, table in (("axis", program.axes), ("arm", program.arms)):
+        declared = program.declared.get(kind, {}).get(text)
+        if declared is not None:
+            program.index.use(name.span, declared.span)
+            if text not in table:
+                return None  # it was reported
+    if text in FIXED:
+        stranger = next((each for each in parted if text not in each.fixed), None)
+        if stranger is not None:
+            _out_of_place(program, name, _no_fixed(text, stranger), parted)
+            return None
+        return text
+    if text in program.axes or text in program.arms:
+        has = _has_axis if text in program.axes else _has_arm
+        stranger = next((each for each in parted if not has(each, text)), None)
+        if stranger is None:
+            return text
+        if text in program.arms and not stranger.arms:
+            message = f"`{text}` is an arm: every item is tried under each of its values"
+        else:
+            what = "axis" if text in program.axes else "arm"
+            message = f"no scenario of {stranger.named} has the {what} `{text}`"
+        _out_of_place(program, name, message, parted)
+        return None
+    fields = _fields_of(program, parted)
+    same = [dim for dim in fields if text in dim.split(".")]
+    close = same[0] if same else nearest(text, [*FIXED, *program.axes, *program.arms, *fields])
+    known = known_dimensions(program, parted)
+    help_ = f"did you mean `{close}`?" if close else f"it goes by {', '.join(known)}"
+    program.diagnostics.error("E0201", f"there is no dimension `{text}`", name.span, help=help_, unknown=text)
+    return None
+
+
+def _no_fixed(text: str, parted: Parted) -> str:
+    if not parted.arms:
+        return f"an item has no `{text}`: the replies to it have"
+    match text:
+        case "evaluator" if parted.across:
+            return f"{parted.named} compares evaluators, so it does not go by them"
+        case "evaluator":
+            return f"nobody grades {parted.named}, so it does not go by `evaluator`"
+        case "pair":
+            return f"{parted.named} compares nobody, so it does not go by pairs of evaluators"
+        case "dimension" | "metric":
+            return f"{parted.named} has no {'metrics of a rubric' if text == 'dimension' else 'metric'}"
+    return f"{parted.named} does not go by `{text}`"
+
+
+def _out_of_place(program: Program, name: Name, message: str, parted: Sequence[Parted]) -> None:
+    known = known_dimensions(program, parted)
+    help_ = f"it goes by {', '.join(f'`{dim}`' for dim in known)}" if known else "leave it out"
+    program.diagnostics.error("E0621", message, name.span, help=help_)
+
+
+def _of_rows(program: Program, alias: Name, field: Name, parted: Sequence[Parted]) -> str | None:
+    for each in parted:
+        rows = [s.rows for s in each.scenarios if s.rows is not None and s.rows.alias == alias.text]
+        if not rows:
+            aliases = sorted({s.rows.alias for s in each.scenarios if s.rows is not None})
+            close = nearest(alias.text, aliases)
+            if close:
+                help_ = f"did you mean `{close}.{field.text}`?"
+            elif aliases:
+                help_ = f"its rows are {', '.join(f'`{other}`' for other in aliases)}"
+            else:
+                help_ = "its scenarios run over no rows; go by an axis"
+            message = f"{each.named} has no rows `{alias.text}`"
+            program.diagnostics.error("E0201", message, alias.span, help=help_, unknown=alias.text)
+            return None
+        types: dict[str, Type] = {}
+        for found in rows:
+            types |= fields_of(program, found.dataset)
+        type_ = types.get(field.text)
+        if type_ is None:
+            if any(loaded.poisoned for loaded in program.rowsets.values()):
+                return None
+            close = nearest(field.text, types)
+            help_ = f"did you mean `{close}`?" if close else f"it has {', '.join(f'`{name}`' for name in types)}"
+            message = f"`{alias.text}` has no field `{field.text}`"
+            program.diagnostics.error("E0308", message, field.span, help=help_, unknown=field.text)
+            return None
+        kind = type_.of.kind if type_.kind == "optional" else type_.kind
+        if kind not in GROUPED:
+            message = f"`{alias.text}.{field.text}` is `{shown(type_)}`, which nothing can go by"
+            program.diagnostics.error("E0621", message, field.span, help="go by a text, a number, a bool or a choice")
+            return None
+        sharing = {s.name for s in each.scenarios if s.rows is not None and s.rows.alias == alias.text}
+        note_rows(program, alias, field, sharing)
+    return f"{alias.text}.{field.text}"
+
+
+def fields_of(program: Program, dataset: str) -> dict[str, Type]:
+    """The fields of a data set, read or made, by the name that it has in the plan."""
+    found = program.datasets.get(dataset) or program.made.get(dataset)
+    return {field.name: field.type for field in found.fields} if found is not None else {}
+
+
+def _fields_of(program: Program, parted: Sequence[Parted]) -> list[str]:
+    """The fields of rows that each of `parted` can go by, as they are written."""
+    every: list[set[str]] = []
+    for each in parted:
+        rows = [scenario.rows for scenario in each.scenarios if scenario.rows is not None]
+        every.append({f"{r.alias}.{name}" for r in rows for name in fields_of(program, r.dataset)})
+    return sorted(set.intersection(*every)) if every else []

@@ -1,0 +1,333 @@
+"""Reads figures: arithmetic over aggregates, other measures and slices of them.
+
+A measure that a formula names is taken in every cell of the formula, so `gain by teaching` takes each part of `gain` by
+`teaching`; a slice, `accuracy[teaching: none]`, keeps what has that value, and no longer goes by that dimension.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import pairwise
+
+from tripos_compiler.diagnostics import nearest
+from tripos_compiler.plan import FIXED, Constant, Figure, Formula, Measured
+from tripos_compiler.source.text import Span
+from tripos_compiler.source.tree import (
+    Argument,
+    BinaryExpr,
+    CallExpr,
+    Group,
+    Index,
+    Member,
+    Name,
+    Number,
+    Syntax,
+    Text,
+    UnaryExpr,
+    described,
+)
+from tripos_compiler.statements.measures import scales
+from tripos_compiler.statements.measures.aggregates import read_aggregate
+from tripos_compiler.statements.measures.dimensions import known_dimensions
+from tripos_compiler.statements.measures.figure_syntax import is_arithmetic
+from tripos_compiler.statements.measures.operands import find_measure
+from tripos_compiler.statements.measures.scales import Scale, renamed, spoken
+from tripos_compiler.statements.measures.typed_figures import Figured, Known, Reading, Term, sliced, written_as
+
+
+def read_slice(reading: Reading, syntax: Index) -> Figured | None:
+    """The figure that a slice of a measure is; None where it is none, which is reported."""
+    if not isinstance(syntax.of, Name | Member):
+        help_ = "give it a name first: `measure NAME = …`"
+        reading.error("E0301", "only a measure that has a name can be sliced", syntax.of.span, help_)
+        return None
+    known = find_measure(reading, syntax.of)
+    if known is None:
+        return None
+    fixed: dict[str, str] = {}
+    good = bool(syntax.arguments)
+    if not syntax.arguments:
+        reading.error("E0303", "this slice fixes nothing", syntax.span, "write `[arm: value]`")
+    for argument in syntax.arguments:
+        pair = _fixed(reading, known, argument)
+        if pair is not None and pair[0] in fixed:
+            reading.error("E0202", f"this slice fixes `{pair[0]}` twice", argument.span, "remove one")
+            pair = None
+        good = good and pair is not None
+        if pair is not None:
+            fixed[pair[0]] = pair[1]
+    if not good:
+        return None
+    keys = frozenset(fixed)
+    cells = tuple(dim for dim in known.measure.by if dim not in keys)
+    named = written_as(syntax)
+    figured = known.figured
+    reading.terms.append(Term(named, syntax.span, cells, keys))
+    return Figured(
+        Measured(measure=known.measure.name, slice=fixed),
+        renamed(figured.scale, named),
+        named,
+        syntax.span,
+        cells=cells,
+        leaves=tuple(sliced(leaf, keys) for leaf in figured.leaves),
+        mixed=figured.mixed and "metric" not in keys,
+        ends=figured.ends,
+    )
+
+
+def _fixed(reading: Reading, known: Known, argument: Argument) -> tuple[str, str] | None:
+    """The dimension that an argument of a slice fixes, and its value."""
+    if argument.name is None or len(argument.elements) != 1:
+        reading.error("E0303", "a slice names what it fixes", argument.span, "write `[arm: value]`")
+        return None
+    key, value = argument.name, argument.elements[0]
+    program = reading.program
+    parted = [leaf.parted for leaf in known.figured.leaves if key.text not in leaf.fixed and leaf.parted.whole]
+    if not parted and any(not leaf.parted.whole for leaf in known.figured.leaves):
+        return None  # what it goes by is not known
+    names = known_dimensions(program, parted) if parted else []
+    for kind, table in (("axis", program.axes), ("arm", program.arms)):
+        declared = program.declared.get(kind, {}).get(key.text)
+        if declared is not None:
+            program.index.use(key.span, declared.span)
+            if key.text not in table:
+                return None  # it was reported
+    if key.text == "pair" and key.text in names:
+        help_ = f"take `{known.measure.name}` by `pair`"
+        reading.error("E0621", "who makes a pair is known to a run only", key.span, help_)
+        return None
+    if key.text not in names:
+        close = nearest(key.text, names)
+        help_ = f"did you mean `{close}`?" if close else f"it goes by {', '.join(f'`{name}`' for name in names)}"
+        message = f"`{known.measure.name}` does not go by `{key.text}`"
+        code = "E0621" if key.text in (*FIXED, *program.axes, *program.arms) else "E0201"
+        reading.error(code, message, key.span, help_ if names else "leave the slice out", key.text)
+        return None
+    word = value.text if isinstance(value, Name) else value.value if isinstance(value, Text) else None
+    if word is None:
+        reading.error("E0301", f"{described(value)} is no value of `{key.text}`", value.span, "name a value")
+        return None
+    return (key.text, word) if _is_value(reading, known, key, word, value.span) else None
+
+
+def _is_value(reading: Reading, known: Known, key: Name, word: str, where: Span) -> bool:
+    program = reading.program
+    values: list[str]
+    match key.text:
+        case "evaluator":
+            return True  # who judges is known to a run only
+        case "scenario":
+            values = sorted({s.name for leaf in known.figured.leaves for s in leaf.parted.scenarios})
+        case "metric":
+            values = list(program.metrics) + sorted(reading.scores.names(None))
+        case "dimension":
+            values = list(dict.fromkeys(metric.dimension for metric in program.metrics.values()))
+        case _:
+            table = program.axes.get(key.text) or program.arms[key.text]
+            values = [value.name for value in table.values]
+    if word in values:
+        program.index.use(where, program.value_spans.get((key.text, word)))
+        return True
+    close = nearest(word, values)
+    some = ", ".join(f"`{value}`" for value in values[:8])
+    help_ = f"did you mean `{close}`?" if close else f"its values are {some}"
+    reading.error("E0201", f"`{key.text}` has no value `{word}`", where, help_, word)
+    return False
+
+
+def read_figure(reading: Reading, syntax: Syntax) -> Figured | None:
+    """The figure that is written; None where it is none, which is reported."""
+    match syntax:
+        case Number(value=value):
+            return _number(reading, syntax, value)
+        case Name() | Member():
+            known = find_measure(reading, syntax)
+            return None if known is None else _measured(reading, known, syntax)
+        case Index():
+            return read_slice(reading, syntax)
+        case Group(arguments=(Argument(name=None, elements=(inner,)),)):
+            found = read_figure(reading, inner)
+            return None if found is None else replace(found, named=written_as(syntax), span=syntax.span)
+        case UnaryExpr(operator="-", value=inner):
+            found = read_figure(reading, inner)
+            return None if found is None else _formula("negate", [found], syntax, scales.negated(found.scale))
+        case BinaryExpr(operator="+" | "-" | "*" | "/"):
+            return _binary(reading, syntax)
+        case CallExpr(function=Name(text=text)) if is_arithmetic(syntax):
+            return _function(reading, syntax, text)
+        case CallExpr(function=Name()):
+            return _aggregate(reading, syntax)
+        case BinaryExpr() | UnaryExpr():
+            message = "a measure is a number, and this is true or false"
+            reading.error("E0301", message, syntax.span, "a condition on a measure belongs in `expect`")
+            return None
+    help_ = "write `mean(x)` of a scorer, a score or a measure"
+    reading.error("E0301", f"{described(syntax)} is no figure", syntax.span, help_)
+    return None
+
+
+def _aggregate(reading: Reading, syntax: CallExpr) -> Figured | None:
+    found = read_aggregate(reading, syntax, reading.by)
+    if found is not None:
+        reading.terms.append(Term(found.named, found.span, (), frozenset()))
+    return found
+
+
+def _number(reading: Reading, syntax: Syntax, value: float) -> Figured | None:
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    return _constant(reading, syntax, number)
+
+
+def _constant(reading: Reading, syntax: Syntax, value: float) -> Figured | None:
+    if not math.isfinite(value):
+        reading.error("E0301", "this number is too large", syntax.span, "measures are numbers of double precision")
+        return None
+    return Figured(Constant(value=value), scales.number(value), written_as(syntax), syntax.span)
+
+
+# --- measures and slices ---
+
+
+def _measured(reading: Reading, known: Known, syntax: Syntax) -> Figured:
+    measure = known.measure
+    found = Figured(
+        Measured(measure=measure.name),
+        renamed(known.figured.scale, written_as(syntax)),
+        written_as(syntax),
+        syntax.span,
+        cells=measure.by,
+        leaves=known.figured.leaves,
+        mixed=known.figured.mixed,
+        ends=known.figured.ends,
+    )
+    reading.terms.append(Term(found.named, found.span, found.cells, frozenset()))
+    return found
+
+
+# --- arithmetic ---
+
+
+def _formula(operator: str, parts: list[Figured], syntax: Syntax, scale: Scale) -> Figured:
+    if operator == "negate" and isinstance(parts[0].figure, Constant):
+        return replace(parts[0], figure=Constant(value=-parts[0].figure.value), scale=scale, named=written_as(syntax))
+    values: tuple[Figure, ...] = tuple(part.figure for part in parts)
+    return Figured(
+        Formula(operator=operator, values=values),
+        scale,
+        written_as(syntax),
+        syntax.span,
+        cells=tuple(dict.fromkeys(dim for part in parts for dim in part.cells)),
+        leaves=tuple(leaf for part in parts for leaf in part.leaves),
+        mixed=any(part.mixed for part in parts),
+    )
+
+
+def _binary(reading: Reading, syntax: BinaryExpr) -> Figured | None:
+    left, right = read_figure(reading, syntax.left), read_figure(reading, syntax.right)
+    if left is None or right is None:
+        return None
+    one, other = left.scale.constant, right.scale.constant
+    if syntax.operator == "/" and other == 0:
+        reading.error("E0301", "this divides by zero", syntax.right.span, "divide by another number")
+        return None
+    if one is not None and other is not None:
+        return _constant(reading, syntax, _computed(syntax.operator, one, other))
+    if syntax.operator in ("+", "-"):
+        if not _alike(reading, left, right):
+            return None
+        other_scale = scales.negated(right.scale) if syntax.operator == "-" else right.scale
+        return _formula(syntax.operator, [left, right], syntax, scales.added(left.scale, other_scale))
+    if other is not None:
+        scale = scales.scaled(left.scale, other if syntax.operator == "*" else 1 / other)
+    elif one is not None and syntax.operator == "*":
+        scale = scales.scaled(right.scale, one)
+    else:
+        scale = Scale()
+    return _formula(syntax.operator, [left, right], syntax, scale)
+
+
+def _computed(operator: str, one: float, other: float) -> float:
+    match operator:
+        case "+":
+            return one + other
+        case "-":
+            return one - other
+        case "*":
+            return one * other
+    return one / other
+
+
+def _function(reading: Reading, call: CallExpr, name: str) -> Figured | None:
+    parts: list[Figured] = []
+    good = True
+    for argument in call.arguments:
+        if argument.name is not None or len(argument.elements) != 1:
+            reading.error("E0303", f"`{name}` takes figures", argument.span, _shape(name))
+            good = False
+            continue
+        part = read_figure(reading, argument.elements[0])
+        good = good and part is not None
+        parts += [part] if part is not None else []
+    if not good:
+        return None
+    if len(parts) != 1 if name == "abs" else len(parts) < 2:
+        reading.error(
+            "E0303", f"`{name}` takes {'one figure' if name == 'abs' else 'two or more'}", call.span, _shape(name)
+        )
+        return None
+    if name == "abs":
+        return _folded(reading, call, name, parts, scales.absolute(parts[0].scale))
+    combine: Callable[[Scale, Scale], Scale] = scales.least if name == "min" else scales.greatest
+    scale = parts[0].scale
+    for before, part in pairwise(parts):
+        if not _alike(reading, before, part, operands=True):
+            return None
+        scale = combine(scale, part.scale)
+    return _folded(reading, call, name, parts, scale)
+
+
+def _folded(reading: Reading, call: CallExpr, name: str, parts: list[Figured], scale: Scale) -> Figured | None:
+    constants = [part.scale.constant for part in parts]
+    known = [value for value in constants if value is not None]
+    if len(known) == len(parts):
+        value = abs(known[0]) if name == "abs" else min(known) if name == "min" else max(known)
+        return _constant(reading, call, value)
+    return _formula(name, parts, call, scale)
+
+
+def _shape(name: str) -> str:
+    return "it is `abs(figure)`" if name == "abs" else f"it is `{name}(figure, figure, …)`"
+
+
+def _alike(reading: Reading, one: Figured, other: Figured, operands: bool = False) -> bool:
+    """Whether two figures may be added or compared; reports scales that differ: those of what is weighed in them, or,
+    with `operands`, those of the figures as they are written."""
+    if one.mixed or other.mixed:  # each cell has its own scale, and those of one metric are alike
+        return True
+    if one.scale.like(other.scale):
+        return True
+    a, b = one.scale, other.scale
+    assert a.base is not None and b.base is not None
+    (name, base), (name_b, base_b) = (_named(each, operands) for each in (one, other))
+    told = f"`{name}` runs from {spoken(base)}, `{name_b}` from {spoken(base_b)}"
+    off = a if a.base != scales.UNIT else b
+    assert off.base is not None
+    low, high = off.base
+    inner = f"({off.named} - {low:g})" if low else off.named
+    help_ = f"bring them to one scale first: `{inner} / {high - low:g}`"
+    reading.error("E0702", f"these are on different scales: {told}", one.span.to(other.span), help_)
+    return False
+
+
+def _named(figured: Figured, as_written: bool) -> tuple[str, scales.Bounds]:
+    """A figure, or what is weighed in it, and what that runs over."""
+    scale = figured.scale
+    assert scale.base is not None
+    if as_written and scale.bounds is not None and scale.bounds != scale.base:
+        return figured.named, scale.bounds
+    return scale.named, scale.base

@@ -1,0 +1,249 @@
+"""Lowers measures, those first that others build on, each in its cells."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from tripos_compiler.constructs.signature import Statement
+from tripos_compiler.diagnostics import Diagnostics, Label
+from tripos_compiler.plan import Measure, Missing
+from tripos_compiler.resolve.index import Index
+from tripos_compiler.resolve.program import NamedColumn, Program
+from tripos_compiler.source.text import Span
+from tripos_compiler.source.tree import Member, Name, Syntax
+from tripos_compiler.statements.measures.dimensions import check_names, read_dimension, text_of
+from tripos_compiler.statements.measures.figure_syntax import column_arguments, means_a_figure, measures_in
+from tripos_compiler.statements.measures.figures import read_figure
+from tripos_compiler.statements.measures.scales import rounded, spoken
+from tripos_compiler.statements.measures.scored_values import Scores
+from tripos_compiler.statements.measures.typed_figures import Declared, Figured, Known, Reading
+from tripos_compiler.statements.scoring.grades import depends_on_reply, lower_column
+
+if TYPE_CHECKING:
+    from tripos_compiler.statements.steps.steps import Steps
+
+
+def find_cells(reading: Reading, figured: Figured) -> tuple[str, ...] | None:
+    """The dimensions that a figure goes by. None where it cannot go by one, or where one of its parts does not go by
+    what another does, which is reported: what `by_metric - overall` means by metric would be anybody's guess."""
+    good = True
+    for syntax in reading.written:
+        free = [leaf.parted for leaf in figured.leaves if text_of(syntax) not in leaf.fixed]
+        if free:
+            good = read_dimension(reading.program, syntax, free) is not None and good
+        else:
+            message = f"`{text_of(syntax)}` is fixed already, so there is nothing to go by"
+            reading.error("E0621", message, syntax.span, "leave it out here, or in the slice")
+            good = False
+    return _joined(reading, figured) if good else None
+
+
+def _joined(reading: Reading, figured: Figured) -> tuple[str, ...] | None:
+    by = tuple(dict.fromkeys([*reading.by, *figured.cells]))
+    for term in reading.terms:
+        lacking = [dim for dim in by if dim not in reading.by and dim not in term.cells and dim not in term.fixed]
+        if lacking:
+            other = next(each for each in reading.terms if lacking[0] in each.cells)
+            message = f"`{other.named}` goes by `{lacking[0]}`, and `{term.named}` does not"
+            reading.error("E0621", message, term.span, f"take both by it, with `by {', '.join(by)}` at the end")
+            return None
+    return by
+
+
+def collect_columns(program: Program, steps: Steps, statement: Statement) -> bool:
+    """Has the scenario make a column of every expression over its names that a `measure` or `expect` of its looks at.
+    False where one is wrong, so that the scenario counts as not sound: what seems to be unused may be meant there. To
+    be called when all steps of the scenario are lowered."""
+    good = True
+    own = statement.name().text if statement.construct == "measure" else None
+    value = statement.syntax("value" if statement.construct == "measure" else "cond")
+    scenario = next(s for s in program.of("scenario") if any(inner is statement for inner in s.body))
+    made: list[NamedColumn] = []
+    others = False
+    for word, syntax in column_arguments(program, value):
+        if means_a_figure(program, scenario, own, syntax):
+            others = True
+            continue
+        first = _first_name(syntax)
+        if first is not None and first.text not in steps.scope:  # the measures are looked up once all are known
+            program.index.scopes.append((syntax.span, dict(steps.scope)))
+            good = good and first is not syntax and first.text in program.declared["scenario"]
+            others = True
+            continue
+        column = lower_column(steps, f"{own or 'expect'}.{word}", syntax)
+        if column is None:
+            good = False
+        else:
+            program.columns[syntax.span] = column
+            made.append(column)
+    if made and good and not others and not any(depends_on_reply(steps, column) for column in made):
+        help_ = "measure something that a reply of the role under test says"
+        message = "this measure depends on no reply of the compared role"
+        program.diagnostics.error("E0301", message, value.span, help=help_)
+        return False
+    return good
+
+
+def _first_name(syntax: Syntax) -> Name | None:
+    """The name that a dotted name starts with; None where it is something else."""
+    match syntax:
+        case Name():
+            return syntax
+        case Member(of=Name() as first):
+            return first
+    return None
+
+
+def lower_measures(program: Program) -> None:
+    """Every `measure`."""
+    reading = read_measures(program)
+    program.measures = {key: known.measure for key, known in reading.known.items()}
+
+
+def read_measures(program: Program, silent: bool = False) -> Reading:
+    """What is known of every measure, from where figures at the top of a file are read. `silent`: they were lowered
+    before, so nothing is reported."""
+    scopes: dict[Span, Mapping[str, Any]] = dict(program.index.scopes)
+    if silent:
+        program = replace(program, diagnostics=Diagnostics(), index=Index())
+    scores = Scores(program)
+    declared = {each.key: each for each in _declared(program)}
+    found: dict[str, Known] = {}
+    for key in _in_order(program, scores, declared, scopes):
+        each = declared[key]
+        known = _measure(program, _reading(program, scores, declared, found, scopes, each), each)
+        if known is not None:
+            found[key] = known
+    in_order = {key: found[key] for key in declared if key in found}
+    return Reading(program, scores, declared, in_order, scopes)
+
+
+def _reading(
+    program: Program,
+    scores: Scores,
+    declared: Mapping[str, Declared],
+    known: Mapping[str, Known],
+    scopes: Mapping[Span, Mapping[str, Any]],
+    each: Declared,
+) -> Reading:
+    written = tuple(each.statement.many("dims"))
+    across = each.statement.find_name("role")
+    return Reading(program, scores, declared, known, scopes, each.scenario, each.key, written, across)
+
+
+def _declared(program: Program) -> Iterator[Declared]:
+    """Every `measure` in the order of the files. What has a name that is taken already is left out."""
+    seen: dict[str, Name] = {}
+    for statement in program.of("measure", "scenario"):
+        if statement.construct == "measure":
+            name = statement.name()
+            if program.declared["measure"].get(name.text) is name:
+                yield Declared(name.text, None, name, statement)
+            continue
+        scenario = statement.name()
+        if program.declared["scenario"].get(scenario.text) is not scenario:
+            continue
+        for inner in statement.of("measure"):
+            name = inner.name()
+            program.index.define("measure", name.text, name.span, f"scenario {scenario.text}")
+            key = f"{scenario.text}.{name.text}"
+            earlier = seen.setdefault(key, name)
+            if earlier is not name:
+                label = Label(earlier.span, "first declared here")
+                message = f"measure `{name.text}` is declared twice in this scenario"
+                program.diagnostics.error("E0202", message, name.span, label, help="rename one")
+                continue
+            yield Declared(key, scenario.text, name, inner)
+
+
+def _in_order(
+    program: Program,
+    scores: Scores,
+    declared: Mapping[str, Declared],
+    scopes: Mapping[Span, Mapping[str, Any]],
+) -> list[str]:
+    """Measures, those first that others build on; those that build on each other in a circle are left out."""
+    needs: dict[str, list[str]] = {}
+    for key, each in declared.items():
+        reading = _reading(program, scores, declared, {}, scopes, each)
+        needs[key] = list(dict.fromkeys(measures_in(reading, each.statement.syntax("value"))))
+    order: list[str] = []
+    done: set[str] = set()
+    waiting = list(declared)
+    while waiting:
+        ready = [key for key in waiting if all(need in done for need in needs[key])]
+        order += ready
+        done.update(ready or _circle(program, declared, needs, waiting))
+        waiting = [key for key in waiting if key not in done]
+    return order
+
+
+def _circle(
+    program: Program, declared: Mapping[str, Declared], needs: Mapping[str, list[str]], waiting: list[str]
+) -> list[str]:
+    """Reports measures that build on each other in a circle, and gives them."""
+    way = [waiting[0]]
+    while len(set(way)) == len(way):
+        way.append(next(need for need in needs[way[-1]] if need in waiting))
+    circle = way[way.index(way[-1]) :]
+    statement = declared[circle[0]].statement
+    message = f"these measures build on each other in a circle: {' → '.join(circle)}"
+    program.diagnostics.error("E0203", message, statement.head, help="let one of them build on scores")
+    return circle
+
+
+def _measure(program: Program, reading: Reading, each: Declared) -> Known | None:
+    """A measure that is sound; None where it is not, which is reported."""
+    statement = each.statement
+    role_known = reading.across is None or program.is_declared("role", reading.across)
+    figured = read_figure(reading, statement.syntax("value"))
+    if figured is None:
+        check_names(program, reading.written)
+    if figured is None or not role_known:
+        return None
+    if reading.missing == "zero":  # said of any part, it holds for all of them
+        silent = replace(program, diagnostics=Diagnostics(), index=Index())
+        again = replace(reading, program=silent, terms=[], zero=True)
+        figured = read_figure(again, statement.syntax("value")) or figured
+    if reading.across is not None and not reading.across_taken:
+        message = f"nothing here is taken across `{reading.across.text}`"
+        help_ = "leave it out, or take an agreement such as `kendall_w(…)`"
+        program.diagnostics.error("E0623", message, reading.across.span, help=help_)
+        return None
+    if not figured.leaves:
+        help_ = "write `mean(x)` of a scorer, a score or a measure"
+        program.diagnostics.error("E0301", "this measures nothing", statement.syntax("value").span, help=help_)
+        return None
+    by = find_cells(reading, figured)
+    if by is None:
+        return None
+    missing: Missing = reading.missing or "skip"
+    low, high = bounds_of(figured)
+    owner = f"scenario {each.scenario}" if each.scenario is not None else ""
+    program.index.define("measure", each.name.text, each.name.span, owner, _detail(by, low, high))
+    measure = Measure(
+        name=each.key,
+        scenario=each.scenario,
+        by=by,
+        low=low,
+        high=high,
+        missing=missing,
+        lower_is_better=statement.has("lower"),
+        figure=figured.figure,
+    )
+    return Known(measure, figured)
+
+
+def bounds_of(figured: Figured) -> tuple[float | None, float | None]:
+    """Between which values the measure lies, where that is known."""
+    if figured.mixed:
+        return None, None
+    return figured.ends if figured.scale.bounds is None else rounded(figured.scale.bounds)
+
+
+def _detail(by: tuple[str, ...], low: float | None, high: float | None) -> str:
+    """What editors say of a measure."""
+    goes = f" by {', '.join(by)}" if by else ""
+    return f"a measure{goes}" + (f", {spoken((low, high))}" if low is not None and high is not None else "")

@@ -1,0 +1,202 @@
+"""Finds what a name means where an aggregate takes values: scores, a judge's scores, a metric, a measure, a column."""
+
+from __future__ import annotations
+
+from tripos_compiler.diagnostics import nearest
+from tripos_compiler.resolve.program import Program
+from tripos_compiler.source.tree import Index, Member, Name, Syntax
+from tripos_compiler.statements.measures.dimensions import text_of
+from tripos_compiler.statements.measures.scored_values import Scored
+from tripos_compiler.statements.measures.typed_figures import Declared, Known, Reading, written_as
+
+INSIDE = "an expression of a scenario's values belongs in a measure inside that scenario"
+
+
+def find_operand(reading: Reading, syntax: Syntax) -> Scored | Known | None:
+    """What an aggregate is taken of. None where it is nothing, which is reported, or was reported already.
+
+    Inside a scenario its own scores come first, then its measures, then what the whole spec declares.
+    """
+    column = reading.program.columns.get(syntax.span)
+    if column is not None and reading.scenario is not None:
+        return reading.scores.column(column, reading.scenario, written_as(syntax))
+    match syntax:
+        case Name():
+            return _plain(reading, syntax)
+        case Member(of=Name() as scenario, name=name) if scenario.text in reading.program.declared.get("scenario", {}):
+            reading.program.index.use(scenario.span, reading.program.declared["scenario"][scenario.text].span)
+            return _of_scenario(reading, scenario.text, name)
+        case Member(of=Name() as scenario) if reading.scenario is None or _free(reading, scenario, syntax):
+            _no_start(reading, scenario, syntax)
+            return None
+        case Index():
+            help_ = "slice what is taken of the whole: `measure whole = mean(…)`, then `whole[…]`"
+            reading.error("E0301", "an aggregate is not taken of a slice", syntax.span, help_)
+            return None
+    if reading.scenario is None:
+        help_ = f"name a scorer, a score or a measure; {INSIDE}"
+        reading.error("E0301", "an aggregate is taken of something with a name", syntax.span, help_)
+    elif reading.own is None:
+        help_ = "declare it: `measure NAME = …`"
+        reading.error("E0301", "what is expected is a measure with a name", syntax.span, help_)
+    return None
+
+
+def _free(reading: Reading, name: Name, syntax: Syntax) -> bool:
+    """Whether a name at the start of an argument means nothing in its scenario, which was looked at; that of a gate is
+    not looked at."""
+    scope = reading.scopes.get(syntax.span, {} if reading.own is None else None)
+    return scope is not None and name.text not in scope
+
+
+def _no_start(reading: Reading, name: Name, syntax: Syntax) -> None:
+    """Reports that a dotted name starts with what is neither a scenario nor a name of this one."""
+    scope = list(reading.scopes.get(syntax.span, ()))
+    if not scope:
+        reading.program.unknown("scenario", name)
+        return
+    close = nearest(name.text, [*scope, *reading.program.declared.get("scenario", {})])
+    some = ", ".join(f"`{other}`" for other in sorted(scope)[:8])
+    help_ = f"did you mean `{close}`?" if close else f"names here are {some}"
+    reading.error("E0201", f"there is no `{name.text}` here", name.span, help_, name.text)
+
+
+def _plain(reading: Reading, name: Name) -> Scored | Known | None:
+    program, scores, scenario = reading.program, reading.scores, reading.scenario
+    here = scores.names(scenario)
+    if name.text in here:
+        program.index.use(name.span, here[name.text])
+        return scores.score(name.text, scenario)
+    measure = reading.measure(name.text)
+    if scenario is not None and measure is not None and measure.scenario == scenario and measure.key != reading.own:
+        return _measure(reading, name, measure)
+    if name.text in program.declared.get("scorer", {}):
+        return _scorer(reading, name, scenario)
+    if name.text in program.declared.get("metric", {}):
+        return _metric(reading, name, scenario)
+    measure = reading.declared.get(name.text)
+    if measure is not None and measure.key != reading.own:
+        return _measure(reading, name, measure)
+    if scenario is not None and not _free(reading, name, name):
+        return None
+    _unknown(reading, name, [*here, *reading.scopes.get(name.span, ())])
+    return None
+
+
+def _unknown(reading: Reading, name: Name, here: list[str]) -> None:
+    program, scores = reading.program, reading.scores
+    homes = [each for each, names in scores.written.items() if name.text in names and name.text not in scores.judges]
+    homes += [each.scenario for each in reading.declared.values() if each.scenario and each.name.text == name.text]
+    homes = [home for home in dict.fromkeys(homes) if home != reading.scenario]
+    if homes:
+        help_ = f"it belongs to scenario `{homes[0]}`: write `{homes[0]}.{name.text}`"
+        reading.error("E0201", f"`{name.text}` is not known here", name.span, help_, name.text)
+        return
+    measures = [each.name.text for each in reading.declared.values() if each.scenario in (None, reading.scenario)]
+    known = [*here, *program.declared.get("scorer", {}), *program.declared.get("metric", {}), *measures]
+    known = [other for other in dict.fromkeys(known) if reading.own is None or other != name.text]
+    close = nearest(name.text, known)
+    some = ", ".join(f"`{other}`" for other in known[:8])
+    help_ = f"did you mean `{close}`?" if close else f"there is {some}" if some else "score something first"
+    reading.error("E0201", f"there is no score or measure `{name.text}`", name.span, help_, name.text)
+
+
+def _of_scenario(reading: Reading, scenario: str, name: Name) -> Scored | Known | None:
+    """What `scenario.name` means: a score, a measure, or what a judge or a metric gave there."""
+    program, scores = reading.program, reading.scores
+    here = scores.names(scenario)
+    if name.text in here:
+        program.index.use(name.span, here[name.text])
+        return scores.score(name.text, scenario)
+    measure = reading.declared.get(f"{scenario}.{name.text}")
+    if measure is not None and measure.key != reading.own:
+        return _measure(reading, name, measure)
+    if name.text in program.declared.get("scorer", {}):
+        return _scorer(reading, name, scenario)
+    if name.text in program.declared.get("metric", {}):
+        return _metric(reading, name, scenario)
+    measures = [each.name.text for each in reading.declared.values() if each.scenario == scenario]
+    known = [*here, *measures, *(scorer for scorer in scores.written.get(scenario, {}) if scorer not in here)]
+    close = nearest(name.text, known)
+    some = ", ".join(f"`{other}`" for other in known[:8])
+    help_ = f"did you mean `{close}`?" if close else f"it has {some}" if some else "it has none"
+    message = f"scenario `{scenario}` has no score or measure `{name.text}`"
+    reading.error("E0201", message, name.span, help_, name.text)
+    return None
+
+
+def _scorer(reading: Reading, name: Name, scenario: str | None) -> Scored | None:
+    program, scores = reading.program, reading.scores
+    program.index.use(name.span, program.declared["scorer"][name.text].span)
+    known = name.text in program.scorers or name.text in program.formulas or name.text in program.plugins
+    found = scores.scorer(name.text, scenario) if name.text in program.scorers else None
+    if found is None and known and not (scores.broken if scenario is None else scenario in scores.broken):
+        where = "no scenario is" if scenario is None else f"scenario `{scenario}` is not"
+        help_ = f"name the score that it is part of, or write `score {name.text}(…)`"
+        reading.error("E0301", f"{where} scored by `{name.text}`", name.span, help_)
+    return found
+
+
+def _metric(reading: Reading, name: Name, scenario: str | None) -> Scored | None:
+    program, scores = reading.program, reading.scores
+    program.index.use(name.span, program.declared["metric"][name.text].span)
+    found = scores.metric(name.text, scenario)
+    sound = not (scores.broken if scenario is None else scenario in scores.broken)
+    if found is None and sound and name.text in program.metrics and _allocated(program):
+        where = "no scenario is" if scenario is None else f"scenario `{scenario}` is not"
+        reading.error("E0301", f"{where} graded on `{name.text}`", name.span, "look at the `allocate` table")
+    return found
+
+
+def _allocated(program: Program) -> bool:
+    """Whether every allocation table is sound."""
+    return {table.name("scorer").text for table in program.of("allocate")} <= set(program.allocation)
+
+
+def _measure(reading: Reading, name: Name, declared: Declared) -> Known | None:
+    reading.program.index.use(name.span, declared.name.span)
+    return reading.known.get(declared.key)
+
+
+def find_measure(reading: Reading, syntax: Syntax) -> Known | None:
+    """The measure that a name means in a formula. None where it is none, which is reported, or was reported."""
+    program = reading.program
+    match syntax:
+        case Name():
+            declared = reading.measure(syntax.text)
+            if declared is not None:
+                return _measure(reading, syntax, declared)
+        case Member(of=Name() as scenario, name=name):
+            if not program.is_declared("scenario", scenario):
+                return None
+            declared = reading.declared.get(f"{scenario.text}.{name.text}")
+            if declared is not None:
+                return _measure(reading, name, declared)
+    _no_measure(reading, syntax)
+    return None
+
+
+def _no_measure(reading: Reading, syntax: Syntax) -> None:
+    text = text_of(syntax)
+    last = syntax.name if isinstance(syntax, Member) else syntax
+    within = text_of(syntax.of) if isinstance(syntax, Member) else reading.scenario
+    word = last.text if isinstance(last, Name) else text
+    scored = {*reading.scores.names(within), *reading.program.declared.get("scorer", {})}
+    scored |= set(reading.program.declared.get("metric", {}))
+    if word in scored:
+        message = f"`{text}` is a score, and no figure yet"
+        reading.error("E0301", message, syntax.span, f"take an aggregate of it, such as `mean({text})`")
+        return
+    near = {_shown(reading, each): each for each in reading.declared.values() if each.key != reading.own}
+    homes = [shown for shown, each in near.items() if each.name.text == word]
+    local = [shown for shown, each in near.items() if not isinstance(syntax, Member) or each.scenario == within]
+    close = homes[0] if homes else nearest(text, local)
+    some = ", ".join(f"`{shown}`" for shown in (local or list(near))[:8])
+    help_ = f"did you mean `{close}`?" if close else f"there is {some}" if some else "declare one: `measure NAME = …`"
+    message = f"there is no measure `{text}`"
+    reading.error("E0201", message, last.span, help_, word)
+
+
+def _shown(reading: Reading, declared: Declared) -> str:
+    """A measure as it is written here."""
+    return declared.name.text if declared.scenario == reading.scenario else declared.key

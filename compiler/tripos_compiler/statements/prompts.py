@@ -1,0 +1,150 @@
+"""Prompts: the texts, reply type and settings of what is put to a role, by an ask, a data set or a walk."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tripos_compiler.constructs.settings import SETTINGS, Setting
+from tripos_compiler.constructs.signature import Statement
+from tripos_compiler.plan import Extra, RecordType, Settings, Type
+from tripos_compiler.plan.settings import RESERVED
+from tripos_compiler.resolve.program import Program, forget, lost_part
+from tripos_compiler.resolve.scope import Scope
+from tripos_compiler.source.tree import Name, Number, Text
+from tripos_compiler.typing.templates import FilledHole, Localised, lower_texts
+from tripos_compiler.typing.types import read_type, record_type
+
+TRUTH = {"true": True, "false": False}
+
+
+def lower_settings(program: Program, statement: Statement) -> Settings:
+    """The settings in a block. What no model takes is reported, and left out; `samples` is looked at here too."""
+    _in_range(program, statement.one_of("samples"), Setting("COUNT", "", 1))
+    found: dict[str, Any] = {}
+    for name, setting in SETTINGS.items():
+        written = statement.of(name)
+        if not written:
+            continue
+        if name == "provider":
+            found[name] = _record(program, written[0].body, outermost=True)
+        elif "string" in written[0].values:
+            found[name] = tuple(each.text("string").value for each in written)
+        elif setting.words:
+            found[name] = next(word for word in setting.words if written[0].has(word))
+        elif (number := _in_range(program, written[0], setting)) is not None:
+            found[name] = number
+    return Settings(**found)
+
+
+def _in_range(program: Program, statement: Statement | None, setting: Setting) -> int | float | None:
+    """The number of a statement; None, reported, where no model takes it."""
+    number = None if statement is None else statement.find("number") or statement.find("count")
+    if statement is None or not isinstance(number, Number):
+        return None
+    least, most = setting.least, setting.most
+    if (least is None or number.value >= least) and (most is None or number.value <= most):
+        return number.value
+    bounds = f"{least:g} or more" if most is None else f"between {least:g} and {most:g}"
+    nearest = least if least is not None and number.value < least else most
+    message = f"`{statement.construct}` must be {bounds}"
+    help_ = f"write `{statement.construct} {nearest:g}`, or leave it out"
+    program.diagnostics.error("E0301", message, number.span, help=help_)
+    return None
+
+
+def _record(program: Program, written: Sequence[Statement], *, outermost: bool = False) -> tuple[Extra, ...]:
+    """The fields of the provider's own, in order of name, since a record has none; what is wrong is reported."""
+    found: dict[str, Extra] = {}
+    for statement in written:
+        name, value = statement.name(), statement.find("value")
+        if outermost and name.text in SETTINGS:
+            message, help_ = f"`{name.text}` is a setting of its own", f"write `{name.text} …` beside `provider`"
+            program.diagnostics.error("E0207", message, name.span, help=help_)
+        elif outermost and name.text in RESERVED:
+            message, help_ = f"`{name.text}` is what Tripos says in a request itself", "remove it"
+            help_ = "write `samples COUNT` in the block of the step" if name.text == "n" else help_
+            program.diagnostics.error("E0207", message, name.span, help=help_)
+        elif name.text in found:
+            message = f"`{name.text}` is given twice"
+            program.diagnostics.error("E0202", message, name.span, help="keep one of them")
+        elif (value is None) == (statement.block is None):
+            message = f"`{name.text}` has {'no value' if value is None else 'a value and a block'}"
+            help_ = 'write `NAME "text"`, `NAME 1.5`, `NAME true` or `NAME { … }`'
+            program.diagnostics.error("E0106", message, statement.head, help=help_)
+        else:
+            match value:
+                case None:
+                    extra = Extra(name=name.text, record=_record(program, statement.body))
+                case Text():
+                    extra = Extra(name=name.text, text=value.value)
+                case Number():
+                    extra = Extra(name=name.text, number=value.value)
+                case Name() if value.text in TRUTH:
+                    extra = Extra(name=name.text, truth=TRUTH[value.text])
+                case _:
+                    message, help_ = "this is no text, number or truth value", 'write `"…"`, `1.5`, `true` or `false`'
+                    program.diagnostics.error("E0301", message, value.span, help=help_)
+                    continue
+            found[name.text] = extra
+    return tuple(found[name] for name in sorted(found))
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question with its parts checked."""
+
+    system: Localised | None
+    prompt: Localised | None
+    returns: Type | None
+    settings: Settings
+
+    @property
+    def told(self) -> list[FilledHole]:
+        """What its holes and conditions tell the role."""
+        return [hole for part in (self.prompt, self.system) if part is not None for hole in part.told()]
+
+
+def lower_question(program: Program, scope: Scope, statement: Statement) -> Question | None:
+    """The question of a block with `prompt`, `system`, `returns` and settings; whether it needs a prompt is for whoever
+    asks to say. None where anything of it is wrong, which is reported."""
+    prompts, systems = statement.of("prompt"), statement.of("system")
+    mark = len(program.diagnostics.items)
+    prompt = lower_texts(program, scope, prompts, "the prompt") if prompts else None
+    system = lower_texts(program, scope, systems, "the system message") if systems else None
+    if lost_part(program, statement):
+        forget(program, mark, "E0402")  # what was left out may be the text in the other language
+    returns = lower_returns(program, statement)
+    settings = lower_settings(program, statement)
+    if (prompts and prompt is None) or (systems and system is None) or returns is False:
+        return None
+    return Question(system, prompt, None if isinstance(returns, bool) else returns, settings)
+
+
+def lower_returns(program: Program, statement: Statement) -> Type | bool | None:
+    """The type of the reply; None where it is plain text, False where it is wrong."""
+    returns = statement.one_of("returns")
+    if returns is None:
+        return None
+    written = returns.find("type")
+    if written is not None and returns.block is None:
+        return read_type(program, written) or False
+    if written is None and returns.block is not None:
+        return record_type(program, returns.body, returns.block.span) or False
+    help_ = "write `returns TYPE` or `returns { field type }`"
+    program.diagnostics.error("E0106", "`returns` takes a type or a block", returns.head, help=help_)
+    return False
+
+
+def returned_record(program: Program, statement: Statement, returns: Type | None) -> RecordType | None:
+    """The record that must be returned where rows are written; reports where it is none."""
+    if returns is not None and returns.kind == "record":
+        return returns
+    written = statement.one_of("returns")
+    help_ = "write `returns { field type }`, a field a line"
+    lacking = statement.block.span if statement.block is not None and written is None else None
+    where = written.head if written is not None else statement.head
+    message = "rows need fields, and this returns none"
+    program.diagnostics.error("E0206", message, where, help=help_, lacking=lacking)
+    return None

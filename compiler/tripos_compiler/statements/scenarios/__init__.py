@@ -1,0 +1,1 @@
+"""Scenarios: their context, rows, steps and treatments."""

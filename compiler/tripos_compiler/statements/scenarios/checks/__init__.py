@@ -1,0 +1,1 @@
+"""Checks of a scenario: contamination, protocol, trial replies, and parts that nothing uses."""

@@ -1,0 +1,162 @@
+"""Mistakes of a protocol that leave a spec well formed and its figures wrong: warnings over the rows of a scenario.
+
+Each is found from the plan's steps and the rows that the compiler has read; none needs a model. `trial_replies` tries
+what scores give to replies that nobody would call an answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any
+
+from tripos_compiler.constructs.signature import Statement
+from tripos_compiler.language.evaluation import Unavailable, evaluate
+from tripos_compiler.language.references import names_in, parts_of, paths_in
+from tripos_compiler.plan import Ask, Call, Column, Converse, Expr, Retrieve, Scenario, Score, Step
+from tripos_compiler.resolve.program import Program
+from tripos_compiler.source.text import Span
+from tripos_compiler.statements.analysis.step_uses import exprs_of
+from tripos_compiler.statements.scenarios.checks.contamination import check_shown
+from tripos_compiler.statements.scenarios.checks.trial_replies import check_replies
+from tripos_compiler.statements.scenarios.contexts import Cases
+from tripos_compiler.statements.steps.steps import Steps
+
+MOST_ROWS = 2_000
+"""So many rows are compared with each other."""
+LETTERED = frozenset({"chosen_option", "lettered"})
+"""Functions whose last positional argument is the options of a question."""
+
+
+def check_protocol(program: Program, statement: Statement, scenario: Scenario, cases: Cases, steps: Steps) -> None:
+    """Warns of what makes the figures of a scenario mean less than they seem to."""
+    _samples_alike(program, steps)
+    if not cases.from_file or cases.alias is None or not cases.kept:
+        return
+    rows = list(islice(cases.kept, MOST_ROWS))
+    shown = _shown(steps.lowered, cases)
+    if len(rows) > 1 and not shown and _all_asked_of_rows(scenario):
+        message = f"no prompt shows the row `{cases.alias}`: every row asks the same"
+        help_ = f"put a field of `{cases.alias}` in a prompt, or run over no rows"
+        program.diagnostics.warning("E1006", message, statement.head, help=help_)
+    elif shown:
+        _asked_twice(program, statement, cases, rows, shown, steps)
+    _options(program, cases, rows, shown, steps)
+    check_shown(program, steps, cases, rows)
+    check_replies(program, scenario, cases, steps, shown)
+
+
+def _samples_alike(program: Program, steps: Steps) -> None:
+    for step in steps.lowered:
+        if isinstance(step, Ask) and step.samples > 1 and step.settings.temperature == 0:
+            message = f"`{step.name}` is sampled {step.samples} times at temperature 0: the replies are copies"
+            help_ = "raise the temperature, or ask once: copies of a reply make no figure more certain"
+            program.diagnostics.warning("E1007", message, steps.wholes[step.name].span, help=help_)
+
+
+def _told(step: Step) -> Iterator[Expr]:
+    """The expressions of what a step sends to a model."""
+    if isinstance(step, Ask | Converse):
+        yield from (expr for expr in exprs_of(step) if expr is not step.when)
+    elif isinstance(step, Retrieve):
+        yield from exprs_of(step)
+
+
+def _shown(steps: Sequence[Step], cases: Cases) -> frozenset[str]:
+    """The fields of the row that some model is told of; with `*`, the whole row."""
+    paths = {path for step in steps for expr in _told(step) for path in paths_in(expr)}
+    below = {path[1] if len(path) > 1 else "*" for path in paths if path[0] == cases.alias}
+    return frozenset(below | {path[0] for path in paths if path[0] in {axis.name for axis in cases.axes}})
+
+
+def _all_asked_of_rows(scenario: Scenario) -> bool:
+    """Whether everything that is asked is asked anew for every row, and of nothing that differs without it."""
+    steps = [step for treatment in scenario.treatments for step in treatment.steps]
+    return any(isinstance(step, Ask | Converse) for step in steps)
+
+
+def _asked_twice(
+    program: Program,
+    statement: Statement,
+    cases: Cases,
+    rows: list[dict[str, Any]],
+    shown: frozenset[str],
+    steps: Steps,
+) -> None:
+    """Rows that show a model the same are one question, whose scores count several times; where they want different
+    answers, no reply is right for all."""
+    assert cases.alias is not None
+    if "*" in shown or cases.loaded is None:
+        return
+    looked = [step for step in steps.lowered if isinstance(step, Score | Column)]
+    paths = {path for step in looked for path in paths_in(step.value) if path[0] == cases.alias and len(path) > 1}
+    wanted = {path[1] for path in paths} - shown
+    first: dict[str, int] = {}
+    twice: list[tuple[int, int]] = []
+    against: list[tuple[int, int]] = []
+    for number, names in enumerate(rows, 1):
+        row = names[cases.alias]
+        asked = repr([(each, row.get(each, names.get(each))) for each in sorted(shown)])
+        earlier = first.setdefault(asked, number)
+        if earlier == number:
+            continue
+        other = rows[earlier - 1][cases.alias]
+        (against if any(row.get(each) != other.get(each) for each in wanted) else twice).append((earlier, number))
+    where = (statement.one_of("over") or statement).head
+    if against:
+        one, other_ = against[0]
+        message = f"rows {one} and {other_} of this scenario ask the same and want different answers{_more(against)}"
+        help_ = "mend the answers, or show the model the field that tells the rows apart"
+        program.diagnostics.warning("E1004", message, where, help=help_)
+    if twice:
+        one, other_ = twice[0]
+        message = f"rows {one} and {other_} of this scenario ask the same{_more(twice)}"
+        help_ = "remove the copies: a question that stands twice counts twice in every figure"
+        program.diagnostics.warning("E1003", message, where, help=help_)
+
+
+def _more(pairs: Sequence[object]) -> str:
+    return f", as do {len(pairs) - 1} more pairs" if len(pairs) > 2 else ", as does one more pair" * (len(pairs) - 1)
+
+
+def _options(program: Program, cases: Cases, rows: list[dict[str, Any]], shown: frozenset[str], steps: Steps) -> None:
+    """Options that no prompt shows, and options that stand twice in a row."""
+    known = {cases.alias, *(axis.name for axis in cases.axes)}
+    seen: set[str] = set()
+    for step in steps.lowered:
+        for expr in exprs_of(step):
+            for call in (part for part in parts_of(expr) if isinstance(part, Call) and part.function in LETTERED):
+                options = call.args[-1]
+                key = options.model_dump_json()
+                if not names_in(options) <= known or key in seen:
+                    continue
+                where = _place(steps, step)
+                fields = {path[1] for path in paths_in(options) if path[0] == cases.alias and len(path) > 1}
+                if call.function == "chosen_option" and fields and not fields & shown and "*" not in shown:
+                    message = f"`{step.name}` reads which option is chosen, and no prompt shows the options"
+                    help_ = "print them: `{{ lettered(…) }}`"
+                    program.diagnostics.warning("E1005", message, where, help=help_)
+                    seen.add(key)
+                    continue
+                double = [number for number, names in enumerate(rows, 1) if _has_double(options, names)]
+                if double:
+                    seen.add(key)
+                    more = f", and in {len(double) - 1} more" if len(double) > 1 else ""
+                    message = f"an option stands twice in row {double[0]} of this scenario{more}"
+                    help_ = "mend the row: of two options that say the same one is counted as wrong"
+                    program.diagnostics.warning("E1009", message, where, help=help_)
+
+
+def _has_double(options: Expr, names: Mapping[str, Any]) -> bool:
+    try:
+        values = evaluate(options, names)
+    except (Unavailable, LookupError):
+        return False
+    texts = [" ".join(str(value).split()) for value in values]
+    return len(set(texts)) < len(texts)
+
+
+def _place(steps: Steps, step: Step) -> Span:
+    if step.name in steps.scores:
+        return steps.scores[step.name][0].span
+    return steps.wholes[step.name].span if step.name in steps.wholes else steps.spans[step.name].span

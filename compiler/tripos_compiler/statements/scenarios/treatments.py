@@ -1,0 +1,187 @@
+"""What remains of a scenario's steps under each combination of its arms, what they build on, and their fingerprints."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
+
+from tripos_compiler.plan import (
+    Arm,
+    Ask,
+    Column,
+    Compare,
+    Converse,
+    Expr,
+    Grade,
+    Retrieve,
+    Score,
+    Step,
+    Treatment,
+    Verdict,
+)
+from tripos_compiler.statements.analysis.fingerprints import Prints
+from tripos_compiler.statements.analysis.folding import FALSE, TRUE, fold, fold_all, fold_texts
+from tripos_compiler.statements.analysis.step_uses import CALLING, depends, roles, uses_of
+from tripos_compiler.statements.steps.steps import Steps
+
+
+def treatments(steps: Steps, arms: Sequence[Arm]) -> tuple[Treatment, ...]:
+    """The treatments of a scenario, in the order of the arms' values; a single one where it has no arms.
+
+    A step that is asked in an arm and takes what another yields that is ruled out there is reported.
+    """
+    found: list[Treatment] = []
+    reported: set[tuple[str, str]] = set()
+    draws: dict[str, list[str]] = {}
+    for values in product(*(arm.values for arm in arms)):
+        chosen = {arm.name: value.name for arm, value in zip(arms, values, strict=True)}
+        labels = {arm.name: value.labels for arm, value in zip(arms, values, strict=True)}
+        found.append(Treatment(arms=chosen, steps=tuple(_under(steps, chosen, labels, reported, draws))))
+    return tuple(found)
+
+
+def _under(
+    steps: Steps,
+    chosen: Mapping[str, str],
+    labels: Mapping[str, Mapping[str, str]],
+    reported: set[tuple[str, str]],
+    draws: dict[str, list[str]],
+) -> Iterator[Step]:
+    """The steps under one combination, with what they build on and their fingerprints."""
+    kept: list[Step] = []
+    gone: set[str] = set()
+    samples: dict[str, int] = {}
+    prints = Prints(steps.program, steps.scenario, steps.key, draws=draws)
+    for step in steps.lowered:
+        folded = _fold(step, chosen, labels)
+        if folded is None:
+            gone |= _yields(step)
+            continue
+        if isinstance(folded, Ask) and folded.continues in gone:
+            folded = folded.model_copy(update={"continues": None})
+        if isinstance(folded, Ask) and folded.prompt is None and folded.chat is None:
+            _asks_nothing(steps, folded.name, chosen, reported)
+            gone.add(folded.name)
+            continue
+        missing = sorted(uses_of(folded) & gone)
+        if missing:
+            gone |= _yields(folded)
+            if isinstance(folded, CALLING) and not isinstance(folded, Verdict):
+                _not_held(steps, folded.name, missing[0], chosen, reported)
+            continue
+        uses = depends(kept, uses_of(folded))
+        whole = _with_needs(steps, folded, uses, kept, samples)
+        if whole is None:
+            continue
+        finished = prints.of(whole)
+        if isinstance(finished, CALLING):
+            samples[finished.name] = _samples(finished, samples)
+        kept.append(finished)
+    yield from kept
+
+
+def _yields(step: Step) -> set[str]:
+    """The name under which others can take what a step yields; nobody takes a score."""
+    return {step.name} if isinstance(step, CALLING) else set()
+
+
+def _not_held(steps: Steps, name: str, missing: str, chosen: Mapping[str, str], reported: set[tuple[str, str]]) -> None:
+    if (name, missing) in reported:
+        return
+    reported.add((name, missing))
+    where = ", ".join(f"{arm} is {value}" for arm, value in chosen.items())
+    message = f"`{name}` takes what `{missing}` yields, which does not take place where {where}"
+    help_ = f"give `{name}` the condition of `{missing}`, or that part of its text"
+    span = steps.wholes[name].span
+    steps.program.diagnostics.error("E0609", message, span, help=help_)
+    steps.good = False
+
+
+def _asks_nothing(steps: Steps, name: str, chosen: Mapping[str, str], reported: set[tuple[str, str]]) -> None:
+    if (name, "") in reported:
+        return
+    reported.add((name, ""))
+    where = ", ".join(f"{arm} is {value}" for arm, value in chosen.items())
+    message = f"`{name}` asks nothing where {where}"
+    help_ = "give it a prompt there, or the whole step the condition of its prompt"
+    steps.program.diagnostics.error("E0206", message, steps.wholes[name].span, help=help_)
+    steps.good = False
+
+
+def _samples(step: Step, samples: Mapping[str, int]) -> int:
+    if isinstance(step, Verdict | Retrieve):
+        return max((samples[name] for name in step.needs), default=1)
+    assert isinstance(step, Ask | Converse)
+    return step.samples
+
+
+def _with_needs(
+    steps: Steps, step: Step, uses: set[str], kept: Sequence[Step], samples: Mapping[str, int]
+) -> Step | None:
+    """The step with what it builds on; None where it is a score of nothing that is left."""
+    needs = tuple(sorted(uses))
+    most = max((samples[name] for name in needs), default=1)
+    match step:
+        # What builds on several samples of another step is asked, or held, once for each of them.
+        case Ask():
+            return step.model_copy(update={"needs": needs, "samples": max(step.samples, most)})
+        case Converse():
+            return step.model_copy(update={"needs": needs, "repeat": max(step.repeat, most)})
+        case Retrieve() | Verdict():
+            return step.model_copy(update={"needs": needs})
+    # What is known whatever is answered, such as what would be right, or a score that an arm decides, is kept with it.
+    asked = [other for other in kept if other.name in uses and not isinstance(other, Retrieve)]
+    every = isinstance(step, Column | Score) and not asked
+    called = [other for other in kept if (every or other.name in uses) and isinstance(other, Ask | Converse)]
+    compared = [other for other in called if any(steps.kind(role) == "compared" for role in roles(other))]
+    if not called:
+        return None
+    of = (compared or called)[-1]
+    if isinstance(of, Converse):  # whoever goes on from a conversation gives the reply that is scored
+        of = next((other for other in reversed(called) if isinstance(other, Ask) and other.continues == of.name), of)
+    built_on = tuple(sorted({*uses, *of.needs, of.name})) if every else needs
+    return step.model_copy(update={"needs": built_on, "of": of.name})
+
+
+def _fold(step: Step, chosen: Mapping[str, str], labels: Mapping[str, Mapping[str, str]]) -> Step | None:
+    """The step with its arms put in; None where it is ruled out."""
+    if not chosen:
+        return step
+
+    def put(expr: Expr | None) -> Expr | None:
+        return fold(expr, chosen) if expr is not None else None
+
+    when = put(step.when)
+    if when == FALSE:
+        return None
+    update: dict[str, object] = {"when": None if when == TRUE else when}
+    match step:
+        case Ask():
+            update["system"] = fold_texts(step.system, chosen, labels)
+            update["prompt"] = fold_texts(step.prompt, chosen, labels)
+            update["chat"] = put(step.chat)
+            shots = [
+                each.model_copy(
+                    update={
+                        "where": put(each.where) if put(each.where) != TRUE else None,
+                        "prompt": fold_all(each.prompt, chosen, labels),
+                        "reply": fold_all(each.reply, chosen, labels),
+                    }
+                )
+                for each in step.shots
+            ]
+            update["shots"] = tuple(each for each in shots if each.where != FALSE)
+        case Converse():
+            update["speakers"] = tuple(
+                speaker.model_copy(update={"system": fold_texts(speaker.system, chosen, labels)})
+                for speaker in step.speakers
+            )
+        case Retrieve():
+            update["source"], update["by"] = put(step.source), put(step.by)
+            update["where"] = put(step.where)
+            update["include"] = tuple(put(each) for each in step.include)
+        case Score() | Column():
+            update["value"] = put(step.value)
+        case Verdict() | Grade() | Compare():
+            update["args"] = {key: put(value) for key, value in step.args.items()}
+    return step.model_copy(update=update)

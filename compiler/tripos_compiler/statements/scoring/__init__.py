@@ -1,0 +1,1 @@
+"""Scoring: scorers, grades, comparisons and allocation tables."""

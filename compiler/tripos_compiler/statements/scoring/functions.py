@@ -1,0 +1,157 @@
+"""Lowers functions of the user's in Python, scorers that are such functions, and the parameters of scorers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tripos_compiler.constructs.signature import Statement
+from tripos_compiler.diagnostics import Label, nearest
+from tripos_compiler.language.library import FUNCTIONS, shown
+from tripos_compiler.plan import Plugin, Type
+from tripos_compiler.plugins.loading import read_python
+from tripos_compiler.plugins.signatures import PythonFunction
+from tripos_compiler.resolve.program import Program
+from tripos_compiler.resolve.scope import Binding, Scope
+from tripos_compiler.source.text import Span
+from tripos_compiler.source.tree import Argument, Name
+from tripos_compiler.typing.types import fits, read_type
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """Parameters with the places of their names and types."""
+
+    types: dict[str, Type]
+    names: dict[str, Name]
+    places: dict[str, Span]
+
+    @property
+    def scope(self) -> Scope:
+        """What expressions in the scorer see."""
+        return {name: Binding((name,), of, span=self.names[name].span) for name, of in self.types.items()}
+
+    def shown(self, name: str) -> str:
+        """The signature as people read it, without what is returned: `near(a: text, b: number)`."""
+        return f"{name}({', '.join(f'{key}: {shown(of)}' for key, of in self.types.items())})"
+
+
+def lower_parameters(program: Program, owner: str, arguments: tuple[Argument, ...]) -> Parameters | None:
+    """The parameters; None, reported, where one is wrong."""
+    types: dict[str, Type] = {}
+    names: dict[str, Name] = {}
+    places: dict[str, Span] = {}
+    good = True
+    for argument in arguments:
+        if argument.name is None or len(argument.elements) != 1:
+            help_ = "it is written `name: type`"
+            program.diagnostics.error("E0106", "a parameter needs a name and a type", argument.span, help=help_)
+            good = False
+            continue
+        name, written = argument.name, argument.elements[0]
+        type_ = read_type(program, written)
+        earlier = names.setdefault(name.text, name)
+        if earlier is not name:
+            message = f"parameter `{name.text}` is declared twice"
+            label = Label(earlier.span, "first declared here")
+            program.diagnostics.error("E0202", message, name.span, label, help="rename one")
+            continue
+        good = good and type_ is not None
+        if type_ is not None:
+            types[name.text] = type_
+            places[name.text] = written.span
+            program.index.define("parameter", name.text, name.span, owner, shown(type_))
+            program.value_spans.setdefault((owner, name.text), name.span)
+    return Parameters(types, names, places) if good else None
+
+
+def lower_functions(program: Program) -> None:
+    """Every `function`."""
+    for statement in program.of("function"):
+        name = statement.name()
+        if program.declared["function"][name.text] is not name:
+            continue  # reported as declared twice
+        free = free_name(program, "function", name)
+        found = read_python(program, statement)
+        if found is None or not free:
+            continue
+        plugin = found[0].model_copy(update={"name": name.text})
+        program.index.define("function", name.text, name.span, detail=plugin_shown(plugin))
+        program.plugins[name.text] = plugin
+
+
+def plugin_shown(plugin: Plugin) -> str:
+    """The signature as people read it, for example `near(a: text, b: number (optional)) -> bool`."""
+    parameters = ", ".join(
+        f"{key}: {shown(of)}{' (optional)' if key in plugin.optional else ''}" for key, of in plugin.parameters.items()
+    )
+    return f"{plugin.name}({parameters}) -> {shown(plugin.returns)}"
+
+
+def free_name(program: Program, kind: str, name: Name) -> bool:
+    """Whether nothing else that can be called has this name; reports what has."""
+    if name.text in FUNCTIONS:
+        message = f"`{name.text}` is a function of the library"
+        program.diagnostics.error("E0202", message, name.span, help=f"rename this {kind}")
+        return False
+    other = program.declared["scorer"].get(name.text) if kind == "function" else None
+    if other is not None:
+        label = Label(other.span, "the scorer")
+        message = f"`{name.text}` is a scorer already"
+        program.diagnostics.error("E0202", message, name.span, label, help="rename one of them")
+        return False
+    return True
+
+
+def lower_python_scorer(program: Program, statement: Statement, name: Name, parameters: Parameters | None) -> None:
+    """`scorer NAME(params) -> TYPE from "file.py:function"`: what is declared here and what stands there must agree."""
+    written = statement.syntax("type")
+    returns = read_type(program, written)
+    if returns is not None and returns.kind not in ("bool", "integer", "number"):
+        help_ = "a score is a bool, an integer, a number or a range"
+        program.diagnostics.error("E0301", "this is not a score", written.span, help=help_)
+        returns = None
+    found = read_python(program, statement)
+    if found is None or parameters is None or returns is None:
+        return
+    plugin, python = found
+    plugin = plugin.model_copy(
+        update={"name": name.text, "parameters": parameters.types, "optional": (), "returns": returns}
+    )
+    if _agrees(program, name, plugin, parameters, written.span, python):
+        program.index.define("scorer", name.text, name.span, detail=plugin_shown(plugin))
+        program.plugins.setdefault(name.text, plugin)
+
+
+def _agrees(
+    program: Program, name: Name, plugin: Plugin, parameters: Parameters, returns: Span, python: PythonFunction
+) -> bool:
+    """Whether a function can be called as the scorer is; reports every difference with both signatures. `returns` is
+    the place of the declared type."""
+    mark = len(program.diagnostics.items)
+
+    def differs(message: str, where: Span, help_: str) -> None:
+        notes = [f"declared: `{plugin_shown(plugin)}`", f"in Python: `{python.written}`"]
+        label = Label(python.span, "the function")
+        program.diagnostics.error("E0313", message, where, label, help=help_, notes=notes)
+
+    for key, declared in plugin.parameters.items():
+        of = python.parameters.get(key)
+        if of is None:
+            close = nearest(key, set(python.parameters) - set(plugin.parameters))
+            help_ = f"did you mean `{close}`?" if close else "remove it, or add it to the function"
+            differs(f"`{plugin.function}` has no parameter `{key}`", parameters.names[key].span, help_)
+        elif not fits(declared, of):
+            message = f"`{key}` is `{shown(declared)}` here, and the function takes `{shown(of)}`"
+            differs(message, parameters.places[key], f"write `{key}: {shown(of)}`, or change the function")
+    misnamed = any(key not in python.parameters for key in plugin.parameters)
+    for key, of in python.parameters.items():
+        if key not in plugin.parameters and key not in python.optional and not misnamed:
+            message = f"`{plugin.function}` needs `{key}`, which `{plugin.name}` does not take"
+            differs(message, name.span, f"add `{key}: {shown(of)}`")
+    if not fits(python.returns, plugin.returns):
+        message = f"`{plugin.name}` gives `{shown(plugin.returns)}`, and the function returns `{shown(python.returns)}`"
+        help_ = f"write `-> {shown(python.returns)}`, or change the function"
+        if python.returns.kind == "optional":
+            help_ = "let the function raise an error where there is no score"
+        differs(message, returns, help_)
+    return len(program.diagnostics.items) == mark

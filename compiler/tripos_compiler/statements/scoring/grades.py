@@ -1,0 +1,302 @@
+"""Lowers what is made of replies: scores, grades, verdicts inside expressions, columns of measures."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from tripos_compiler.constructs.signature import Statement
+from tripos_compiler.diagnostics import Label
+from tripos_compiler.language.references import names_in
+from tripos_compiler.plan import Column, Expr, Grade, Ref, Retrieve, Score, Scorer, Type, Verdict
+from tripos_compiler.resolve.declared_names import scorer_name
+from tripos_compiler.resolve.program import NamedColumn, Program
+from tripos_compiler.resolve.scope import Typed, lacking
+from tripos_compiler.source.text import Span
+from tripos_compiler.source.tree import CallExpr, Name, Syntax
+from tripos_compiler.statements.steps.steps import NOT_JUDGED, Steps, warn_undefined
+from tripos_compiler.typing.calls import is_score, scorer_arguments
+from tripos_compiler.typing.types import shown
+
+
+@dataclass
+class Judging:
+    """Makes the judges that an expression calls verdicts: steps of their own, each once."""
+
+    steps: Steps
+    when: Typed | None = None
+    failed: bool = field(default=False)
+
+    def __call__(self, call: CallExpr, scorer: Scorer, given: dict[str, Typed]) -> Typed | None:
+        if scorer.gives is None or scorer.gives.kind == "choice":
+            what = "several metrics" if scorer.gives is None else "a choice"
+            help_ = f"write `score {scorer.name}(…)`" if scorer.gives is None else "use it in `compare`"
+            message = f"`{scorer.name}` gives {what}, which is no value"
+            self.steps.program.diagnostics.error("E0301", message, call.span, help=help_)
+            return None
+        when = self.when.expr if self.when is not None else None
+        args = {key: typed.expr for key, typed in given.items()}
+        known = [step for step in self.steps.lowered if isinstance(step, Verdict) and step.scorer == scorer.name]
+        found = next((step for step in known if step.args == args and step.when == when), None)
+        if found is None:
+            found = Verdict(
+                name=f"{scorer.name}({len(known) + 1})",
+                scorer=scorer.name,
+                args=args,
+                when=when,
+                judgement="",
+                fingerprint="",
+            )
+            self.steps.lowered.append(found)
+            self.steps.program.index.judged[(self.steps.scenario, found.name)] = call.span
+        return Typed(Ref(path=(found.name,)), scorer.gives, lacking(given.values()))
+
+
+def lower_score(steps: Steps, statement: Statement) -> bool:
+    """`score NAME = VALUE [when COND]`."""
+    value, name = statement.syntax("value"), statement.name()
+    if not free(steps, name, statement):
+        return False
+    steps.define("score", name, None, "a score")
+    if _judge_of(steps, value) is not None:
+        return lower_grade(steps, statement, name)
+    return _scored_value(steps, statement, name, value)
+
+
+def _scored_value(steps: Steps, statement: Statement, name: Name, value: Syntax) -> bool:
+    when = steps.condition(statement)
+    condition = when.expr if isinstance(when, Typed) else None
+    steps.program.index.scopes.append((value.span, dict(steps.scope)))
+    judging = Judging(steps, when if isinstance(when, Typed) else None)
+    typed = steps.elaborator(judging).expression(value)
+    if typed is None or when is False:
+        return False
+    if typed.type.kind == "optional" and is_score(typed.type.of):
+        help_ = "say what counts then: `default(…, 0)`"
+        steps.program.diagnostics.error("E0306", "this score may be missing", value.span, help=help_)
+        return False
+    if not is_score(typed.type):
+        help_ = "a score is a bool or a number"
+        message = f"this is `{shown(typed.type)}`, not a score"
+        steps.program.diagnostics.error("E0301", message, value.span, help=help_)
+        return False
+    if condition is not None and not steps.compared(condition, typed.expr):
+        steps.baselines.append((name, value.span))
+    elif not answers(steps, value.span, condition, typed.expr):
+        return False
+    warn_undefined(steps, typed, "this score may be undefined", when if isinstance(when, Typed) else None)
+    steps.lowered.append(
+        Score(
+            name=name.text,
+            value=typed.expr,
+            of="",
+            needs=(),
+            truth=typed.type.kind == "bool",
+            when=condition,
+            fingerprint="",
+        )
+    )
+    return True
+
+
+def _judge_of(steps: Steps, value: Syntax) -> Name | None:
+    """The judge that a value is nothing but a call of: one that asks a role."""
+    if not isinstance(value, CallExpr) or not isinstance(value.function, Name):
+        return None
+    name = value.function
+    declared = steps.program.declared.get("scorer", {})
+    computed = name.text in steps.program.formulas or name.text in steps.program.plugins
+    return name if name.text in declared and not computed else None
+
+
+def free(steps: Steps, name: Name, statement: Statement) -> bool:
+    """Whether a score may have this name: no scorer, metric or step has it, and no other score that always holds."""
+    own = scorer_name(statement.syntax("value")) if statement.construct == "score" else name
+    for kind in ("scorer", "metric"):
+        taken = steps.program.declared.get(kind, {}).get(name.text)
+        if kind == "scorer" and name.text not in steps.program.scorers:
+            continue  # a formula or a function leaves nothing but the score; what was reported is passed over
+        if taken is not None and (own is None or own.text != name.text):
+            label = Label(taken.span, "declared here")
+            message = f"`{name.text}` is a {kind} already, and their means would mix"
+            steps.program.diagnostics.error("E0202", message, name.span, label, help="rename the score")
+            return False
+    if name.text in steps.wholes:  # what is needed of a step is looked up by its name
+        label = Label(steps.wholes[name.text].span, "declared here")
+        message = f"`{name.text}` is a step of this scenario already"
+        steps.program.diagnostics.error("E0202", message, name.span, label, help="rename one")
+        return False
+    earlier, first = steps.scores.setdefault(name.text, (Label(name.span, "first declared here"), statement))
+    if first is not statement and not (first.find("cond") and statement.find("cond")):
+        message = f"score `{name.text}` is declared twice in this scenario"
+        help_ = "rename one, or give each its `when`"
+        steps.program.diagnostics.error("E0202", message, name.span, earlier, help=help_)
+        return False
+    return True
+
+
+def answers(steps: Steps, span: Span, *exprs: Expr | None) -> bool:
+    """Whether what is scored depends on a reply of the compared role; reports where it does not."""
+    if steps.compared(*exprs):
+        return True
+    if all(role.kind != "compared" for role in steps.program.roles.values()):
+        return False  # reported already
+    help_ = "score something that depends on a reply of the role under test, such as `answer.text`"
+    message = "this score depends on no reply of the compared role"
+    steps.program.diagnostics.error("E0301", message, span, help=help_)
+    return False
+
+
+def check_baselines(steps: Steps) -> bool:
+    """Whether every score that depends on no reply of the compared role, and has a condition, stands beside one of the
+    same name that does; reports where it does not."""
+    scores = [step for step in steps.lowered if isinstance(step, Score | Grade)]
+    about = {step.name for step in scores if steps.compared(*_looked_at(step))}
+    good = True
+    for name, span in steps.baselines:
+        if name.text not in about:
+            good = answers(steps, span) and good
+    return good
+
+
+def _looked_at(step: Score | Grade) -> list[Expr | None]:
+    return [step.when, step.value] if isinstance(step, Score) else [step.when, *step.args.values()]
+
+
+def lower_grade(steps: Steps, statement: Statement, name: Name | None) -> bool:
+    """`score SCORER(…)`, or `score NAME = SCORER(…)`."""
+    program = steps.program
+    call = statement.syntax("value") if name is not None else statement.syntax("call")
+    if not isinstance(call, CallExpr) or not isinstance(call.function, Name):
+        help_ = "it is written `score NAME = VALUE` or `score SCORER(…)`"
+        program.diagnostics.error("E0106", "this is not a scorer applied", call.span, help=help_)
+        return False
+    function = call.function
+    if not program.is_declared("scorer", function):
+        return False
+    if function.text in program.formulas or function.text in program.plugins:
+        return free(steps, function, statement) and _scored_value(steps, statement, function, call)
+    title = name.text if name is not None else function.text
+    when = steps.condition(statement)
+    scorer = program.scorers.get(function.text)
+    if scorer is None or when is False:
+        return False
+    program.index.scopes.append((call.span, dict(steps.scope)))
+    args = scorer_arguments(steps.elaborator(), call, scorer)
+    if args is None:
+        return False
+    if name is None and not free(steps, function, statement):
+        return False
+    if scorer.gives is not None and scorer.gives.kind == "choice":
+        help_ = f"write `compare NAME using {scorer.name}(…)`, or give a bool or a number"
+        message = f"`{scorer.name}` gives a choice, which is no score"
+        program.diagnostics.error("E0301", message, call.span, help=help_)
+        return False
+    metrics = _metrics(steps, scorer, statement, name)
+    condition = when.expr if isinstance(when, Typed) else None
+    exprs = {key: typed.expr for key, typed in args.items()}
+    if metrics is None or not answers(steps, call.span, condition, *exprs.values()):
+        return False
+    for argument in args.values():
+        warn_undefined(steps, argument, NOT_JUDGED, when if isinstance(when, Typed) else None)
+    weights = program.weights.get(scorer.name, {}).get(steps.scenario, ()) if metrics else ()
+    program.index.judged.setdefault((steps.scenario, title), call.span)
+    steps.lowered.append(
+        Grade(
+            name=title,
+            scorer=scorer.name,
+            args=exprs,
+            of="",
+            needs=(),
+            metrics=metrics,
+            weights=weights,
+            when=condition,
+            judgement="",
+            fingerprint="",
+        )
+    )
+    return True
+
+
+def _metrics(steps: Steps, scorer: Scorer, statement: Statement, name: Name | None) -> tuple[str, ...] | None:
+    program = steps.program
+    if scorer.gives is not None:
+        if name is None:
+            message = f"`{scorer.name}` gives one value, which needs a name"
+            help_ = f"write `score NAME = {scorer.name}(…)`"
+            program.diagnostics.error("E0106", message, statement.head, help=help_)
+            return None
+        return ()
+    tables = [table for table in program.of("allocate") if table.name("scorer").text == scorer.name]
+    if not tables and any(not _declared(program, table) for table in program.of("allocate")):
+        return None  # it is the one that names no scorer, which is reported
+    if not tables:
+        message = f"no table allocates the metrics of `{scorer.name}`"
+        help_ = f"write `allocate {scorer.name} {{ | | METRIC | … }}`"
+        program.diagnostics.error("E0602", message, statement.head, help=help_, unknown=scorer.name)
+        return None
+    if steps.scenario not in program.table_rows.get(scorer.name, {steps.scenario}):
+        message = f"the table of `{scorer.name}` has no row for scenario `{steps.scenario}`"
+        table = Label(tables[0].head, "the table")
+        program.diagnostics.error("E0602", message, statement.head, table, help="add a row for it")
+        return None
+    declared = program.allocation.get(scorer.name)
+    if declared is None:
+        return None
+    if any(metric not in program.metrics for metric in declared[steps.scenario]):
+        return None
+    return declared[steps.scenario]
+
+
+def _declared(program: Program, table: Statement) -> bool:
+    return table.name("scorer").text in program.declared.get("scorer", {})
+
+
+def lower_column(steps: Steps, hint: str, syntax: Syntax) -> NamedColumn | None:
+    """The column that an argument of a measure becomes; None where it is wrong, which is reported."""
+    steps.program.index.scopes.append((syntax.span, dict(steps.scope)))
+    typed = steps.elaborator(Judging(steps)).expression(syntax)
+    if typed is None or not _kept(steps, typed.type, syntax):
+        return None
+    if not answers_or_data(steps, typed.expr):
+        answers(steps, syntax.span, typed.expr)
+        return None
+    warn_undefined(steps, typed, "what this measure looks at may be undefined")
+    known = [step for step in steps.lowered if isinstance(step, Column)]
+    found = next((step for step in known if step.value == typed.expr), None)
+    if found is None:
+        name = hint
+        while any(step.name == name for step in known):
+            name = f"{hint}.{len(known) + 1}"
+        found = Column(name=name, value=typed.expr, type=typed.type, of="", needs=(), fingerprint="")
+        steps.lowered.append(found)
+    return NamedColumn(found.name, found.type)
+
+
+def depends_on_reply(steps: Steps, column: NamedColumn) -> bool:
+    """Whether a column depends on a reply of the compared role, or on what was retrieved to ask for it."""
+    values = [step.value for step in steps.lowered if isinstance(step, Column) and step.name == column.name]
+    return any(steps.compared(value) or _of_retrieved(steps, value) for value in values)
+
+
+def _of_retrieved(steps: Steps, expr: Expr) -> bool:
+    used = steps.uses(expr)
+    return any(isinstance(step, Retrieve) and step.name in used for step in steps.lowered)
+
+
+def answers_or_data(steps: Steps, expr: Expr) -> bool:
+    """Whether a column has anything to do with a reply, or else with the case it was about (what would be right)."""
+    case = {name for name, binding in steps.scope.items() if binding.path[0] in {steps.alias, name}}
+    steps_names = {step.name for step in steps.lowered}
+    return steps.compared(expr) or _of_retrieved(steps, expr) or bool(names_in(expr) & (case - steps_names))
+
+
+def _kept(steps: Steps, type_: Type, syntax: Syntax) -> bool:
+    if type_.kind not in ("tree", "metrics", "dialogue", "record"):
+        return True
+    help_ = "measure a number, a choice, a text or a set"
+    message = f"`{shown(type_)}` cannot be measured"
+    steps.program.diagnostics.error("E0301", message, syntax.span, help=help_)
+    return False
+
+
+__all__ = ["Judging", "check_baselines", "free", "lower_column", "lower_grade", "lower_score"]

@@ -1,0 +1,252 @@
+"""Lowers scorers: judges and reward models, formulas, and functions in Python; and named values, as formulas."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tripos_compiler.constructs.signature import Statement
+from tripos_compiler.language.library import shown
+from tripos_compiler.language.references import names_in
+from tripos_compiler.plan import DialogueType, Expr, MetricsType, NumberType, Scorer, Settings, Type
+from tripos_compiler.resolve.declared_names import scorer_name
+from tripos_compiler.resolve.locale import numbers_of
+from tripos_compiler.resolve.program import KINDS, FormulaScorer, Program, forget, lost_part
+from tripos_compiler.resolve.scope import Binding, Scope
+from tripos_compiler.source.text import Span
+from tripos_compiler.source.tree import CallExpr, Name
+from tripos_compiler.statements.analysis.step_uses import template_exprs
+from tripos_compiler.statements.prompts import lower_settings
+from tripos_compiler.statements.scoring.formulas import late_formulas, lower_formula, lower_formulas
+from tripos_compiler.statements.scoring.functions import Parameters, free_name, lower_parameters, lower_python_scorer
+from tripos_compiler.typing.expressions import Elaborator
+from tripos_compiler.typing.templates import FilledHole, Localised, lower_texts
+from tripos_compiler.typing.types import read_type
+
+WRITTEN = {
+    "scorer": "scorer NAME(response: text) by ROLE { … }",
+    "formula": "scorer NAME(response: text) = VALUE",
+    "named": "let NAME(stem: text) = VALUE",
+    "python_scorer": 'scorer NAME(response: text) -> TYPE from "file.py:function"',
+}
+
+
+@dataclass(frozen=True)
+class Gives:
+    """What a judge gives. `type` None stands for the allocated metrics."""
+
+    type: Type | None
+    reward: bool = False
+
+    @property
+    def shown(self) -> str:
+        """As it is written in a spec."""
+        if self.type is None:
+            return "allocated metrics"
+        return "reward" if self.reward else shown(self.type)
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """Scorers that are lowered after the data sets: judges, and formulas that ask them or look into data."""
+
+    judges: tuple[tuple[Statement, Name, Parameters | None], ...]
+    formulas: tuple[tuple[FormulaScorer, Parameters], ...]
+
+
+def lower_early_scorers(program: Program) -> Waiting:
+    """Scorers in Python, and the formulas and `let`s that ask nobody and look into no data, which data sets and judges
+    may use. The rest is given back."""
+    formulas: list[tuple[FormulaScorer, Parameters]] = []
+    judges: list[tuple[Statement, Name, Parameters | None]] = []
+    for statement in program.of(*KINDS["scorer"]):
+        call = statement.syntax("call")
+        name = scorer_name(call)
+        if not isinstance(call, CallExpr) or name is None:
+            help_ = f"it is written `{WRITTEN[statement.construct]}`"
+            what = "a `let` at the top of a file" if statement.construct == "named" else "a scorer"
+            program.diagnostics.error("E0106", f"{what} needs a name and parameters", call.span, help=help_)
+            continue
+        if program.declared["scorer"][name.text] is name:
+            free_name(program, "scorer", name)
+        parameters = lower_parameters(program, f"scorer {name.text}", call.arguments)
+        match statement.construct:
+            case "scorer":
+                judges.append((statement, name, parameters))
+            case "python_scorer":
+                lower_python_scorer(program, statement, name, parameters)
+            case _:
+                formula = lower_formula(program, statement, name, parameters)
+                formulas.extend([formula] if formula is not None else [])
+    data = frozenset(program.declared.get("dataset", {}))
+    late = late_formulas([formula for formula, _ in formulas], {name.text for _, name, _ in judges}, data)
+    program.late = {**{name.text: "asks a judge" for _, name, _ in judges}, **late}
+    lower_formulas(program, [each for each in formulas if each[0].name.text not in late])
+    return Waiting(tuple(judges), tuple(each for each in formulas if each[0].name.text in late))
+
+
+def lower_scorers(program: Program, waiting: Waiting) -> None:
+    """Judges, and then the formulas that ask them or look into data."""
+    for statement, name, parameters in waiting.judges:
+        _judge(program, statement, name, parameters)
+    program.late = {}
+    lower_formulas(program, list(waiting.formulas))
+
+
+def _judge(program: Program, statement: Statement, name: Name, parameters: Parameters | None) -> None:
+    role = statement.name("role")
+    role_known = program.is_declared("role", role)
+    gives, prompts = statement.one_of("gives"), statement.of("prompt")
+    if gives is None or not prompts:
+        what = "`gives`" if gives is None else "`prompt`"
+        help_ = "write `gives allocated metrics`" if gives is None else 'write `prompt "…"`'
+        lacking = statement.block.span if statement.block is not None else None
+        message = f"scorer `{name.text}` has no {what}"
+        program.diagnostics.error("E0206", message, statement.head, help=help_, lacking=lacking)
+        return
+    given = _gives(program, gives)
+    fair = given is None or _fair(program, statement, role, given)
+    if parameters is None or not role_known:
+        return
+    scope = dict(parameters.scope)
+    if given is not None and given.type is None:
+        if "metrics" in scope:
+            message = "`metrics` are the allocated ones here"
+            program.diagnostics.error("E0202", message, scope["metrics"].span or name.span, help="rename the parameter")
+        scope["metrics"] = Binding(("metrics",), MetricsType())
+    if given is None:
+        scope.setdefault("metrics", Binding(("metrics",)))  # what it gives was reported
+    mark = len(program.diagnostics.items)
+    prompt = lower_texts(program, scope, prompts, "the prompt")
+    systems = statement.of("system")
+    system = lower_texts(program, scope, systems, "the system message") if systems else None
+    if lost_part(program, statement):
+        forget(program, mark, "E0402")  # what was left out may be the text in the other language
+    settings = lower_settings(program, statement)
+    chat = _chat(program, scope, statement, given)
+    if prompt is None or given is None or not fair or (systems and system is None) or chat is False:
+        return
+    if given.type is None and not _mentions_metrics(prompt.holes, system.holes if system else {}):
+        help_ = "put `{{ metrics }}` where the rubric belongs"
+        message = f"scorer `{name.text}` gives metrics, and no text tells the judge which"
+        program.diagnostics.error("E0701", message, prompts[0].head, help=help_)
+        return
+    history = None if isinstance(chat, bool) else chat
+    _check_arguments_shown(program, name, parameters, prompt, system, history)
+    program.index.define("scorer", name.text, name.span, detail=f"{parameters.shown(name.text)} -> {given.shown}")
+    scorer = Scorer(
+        name=name.text,
+        role=role.text,
+        params=parameters.types,
+        system=system.texts if system else None,
+        prompt=prompt.texts,
+        chat=history,
+        gives=given.type,
+        reward=given.reward,
+        settings=settings,
+        blind=statement.one_of("blind") is not None,
+        numbers={} if given.reward else numbers_of(program, given.type or NumberType()),
+    )
+    program.scorers.setdefault(name.text, scorer)
+
+
+def _chat(program: Program, scope: Scope, statement: Statement, gives: Gives | None) -> Expr | bool | None:
+    """The dialogue that a reward model judges; None where there is none, False where it is wrong."""
+    written = statement.one_of("chat")
+    if written is None:
+        return None
+    if gives is not None and not gives.reward:
+        help_ = "put it into the prompt: `{{ transcript(…) }}`"
+        message = "a judge that writes is sent no dialogue as messages: it would go on with it"
+        program.diagnostics.error("E0705", message, written.head, help=help_)
+        return False
+    typed = Elaborator(program, scope).expression(written.syntax("value"), DialogueType(), "what is chatted")
+    return False if typed is None else typed.expr
+
+
+def _check_arguments_shown(
+    program: Program,
+    name: Name,
+    parameters: Parameters,
+    prompt: Localised,
+    system: Localised | None,
+    chat: Expr | None,
+) -> None:
+    """A judge that is not shown what it is given grades something else, such as a question without its reply."""
+    texts = [prompt.texts, *([system.texts] if system is not None else [])]
+    for parameter, binding in parameters.scope.items():
+        if chat is not None and parameter in names_in(chat):
+            continue
+        silent = [
+            language
+            for language in program.languages
+            if not any(parameter in names_in(expr) for each in texts for expr in template_exprs(each[language]))
+        ]
+        if not silent:
+            continue
+        where = "" if len(silent) == len(program.languages) else f" in {' and '.join(silent)}"
+        message = f"no text of scorer `{name.text}` shows `{parameter}`{where}"
+        help_ = f"put `{{{{ {parameter} }}}}` in its prompt, or remove the parameter"
+        program.diagnostics.warning("E1010", message, binding.span or name.span, help=help_)
+
+
+def _mentions_metrics(*groups: dict[str, tuple[FilledHole, ...]]) -> bool:
+    languages = {language for group in groups for language in group}
+    return all(
+        any(hole.typed.type.kind == "metrics" for group in groups for hole in group.get(language, ()))
+        for language in languages
+    )
+
+
+def _gives(program: Program, statement: Statement) -> Gives | None:
+    """What a scorer gives; None, reported, where that is no score."""
+    written = statement.syntax("type")
+    if statement.has("metrics"):
+        if isinstance(written, Name) and written.text == "allocated":
+            return Gives(None)
+        message = "metrics are given as `allocated metrics`"
+        program.diagnostics.error("E0106", message, written.span, help="write `gives allocated metrics`")
+        return None
+    if isinstance(written, Name) and written.text == "reward":
+        return Gives(NumberType(), reward=True)
+    type_ = read_type(program, written)
+    if type_ is None:
+        return None
+    if type_.kind == "choice":
+        return _verdict(program, type_, len(type_.values), written.span)
+    if type_.kind not in ("bool", "integer", "number"):
+        help_ = "a score is a bool, an integer, a number, a range, `reward`, or a choice between two replies"
+        program.diagnostics.error("E0301", "this is not a score", written.span, help=help_)
+        return None
+    return Gives(type_)
+
+
+def _verdict(program: Program, type_: Type, values: int, where: Span) -> Gives | None:
+    """A choice says which of two replies is better, or that neither is."""
+    if values in (2, 3):
+        return Gives(type_)
+    help_ = "write `gives choice(first, second)`, with a third name for a tie"
+    message = f"a verdict on two replies has 2 or 3 values, not {values}"
+    program.diagnostics.error("E0301", message, where, help=help_)
+    return None
+
+
+def _fair(program: Program, statement: Statement, role: Name, gives: Gives) -> bool:
+    """Whether this role may give that. A judge that is under test itself is warned of."""
+    declared = program.roles.get(role.text)
+    compared = declared is not None and declared.kind == "compared"
+    if not gives.reward:
+        if compared:
+            message = f"`{role.text}` is under test and judges itself"
+            help_ = "let a role of its own judge: `role judge`"
+            program.diagnostics.warning("E0703", message, role.span, help=help_)
+        return True
+    if compared:
+        message = f"`{role.text}` is compared, and a reward is given by a model that is not"
+        help_ = "declare a role for the reward model: `role critic`"
+        program.diagnostics.error("E0705", message, role.span, help=help_)
+        return False
+    settings = [each for each in statement.body if each.construct in Settings.model_fields]
+    for each in settings:
+        message = f"a reward model writes no text, so `{each.construct}` changes nothing"
+        program.diagnostics.error("E0705", message, each.head, help="remove it")
+    return not settings

@@ -1,0 +1,345 @@
+"""Lowers `ask`, with its shots, chat and continued conversation."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from tripos_compiler.constructs.signature import Statement
+from tripos_compiler.diagnostics import nearest
+from tripos_compiler.language.references import names_in
+from tripos_compiler.plan import (
+    Ask,
+    Binary,
+    Call,
+    Converse,
+    DataField,
+    DialogueType,
+    Expr,
+    Hole,
+    Ref,
+    Shots,
+    Template,
+    Texts,
+    TextType,
+    Type,
+)
+from tripos_compiler.resolve.locale import numbers_of
+from tripos_compiler.resolve.program import lost_part
+from tripos_compiler.resolve.scope import Binding, LoadedDataset, Typed, record_fields, row_fields
+from tripos_compiler.source.text import Span
+from tripos_compiler.source.tree import Name, Number
+from tripos_compiler.statements.prompts import Question, lower_question
+from tripos_compiler.statements.steps.steps import NOT_ASKED, Steps, warn_unasked, warn_undefined
+from tripos_compiler.typing.expressions import Elaborator
+from tripos_compiler.typing.templates import Localised, lower_texts
+from tripos_compiler.typing.types import fits, is_secret, shown
+
+if TYPE_CHECKING:
+    from tripos_compiler.statements.steps.steps import Steps
+
+
+def lower_shots(steps: Steps, statement: Statement, returns: Type | None) -> tuple[Shots, ...] | None:
+    """Every `shots` of an ask. None where any is wrong, which is reported."""
+    found = [_shots(steps, statement, written, returns) for written in statement.of("shots")]
+    good = tuple(shots for shots in found if shots is not None)
+    return good if len(good) == len(found) else None
+
+
+def _shots(steps: Steps, ask: Statement, written: Statement, returns: Type | None) -> Shots | None:
+    program, dataset = steps.program, written.name("dataset")
+    count = written.syntax("count")
+    if not program.is_declared("dataset", dataset):
+        return None
+    loaded = program.rowsets.get(dataset.text)
+    if loaded is None or not loaded.sound:
+        return None
+    if isinstance(count, Number) and count.value < 1:
+        program.diagnostics.error("E0301", "`shots` must be 1 or more", count.span, help="write `shots 1 from …`")
+        return None
+    alias = written.find_name("alias") or dataset
+    if alias.text in steps.scope:
+        message = f"`{alias.text}` is a name of this scenario already"
+        program.diagnostics.error("E0202", message, alias.span, help="give the shots another name: `as x`")
+        return None
+    scope = {**steps.scope, alias.text: _row(loaded, alias)}
+    where = _condition(steps, written, "filter", scope)
+    when = _condition(steps, written, "cond", dict(steps.scope))
+    if where is False or when is False:
+        return None
+    if written.block is not None:
+        texts = _written(steps, written, scope)
+    else:
+        texts = _own(steps, ask, written, loaded, alias, returns)
+    if texts is None:
+        return None
+    condition = where.expr if isinstance(where, Typed) else None
+    if isinstance(when, Typed):  # a shot that is not shown is one for which nothing holds
+        condition = when.expr if condition is None else Binary(operator="and", left=when.expr, right=condition)
+    prompt, reply = texts
+    return Shots(
+        count=int(count.value) if isinstance(count, Number) else 1,
+        dataset=loaded.dataset.name,
+        alias=alias.text,
+        where=condition,
+        prompt=prompt.texts,
+        reply=reply.texts,
+    )
+
+
+def _row(loaded: LoadedDataset, alias: Name) -> Binding:
+    """A row of the shots."""
+    return Binding((alias.text,), None, row_fields(loaded, alias.text), span=alias.span)
+
+
+def _condition(steps: Steps, written: Statement, key: str, scope: dict[str, Binding]) -> Typed | bool | None:
+    syntax = written.find(key)
+    if syntax is None:
+        return None
+    steps.program.index.scopes.append((syntax.span, scope))
+    return Elaborator(steps.program, scope).condition(syntax) or False
+
+
+def _written(steps: Steps, written: Statement, scope: dict[str, Binding]) -> tuple[Localised, Localised] | None:
+    """The texts of a block of its own."""
+    found: list[Localised] = []
+    for construct, what in (("shot_prompt", "prompt"), ("reply", "reply")):
+        statements = written.of(construct)
+        if not statements:
+            help_ = f'write `{what} "…"` in its block'
+            lacking = written.block.span if written.block is not None else None
+            message = f"these shots have no `{what}`"
+            steps.program.diagnostics.error("E0206", message, written.head, help=help_, lacking=lacking)
+            continue
+        texts = lower_texts(steps.program, scope, statements, f"the {what}")
+        if texts is not None:
+            found.append(texts)
+    return (found[0], found[1]) if len(found) == 2 else None
+
+
+def _own(
+    steps: Steps,
+    ask: Statement,
+    written: Statement,
+    loaded: LoadedDataset,
+    alias: Name,
+    returns: Type | None,
+) -> tuple[Localised, Localised] | None:
+    """The ask's own prompt with the shot's row in place of the row at hand, and the one field that answers it."""
+    program = steps.program
+    help_ = 'give them texts of their own: `shots … { prompt "…", reply "…" }`'
+    row = _row(loaded, alias)
+    scope = _for_the_row(steps, loaded, alias, row)
+    items = program.diagnostics.items
+    mark = len(items)
+    prompt = lower_texts(program, scope, ask.of("prompt"), "the prompt") if ask.of("prompt") else None
+    wrong = [item for item in items[mark:] if item.severity == "error"]
+    del items[mark:]
+    if prompt is None or wrong:
+        reason = f": {wrong[0].message}" if wrong else ""
+        message = f"the prompt cannot be filled from a row of `{loaded.dataset.name}`{reason}"
+        program.diagnostics.error("E0404", message, written.head, help=help_)
+        return None
+    printed = {
+        name
+        for hole in prompt.told()
+        for name in (field.name for field in loaded.dataset.fields)
+        if (alias.text, name) in _paths(hole.typed)
+    }
+    wanted = returns if returns is not None else TextType()
+    answers = [f for f in loaded.dataset.fields if f.name not in printed and fits(f.type, wanted)]
+    if len(answers) != 1:
+        found = ", ".join(f"`{field.name}`" for field in answers) or "none"
+        message = f"which field of `{loaded.dataset.name}` is the answer? {found} would do"
+        program.diagnostics.error("E0404", message, written.head, help=help_)
+        return None
+    binding = row.fields[answers[0].name]
+    return prompt, _reply(steps, binding, answers[0].type, written.head, returns)
+
+
+def _for_the_row(steps: Steps, loaded: LoadedDataset, alias: Name, row: Binding) -> dict[str, Binding]:
+    """What the ask's own prompt can name where it is filled from a shot's row: the row in place of the one at hand, its
+    axes, and what is named by `let`, of that row. What other steps yield stays that of the row at hand."""
+    taken = {steps.alias: row} if steps.alias is not None else {}
+    axes = {each.name: row.fields[each.name] for each in loaded.dataset.fields if _is_axis(each)}
+    lets = {let.name().text for let in steps.lets}
+    given = {name: binding for name, binding in steps.scope.items() if name not in lets}
+    scope = {**given, **{name: axis for name, axis in axes.items() if name in given}, **taken, alias.text: row}
+    items = steps.program.diagnostics.items
+    mark = len(items)
+    for let in steps.lets:
+        name = let.name()
+        typed = Elaborator(steps.program, scope).expression(let.syntax("value"))
+        if typed is not None:
+            scope[name.text] = Binding((name.text,), typed.type, {}, typed.expr, name.span, typed.may)
+    del items[mark:]  # what has no value for such a row is wrong only where the prompt names it
+    return scope
+
+
+def _is_axis(field: DataField) -> bool:
+    return field.type.kind == "choice" and field.type.axis == field.name
+
+
+def _reply(steps: Steps, binding: Binding, type_: Type, span: Span, returns: Type | None) -> Localised:
+    expr = Ref(path=binding.path)
+    hole = Hole(expr=expr, type=type_)
+    if returns is not None and returns.kind in ("list", "set", "record"):
+        hole = Hole(expr=Call(function="json", args=(expr,)), type=TextType())
+    from tripos_compiler.typing.templates import FilledHole
+
+    texts: Texts = {language: Template(parts=(hole,)) for language in steps.program.languages}
+    filled = FilledHole(Typed(hole.expr, hole.type), span)
+    return Localised(texts, dict.fromkeys(steps.program.languages, (filled,)))
+
+
+def _paths(typed: Typed) -> set[tuple[str, ...]]:
+    from tripos_compiler.language.references import paths_in
+
+    return {path[:2] for path in paths_in(typed.expr)}
+
+
+def lower_ask(steps: Steps, statement: Statement) -> bool:
+    """`ask NAME by ROLE [when COND] { … }`."""
+    program, name, role = steps.program, statement.name(), statement.name("role")
+    good = steps.named(name)
+    known = program.is_declared("role", role) and may_answer(steps, role)
+    when = steps.condition(statement)
+    question = lower_question(program, dict(steps.scope), statement)
+    chat = _chat(steps, statement)
+    talk = _continued(steps, statement, role)
+    if not statement.of("prompt") and not statement.of("chat"):
+        help_ = 'write `prompt "…"` in its block'
+        lacking = statement.block.span if statement.block is not None else None
+        message = f"`{name.text}` asks nothing"
+        program.diagnostics.error("E0206", message, statement.head, help=help_, lacking=lacking)
+        steps.unknown(name)
+        return False
+    for written in statement.of("returns"):
+        for inner in written.body:
+            if is_secret(inner):
+                help_ = "remove it: only the rows of data sets have secrets"
+                program.diagnostics.error("E0106", "a reply has no secrets", inner.head, help=help_)
+                good = False
+    if lost_part(program, statement):  # what it returns, continues or shows is not known
+        steps.unknown(name)
+        return False
+    shots = lower_shots(steps, statement, question.returns) if question is not None else None
+    if not good or not known or when is False or question is None or chat is False or talk is False or shots is None:
+        steps.unknown(name)
+        return False
+    history = chat.expr if isinstance(chat, Typed) else None
+    ask = Ask(
+        name=name.text,
+        role=role.text,
+        system=question.system.texts if question.system else None,
+        shots=shots,
+        chat=history,
+        continues=talk.name if isinstance(talk, Converse) else None,
+        prompt=question.prompt.texts if question.prompt else None,
+        returns=question.returns,
+        numbers=numbers_of(program, question.returns),
+        samples=_samples(statement),
+        settings=question.settings,
+        when=when.expr if isinstance(when, Typed) else None,
+        fingerprint="",
+    )
+    asked_when = when if isinstance(when, Typed) else None
+    warn_unasked(steps, question, asked_when)
+    if isinstance(chat, Typed):
+        warn_undefined(steps, chat, NOT_ASKED, asked_when)
+    steps.lowered.append(ask)
+    steps.wholes[name.text] = name
+    _bind(steps, statement, ask)
+    _mention(steps, question, history)
+    return True
+
+
+def may_answer(steps: Steps, role: Name) -> bool:
+    """Whether a role may be asked; a panel only grades."""
+    if steps.kind(role.text) != "panel":
+        return True
+    message = f"`{role.text}` is a panel: it grades, and answers no questions"
+    help_ = "ask a role of its own, or declare this one without `panel`"
+    steps.program.diagnostics.error("E0208", message, role.span, help=help_)
+    return False
+
+
+def _samples(statement: Statement) -> int:
+    samples = statement.one_of("samples")
+    count = samples.syntax("count") if samples else None
+    return max(1, int(count.value)) if isinstance(count, Number) else 1
+
+
+def _chat(steps: Steps, statement: Statement) -> Typed | bool | None:
+    """The dialogue that comes first; None where there is none, False where it is wrong."""
+    written = statement.one_of("chat")
+    if written is None:
+        return None
+    value = written.syntax("value")
+    return steps.elaborator().expression(value, DialogueType(), "what is chatted") or False
+
+
+def _continued(steps: Steps, statement: Statement, role: Name) -> Converse | bool | None:
+    """The conversation that is continued; None where there is none, False where it is wrong."""
+    written = statement.one_of("continue")
+    if written is None:
+        return None
+    program, name = steps.program, written.name("step")
+    found = next((step for step in steps.lowered if step.name == name.text), None)
+    binding = steps.scope.get(name.text)
+    if not isinstance(found, Converse) or binding is None:
+        if binding is not None and binding.type is None and not binding.fields:
+            return False  # it was reported
+        talks = [step.name for step in steps.lowered if isinstance(step, Converse)]
+        close = nearest(name.text, talks)
+        help_ = f"did you mean `{close}`?" if close else "name a `converse` step that stands before"
+        program.diagnostics.error(
+            "E0201", f"there is no conversation `{name.text}` here", name.span, help=help_, unknown=name.text
+        )
+        return False
+    program.index.use(name.span, binding.span)
+    if role.text not in program.roles:
+        return False  # it was reported
+    if role.text not in [speaker.role for speaker in found.speakers]:
+        speakers = " and ".join(f"`{speaker.role}`" for speaker in found.speakers)
+        message = f"`{role.text}` took no part in `{name.text}`"
+        program.diagnostics.error("E0208", message, name.span, help=f"its speakers are {speakers}")
+        return False
+    return found
+
+
+def _bind(steps: Steps, statement: Statement, ask: Ask) -> None:
+    """Binds the reply."""
+    name = statement.name()
+    span = name.span
+    fields = {
+        "text": Binding((ask.name, "text"), TextType(), span=span),
+        "prompt": Binding((ask.name, "prompt"), TextType(), span=span),
+    }
+    whole: Binding = fields["text"]
+    type_: Type | None = whole.type
+    path = whole.path
+    if ask.returns is not None and ask.returns.kind == "record":
+        fields |= record_fields((ask.name,), ask.returns, span)
+        for inner in (inner for returns in statement.of("returns") for inner in returns.body):
+            own, type_ = inner.name(), ask.returns.fields[inner.name().text]
+            fields[own.text] = replace(fields[own.text], span=own.span)
+            steps.program.index.define("field", own.text, own.span, f"ask {ask.name}", shown(type_))
+        type_, path = None, (ask.name,)
+    elif ask.returns is not None:
+        type_, path = ask.returns, (ask.name, "value")
+    steps.scope[ask.name] = Binding(path, type_, fields, span=span)
+    steps.define("ask", name, ask.returns or TextType())
+
+
+def _mention(steps: Steps, question: Question, chat: Expr | None) -> None:
+    said = names_in(chat) if chat is not None else set()
+    for language in steps.program.languages:
+        names = {
+            found
+            for part in (question.system, question.prompt)
+            if part is not None
+            for hole in part.holes.get(language, ())
+            for found in names_in(hole.typed.expr)
+        }
+        steps.mentioned.setdefault(language, set()).update(names | said)

@@ -1,0 +1,154 @@
+"""Lowers the steps of a scenario, in order. A `let` leaves no step: its name stands for its value.
+
+What is lowered here holds for every arm; `treatments` says what remains of it under each.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from tripos_compiler.constructs.signature import Statement
+from tripos_compiler.diagnostics import Label
+from tripos_compiler.language.references import names_in
+from tripos_compiler.plan import Ask, Converse, Expr, Step, Type, Verdict
+from tripos_compiler.resolve.program import Program
+from tripos_compiler.resolve.scope import Binding, Typed
+from tripos_compiler.source.text import Span
+from tripos_compiler.source.tree import Name
+from tripos_compiler.statements.analysis.step_uses import depends, roles
+from tripos_compiler.statements.prompts import Question
+from tripos_compiler.typing.expressions import Elaborator, Judge
+
+NOT_JUDGED = "what the judge is given may have no value, and it is not asked then"
+NOT_ASKED = "what is asked may have no value, and nothing is asked then"
+NOT_DECIDED = "this condition may have no value, and nothing is asked then"
+
+
+@dataclass
+class Steps:
+    """Collects the steps of one scenario; `good` is False once any was wrong."""
+
+    program: Program
+    scenario: str
+    scope: dict[str, Binding]
+    alias: str | None = None
+    """What the rows are known as."""
+    key: Expr | None = None
+    """What rows that belong together have in common."""
+    lowered: list[Step] = field(default_factory=list)
+    good: bool = True
+    mentioned: dict[str, set[str]] = field(default_factory=dict)
+    """For every language the names that its texts print."""
+    spans: dict[str, Label] = field(default_factory=dict)
+    scores: dict[str, tuple[Label, Statement]] = field(default_factory=dict)
+    """The first score of every name. Several may share one where each has its `when`."""
+    baselines: list[tuple[Name, Span]] = field(default_factory=list)
+    """Scores with a condition that depend on no reply of the compared role, and where their values stand. They are what
+    others are measured against, where another score of the name does."""
+    lets: list[Statement] = field(default_factory=list)
+    """Every sound `let` so far."""
+    wholes: dict[str, Name] = field(default_factory=dict)
+    """The names of the steps that call a model, as they are declared."""
+
+    def named(self, name: Name) -> bool:
+        """Whether a step that calls a model may have that name; reports one that is taken."""
+        scored = self.scores.get(name.text)
+        if scored is not None:
+            message = f"`{name.text}` is a score of this scenario already"
+            self.program.diagnostics.error("E0202", message, name.span, scored[0], help="rename one")
+        return self._free(name) and scored is None
+
+    def _free(self, name: Name) -> bool:
+        earlier = self.spans.setdefault(name.text, Label(name.span, "first declared here"))
+        if earlier.span is not name.span:
+            message = f"`{name.text}` is declared twice in this scenario"
+            self.program.diagnostics.error("E0202", message, name.span, earlier, help="rename one")
+            return False
+        if name.text in self.scope:
+            message = f"`{name.text}` is a name of this scenario's rows, axes or arms"
+            self.program.diagnostics.error("E0202", message, name.span, help="take another name")
+            return False
+        return True
+
+    def elaborator(self, judge: Judge | None = None) -> Elaborator:
+        """Checks expressions of a step."""
+        return Elaborator(self.program, self.scope, judge)
+
+    def condition(self, statement: Statement) -> Typed | bool | None:
+        """The condition of a step; None where there is none, False where it is wrong."""
+        condition = statement.find("cond")
+        if condition is None:
+            return None
+        self.program.index.scopes.append((condition.span, dict(self.scope)))
+        typed = self.elaborator().condition(condition)
+        if typed is None:
+            return False
+        warn_undefined(self, typed, "this condition may have no value, and what it decides on is undefined then")
+        return typed
+
+    def let(self, statement: Statement) -> bool:
+        """`let NAME = VALUE`."""
+        name = statement.name()
+        good = self._free(name)
+        value = statement.syntax("value")
+        self.program.index.scopes.append((value.span, dict(self.scope)))
+        typed = self.elaborator().expression(value)
+        if typed is None or not good:
+            self.unknown(name)
+            return False
+        self.lets.append(statement)
+        self.define("let", name, typed.type)
+        self.program.index.mean(typed.expr, Label(name.span, f"`{name.text}` holds it"))
+        self.scope[name.text] = Binding((name.text,), typed.type, {}, typed.expr, name.span, typed.may)
+        return True
+
+    def define(self, kind: str, name: Name, type_: Type | None, detail: str = "") -> None:
+        """Notes a declared name for editors."""
+        from tripos_compiler.typing.types import shown
+
+        text = detail or (shown(type_) if type_ is not None else "")
+        self.program.index.define(kind, name.text, name.span, f"scenario {self.scenario}", text)
+
+    def unknown(self, name: Name, returns: Type | None = None) -> None:
+        """Keeps uses of a step that was reported from being reported too."""
+        self.scope.setdefault(name.text, Binding((name.text,), span=name.span))
+
+    def kind(self, role: str) -> str | None:
+        """The kind of a role, None where it is not declared."""
+        declared = self.program.roles.get(role)
+        return declared.kind if declared is not None else None
+
+    def uses(self, *exprs: Expr | None) -> set[str]:
+        """The steps that expressions use, directly."""
+        names = {name for expr in exprs if expr is not None for name in names_in(expr)}
+        return {step.name for step in self.lowered if step.name in names}
+
+    def compared(self, *exprs: Expr | None) -> bool:
+        """Whether expressions depend on a reply of the compared role, in any arm."""
+        found = depends(self.lowered, self.uses(*exprs))
+        return any(self.kind(role) == "compared" for step in self.lowered if step.name in found for role in roles(step))
+
+    def replied(self, *exprs: Expr) -> bool:
+        """Whether expressions depend on what a model says, whichever it is."""
+        found = depends(self.lowered, self.uses(*exprs))
+        return any(step.name in found for step in self.lowered if isinstance(step, Ask | Converse | Verdict))
+
+
+def warn_unasked(steps: Steps, question: Question, when: Typed | None) -> None:
+    """Warns of every hole of a question, and of every condition of its texts, that may have no value."""
+    for texts in (question.system, question.prompt):
+        for hole in texts.told() if texts is not None else ():
+            warn_undefined(steps, hole.typed, NOT_DECIDED if hole.condition else NOT_ASKED, when)
+
+
+def warn_undefined(steps: Steps, typed: Typed, what: str, when: Typed | None = None) -> None:
+    """Warns of every part of an expression that may have no value because of a reply, unless the condition `when` sees
+    to it; once for each place."""
+    left = typed.may if when is None else typed.under(when.expr)
+    items = steps.program.diagnostics.items
+    for may in left:
+        if not steps.replied(*may.lack.of):
+            continue
+        if any(item.code == "E0320" and item.labels[0].span == may.span for item in items):
+            continue
+        steps.program.diagnostics.warning("E0320", f"{what}: {may.lack.why}", may.span, help=may.lack.guard)

@@ -1,0 +1,220 @@
+"""The builder of the syntax tree: branches to nodes, and string literals to texts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from tripos_compiler.diagnostics import Diagnostics
+from tripos_compiler.source.text import Span
+from tripos_compiler.source.tree import (
+    Argument,
+    BinaryExpr,
+    Block,
+    CallExpr,
+    Entry,
+    Generic,
+    Group,
+    Index,
+    Line,
+    Member,
+    Name,
+    Number,
+    Offsets,
+    OptionalExpr,
+    RangeExpr,
+    Record,
+    Symbol,
+    Syntax,
+    TableRow,
+    Text,
+    UnaryExpr,
+)
+from tripos_compiler.syntax.automaton import Branch, Token
+from tripos_compiler.syntax.recovery import BROKEN, Place
+
+ESCAPES = {"n": "\n", "t": "\t", '"': '"', "\\": "\\"}
+
+
+def read_string(span: Span, raw: str, diagnostics: Diagnostics) -> Text:
+    """The text of a `"one line"` literal, escapes resolved."""
+    first, last = 1, len(raw) - 1
+    parts: list[str] = []
+    indexes, places = [0], [span.low + 1]
+    length = 0
+    while (escape := raw.find("\\", first, last)) >= 0:
+        escaped = raw[escape + 1]
+        if escaped not in ESCAPES:
+            place = Span(span.anchor, span.low + escape, span.low + escape + 2)
+            diagnostics.error("E0105", f"unknown escape `\\{escaped}`", place, help='write \\n, \\t, \\" or \\\\')
+        parts += [raw[first:escape], ESCAPES.get(escaped, escaped)]
+        length += escape - first + 1
+        first = escape + 2
+        indexes.append(length)
+        places.append(span.low + first)
+    parts.append(raw[first:last])
+    return Text(span, "".join(parts), Offsets(span.anchor, tuple(indexes), tuple(places)))
+
+
+def read_text(span: Span, raw: str) -> Text:
+    """The text of a triple-quoted literal: first line break dropped, common indent removed, trailing line dropped."""
+    body, start = raw[3:-3], span.low + 3
+    lines: list[tuple[int, str]] = []
+    for line in body.split("\n"):
+        lines.append((start, line.removesuffix("\r")))
+        start += len(line) + 1
+    if len(lines) > 1 and not lines[0][1].strip():
+        lines = lines[1:]
+    if len(lines) > 1 and not lines[-1][1].strip():
+        lines = lines[:-1]
+    indent = min((len(line) - len(line.lstrip()) for _, line in lines if line.strip()), default=0)
+    kept: list[str] = []
+    indexes: list[int] = []
+    places: list[int] = []
+    length = 0
+    for number, (place, line) in enumerate(lines):
+        if number:  # the line break before
+            indexes.append(length)
+            places.append(place - 1)
+            length += 1
+        indexes.append(length)
+        places.append(place + indent)
+        kept.append(line[indent:] if line.strip() else "")
+        length += len(kept[-1])
+    indexes.append(length)
+    places.append(span.high - 3)
+    return Text(span, "\n".join(kept), Offsets(span.anchor, tuple(indexes), tuple(places)))
+
+
+class Builder:
+    """Builds the nodes of one piece. `place` gives the span of a stretch of it."""
+
+    def __init__(self, place: Place, diagnostics: Diagnostics) -> None:
+        self.place = place
+        self.diagnostics = diagnostics
+
+    def line(self, branch: Branch) -> Line:
+        """The entries of a line."""
+        return Line(self._span(branch), tuple(self._entry(entry) for entry in branch.branches()))
+
+    def elements(self, branch: Branch) -> tuple[Syntax, ...]:
+        """The elements of a placeholder."""
+        return tuple(self.expression(child) for child in branch.children)
+
+    def _span(self, node: Branch | Token) -> Span:
+        return self.place(node.start, node.end)
+
+    def _lines(self, children: Sequence[Branch | Token]) -> tuple[Line, ...]:
+        return tuple(self.line(line) for lines in children for line in _branch(lines).branches())
+
+    def _entry(self, branch: Branch) -> Entry:
+        elements: list[Syntax] = []
+        block: Block | None = None
+        broken = False
+        for child in branch.children:
+            if isinstance(child, Token) and child.kind == BROKEN:
+                broken = True
+            elif isinstance(child, Branch) and child.rule == "block":
+                block = Block(self._span(child), self._lines(child.children))
+            else:
+                elements.append(self.expression(child))
+        return Entry(self._span(branch), tuple(elements), block, broken)
+
+    def expression(self, node: Branch | Token) -> Syntax:
+        """The syntax of one element."""
+        span = self._span(node)
+        if isinstance(node, Token):
+            return self._token(span, node)
+        children = node.children
+        match node.rule:
+            case "binary" | "range" | "unary":
+                return self._operation(span, node.rule, children)
+            case "member":
+                return Member(span, self.expression(children[0]), self._name(children[1]))
+            case "call":
+                return CallExpr(span, self.expression(children[0]), self._arguments(children[1:]))
+            case "index":
+                return Index(span, self.expression(children[0]), self._arguments(children[1:]))
+            case "optional":
+                return OptionalExpr(span, self.expression(children[0]))
+            case "generic":
+                return Generic(span, self._name(children[0]), self.expression(children[1]))
+            case "group" | "items":
+                arguments = self._arguments(children)
+                listed = node.rule == "items" or _has_trailing(children)
+                return Group(span, arguments, len(arguments) == 1 and listed)
+            case "record":
+                return Record(span, Block(span, self._lines(_branch(children[0]).children)))
+        raise AssertionError(f"no such rule: {node.rule}")
+
+    def _operation(self, span: Span, rule: str, children: Sequence[Branch | Token]) -> Syntax:
+        if rule == "range":
+            return RangeExpr(span, self.expression(children[0]), self.expression(children[1]))
+        if rule == "unary":
+            return UnaryExpr(span, _token(children[0]).text, self.expression(children[1]))
+        left, operator, right = children
+        name = " ".join(_token(operator).text.split())
+        return BinaryExpr(span, name, self.expression(left), self.expression(right))
+
+    def _token(self, span: Span, token: Token) -> Syntax:
+        match token.kind:
+            case "NAME":
+                return Name(span, token.text)
+            case "NUMBER":
+                return Number(span, self._number(span, token.text))
+            case "STRING":
+                return read_string(span, token.text, self.diagnostics)
+            case "TEXT":
+                return read_text(span, token.text)
+            case "TABLE_ROW":
+                return self._table_row(span, token.text)
+        return Symbol(span, token.text)
+
+    def _number(self, span: Span, text: str) -> int | float:
+        value = float(text)
+        whole = not any(char in text for char in ".eE")
+        if math.isfinite(value) and (not whole or abs(int(text)) < 2**63):
+            return int(text) if whole else value
+        help_ = f"the largest whole number is {2**63 - 1}"
+        self.diagnostics.error("E0101", "this number is too large", span, help=help_)
+        return 1
+
+    def _table_row(self, span: Span, row: str) -> TableRow:
+        cells: list[Name] = []
+        offset = span.low + 1
+        for cell in row[1:-1].split("|"):
+            text = cell.strip()
+            start = offset + cell.find(text) if text else offset
+            cells.append(Name(Span(span.anchor, start, start + max(len(text), 1)), text))
+            offset += len(cell) + 1
+        return TableRow(span, tuple(cells))
+
+    def _name(self, node: Branch | Token) -> Name:
+        return Name(self._span(node), _token(node).text)
+
+    def _arguments(self, children: Sequence[Branch | Token]) -> tuple[Argument, ...]:
+        arguments: list[Argument] = []
+        for args in children:
+            for arg in _branch(args).branches():
+                if arg.rule == "trailing":
+                    continue
+                parts = arg.children
+                name = self._name(parts[0]) if arg.rule == "named_arg" else None
+                elements = tuple(self.expression(part) for part in parts[0 if name is None else 1 :])
+                arguments.append(Argument(self._span(arg), name, elements))
+        return tuple(arguments)
+
+
+def _has_trailing(children: Sequence[Branch | Token]) -> bool:
+    """Whether a comma stands after the last argument."""
+    return any(arg.rule == "trailing" for args in children for arg in _branch(args).branches())
+
+
+def _branch(node: Branch | Token) -> Branch:
+    assert isinstance(node, Branch)
+    return node
+
+
+def _token(node: Branch | Token) -> Token:
+    assert isinstance(node, Token)
+    return node

@@ -1,0 +1,298 @@
+"""Calls in expressions: functions of the library and of the user, and scorers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from tripos_compiler.diagnostics import Label, nearest
+from tripos_compiler.language.library import FUNCTIONS, Function, Parameter, shown
+from tripos_compiler.language.totality import lack_of
+from tripos_compiler.plan import (
+    Call,
+    Expr,
+    Items,
+    Literal_,
+    Plugin,
+    Scorer,
+    Type,
+)
+from tripos_compiler.plugins.loading import find_plugin
+from tripos_compiler.resolve.program import FormulaScorer, Program
+from tripos_compiler.resolve.scope import Binding, May, Scope, Typed, lacking
+from tripos_compiler.source.text import Span
+from tripos_compiler.source.tree import Argument, CallExpr, Name, Syntax
+from tripos_compiler.typing.types import fits
+
+DEEPEST_FORMULA = 32
+"""How deep formula scorers may use each other; circles are reported where they are declared."""
+
+
+Judge = Callable[[CallExpr, Scorer, dict[str, Typed]], Typed | None]
+"""Checks a call of a judge, where one may be called."""
+
+
+class Checker(Protocol):
+    """What a call needs of whoever checks the expression that it stands in (`expressions.Elaborator`)."""
+
+    program: Program
+    judge: Judge | None
+    depth: int
+
+    def any(self, syntax: Syntax) -> Typed | None: ...
+    def expression(self, syntax: Syntax, wanted: Type | None = None, what: str = "this") -> Typed | None: ...
+    def against(self, syntax: Syntax, choice: Type) -> Typed | None: ...
+    def is_value(self, syntax: Syntax) -> bool: ...
+    def locale(self) -> Typed | None: ...
+    def within(self, scope: Scope) -> Checker: ...
+    def error(
+        self, code: str, message: str, span: Span, help: str | None = None, unknown: str | None = None
+    ) -> None: ...
+
+
+@dataclass(frozen=True)
+class Given:
+    """A checked argument: the parameter that it fills, and whether it was written by name."""
+
+    parameter: Parameter
+    typed: Typed
+    by_name: bool
+
+
+def call(elaborator: Checker, syntax: CallExpr) -> Typed | None:
+    """The checked call; None where it is wrong, which is reported."""
+    program = elaborator.program
+    if not isinstance(syntax.function, Name):
+        elaborator.error("E0303", "only a function can be called", syntax.function.span, "write `name(…)`")
+        return None
+    name = syntax.function.text
+    if name in program.declared.get("scorer", {}):
+        program.index.use(syntax.function.span, program.declared["scorer"][name].span)
+        return _scorer(elaborator, syntax, name)
+    function = FUNCTIONS.get(name)
+    if function is not None and name not in program.declared.get("function", {}):
+        return _library(elaborator, syntax, function)
+    if name in program.declared.get("function", {}):
+        program.index.use(syntax.function.span, program.declared["function"][name].span)
+    plugin = find_plugin(program, name, syntax.function.span)
+    if plugin is not None:
+        return _plugged(elaborator, syntax, name, plugin)
+    if name in program.declared.get("function", {}):
+        return None  # its declaration was reported
+    close = nearest(name, [*FUNCTIONS, *program.declared.get("function", {}), *program.declared["scorer"]])
+    help_ = f"did you mean `{close}`?" if close else "docs/language/functions.md lists them"
+    elaborator.error("E0205", f"there is no function `{name}`", syntax.function.span, help_, name)
+    return None
+
+
+def arguments(elaborator: Checker, syntax: CallExpr, parameters: Sequence[Parameter], shape: str) -> list[Given] | None:
+    """The checked arguments in the order in which they are written."""
+    help_ = f"it is `{shape}`"
+    free = list(parameters)
+    given: list[Given] = []
+    good = True
+    for argument in syntax.arguments:
+        _note_name(elaborator, syntax, argument)
+        named = any(each.by_name for each in given)
+        parameter = None if named and argument.name is None else _filled(free, argument)
+        if parameter is None:
+            elaborator.error("E0303", "this argument is one too many or misnamed", argument.span, help_)
+            good = False
+            continue
+        if len(argument.elements) != 1:
+            message = "this argument is more than one value; is a comma missing?"
+            elaborator.error("E0303", message, argument.span, help_)
+            good = False
+            continue
+        typed = _argument(elaborator, argument, parameter, given)
+        if typed is None:
+            good = False
+        else:
+            given.append(Given(parameter, typed, argument.name is not None))
+    many = {each.parameter.name for each in given if each.parameter.many}
+    missing = [p.name for p in free if p.required and p.implied is None and p.name not in many]
+    if missing and good:
+        elaborator.error("E0303", f"`{missing[0]}` is not given", syntax.span, help_)
+        good = False
+    return given if good else None
+
+
+def _note_name(elaborator: Checker, syntax: CallExpr, argument: Argument) -> None:
+    """Notes that the name before a colon means a parameter of a scorer."""
+    if argument.name is not None and isinstance(syntax.function, Name):
+        spans, owner = elaborator.program.value_spans, f"scorer {syntax.function.text}"
+        elaborator.program.index.use(argument.name.span, spans.get((owner, argument.name.text)))
+
+
+def _filled(free: list[Parameter], argument: Argument) -> Parameter | None:
+    """The parameter that an argument fills; it is no longer free, unless it takes many."""
+    if argument.name is None:
+        parameter = free[0] if free else None
+    else:
+        parameter = next((p for p in free if p.name == argument.name.text and not p.many), None)
+    if parameter is not None and not parameter.many:
+        free.remove(parameter)
+    return parameter
+
+
+def _argument(elaborator: Checker, argument: Argument, parameter: Parameter, given: Sequence[Given]) -> Typed | None:
+    element = argument.elements[0]
+    wanted = parameter.type
+    if wanted is None and given and isinstance(element, Name) and elaborator.is_value(element):
+        beside = given[0].typed.type  # `default(choice, A)`: a value of the choice that stands before
+        of = beside.of if beside.kind in ("optional", "list", "set") else beside
+        if of.kind == "choice":
+            return elaborator.against(element, of)
+    if wanted is not None and wanted.kind == "choice":
+        typed = elaborator.against(element, wanted)
+        if typed is None or fits(typed.type, wanted):
+            return typed
+        message = f"`{parameter.name}` must be `{shown(wanted)}`, this is `{shown(typed.type)}`"
+        elaborator.error("E0301", message, element.span)
+        return None
+    return elaborator.expression(element, wanted, f"`{parameter.name}`")
+
+
+def _library(elaborator: Checker, syntax: CallExpr, function: Function) -> Typed | None:
+    given = arguments(elaborator, syntax, function.parameters, function.shown)
+    if given is None:
+        return None
+    types: dict[str, Type | Sequence[Type]] = {}
+    for each in given:
+        name = each.parameter.name
+        several = [other.typed.type for other in given if other.parameter.name == name]
+        types[name] = several if each.parameter.many else each.typed.type
+    returns = function.result(types)
+    help_ = f"it is `{function.shown}`"
+    if isinstance(returns, str):
+        code = "E0306" if "may be missing" in returns else "E0301"
+        elaborator.error(code, returns, syntax.span, help_)
+        return None
+    literals = {each.parameter.name: each.typed.expr.value for each in given if isinstance(each.typed.expr, Literal_)}
+    wrong = function.check(literals)
+    if wrong is not None:
+        elaborator.error("E0303", wrong, syntax.span, help_)
+        return None
+    implied = {name: _literal(value) for name, value in function.implied(types).items()}
+    for parameter in function.parameters:
+        of_locale = parameter.implied is not None and parameter.implied.by == "locale" and parameter.name not in types
+        locale = elaborator.locale() if of_locale else None
+        if locale is not None:
+            implied[parameter.name] = locale.expr
+    expr = _as_call(function.name, given, implied)
+    may = _lacking(function, given)
+    own = lack_of(expr, {each.parameter.name: each.typed.type for each in given})
+    if own is not None:
+        may = (*may, May(own, syntax.span))
+    return Typed(expr, returns, may)
+
+
+def _lacking(function: Function, given: Sequence[Given]) -> tuple[May, ...]:
+    """What may be lacking in the arguments of a call; those of a lazy one are not all looked at."""
+    by_name = {each.parameter.name: each.typed for each in given}
+    match function.name:
+        case "choose":
+            condition = by_name["condition"]
+            chosen = by_name["this"].under(condition.expr), by_name["other"].under(condition.expr, held=False)
+            return (*condition.may, *chosen[0], *chosen[1])
+        case "default":
+            return by_name["fallback"].may
+        case "readable":
+            return ()
+    return lacking(each.typed for each in given)
+
+
+def _literal(value: str | tuple[str, ...]) -> Expr:
+    if isinstance(value, str):
+        return Literal_(value=value)
+    return Items(values=tuple(Literal_(value=each) for each in value))
+
+
+def _as_call(name: str, given: Sequence[Given], implied: Mapping[str, Expr]) -> Call:
+    first_named = next((index for index, each in enumerate(given) if each.by_name), len(given))
+    positional = tuple(each.typed.expr for each in given[:first_named])
+    named = {each.parameter.name: each.typed.expr for each in given[first_named:]}
+    return Call(function=name, args=positional, named={**named, **implied})
+
+
+def _plugged(elaborator: Checker, syntax: CallExpr, name: str, plugin: Plugin) -> Typed | None:
+    """A call of a function of the user's."""
+    parameters = [Parameter(key, of, key not in plugin.optional) for key, of in plugin.parameters.items()]
+    shape = f"{name}({', '.join(f'{p.name}: {shown(p.type)}' for p in parameters)}) -> {shown(plugin.returns)}"
+    given = arguments(elaborator, syntax, parameters, shape)
+    if given is None:
+        return None
+    return Typed(_as_call(name, given, {}), plugin.returns, lacking(each.typed for each in given))
+
+
+def _scorer(elaborator: Checker, syntax: CallExpr, name: str) -> Typed | None:
+    program = elaborator.program
+    if name in program.formulas:
+        return _formula(elaborator, syntax, program.formulas[name])
+    if name in program.plugins:
+        return _plugged(elaborator, syntax, name, program.plugins[name])
+    scorer = program.scorers.get(name)
+    if scorer is None:
+        if name in program.late:
+            elaborator.error(
+                "E0303", f"`{name}` {program.late[name]}, which is not done here", syntax.span, "use it in a `score`"
+            )
+        return None  # else it was reported
+    given = scorer_arguments(elaborator, syntax, scorer)
+    if given is None:
+        return None
+    if elaborator.judge is None:
+        help_ = "use it in a `score`"
+        elaborator.error("E0303", f"`{name}` is a judge, which is not asked here", syntax.span, help_)
+        return None
+    return elaborator.judge(syntax, scorer, given)
+
+
+def scorer_arguments(elaborator: Checker, syntax: CallExpr, scorer: Scorer) -> dict[str, Typed] | None:
+    """The checked arguments of a judge, by parameter."""
+    shape = f"{scorer.name}({', '.join(f'{key}: {shown(of)}' for key, of in scorer.params.items())})"
+    parameters = [Parameter(key, of, True) for key, of in scorer.params.items()]
+    given = arguments(elaborator, syntax, parameters, shape)
+    return None if given is None else {each.parameter.name: each.typed for each in given}
+
+
+def _formula(elaborator: Checker, syntax: CallExpr, formula: FormulaScorer) -> Typed | None:
+    """The formula with the arguments in place of its parameters."""
+    shape = f"{formula.name.text}({', '.join(f'{key}: {shown(of)}' for key, of in formula.params.items())})"
+    parameters = [Parameter(key, of, True) for key, of in formula.params.items()]
+    given = arguments(elaborator, syntax, parameters, shape)
+    if given is None or elaborator.depth > DEEPEST_FORMULA:
+        return None
+    takes = Label(syntax.span, f"`{formula.name.text}` takes it")
+    scope = {
+        each.parameter.name: Binding(
+            (each.parameter.name,),
+            formula.params[each.parameter.name],
+            value=each.typed.expr,
+            may=each.typed.may,
+        )
+        for each in given
+    }
+    inner = elaborator.within(scope)
+    items = elaborator.program.diagnostics.items
+    mark = len(items)
+    typed = inner.any(formula.value)
+    said = items[mark:]
+    del items[mark:]  # its body was checked where it is declared
+    if typed is not None and not formula.scores:
+        elaborator.program.index.mean(typed.expr, takes)
+    if elaborator.judge is None and any(item.code == "E0303" for item in said):
+        message = f"`{formula.name.text}` asks a judge, which is not done here"
+        elaborator.error("E0303", message, syntax.span, "use it in a `score`")
+    return typed
+
+
+def is_score(type_: Type) -> bool:
+    """Whether a value of that type can be a score.
+
+    >>> from tripos_compiler.plan import BoolType, NumberType, TextType
+    >>> is_score(BoolType()), is_score(NumberType()), is_score(TextType())
+    (True, True, False)
+    """
+    return type_.kind in ("bool", "integer", "number")

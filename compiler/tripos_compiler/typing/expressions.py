@@ -1,0 +1,460 @@
+"""Expressions: syntax to plan, with the type of every one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from tripos_compiler.diagnostics import nearest
+from tripos_compiler.language.library import shown
+from tripos_compiler.language.library.functions.locales import DEFAULT, convention_of
+from tripos_compiler.language.totality import lack_of
+from tripos_compiler.plan import (
+    Binary,
+    BoolType,
+    Branches,
+    ChoiceType,
+    Data,
+    Get,
+    IntegerType,
+    Items,
+    ListType,
+    Literal_,
+    NumberType,
+    RecordType,
+    Ref,
+    TextType,
+    TreeType,
+    Type,
+    Unary,
+)
+from tripos_compiler.resolve.program import Program
+from tripos_compiler.resolve.scope import Binding, May, Scope, Typed, lacking
+from tripos_compiler.source.text import Span
+from tripos_compiler.source.tree import (
+    Argument,
+    BinaryExpr,
+    CallExpr,
+    Group,
+    Member,
+    Name,
+    Number,
+    Syntax,
+    Text,
+    UnaryExpr,
+    described,
+)
+from tripos_compiler.typing.calls import Judge, call
+from tripos_compiler.typing.types import fits
+
+if TYPE_CHECKING:
+    from tripos_compiler.resolve.scope import LoadedDataset
+
+
+class Elaborator:
+    """Checks expressions against a scope; every mistake is reported once and yields None."""
+
+    def __init__(
+        self,
+        program: Program,
+        scope: Scope,
+        judge: Judge | None = None,
+        depth: int = 0,
+        language: Binding | None = None,
+    ) -> None:
+        self.program = program
+        self.scope = scope
+        self.judge = judge
+        self.depth = depth
+        """How many formula scorers it stands in."""
+        self.language = scope.get("language", language)
+        """The language at hand, where there is one."""
+
+    def within(self, scope: Scope) -> Elaborator:
+        """The same for the body of a formula scorer, whose names are its parameters only."""
+        return Elaborator(self.program, scope, self.judge, self.depth + 1, self.language)
+
+    def locale(self) -> Typed | None:
+        """The locale that numbers are read in; None where it is the one that is read where none is given."""
+        said = self.program.numbers
+        names = self.program.languages if said is None else (said,)
+        ways = {convention_of(name) for name in names}
+        if ways <= {convention_of(DEFAULT)}:
+            return None
+        if len(names) == 1 or (len(ways) == 1 and None not in ways):
+            return Typed(Literal_(value=names[0]), TextType())
+        if self.language is None:
+            return Typed(Literal_(value=""), TextType())
+        return Typed(Ref(path=self.language.path), TextType())
+
+    def expression(self, syntax: Syntax, wanted: Type | None = None, what: str = "this") -> Typed | None:
+        """The checked expression; where `wanted` is given its type must fit."""
+        typed = self.any(syntax)
+        return typed if wanted is None else self._one(typed, syntax, wanted, what)
+
+    def condition(self, syntax: Syntax) -> Typed | None:
+        """A checked expression that is true or false."""
+        return self.expression(syntax, BoolType(), "a condition")
+
+    def error(self, code: str, message: str, span: Span, help: str | None = None, unknown: str | None = None) -> None:
+        """Reports a mistake at `span`."""
+        self.program.diagnostics.error(code, message, span, help=help, unknown=unknown)
+
+    def _misfit(self, span: Span, given: Type, wanted: Type, what: str) -> None:
+        if given.kind == "optional" and fits(given.of, wanted):
+            help_ = "give what stands in its place: `default(value, …)`"
+            self.error("E0306", f"{what} may be missing here", span, help_)
+        else:
+            self.error("E0301", f"{what} must be `{shown(wanted)}`, this is `{shown(given)}`", span)
+
+    def any(self, syntax: Syntax) -> Typed | None:
+        """The checked expression, of whatever type."""
+        typed = self._any(syntax)
+        if typed is not None:
+            self.program.index.place(typed.expr, syntax.span)
+        return typed
+
+    def _any(self, syntax: Syntax) -> Typed | None:
+        match syntax:
+            case Number(value=value):
+                type_: Type = IntegerType() if isinstance(value, int) else NumberType()
+                return Typed(Literal_(value=value), type_)
+            case Text(value=value):
+                return Typed(Literal_(value=value), TextType())
+            case Name():
+                return self._name(syntax)
+            case Member():
+                return self._member(syntax)
+            case Group(arguments=arguments):
+                return self._group(syntax, arguments)
+            case UnaryExpr(operator=operator, value=value):
+                wanted: Type = BoolType() if operator == "not" else NumberType()
+                inner = self.expression(value, wanted, f"what `{operator}` stands before")
+                if inner is None:
+                    return None
+                return Typed(
+                    Unary(operator="not" if operator == "not" else "-", value=inner.expr),
+                    BoolType() if operator == "not" else unbounded(inner.type),
+                    inner.may,
+                )
+            case BinaryExpr():
+                return self._binary(syntax)
+            case CallExpr():
+                return call(self, syntax)
+        self.error("E0301", f"{described(syntax)} is not a value", syntax.span)
+        return None
+
+    # --- names ---
+
+    def _name(self, syntax: Name) -> Typed | None:
+        if syntax.text in ("true", "false"):
+            return Typed(Literal_(value=syntax.text == "true"), BoolType())
+        binding = self.scope.get(syntax.text) or self._declared(syntax)
+        if binding is None:
+            if syntax.text in self.program.declared.get("dataset", {}):
+                return None  # it was reported
+            wholes = [*self.program.trees, *self.program.rowsets]
+            close = nearest(syntax.text, [*self.scope, "true", "false"]) or nearest(syntax.text, wholes)
+            known = ", ".join(f"`{name}`" for name in sorted(self.scope)[:8])
+            help_ = f"did you mean `{close}`?" if close else f"names here are {known or '`true` and `false`'}"
+            self.error("E0201", f"there is no `{syntax.text}` here", syntax.span, help_, syntax.text)
+            return None
+        return self._use(binding, syntax.span, syntax.text)
+
+    def _declared(self, name: Name) -> Binding | None:
+        """A data set or tree as a value."""
+        if name.text in self.program.trees:
+            span = self.program.declared["tree"][name.text].span
+            tree = TreeType(tree=name.text)
+            return Binding((name.text,), tree, value=Branches(tree=name.text), span=span)
+        loaded = self.program.rowsets.get(name.text)
+        return rows_binding(loaded) if loaded is not None else None
+
+    def _use(self, binding: Binding, span: Span, text: str) -> Typed | None:
+        if binding.type is None:
+            self.program.index.use(span, binding.span)
+            if binding.fields and binding.value is None:  # of a data set as a whole, something was reported
+                example = next(iter(binding.fields))
+                message = f"`{text}` has several fields, name one"
+                self.error("E0301", message, span, f"for example `{text}.{example}`")
+            return None
+        self.program.index.use(span, binding.span, shown(binding.type))
+        return Typed(binding.value or Ref(path=binding.path), binding.type, binding.may)
+
+    def binding(self, syntax: Syntax) -> Binding | None:
+        """The binding of a dotted name; None where it is not one."""
+        if isinstance(syntax, Name):
+            return self.scope.get(syntax.text) or self._declared(syntax)
+        if isinstance(syntax, Member):
+            outer = self.binding(syntax.of)
+            found = outer.fields.get(syntax.name.text) if outer is not None else None
+            if outer is not None and found is not None:
+                self.program.index.use(syntax.of.span, outer.span)
+                self.program.index.use(syntax.name.span, found.span)
+            return found
+        return None
+
+    def _member(self, syntax: Member) -> Typed | None:
+        outer = self.binding(syntax.of)
+        if outer is not None and outer.type is None and not outer.fields:
+            return None  # its declaration was reported
+        if outer is not None and syntax.name.text in outer.fields:
+            self.program.index.use(syntax.of.span, outer.span)
+            field = outer.fields[syntax.name.text]
+            self.program.index.use(syntax.name.span, field.span, shown(field.type) if field.type else "")
+            return self._use(field, syntax.span, dotted(syntax))
+        known: list[str] = list(outer.fields) if outer is not None else []
+        if outer is None or outer.type is not None:
+            typed = self.any(syntax.of)
+            if typed is None:
+                return None
+            of = typed.type
+            if of.kind == "record":
+                if syntax.name.text in of.fields:
+                    inner = of.fields[syntax.name.text]
+                    self.program.index.use(syntax.name.span, None, shown(inner))
+                    return replace(typed, expr=Get(of=typed.expr, field=syntax.name.text), type=inner)
+                known += [name for name in of.fields if name not in known]
+            elif of.kind == "list" and of.of.kind == "record":
+                if syntax.name.text in of.of.fields:  # of every record
+                    inner = ListType(of=of.of.fields[syntax.name.text])
+                    self.program.index.use(syntax.name.span, None, shown(inner))
+                    return replace(typed, expr=Get(of=typed.expr, field=syntax.name.text), type=inner)
+                known += [name for name in of.of.fields if name not in known]
+            elif of.kind == "optional" and of.of.kind == "record":
+                self.error("E0306", f"`{dotted(syntax.of)}` may be missing here", syntax.of.span)
+                return None
+        close = nearest(syntax.name.text, known)
+        listed = ", ".join(f"`{name}`" for name in known[:10])
+        help_ = f"did you mean `{close}`?" if close else (f"it has {listed}" if listed else "it has no fields")
+        message = f"`{dotted(syntax.of)}` has no field `{syntax.name.text}`"
+        self.error("E0308", message, syntax.name.span, help_, syntax.name.text)
+        return None
+
+    # --- lists and comparisons ---
+
+    def _group(self, syntax: Syntax, arguments: tuple[Argument, ...], choice: Type | None = None) -> Typed | None:
+        alone = len(arguments) == 1 and arguments[0].name is None and len(arguments[0].elements) == 1
+        if alone and choice is None and not (isinstance(syntax, Group) and syntax.listed):
+            return self.any(arguments[0].elements[0])
+        items = [self._argument(argument, choice) for argument in arguments]
+        known = [item for item in items if item is not None]
+        if not items:
+            self.error("E0301", "this list is empty, and its type is not known", syntax.span, "write what it holds")
+        if len(known) < len(items) or not known:
+            return None
+        of = next((item.type for item in known if all(fits(other.type, item.type) for other in known)), None)
+        if of is None and all(fits(item.type, TextType()) for item in known):
+            of = TextType()
+        if of is None:
+            self.error("E0301", "the values of a list must be of one type", syntax.span)
+            return None
+        return Typed(Items(values=tuple(item.expr for item in known)), ListType(of=of), lacking(known))
+
+    def _argument(self, argument: Argument, choice: Type | None) -> Typed | None:
+        if argument.name is not None or len(argument.elements) != 1:
+            self.error("E0303", "this is not a single value", argument.span, "write values with commas between them")
+            return None
+        element = argument.elements[0]
+        return self.against(element, choice) if choice is not None else self.any(element)
+
+    def against(self, syntax: Syntax, choice: Type) -> Typed | None:
+        """A value compared with a choice: a bare name is one of its values."""
+        if isinstance(syntax, Name) and choice.kind == "choice":
+            if syntax.text in choice.values:
+                self.program.index.use(syntax.span, self.program.value_spans.get((choice.axis or "", syntax.text)))
+                return Typed(Literal_(value=syntax.text), ChoiceType(values=choice.values, axis=choice.axis))
+            if syntax.text not in self.scope:
+                what = f"`{choice.axis}`" if choice.axis else "this choice"
+                help_, message = _values_of(choice, syntax.text), f"{what} has no value `{syntax.text}`"
+                self.error("E0201", message, syntax.span, help_, syntax.text)
+                return None
+        if isinstance(syntax, Text) and choice.kind == "choice" and syntax.value not in choice.values:
+            help_ = _values_of(choice, syntax.value)
+            self.error("E0301", f'"{syntax.value}" is none of its values', syntax.span, help_)
+            return None
+        if isinstance(syntax, Text) and choice.kind == "choice":
+            self.program.index.use(syntax.span, self.program.value_spans.get((choice.axis or "", syntax.value)))
+        return self.any(syntax)
+
+    def _binary(self, syntax: BinaryExpr) -> Typed | None:
+        operator = syntax.operator
+        if operator in ("==", "!=", "in", "not in"):
+            return self._membership(syntax) if operator.endswith("in") else self._equality(syntax)
+        wanted: Type = BoolType() if operator in ("and", "or") else NumberType()
+        left, right = self._sides(syntax, wanted)
+        if left is None or right is None:
+            return None
+        type_: Type = NumberType()
+        if operator in ("and", "or", "<", "<=", ">", ">="):
+            type_ = BoolType()
+        elif operator != "/" and left.type.kind == right.type.kind == "integer":
+            type_ = IntegerType()
+        return self._operation(syntax, left, right, type_)
+
+    def _sides(self, syntax: BinaryExpr, wanted: Type) -> tuple[Typed | None, Typed | None]:
+        """Both sides of an operator, each of the wanted type; two of another one are reported once."""
+        what = f"each side of `{syntax.operator}`"
+        left = self.any(syntax.left)
+        if left is not None and left.type.kind == "choice" and self.is_value(syntax.right):
+            right: Typed | None = Typed(Literal_(value=""), left.type)  # a value of it, which is no number either
+        else:
+            right = self.any(syntax.right)
+        if left is None or right is None or any(fits(bare(each.type), wanted) for each in (left, right)):
+            return self._one(left, syntax.left, wanted, what), self._one(right, syntax.right, wanted, what)
+        one, other = shown(left.type), shown(right.type)
+        these = f"both are `{one}`" if one == other else f"these are `{one}` and `{other}`"
+        message = f"{what} must be `{shown(wanted)}`, and {these}"
+        self.error("E0301", message, syntax.span, _instead(syntax.operator, left.type))
+        return None, None
+
+    def _one(self, typed: Typed | None, syntax: Syntax, wanted: Type, what: str) -> Typed | None:
+        """What was checked, where it is of the wanted type."""
+        if typed is None or fits(typed.type, wanted):
+            return typed
+        self._misfit(syntax.span, typed.type, wanted, what)
+        return None
+
+    def _operation(self, syntax: BinaryExpr, left: Typed, right: Typed, type_: Type) -> Typed:
+        expr = Binary(operator=syntax.operator, left=left.expr, right=right.expr)
+        lazy = syntax.operator in ("and", "or")
+        may = (*left.may, *(right.under(left.expr, syntax.operator == "and") if lazy else right.may))
+        own = lack_of(expr, {"right": right.type})
+        if own is not None:
+            may = (*may, May(own, syntax.span))
+        return Typed(expr, type_, may)
+
+    def _equality(self, syntax: BinaryExpr) -> Typed | None:
+        left, right = self._pair(syntax.left, syntax.right)
+        if left is None or right is None:
+            return None
+        if not _may_be_equal(left, right):
+            message = f"{_of_kind(left)} and {_of_kind(right)} are never equal"
+            self.error("E0301", message, syntax.span)
+            return None
+        return self._operation(syntax, left, right, BoolType())
+
+    def _pair(self, first: Syntax, second: Syntax) -> tuple[Typed | None, Typed | None]:
+        """Both sides of a comparison; where one is a choice, a bare name on the other side is one of its values."""
+        if self.is_value(first) and not self.is_value(second):
+            right = self.any(second)
+            left = self.against(first, bare(right.type)) if right is not None else None
+            return left, right
+        left = self.any(first)
+        if left is None:
+            return None, None
+        return left, self.against(second, bare(left.type))
+
+    def is_value(self, syntax: Syntax) -> bool:
+        """Whether a bare name can only be a value of a choice."""
+        if not isinstance(syntax, Name) or syntax.text in ("true", "false"):
+            return False
+        return syntax.text not in self.scope and self._declared(syntax) is None
+
+    def _membership(self, syntax: BinaryExpr) -> Typed | None:
+        if isinstance(syntax.left, Name) and syntax.left.text not in self.scope and not isinstance(syntax.right, Group):
+            whole = self.any(syntax.right)  # `A in reply`: a bare name is one of what the list holds
+            if whole is None:
+                return None
+            held = whole.type.of if whole.type.kind in ("list", "set") else TextType()
+            left = self.against(syntax.left, held)
+        else:
+            left = self.any(syntax.left)
+        if left is None:
+            return None
+        if isinstance(syntax.right, Group):
+            choice = bare(left.type) if bare(left.type).kind == "choice" else TextType()
+            right = self._group(syntax.right, syntax.right.arguments, choice)
+        else:
+            right = self.any(syntax.right)
+        if right is None:
+            return None
+        of = right.type.of if right.type.kind in ("list", "set") else None
+        if of is None and bare(right.type).kind in ("list", "set"):
+            self._misfit(syntax.right.span, right.type, bare(right.type), "what `in` looks into")
+            return None
+        if of is None:
+            self.error("E0301", f"`in` looks into a list or set, this is `{shown(right.type)}`", syntax.right.span)
+            return None
+        if not (fits(bare(left.type), of) or fits(of, bare(left.type))):
+            message = f"`{shown(left.type)}` is never in `{shown(right.type)}`"
+            self.error("E0301", message, syntax.span)
+            return None
+        return self._operation(syntax, left, right, BoolType())
+
+
+def rows_binding(loaded: LoadedDataset) -> Binding:
+    """A data set as a value: all its rows, and behind its dot a field of all of them."""
+    name = loaded.dataset.name
+    record: dict[str, Type] = {field.name: field.type for field in loaded.dataset.fields}
+    fields = {
+        each.name: Binding(
+            (name, each.name),
+            ListType(of=each.type),
+            value=Data(dataset=name, field=each.name),
+            span=loaded.spans.get(each.name),
+            secret=each.secret,
+        )
+        for each in loaded.dataset.fields
+    }
+    fields |= {key: Binding((name, key)) for key in loaded.poisoned}
+    whole = ListType(of=RecordType(fields=record)) if loaded.sound and record else None
+    return Binding((name,), whole, fields, Data(dataset=name), loaded.span)
+
+
+def _may_be_equal(left: Typed, right: Typed) -> bool:
+    """Whether two values can ever be equal; of a range of whole numbers, one that is written out lies in it."""
+    a, b = bare(left.type), bare(right.type)
+    return (fits(a, b) or fits(b, a)) and _in_range(left, b) and _in_range(right, a)
+
+
+def _in_range(value: Typed, of: Type) -> bool:
+    if of.kind != "integer" or not isinstance(value.expr, Literal_) or not isinstance(value.expr.value, int | float):
+        return True
+    number, low, high = value.expr.value, of.low, of.high
+    return int(number) == number and (low is None or low <= number) and (high is None or number <= high)
+
+
+def _of_kind(value: Typed) -> str:
+    """A value as a message says what it is: a number as it is written, anything else by its type."""
+    if isinstance(value.expr, Literal_) and value.type.kind in ("integer", "number"):
+        return str(value.expr.value)
+    return f"`{shown(value.type)}`"
+
+
+def _instead(operator: str, type_: Type) -> str | None:
+    """What to write where texts or choices are computed with."""
+    if operator == "+" and bare(type_).kind == "text":
+        return 'put texts together: `join((…, …), "")`'
+    return "compare their places in the order: `rank(…)`" if bare(type_).kind == "choice" else None
+
+
+def _values_of(choice: ChoiceType, written: str) -> str:
+    """What may stand in place of a word that is no value of a choice."""
+    close = nearest(written, choice.values)
+    if close is not None:
+        return f"did you mean `{close}`?"
+    values = ", ".join(f"`{value}`" for value in choice.values[:8])
+    return f"its values are {values}" if values else "it has no values"
+
+
+def bare(type_: Type) -> Type:
+    """The type without `?`."""
+    return type_.of if type_.kind == "optional" else type_
+
+
+def unbounded(type_: Type) -> Type:
+    """A whole number of any size, where the type is a range."""
+    return IntegerType() if type_.kind == "integer" else type_
+
+
+def dotted(syntax: Syntax) -> str:
+    """A dotted name as it is written."""
+    if isinstance(syntax, Member):
+        return f"{dotted(syntax.of)}.{syntax.name.text}"
+    if isinstance(syntax, CallExpr):
+        return f"{dotted(syntax.function)}(…)"
+    return syntax.text if isinstance(syntax, Name) else "this"
+
+
+__all__ = ["Binding", "Elaborator", "Judge", "Scope", "Typed", "bare", "dotted"]
