@@ -229,7 +229,7 @@ def test_a_part_of_rubbish_is_named(store: Store, run_rows: Build) -> None:
 
 def test_a_damaged_commit_is_named(store: Store) -> None:
     (store.root / "commits" / "broken.json").write_text("{")
-    with pytest.raises(StoreError, match=r"W0103: .*broken.json"):
+    with pytest.raises(StoreError, match=r"W0402: .*broken.json"):
         store.commits()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 import duckdb
 import pyarrow as pa
 
+from tripos_warehouse.errors import StoreError
 from tripos_warehouse.query.relations import reading
 from tripos_warehouse.query.statements import answering, names_of, statements_of
 from tripos_warehouse.report.report import Report
@@ -142,6 +144,10 @@ class Results:
 
 
 def open(root: str | Path = "results") -> Results:  # noqa: A001 - `tripos.open` is its name
-    """The results in a store. Raises `StoreError`: W0101 where there is none, W0103 and W0104 where it cannot be
-    read."""
-    return Results(Store.open(root, create=False))
+    """The results in a store. What of it is damaged is left out, with a `UserWarning` that names it. Raises
+    `StoreError`: W0101 where there is none, W0103 and W0104 where it cannot be read."""
+    return Results(Store.open(root, create=False, tell=_warn, tolerant=True))
+
+
+def _warn(error: StoreError) -> None:
+    warnings.warn(f"{error.code}: {error.message}: what it held is left out", stacklevel=2)

@@ -165,6 +165,8 @@ def open_run(
         warn(settings_warning(prepared))
         prepared.check_prices()
         opened = Store.open(Path(store), create=True)
+        for damage in opened.damages.values():
+            warn(RunWarning(damage.code, damage.message, ("what it held is left out",), damage.hint))
     except (PluginError, BudgetError, ModelError, StoreError) as error:
         prepared.wiring.close()
         raise Failure(error.code, error.message, error.hint) from error

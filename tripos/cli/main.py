@@ -6,7 +6,7 @@ import argparse
 import importlib
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from tripos.cli.parser import Parser
@@ -101,7 +101,7 @@ def run_command(arguments: Sequence[str]) -> int:
             parser.print_help()
             return USAGE
         verb = VERBS[options.verb]
-        return int(getattr(importlib.import_module(f"tripos.cli.{verb.module}"), verb.main)(options))
+        return _main(getattr(importlib.import_module(f"tripos.cli.{verb.module}"), verb.main), options)
     except Failure as failure:
         show_failure(failure)
         return failure.exit_code
@@ -123,6 +123,21 @@ def run_command(arguments: Sequence[str]) -> int:
         print(f"internal error: {shown} ({where})", file=sys.stderr)
         print(f"  help: {BUG}; TRIPOS_DEBUG=1 shows the whole trace", file=sys.stderr)
         return 70
+
+
+def _main(verb: Callable[[argparse.Namespace], int], options: argparse.Namespace) -> int:
+    """Runs a verb. One that fails over rows of a store that are not sound is run again without them."""
+    try:
+        return int(verb(options))
+    except Exception as error:
+        inputs = sys.modules.get("tripos.cli.inputs")
+        damaged = ("W0103",) if options.verb == "sql" else ("W0103", "W0201")  # in SQL a person makes mistakes
+        if inputs is None or (isinstance(error, Failure) and error.code not in damaged) or not inputs.found_damage():
+            raise
+        return int(verb(options))
+    finally:
+        if "tripos.cli.inputs" in sys.modules:
+            sys.modules["tripos.cli.inputs"].forget()
 
 
 def show_failure(failure: Failure) -> None:

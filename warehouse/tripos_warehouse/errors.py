@@ -14,6 +14,7 @@ class StoreError(Exception):
     | W0104 | the store was written by a newer Tripos             |
     | W0105 | a row does not fit its table                        |
     | W0106 | a place that is no folder of this machine           |
+    | W0107 | a store that leads out of its folder                |
     | W0201 | the database refused a query                        |
     | W0202 | no such answer format                               |
     | W0203 | a statement that does more than read                |

@@ -166,6 +166,7 @@ CODES: dict[str, str] = {
     "W0104": "newer store",
     "W0105": "row does not fit its table",
     "W0106": "not a folder of this machine",
+    "W0107": "link in the store",
     "W0201": "query failed",
     "W0202": "unknown output format",
     "W0203": "statement not allowed",

@@ -76,7 +76,7 @@ def _check(options: Namespace) -> None:
 
 def _hand(options: Namespace) -> int:
     path = _output(options)
-    store = open_store(options)
+    store = open_store(options, writes=True)
     connection, run = connect_run(store, options.run)
     with connection:
         plan = get_selected(connection, run)
@@ -220,7 +220,7 @@ def _back(path: Path, options: Namespace) -> str:
 def _take(options: Namespace) -> int:
     path = Path(options.take)
     answers = _read(path)
-    store = open_store(options)
+    store = open_store(options, writes=True)
     batch = batches.get(store, answers.batch)
     taken = check(batch, answers, partial=options.partial)
     if not taken.faults:

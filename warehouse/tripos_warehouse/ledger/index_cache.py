@@ -12,10 +12,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from tripos_warehouse.store.untrusted import read_plain
+
 SHELF = "indexes"
 SUFFIX = ".npz"
 UNUSED_S = 30 * 24 * 3600.0
 """An index that nobody read for so long is taken away."""
+MOST_BYTES = 4 * 2**30
 
 
 @dataclass(frozen=True)
@@ -35,7 +38,7 @@ class Shelf:
         """What was kept under a name; None where nothing was, or it cannot be read."""
         path = self.root / SHELF / f"{name}{SUFFIX}"
         try:
-            kept = path.read_bytes()
+            kept = read_plain(path, MOST_BYTES)
         except OSError:
             return None
         with suppress(OSError):

@@ -21,6 +21,7 @@ from tripos_warehouse.store.commits import check_name, sync
 from tripos_warehouse.store.index import SIZE, pack
 from tripos_warehouse.store.locks import LIST, Locks, place_of
 from tripos_warehouse.store.store import WORKS, unwritable
+from tripos_warehouse.store.untrusted import open_plain
 
 WORK_FORMAT = "tripos.work/1"
 SUFFIX = ".ids"
@@ -116,7 +117,7 @@ def said_of(path: Path, is_kept: IsKept) -> Mapping[str, Any] | None:
     True
     """
     try:
-        with path.open("rb") as file:
+        with open_plain(path) as file:
             told = orjson.loads(file.read(HEADER_BYTES))
             if told.get("format") != WORK_FORMAT:
                 return None

@@ -7,13 +7,16 @@ import re
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Annotated, Self
 
 import obstore
 import orjson
 from obstore.exceptions import AlreadyExistsError
 from obstore.store import LocalStore
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from tripos_warehouse.errors import StoreError
+from tripos_warehouse.store.untrusted import part_path, read_plain
 
 COMMIT_FORMAT = "tripos.commit/1"
 REPLACING_FORMAT = "tripos.commit/2"
@@ -23,6 +26,7 @@ TICKS = "ticks"
 """A file that grows with every commit and every new journal segment: who knows its length knows whether to look."""
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
+_COMPACTION = re.compile(r"compaction-([0-9]{6,18})")
 
 
 @dataclass(frozen=True)
@@ -48,11 +52,26 @@ class Commit:
     replaces: tuple[str, ...] = ()
 
 
+def number_of(name: str) -> int:
+    """The number of a compaction; 0 for any other commit.
+
+    >>> number_of("compaction-000012"), number_of("20260301T080000000000-0123456789ab")
+    (12, 0)
+    """
+    found = _COMPACTION.fullmatch(name)
+    return int(found[1]) if found else 0
+
+
 def check_name(name: str) -> str:
     """`name` itself. Raises `ValueError` where it cannot be the name of a file everywhere."""
-    if not _NAME.fullmatch(name):
+    if not is_name(name):
         raise ValueError(f"not a commit name: {name!r}")
     return name
+
+
+def is_name(name: str) -> bool:
+    """Whether it can be the name of a commit."""
+    return _NAME.fullmatch(name) is not None
 
 
 def to_json(commit: Commit) -> bytes:
@@ -69,31 +88,83 @@ def to_json(commit: Commit) -> bytes:
     return orjson.dumps(body, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
 
 
+_STRICT = ConfigDict(strict=True)
+_Count = Annotated[int, Field(ge=0, lt=2**63)]
+_Name = Annotated[str, Field(pattern=r"\A[A-Za-z0-9][A-Za-z0-9._-]{0,199}\z")]
+
+
+class _Listed(BaseModel):
+    """A part, as a commit file lists it."""
+
+    model_config = _STRICT
+    table: Annotated[str, Field(max_length=64)]
+    path: str
+    rows: _Count
+    bytes: _Count
+    version: Annotated[int, Field(ge=1, lt=2**31)]
+
+    @model_validator(mode="after")
+    def _lies_in_the_store(self) -> Self:
+        part_path(self.table, self.path)
+        return self
+
+
+class _Format(BaseModel):
+    """What every commit file says first."""
+
+    model_config = _STRICT
+    format: str
+
+
+class _Body(_Format):
+    """A commit file. What a later version of the format adds beside is passed over."""
+
+    name: _Name
+    written_at: AwareDatetime
+    parts: list[_Listed]
+    replaces: list[_Name] = []
+
+    @model_validator(mode="after")
+    def _replaces_what_was_before(self) -> Self:
+        if any(number_of(each) >= number_of(self.name) for each in self.replaces):
+            raise ValueError("only a compaction replaces commits, and only earlier ones")
+        return self
+
+
 def read_commit(path: Path) -> Commit:
     """The commit that a file holds.
 
-    Raises `StoreError` W0103 where the file is damaged, W0104 where a newer Tripos wrote it, and `FileNotFoundError`
+    Raises `StoreError` W0402 where the file is damaged, W0104 where a newer Tripos wrote it, and `FileNotFoundError`
     where it is gone.
     """
     try:
-        body = orjson.loads(path.read_bytes())
-        if body["format"] not in (COMMIT_FORMAT, REPLACING_FORMAT):
+        content = read_plain(path)
+        if (format_ := _Format.model_validate_json(content).format) not in (COMMIT_FORMAT, REPLACING_FORMAT):
             raise StoreError(
-                "W0104", f"`{path}` has the format `{body['format']}`", "update Tripos: this store is newer than it"
+                "W0104", f"`{path}` has the format `{format_}`", "update Tripos: this store is newer than it"
             )
-        parts = tuple(
-            Part(part["table"], part["path"], part["rows"], part["bytes"], part["version"]) for part in body["parts"]
-        )
-        replaces = tuple(str(name) for name in body.get("replaces", ()))
-        return Commit(body["name"], datetime.fromisoformat(body["written_at"]), parts, replaces=replaces)
+        body = _Body.model_validate_json(content)
+        parts = tuple(Part(each.table, each.path, each.rows, each.bytes, each.version) for each in body.parts)
+        written_at = body.written_at.astimezone(UTC)
     except FileNotFoundError:
         raise
-    except (OSError, orjson.JSONDecodeError, KeyError, TypeError, ValueError) as error:
-        raise StoreError(
-            "W0103",
-            f"the commit `{path}` is unreadable ({error})",
-            "restore the file from a backup, or delete it: what it made visible is then asked for again",
-        ) from error
+    except ValidationError as error:
+        problem = error.errors(include_url=False, include_context=False)[0]
+        where = ".".join(str(part) for part in problem["loc"])
+        raise _damaged(path, f"{where}: {problem['msg']}" if where else problem["msg"]) from error
+    except (OSError, OverflowError) as error:
+        raise _damaged(path, getattr(error, "strerror", None) or str(error)) from error
+    if body.name != path.stem:
+        raise StoreError("W0402", f"the commit `{path}` says that its name is `{body.name}`", "rename the file back")
+    return Commit(body.name, written_at, parts, replaces=tuple(body.replaces))
+
+
+def _damaged(path: Path, why: str) -> StoreError:
+    return StoreError(
+        "W0402",
+        f"the commit `{path}` is unreadable ({why})",
+        "restore the file from a backup, or delete it: what it made visible is then asked for again",
+    )
 
 
 def publish(root: Path, commit: Commit) -> Commit:
@@ -102,7 +173,7 @@ def publish(root: Path, commit: Commit) -> Commit:
     Raises `OSError` or an `obstore` error where the disk refuses; whether the commit is there is then not known, and
     to publish it again settles it.
     """
-    path = root / COMMITS / f"{commit.name}.json"
+    path = root / COMMITS / f"{check_name(commit.name)}.json"
     try:
         obstore.put(LocalStore(prefix=root), f"{COMMITS}/{commit.name}.json", to_json(commit), mode="create")
     except AlreadyExistsError:

@@ -18,13 +18,16 @@ from typing import Any
 import orjson
 import pyarrow as pa
 
-from tripos_warehouse.store.commits import tick
+from tripos_warehouse.store.commits import is_name, tick
 from tripos_warehouse.store.rows import Row, encodable, to_arrow
 from tripos_warehouse.store.schemas import TABLES
+from tripos_warehouse.store.untrusted import read_plain
 
 JOURNAL = "journal"
 JOURNAL_FORMAT = "tripos.journal/1"
 SUFFIX = ".jsonl"
+MOST_BYTES = 2**31
+"""A segment is committed long before it has so many."""
 REJECTED = "rejected"
 """The folder below the journal for lines that fit no table, so that they are neither lost nor tried for ever."""
 
@@ -68,21 +71,27 @@ class Segment:
 
 @dataclass(frozen=True)
 class Kept:
-    """What a segment holds. `lines` are the rows that were kept together, by table; `damaged` are lines that are not
-    JSON. `newer`: a newer Tripos wrote it, and it is left to that."""
+    """What a segment holds. `lines` are the rows that were kept together, by table, and `raw` the same as they stand in
+    the file; `damaged` are lines that are not rows by table. `newer`: a newer Tripos wrote it, and it is left to that."""
 
     lines: tuple[dict[str, list[Row]], ...]
+    raw: tuple[bytes, ...] = ()
     damaged: tuple[bytes, ...] = ()
     newer: bool = False
 
 
 def segments(root: Path) -> list[str]:
-    """The names of all segments, oldest first."""
+    """The names of all segments, oldest first. What is no regular file, or has no name of a commit, is none."""
     try:
         with os.scandir(root / JOURNAL) as entries:
-            return sorted(entry.name.removesuffix(SUFFIX) for entry in entries if entry.name.endswith(SUFFIX))
-    except FileNotFoundError:
+            found = [
+                entry.name.removesuffix(SUFFIX)
+                for entry in entries
+                if entry.name.endswith(SUFFIX) and entry.is_file(follow_symlinks=False)
+            ]
+    except (FileNotFoundError, NotADirectoryError):
         return []
+    return sorted(filter(is_name, found))
 
 
 def to_line(rows: Mapping[str, Sequence[Row]]) -> bytes:
@@ -101,18 +110,19 @@ def to_line(rows: Mapping[str, Sequence[Row]]) -> bytes:
 
 def read_segment(path: Path) -> Kept:
     """The whole lines of a segment. Raises `OSError`."""
-    first, *lines = path.read_bytes().split(b"\n")[:-1] or [b""]
+    first, *lines = read_plain(path, MOST_BYTES).split(b"\n")[:-1] or [b""]
     header = _object(first)
     if header is None or header.get("format") != JOURNAL_FORMAT or _is_newer(header.get("versions")):
         return Kept((), newer=bool(first))
-    rows, damaged = [], []
+    rows, raw, damaged = [], [], []
     for line in lines:
         found = _object(line)
-        if found is None or not all(isinstance(batch, list) for batch in found.values()):
+        if found is None or not all(map(_is_batch, found.values())):
             damaged.append(line)
         else:
             rows.append({table: _with_times(table, batch) for table, batch in found.items()})
-    return Kept(tuple(rows), tuple(damaged))
+            raw.append(line)
+    return Kept(tuple(rows), tuple(raw), tuple(damaged))
 
 
 def merge(lines: Sequence[Mapping[str, Sequence[Row]]]) -> dict[str, list[Row]]:
@@ -148,10 +158,17 @@ def _object(line: bytes) -> dict[str, Any] | None:
     return found if isinstance(found, dict) else None
 
 
+def _is_batch(batch: Any) -> bool:
+    return isinstance(batch, list) and all(isinstance(row, dict) for row in batch)
+
+
 def _is_newer(versions: Any) -> bool:
     if not isinstance(versions, dict):
         return True
-    return any(table not in TABLES or version > TABLES[table].version for table, version in versions.items())
+    return any(
+        table not in TABLES or type(version) is not int or version > TABLES[table].version
+        for table, version in versions.items()
+    )
 
 
 def _with_times(table: str, batch: list[Any]) -> list[Row]:
@@ -160,7 +177,7 @@ def _with_times(table: str, batch: list[Any]) -> list[Row]:
     times = [field.name for field in TABLES[table].schema if pa.types.is_timestamp(field.type)]
     for row in batch:
         for name in times:
-            if isinstance(row, dict) and isinstance(text := row.get(name), str):
+            if isinstance(text := row.get(name), str):
                 try:
                     row[name] = datetime.fromisoformat(text)
                 except ValueError:

@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.store.commits import Commit, Part, sync
 from tripos_warehouse.store.schemas import COMPRESSION, COMPRESSION_LEVEL, TABLES
+from tripos_warehouse.store.untrusted import is_plain, part_path
 
 PARTS = "parts"
 GROUP_ROWS = 4096
@@ -81,7 +82,7 @@ def check_part(root: Path, part: Part, commit: Commit) -> Path:
 
     Raises `StoreError`: W0103 where it is gone or has another size, W0104 for a schema newer than ours.
     """
-    path = root / part.path
+    path = root / part_path(part.table, part.path)
     if part.version > (known := TABLES[part.table].version):
         raise StoreError(
             "W0104",
@@ -89,9 +90,12 @@ def check_part(root: Path, part: Part, commit: Commit) -> Path:
             "update Tripos",
         )
     try:
-        size = path.stat().st_size
+        size = path.stat(follow_symlinks=False).st_size
+        plain = is_plain(path)
     except OSError as error:
         raise broken(path, f"commit `{commit.name}` lists it: {error.strerror}") from error
+    if not plain:
+        raise broken(path, f"commit `{commit.name}` lists it, and it is no regular file")
     if size != part.size:
         raise broken(path, f"commit `{commit.name}` says {part.size} bytes, the file has {size}")
     return path

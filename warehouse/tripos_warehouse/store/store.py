@@ -36,18 +36,24 @@ from tripos_warehouse.errors import StoreError
 from tripos_warehouse.store.commits import COMMITS, Commit, Part, check_name, publish, read_commit
 from tripos_warehouse.store.folders import why_no_folder
 from tripos_warehouse.store.index import FAILED
-from tripos_warehouse.store.journal import JOURNAL, SUFFIX, merge, read_segment, segments, set_aside, to_line
+from tripos_warehouse.store.journal import JOURNAL, REJECTED, SUFFIX, merge, read_segment, segments, set_aside
 from tripos_warehouse.store.locks import PARTS as PARTS_LOCK
 from tripos_warehouse.store.locks import SEGMENT, Locks, place_of
 from tripos_warehouse.store.parts import PARTS, check_part, conform, discard, reading, write_part
 from tripos_warehouse.store.rows import Row, get_table, to_arrow
-from tripos_warehouse.store.schemas import TABLES
+from tripos_warehouse.store.schemas import RUNS, TABLES
+from tripos_warehouse.store.soundness import check_rows, fits
+from tripos_warehouse.store.untrusted import check_links, read_plain
 
 STORE_FORMAT = "tripos.store/1"
 MARKER = "tripos-store.json"
 WORKS = "works"
 SILENT_S = 3600
 """Where there are no locks, a journal that nobody has written to for so long is taken as left behind."""
+
+Tell = Callable[[StoreError], None]
+"""Is told of something that is damaged and was left out."""
+_UNFIT = (StoreError, pa.ArrowException, TypeError, ValueError, OverflowError)
 
 __all__ = ["FAILED", "STORE_FORMAT", "Store", "new_name", "unwritable"]
 
@@ -59,9 +65,17 @@ def _now() -> datetime:
 class Store:
     """A store that exists. `Store.open` makes one; several processes may append to it at once."""
 
-    def __init__(self, root: Path, clock: Callable[[], datetime] = _now) -> None:
+    def __init__(
+        self, root: Path, clock: Callable[[], datetime] = _now, tell: Tell | None = None, *, tolerant: bool = False
+    ) -> None:
         self.root = root
         self._clock = clock
+        self._tell = tell
+        self._tolerant = tolerant
+        self.damages: dict[str, StoreError] = {}
+        """What is damaged and was left out, by its message."""
+        self._left_out: set[Path] = set()
+        self._sound: set[Path] = set()
         self._read: dict[str, Commit] = {}
         self._locks: Locks | None = None
 
@@ -71,12 +85,23 @@ class Store:
         return self._clock()
 
     @classmethod
-    def open(cls, root: str | Path, create: bool, *, clock: Callable[[], datetime] = _now) -> Store:
+    def open(
+        cls,
+        root: str | Path,
+        create: bool,
+        *,
+        clock: Callable[[], datetime] = _now,
+        tell: Tell | None = None,
+        tolerant: bool = False,
+    ) -> Store:
         """The store at `root`; with `create` it is made where there is none.
 
-        What a process that died had kept and not committed is committed now, if the store can be written to.
+        What a process that died had kept and not committed is committed now, if the store can be written to. `tell` is
+        called, once each, with what is damaged and left out. `tolerant`: damaged commits and parts are left out too,
+        for who only reads; a run would pay again for what they hold, and `gc` would remove it.
 
-        Raises `StoreError`: W0101 no store there, W0102 it cannot be made, W0104 of a newer format, W0106 no folder.
+        Raises `StoreError`: W0101 no store there, W0102 it cannot be made, W0104 of a newer format, W0106 no folder,
+        W0107 a link in it.
 
         >>> import tempfile
         >>> with tempfile.TemporaryDirectory() as folder:
@@ -101,7 +126,8 @@ class Store:
             except (OSError, BaseError) as error:
                 raise unwritable(folder, error) from error
         try:
-            found = orjson.loads(marker.read_bytes())["format"]
+            check_links(folder)
+            found = orjson.loads(read_plain(marker))["format"]
         except (FileNotFoundError, NotADirectoryError) as error:
             raise StoreError(
                 "W0101", f"no store at `{folder}`", "run a benchmark first, or name the store with `--store`"
@@ -116,7 +142,7 @@ class Store:
                 f"the store at `{folder}` has the format `{found}`; this Tripos reads `{STORE_FORMAT}`",
                 "update Tripos",
             )
-        store = cls(folder, clock)
+        store = cls(folder, clock, tell, tolerant=tolerant)
         with suppress(StoreError):  # who only reads need not be able to write
             store.recover()
         return store
@@ -202,19 +228,26 @@ class Store:
         except FileNotFoundError:
             return False  # another process was faster
         if kept.newer:
+            message = f"the journal segment `{name}` was not written by this Tripos, and its rows are left out"
+            self._note(StoreError("W0404", message, "update Tripos: it then commits them"))
             return False
         rejected = list(kept.damaged)
         if kept.lines:
             try:
-                self.append(merge(kept.lines), name)
-            except StoreError as error:
-                if error.code != "W0105":
+                self.append_arrow(_sound(merge(kept.lines)), name)
+            except _UNFIT as error:
+                if isinstance(error, StoreError) and error.code != "W0105":
                     raise
-                fitting, unfit = _sift(kept.lines)
-                self.append(merge(fitting), name)
-                rejected += [to_line(line).rstrip(b"\n") for line in unfit]
+                places = _fitting(kept.lines)
+                fitting = [line for place, line in enumerate(kept.lines) if place in places]
+                self.append_arrow(_sound(merge(fitting)), name)
+                rejected += [line for place, line in enumerate(kept.raw) if place not in places]
         if rejected:
             set_aside(self.root, name, rejected)
+            aside = self.root / JOURNAL / REJECTED / f"{name}{SUFFIX}"
+            lines = f"{len(rejected):,} line{'' if len(rejected) == 1 else 's'} of kept rows that fit no table"
+            hint = "look at the lines; what they held is asked for again by the next run"
+            self._note(StoreError("W0404", f"{lines} went to `{aside}`", hint))
         path.unlink(missing_ok=True)
         return True
 
@@ -235,8 +268,12 @@ class Store:
         for name in names:
             if name not in self._read:
                 # Only a commit that another replaces is ever taken away, and that other one is older than the listing.
-                with suppress(FileNotFoundError):
+                try:
                     self._read[name] = read_commit(folder / name)
+                except FileNotFoundError:
+                    continue
+                except StoreError as error:
+                    self.leave_out(error)
             if name in self._read:
                 found.append(self._read[name])
         return sorted(found, key=lambda commit: (commit.written_at, commit.name))
@@ -249,9 +286,51 @@ class Store:
         found: dict[str, list[Path]] = {table: [] for table in TABLES}
         for commit in self.commits():
             for part in commit.parts:
-                if part.table in found:
-                    found[part.table].append(check_part(self.root, part, commit))
+                if part.table not in found:
+                    message = f"commit `{commit.name}` has a table `{part.table}`, which is left out"
+                    self.leave_out(StoreError("W0402", message, "update Tripos"))
+                elif (path := self._path(part, commit)) is not None:
+                    found[part.table].append(path)
         return found
+
+    def sweep(self) -> bool:
+        """Reads every row of a store that is read tolerantly, leaves out the parts with rows that are not sound, and
+        says whether there were any that were not left out before."""
+        if not self._tolerant:
+            return False
+        before = len(self._left_out)
+        for table, paths in self.files().items():
+            for path in paths:
+                try:
+                    check_rows(table, path)
+                except StoreError as error:
+                    self.leave_out(error)
+                    self._left_out.add(path)
+        return len(self._left_out) > before
+
+    def _path(self, part: Part, commit: Commit) -> Path | None:
+        """The file of a part; None where it is left out."""
+        try:
+            path = check_part(self.root, part, commit)
+            if self._tolerant and part.table == RUNS.name and path not in self._sound:
+                check_rows(part.table, path)  # every command reads each of its rows
+                self._sound.add(path)
+        except StoreError as error:
+            self.leave_out(error)
+            return None
+        return None if path in self._left_out else path
+
+    def leave_out(self, error: StoreError) -> None:
+        """Raises the error, unless the store is read tolerantly: then it is told."""
+        if not self._tolerant:
+            raise error
+        self._note(error)
+
+    def _note(self, error: StoreError) -> None:
+        if error.message not in self.damages:
+            self.damages[error.message] = error
+            if self._tell is not None:
+                self._tell(error)
 
     def outdated(self, files: Mapping[str, Sequence[Path]]) -> set[str]:
         """The tables that have, among `files`, one of an earlier version of the schema, which lacks columns."""
@@ -266,9 +345,8 @@ class Store:
     def parts(self, table: str) -> list[Path]:
         """The committed files of one table, oldest commit first. Raises what `files` does, for that table."""
         known = get_table(table).name
-        return [
-            check_part(self.root, part, each) for each in self.commits() for part in each.parts if part.table == known
-        ]
+        found = (self._path(part, each) for each in self.commits() for part in each.parts if part.table == known)
+        return [path for path in found if path is not None]
 
     def known(self, table: str, fingerprints: set[str] | None = None) -> dict[str, str]:
         """The status of every row of `samples` or `judgements` by its id, of some fingerprints or of all.
@@ -327,18 +405,22 @@ def new_name(now: datetime) -> str:
     return f"{now:%Y%m%dT%H%M%S%f}-{uuid.uuid4().hex[:12]}"
 
 
-def _sift(lines: Sequence[dict[str, list[Row]]]) -> tuple[list[dict[str, list[Row]]], list[dict[str, list[Row]]]]:
-    """The lines that fit their tables, and those that do not."""
-    fitting, unfit = [], []
-    for line in lines:
-        try:
-            for table, batch in line.items():
-                to_arrow(table, batch)
-        except StoreError:
-            unfit.append(line)
-        else:
-            fitting.append(line)
-    return fitting, unfit
+def _sound(rows: Mapping[str, Sequence[Row]]) -> dict[str, pa.Table]:
+    """Rows that somebody kept, as Arrow tables. Raises one of `_UNFIT` where they do not fit."""
+    tables = {table: to_arrow(table, batch) for table, batch in rows.items() if batch}
+    for table, content in tables.items():
+        fits(table, content)
+    return tables
+
+
+def _fitting(lines: Sequence[dict[str, list[Row]]]) -> set[int]:
+    """The places of the lines that fit their tables."""
+    found = set()
+    for place, line in enumerate(lines):
+        with suppress(*_UNFIT):
+            _sound(line)
+            found.add(place)
+    return found
 
 
 def unwritable(root: Path, error: Exception) -> StoreError:

@@ -20,6 +20,7 @@ from tripos_warehouse.store.journal import JOURNAL, REJECTED, SUFFIX, segments
 from tripos_warehouse.store.locks import SEGMENT, place_of
 from tripos_warehouse.store.parts import check_part, conform, reading
 from tripos_warehouse.store.schemas import TABLES, Table
+from tripos_warehouse.store.soundness import check_rows
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.upkeep.deduplication import Numbers, lost_rows, open_database, without
 
@@ -139,10 +140,6 @@ def _commits(store: Store, damages: list[Damage]) -> list[Commit]:
         except StoreError as error:
             damages.append(Damage("W0402", error.message, error.hint))
             continue
-        if commit.name != path.stem:
-            damages.append(
-                Damage("W0402", f"the commit `{path}` says that its name is `{commit.name}`", "rename the file back")
-            )
         found.append(commit)
     return sorted(found, key=lambda commit: (commit.written_at, commit.name))
 
@@ -155,20 +152,18 @@ def _part(store: Store, part: Part, commit: Commit, damages: list[Damage]) -> Pa
     try:
         path = check_part(store.root, part, commit)
         with reading(path) as file:
-            rows, schema = file.metadata.num_rows, file.schema_arrow
+            rows = file.metadata.num_rows
     except StoreError as error:
         damages.append(_damaged(error.message))
         return None
-    known = TABLES[part.table].schema
     if rows != part.rows:
         damages.append(_damaged(f"`{path}` has {rows:,} rows, and commit `{commit.name}` says {part.rows:,}"))
         return None
-    for each in schema:
-        if each.name not in known.names or known.field(each.name).type != each.type:
-            damages.append(
-                _damaged(f"`{path}` has a column `{each.name}` of {each.type}, which `{part.table}` has not")
-            )
-            return None
+    try:
+        check_rows(part.table, path)
+    except StoreError as error:
+        damages.append(_damaged(error.message))
+        return None
     return path
 
 

@@ -10,7 +10,6 @@ The commit has the time of the youngest that it replaces, so that what others co
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,18 +18,18 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from obstore.exceptions import BaseError
 
-from tripos_warehouse.store.commits import Part
+from tripos_warehouse.errors import StoreError
+from tripos_warehouse.store.commits import Part, number_of
 from tripos_warehouse.store.locks import COMPACTION, place_of
 from tripos_warehouse.store.parts import GROUP_ROWS, check_part, conform, layout, new_part, reading
 from tripos_warehouse.store.schemas import TABLES
+from tripos_warehouse.store.soundness import check_schema
 from tripos_warehouse.store.store import Store, unwritable
 from tripos_warehouse.upkeep.deduplication import Numbers, lost_rows, without
 
 BIG_BYTES = 128 * 2**20
 """A part of this size is big: it is written no further, and not written again but to drop a double."""
 MANY_COMMITS = 64
-
-_NAME = re.compile(r"compaction-(\d{6,})")
 
 
 @dataclass(frozen=True)
@@ -59,6 +58,9 @@ def compact(store: Store, big_bytes: int = BIG_BYTES) -> Compacted | None:
             return _compact(store, big_bytes)
         finally:
             store.locks.free(place)
+    except pa.ArrowException as error:
+        message = f"rows of a part do not fit their table ({' '.join(str(error).split())})"
+        raise StoreError("W0103", message, "`tripos store check` says which part it is") from error
     except (OSError, BaseError) as error:
         raise unwritable(store.root, error) from error
 
@@ -68,16 +70,6 @@ def compact_if_needed(store: Store) -> Compacted | None:
     return compact(store) if len(store.commits()) > MANY_COMMITS else None
 
 
-def number_of(name: str) -> int:
-    """The number of a compaction; 0 for any other commit.
-
-    >>> number_of("compaction-000012"), number_of("20260301T080000000000-0123456789ab")
-    (12, 0)
-    """
-    found = _NAME.fullmatch(name)
-    return int(found[1]) if found else 0
-
-
 def _compact(store: Store, big_bytes: int) -> Compacted | None:
     latest = max((number_of(commit.name) for commit in store.all_commits()), default=0)
     commits = store.commits()
@@ -85,7 +77,9 @@ def _compact(store: Store, big_bytes: int) -> Compacted | None:
     for commit in commits:
         for part in commit.parts:
             if part.table in TABLES:
-                check_part(store.root, part, commit)
+                path = check_part(store.root, part, commit)
+                with reading(path) as file:
+                    check_schema(part.table, path, file.schema_arrow)
             parts.setdefault(part.table, []).append(part)
     lost: dict[Path, Numbers] = {}
     for table, some in parts.items():

@@ -19,6 +19,7 @@ from tripos_warehouse.store.locks import LIST, place_of
 from tripos_warehouse.store.locks import PARTS as PARTS_LOCK
 from tripos_warehouse.store.parts import PARTS, stem_of
 from tripos_warehouse.store.store import WORKS, Store, unwritable
+from tripos_warehouse.store.untrusted import lies_in
 from tripos_warehouse.views.kept_views import CACHE
 
 GRACE_S = 3600.0
@@ -57,8 +58,10 @@ def collect(store: Store, grace_s: float = GRACE_S, *, dry_run: bool = False) ->
 
 def _remove(store: Store, found: Iterator[tuple[Path, str]], dry_run: bool) -> Iterator[Removed]:
     for path, why in found:
+        if not lies_in(store.root, path):
+            continue
         with suppress(FileNotFoundError):
-            size = path.stat().st_size
+            size = path.lstat().st_size
             if not dry_run:
                 path.unlink()
             yield Removed(path.relative_to(store.root).as_posix(), size, why)
@@ -67,7 +70,7 @@ def _remove(store: Store, found: Iterator[tuple[Path, str]], dry_run: bool) -> I
 def _age(store: Store, path: Path) -> float:
     """Seconds since the file was written; less than none for one that is gone."""
     try:
-        return store.now.timestamp() - path.stat().st_mtime
+        return store.now.timestamp() - path.lstat().st_mtime
     except FileNotFoundError:
         return -1.0
 

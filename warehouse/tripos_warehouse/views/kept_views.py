@@ -3,7 +3,7 @@
 To make them means to read every key of the store, and every plan. The file is disposable: it says for which commits,
 which folder and which Tripos it holds, and is made again where one of them is another. Its statements run in the box
 (`box`), so that a store of somebody else can do no more with them than with its data.
-Imports nothing but DuckDB, since every query waits for it.
+Imports nothing large but DuckDB, since every query waits for it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from tripos_warehouse.errors import StoreError
 from tripos_warehouse.query.sandbox import duckdb, open_box
+from tripos_warehouse.store.untrusted import check_links, is_plain, part_path, read_plain
 
 CACHE = "cache"
 NAME = "views.json"
@@ -58,18 +60,23 @@ def state_of(root: Path) -> str:
 def read(root: Path) -> Kept | None:
     """What is kept for the store as it is now; `None` where there is nothing of use, or a file of it is not whole."""
     try:
-        body = json.loads((root / CACHE / NAME).read_bytes())
+        check_links(root)
+        body = json.loads(read_plain(root / CACHE / NAME))
         if body["state"] != state_of(root):
             return None
-        parts = str(root / "parts") + os.sep
         sizes = body.pop("sizes")
-        if any(not file.startswith(parts) or ".." in file for file in body["files"]):
-            return None
-        if [Path(file).stat().st_size for file in body["files"]] != sizes:
+        files = [Path(file) for file in body["files"]]
+        for file in files:
+            part_path(file.parent.name, file.relative_to(root).as_posix())
+        if not all(map(is_plain, files)) or [file.stat().st_size for file in files] != sizes:
             return None
         lists = {name: tuple(map(str, body[name])) for name in ("files", "tables", "benchmarks")}
-        return Kept(body["state"], values=body["values"], **lists)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        values = {
+            str(name): {str(column): list(map(str, some)) for column, some in columns.items()}
+            for name, columns in body["values"].items()
+        }
+        return Kept(body["state"], values=values, **lists)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, StoreError):
         return None
 
 

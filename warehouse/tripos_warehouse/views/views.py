@@ -23,7 +23,7 @@ from tripos_warehouse.query import sandbox as box
 from tripos_warehouse.query.functions import add_functions
 from tripos_warehouse.store.parts import FORMER
 from tripos_warehouse.store.schemas import RUN_ENDS, RUN_ITEMS, RUN_SLOTS, RUN_STEPS, RUNS, TABLES, Table
-from tripos_warehouse.store.store import FAILED, Store
+from tripos_warehouse.store.store import FAILED, Store, Tell
 from tripos_warehouse.views import kept_views
 from tripos_warehouse.views.benchmark_views import Current, benchmark_views, read_plan
 from tripos_warehouse.views.macros import main_macros
@@ -94,10 +94,27 @@ def _opened(
     macros: bool = True,
 ) -> duckdb.DuckDBPyConnection:
     """A connection over the tables, with the views of the run that is chosen once the tables are there."""
+    try:
+        return _shown(store, choose, made, plan, only, macros)
+    except StoreError:
+        if not store.sweep():
+            raise
+    return _shown(store, choose, made, plan, only, macros)
+
+
+def _shown(
+    store: Store,
+    choose: Callable[[duckdb.DuckDBPyConnection], str | None],
+    made: list[kept_views.Kept] | None,
+    plan: Plan | None,
+    only: Only,
+    macros: bool,
+) -> duckdb.DuckDBPyConnection:
+    """As `_opened`, without what is known to be damaged."""
     state = kept_views.state_of(store.root)
     found = store.files()
     files = tuple(str(path) for paths in found.values() for path in paths)
-    kept = kept_views.read(store.root)
+    kept = None if store.damages else kept_views.read(store.root)
     connection = box.open_box(files)
     _open.add(connection)
     try:
@@ -113,7 +130,7 @@ def _opened(
             imported = bool(connection.execute(IMPORTED).fetchall())
             benchmarks = tuple(
                 statement
-                for current in _currents(connection, run_id, plan, only)
+                for current in _currents(connection, run_id, plan, only, store.leave_out)
                 for statement in benchmark_views(
                     current, values.get(current.plan.benchmark.name, {}), imported, macros=macros
                 )
@@ -121,7 +138,7 @@ def _opened(
         for statement in benchmarks:
             connection.execute(statement)
         whole = kept_views.Kept(state, files, tables, benchmarks, values)
-        if kept is None and run_id is None and kept_views.state_of(store.root) == state:
+        if kept is None and run_id is None and not store.damages and kept_views.state_of(store.root) == state:
             kept_views.write(store.root, whole)
         if made is not None:
             made.append(whole)
@@ -244,17 +261,21 @@ def _listed_view(table: Table, listed: str) -> str:
 
 
 def _currents(
-    connection: duckdb.DuckDBPyConnection, run_id: str | None, plan: Plan | None, only: Only
+    connection: duckdb.DuckDBPyConnection, run_id: str | None, plan: Plan | None, only: Only, leave_out: Tell
 ) -> list[Current]:
     """What each benchmark's schema shows, by benchmark name: the run `run_id`, as `plan` has it and where `only` says,
-    where it is of that benchmark; else its latest state."""
+    where it is of that benchmark; else its latest state. `leave_out` is told of a plan that cannot be read."""
     chosen: dict[str, tuple[str, Plan, Collection[str], str]] = {}
     columns = "run_id, benchmark, plan, fingerprints, compared_role, json_extract(options, '$.only')"
     for run, benchmark, text, fingerprints, compared, selected in connection.execute(
         f"""select {columns} from main.runs
         qualify row_number() over (partition by benchmark order by {LATEST}) = 1"""
     ).fetchall():
-        own_plan = read_plan(text, run, benchmark)
+        try:
+            own_plan = read_plan(text, run, benchmark)
+        except StoreError as error:
+            leave_out(error)
+            continue
         chosen[benchmark] = run, *_selected(own_plan, fingerprints, orjson.loads(selected or "{}")), compared
     of_run = None
     if run_id is not None:
