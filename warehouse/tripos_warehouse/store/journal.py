@@ -72,7 +72,8 @@ class Segment:
 @dataclass(frozen=True)
 class Kept:
     """What a segment holds. `lines` are the rows that were kept together, by table, and `raw` the same as they stand in
-    the file; `damaged` are lines that are not rows by table. `newer`: a newer Tripos wrote it, and it is left to that."""
+    the file; `damaged` are lines that are not rows by table. `newer`: another Tripos wrote it, and it is left to that.
+    """
 
     lines: tuple[dict[str, list[Row]], ...]
     raw: tuple[bytes, ...] = ()
