@@ -47,7 +47,7 @@ def test_a_page_is_short_and_begins_with_its_code_and_headline(code: str) -> Non
 @each("code", [code for code in CODES if code not in COMPILED])
 def test_a_page_of_a_run_or_a_store_says_when_it_happens_and_how_to_mend_it(code: str) -> None:
     titles = re.findall(r"^## (.*)$", page_of(code), re.MULTILINE)
-    assert titles[:2] == ["When it happens", "How to mend it"]
+    assert titles[:2] == ["When it happens", "How to fix it"]
 
 
 @each("code", COMPILED)
@@ -60,7 +60,7 @@ def test_the_example_of_a_page_has_that_mistake_and_no_other(code: str, tmp_path
 @each("code", COMPILED)
 def test_the_mended_example_of_a_page_compiles_without_a_word(code: str, tmp_path: Path) -> None:
     page = page_of(code)
-    example, mended = section(page, "Example"), section(page, "Mended")
+    example, mended = section(page, "Example"), section(page, "Fixed")
     # Where the mistake is one of the data, the spec stays as it is.
     kept = ("before.tripos", "releases/", *(["spec.tripos"] if "spec.tripos" not in mended else []))
     data = {name: text for name, text in example.items() if not name.endswith(".tripos") or name.startswith(kept)}

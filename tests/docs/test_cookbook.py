@@ -30,7 +30,7 @@ def test_what_changed_between_two_runs_is_the_difference_of_what_each_kept(quiz:
         rows = [(each["name"], row.get("metric"), row["value"]) for each in measures for row in each["rows"]]
         kept[run] = {(name, metric): value for name, metric, value in rows}
     with connect(Store.open("results", create=False)) as connection:
-        found = run_query(connection, recipe("### 27. What changed between two runs")).to_pylist()
+        found = run_query(connection, recipe("### 27. Changes between two runs")).to_pylist()
     assert len(found) == 3
     assert any(row["change"] for row in found), "the two judges must differ somewhere"
     for row in found:
@@ -44,5 +44,5 @@ def test_what_changed_between_two_runs_is_the_difference_of_what_each_kept(quiz:
 def test_what_was_measured_once_has_nothing_before_it(quiz: Path, tripos: Command) -> None:
     assert tripos("run", ".", "--model", "mock/careful", "--role", "judge=mock/careful", "--json").code == 0
     with connect(Store.open("results", create=False)) as connection:
-        found = run_query(connection, recipe("### 27. What changed between two runs")).to_pylist()
+        found = run_query(connection, recipe("### 27. Changes between two runs")).to_pylist()
     assert {(row["before"], row["change"]) for row in found} == {(None, None)}
