@@ -12,9 +12,11 @@ import pytest
 from tests.conftest import Command
 from tests.releases.test_artefacts import make_critic
 from tests.releases.test_releases import ROOT, contents
+from tripos.api.compilation import find_spec
 from tripos.cli.main import run_command
 from tripos.releases.opening import open_release
 from tripos.releases.publishing.descriptions import croissant_faults
+from tripos.releases.sources import unknown_text
 
 SPECS = ROOT / "specs"
 TEACH = ("--model", "mock/teacher", "--role", "student=mock/student-40-30", "--role", "tagger=mock/teacher")
@@ -58,6 +60,9 @@ def test_each_of_the_four_is_released_alike_twice_and_verified_from_a_copy(
         {"what": "signature", "outcome": "unchecked", "told": "there is none: it is unsigned"}
     ]
     _check_card(copy)
+    compilation = find_spec(str(copy)).compile()
+    assert compilation.plan is not None
+    assert unknown_text(open_release(copy), compilation.plan, compilation.releases) is None
 
 
 def _check_card(release: Path) -> None:

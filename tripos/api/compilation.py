@@ -48,7 +48,7 @@ class Spec:
     folders: DataFolders
     releases: ReleaseFolders = field(default_factory=ReleaseFolders)
     release: Release | None = None
-    """The release that it was frozen in: then its plan is taken as it is, and nothing is compiled."""
+    """The release that it was frozen in: then its plan is taken as it is, once it was held against its sources."""
 
     def compile(
         self, denied: Mapping[str, str] = NOTHING, against: Plan | None = None, secrecy: bool = True
@@ -60,7 +60,11 @@ class Spec:
         Raises `Failure` where its main file cannot be read.
         """
         if self.release is not None and against is None:
-            return self.release.compilation(self.releases)
+            from tripos.releases.sources import check_sources
+
+            compilation = self.release.compilation(self.releases)
+            check_sources(self.release, compilation, self.folders.folders[1:], self.releases)
+            return compilation
         try:
             compilation = compile_spec(
                 self.path.as_posix(),

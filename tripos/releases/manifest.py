@@ -177,6 +177,18 @@ def list_digest(names: list[str]) -> str:
     return hashlib.sha256(canonical(sorted(names))).hexdigest()
 
 
+def file_fault(folder: Path, name: str) -> str | None:
+    """Why a file of a release is none that may be read; None where it is one."""
+    path = folder / name
+    if not path.resolve().is_relative_to(folder.resolve()):
+        return "lies outside of the release"
+    if path.is_symlink():
+        return "is a link in the place of a file"
+    if not path.exists():
+        return "is missing"
+    return None if path.is_file() else "is no file"  # a pipe would be waited for
+
+
 def file_digest(path: Path) -> str:
     """The SHA-256 of a file's bytes. Raises `OSError`."""
     with path.open("rb") as file:

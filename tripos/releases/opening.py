@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from tripos.failure import SOME_FAILED, Failure
 from tripos.releases.file_names import DATA, MANIFEST, RELEASES, SPEC
 from tripos.releases.locations import find_release
-from tripos.releases.manifest import Manifest, digest_of, file_digest
+from tripos.releases.manifest import Manifest, digest_of, file_digest, file_fault
 from tripos_compiler.compile import Compilation, compile_spec
 from tripos_compiler.inputs import Asked, FoundRelease, ReleaseError, ReleaseFinder
 from tripos_compiler.plan import Plan
@@ -131,6 +131,8 @@ class Release:
     def _check_files(self) -> None:
         for file in self.manifest.files:
             if file.path in NEEDED or file.path.startswith(("spec/", f"{DATA}/", "made/", "public/", f"{RELEASES}/")):
+                if (fault := file_fault(self.folder, file.path)) is not None:
+                    raise _damaged(self.folder, f"`{file.path}` {fault}")
                 try:
                     same = file_digest(self.folder / file.path) == file.sha256
                 except OSError:

@@ -26,13 +26,15 @@ from tripos.releases.manifest import (
     checksum_line,
     digest_of,
     file_digest,
+    file_fault,
     spec_digest,
 )
-from tripos.releases.opening import Release, recompile
+from tripos.releases.opening import Release
 from tripos.releases.publishing.descriptions import CROISSANT, croissant_faults, lacking
 from tripos.releases.release_toml import check_license
 from tripos.releases.reward_models import artefact_checks, lent_artefacts
 from tripos.releases.snapshots import MADE, thaw
+from tripos.releases.sources import against_sources
 from tripos_compiler.inputs import DataError
 from tripos_compiler.plan import Plan
 from tripos_runtime.datasets.cases import CaseSource
@@ -172,14 +174,10 @@ def _of_files(folder: Path, manifest: Manifest) -> Iterator[Check]:
 
 def _of_file(folder: Path, name: str, sha256: str, size: int) -> Check:
     path = folder / name
-    if not path.resolve().is_relative_to(folder.resolve()):
-        return Check(name, "wrong", "lies outside of the release")
+    if (fault := file_fault(folder, name)) is not None:
+        return Check(name, "wrong", fault)
     try:
         there = path.stat().st_size
-        if path.is_symlink():
-            return Check(name, "wrong", "is a link in the place of a file")
-        if not path.is_file():  # a pipe would be waited for
-            return Check(name, "wrong", "is no file")
         if file_digest(path) == sha256:
             return Check(name, "good")
     except OSError:
@@ -211,7 +209,8 @@ def _of_content(release: Release, outer: Sequence[Path], touched: bool, releases
         yield Check(MANIFEST, "wrong", "`extends` is not what the plan says")
         return
     try:
-        extended = release.compilation(releases).releases
+        compilation = release.compilation(releases)
+        extended = compilation.releases
         lent = lent_artefacts(plan, extended)
     except Failure as failure:
         yield Check("plan", "unchecked", f"{failure.message}; {failure.hint}")
@@ -221,20 +220,10 @@ def _of_content(release: Release, outer: Sequence[Path], touched: bool, releases
     for role, each in lent.items():
         if named.get(role) != each.said.digest:
             yield Check(f"artefact {role}", "wrong", f"is not that of {each.release.title}, {each.said.digest}")
-    missing = _missing(release, outer)
-    if missing:
-        told = f"it needs data that is not here: {', '.join(missing)}; give its folder with --data DIR"
-        yield Check("plan", "unchecked", told)
+    found = against_sources(release, plan, extended, outer, releases)
+    yield found
+    if found.outcome != "good":
         return
-    compilation = recompile(release, outer, releases)
-    if compilation.plan is None:
-        errors = [each.message for each in compilation.diagnostics if each.severity == "error"]
-        yield Check("plan", "wrong", f"the sources do not compile: {errors[0] if errors else '?'}")
-        return
-    if compilation.plan.digest != manifest.plan:
-        yield Check("plan", "wrong", "the sources compile to another plan")
-        return
-    yield Check("plan", "good", "the sources compile to it")
     source = CaseSource(plan, release.data_folders(outer), tuple(each.path for each in compilation.sources))
     try:
         thaw(source, release.folder)
@@ -249,19 +238,3 @@ def _of_content(release: Release, outer: Sequence[Path], touched: bool, releases
             yield Check(f"items of {frozen.scenario}", outcome, fault or f"{frozen.rows:,}")
     except DataError as error:
         yield Check("items", "wrong", error.message)
-
-
-def _missing(release: Release, outer: Sequence[Path]) -> list[str]:
-    """The data files that lie neither in the release nor in a folder that was given."""
-    return [
-        f"`{each.path}`"
-        for each in release.manifest.external
-        if not any(_is(folder / each.path, each.sha256) for folder in outer)
-    ]
-
-
-def _is(path: Path, sha256: str) -> bool:
-    try:
-        return file_digest(path) == sha256
-    except OSError:
-        return False
