@@ -75,7 +75,8 @@ def unknown_text(release: Release, plan: Plan, extended: Sequence[FoundRelease])
 def _unlisted(release: Release, plan: Plan, extended: Sequence[FoundRelease]) -> Iterator[str]:
     """What the plan uses and no manifest lists, in words."""
     known = [release, *(open_release(Path(each.folder)) for each in extended)]
-    digests = {each.sha256 for one in known for each in (*one.manifest.files, *one.manifest.external)}
+    digests = {each.sha256 for one in known for each in one.manifest.files}
+    digests |= {each.sha256 for one in known for each in one.manifest.external}
     used = [(file.path, file.sha256) for dataset in plan.datasets for file in dataset.files]
     used += [(file.path, file.sha256) for tree in plan.trees for file in tree.files]
     used += [(tree.path, tree.sha256) for tree in plan.trees if not tree.files]
