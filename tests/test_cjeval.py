@@ -23,7 +23,6 @@ from tripos_runtime.asking.questions import Questions, reply_reader
 from tripos_runtime.asking.shots import chosen_rows
 from tripos_runtime.datasets.cases import CaseSource, Selection
 from tripos_runtime.drivers.lookup import wirings
-from tripos_runtime.program.retrieving import found
 from tripos_runtime.program.units import Names, Unit
 from tripos_runtime.retrieval.choosing import Chooser
 from tripos_runtime.roles.binding import bind
@@ -64,7 +63,7 @@ def names_after_retrieval(unit: Unit) -> dict[str, Any]:
     names, chooser = Names(unit.case.names), Chooser()
     for step in unit.wiring.treatment.steps:
         if step.step == "retrieve":
-            names.values[step.name] = found(chooser, unit, step, names)
+            names.values[step.name] = chooser.chosen(step, names.values, unit.case.fields)
     return names.values
 
 

@@ -16,7 +16,7 @@ from tripos.cli.progress.pace import cost
 from tripos_compiler.plan import Settings
 from tripos_runtime.asking.asking import Adopted, Outcome, Question, reread
 from tripos_runtime.models.base import Message, ModelError, Request
-from tripos_runtime.program.adopting import NOWHERE, Adoption, Live, Wanted
+from tripos_runtime.program.adopting import NOWHERE, Adoption, Own, Wanted
 from tripos_warehouse.ledger.ledger import open_ledger
 from tripos_warehouse.store.store import Store
 
@@ -173,7 +173,7 @@ def store(tmp_path: Path) -> Store:
 
 def adoption(ledger: Any, prints: frozenset[str] = frozenset()) -> Adoption:
     """Adopts for a run that has everything of these fingerprints."""
-    live = Live.__new__(Live)
+    live = Own.__new__(Own)
     live.has = lambda name, row, here: row["fingerprint"] in prints  # type: ignore[method-assign]
     return Adoption(ledger, live)
 

@@ -12,7 +12,7 @@ from tests.runtime.small_runs import SmallRun, run_small
 from tripos_runtime.asking.asking import Answer
 from tripos_runtime.asking.grading import VERDICT
 from tripos_runtime.models.base import ModelError, Request
-from tripos_runtime.program.verdicts import said
+from tripos_runtime.program.steps import said
 
 ROWS = [{"student": "It is 18.", "teacher": "Why?"}, {"student": "I added.", "teacher": "Which comes first?"}]
 TUTORING = """\

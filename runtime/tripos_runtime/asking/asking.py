@@ -1,10 +1,10 @@
-"""One question to one model: the call, the reading of the reply, and one repair of a bad one."""
+"""One question to one model, and the reading of what is replied."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
 from typing import Any
@@ -14,14 +14,9 @@ import orjson
 from tripos_compiler.plan import Expr, Settings, Texts
 from tripos_compiler.plan.base import canonical
 from tripos_runtime.asking.statuses import OK, REFUSED, status_of_text
-from tripos_runtime.models.base import Message, ModelError, Reply, Request, Turn
+from tripos_runtime.models.base import Message, Turn
 from tripos_runtime.reading import format_note
-from tripos_runtime.scheduling.calling import Called, Caller
 
-REPAIR = {
-    "en": "That reply could not be used: {error}. Reply again, with nothing but the JSON asked for.",
-    "zh": "上面的回复无法使用：{error}。请重新回复，只输出所要求的 JSON。",
-}
 UNUSED: dict[str, Any] = {
     "attempts": 0,
     "tokens_in": None,
@@ -30,8 +25,6 @@ UNUSED: dict[str, Any] = {
     "cost_usd": None,
     "latency_s": None,
 }
-CONTEXT_EXCEEDED = "R0107"
-"""What a provider answers where a prompt passes the context of its model."""
 NOTHING: dict[str, Any] = dict.fromkeys(("reply", "parsed", "error", "finish_reason", "model_served")) | UNUSED
 
 OF_CALL = ("finish_reason", "model_served", *UNUSED, "error")
@@ -129,124 +122,6 @@ class Adopted:
     origin: str
 
 
-Keep = Callable[[Draft], None]
-
-
-@dataclass(frozen=True)
-class Asking:
-    """One question on its way to one model."""
-
-    caller: Caller
-    question: Question
-    sent: tuple[Message, ...]
-    language: str
-    lane: Lane
-    shorter: Callable[[int], tuple[int, tuple[Message, ...]] | None] | None = None
-    """What is sent instead where the model says that it passes its context: given how much of it was left out so far,
-    how much is left out then, and the rest; None where nothing more can be."""
-
-    @property
-    def prompt(self) -> str:
-        """What is sent, as one text."""
-        return as_one_text(self.sent)
-
-    async def first(self, samples: int = 1, number: int = 0) -> list[Called | ModelError]:
-        """The first replies to the question for so many samples from `number` on, one request for all of them, or why
-        there are none. Only `Stopped` is
-        raised, where no other call could succeed."""
-        sent, left_out = self.sent, 0
-        while True:
-            try:
-                called = await self.caller.call(self._request(sent, samples, number), self.lane)
-                break
-            except ModelError as error:
-                less = self.shorter(left_out) if self.shorter is not None and error.code == CONTEXT_EXCEEDED else None
-                if less is None:
-                    return [error] * samples
-                left_out, sent = less
-        # The attempts and the wait were the same for all of them.
-        replies = (called.reply, *called.reply.others)[:samples]
-        found: list[Called | ModelError] = [
-            Called(reply, called.attempts, called.latency_s, sent if sent is not self.sent else None)
-            for reply in replies
-        ]
-        missing = ModelError("R0111", f"`{self.caller.model.name}` sent fewer replies than it was asked for", "")
-        return found + [missing] * (samples - len(found))
-
-    async def settle(self, first: Called | ModelError | Draft, keep: Keep, number: int = 0) -> Answer:
-        """The answer that the first reply to sample `number` gives, asked for once more where it cannot be used. `keep`
-        is given such a reply before that, since it must not be asked for again."""
-        if isinstance(first, Called) and first.sent is not None:
-            return await replace(self, sent=first.sent).settle(replace(first, sent=None), keep, number)
-        if isinstance(first, Draft) and first.columns["messages"] != _messages(self.sent):
-            sent = tuple(Message(**each) for each in orjson.loads(first.columns["messages"]))
-            return await replace(self, sent=sent).settle(first, keep, number)
-        prompt = self.prompt
-        columns: dict[str, Any] = {"messages": _messages(self.sent), **NOTHING}
-        if isinstance(first, ModelError):
-            columns |= {"attempts": 1, "error": f"{first.code} {first.message}", "status": first.status}
-            return Answer(first.status, None, None, prompt, columns)
-        columns |= first.columns if isinstance(first, Draft) else _columns(first)
-        outcome = self.question.reader(columns["reply"], columns["finish_reason"])
-        if self.question.repairs(outcome):
-            if not isinstance(first, Draft):
-                keep(Draft({**_columns(first), "messages": columns["messages"], "error": outcome.error}))
-            outcome = await self._repair(outcome, columns, number)
-        return _answer(outcome, prompt, columns)
-
-    async def adopt(self, found: Adopted, keep: Keep, number: int = 0) -> Answer:
-        """The answer that a reply gives which was sent for the same question under another name. It is read anew, and
-        asked for once more only where the one that was asked for once more then was asked otherwise."""
-        row = found.row
-        sent = self.sent
-        if "messages" in row and row["messages"] != _messages(self.sent):
-            sent = tuple(Message(**each) for each in orjson.loads(row["messages"]))
-        columns: dict[str, Any] = {"messages": _messages(sent), **NOTHING, **{key: row[key] for key in OF_CALL}}
-        columns["reply"] = row["reply"] if "reply" in row else row["text"]
-        prompt = as_one_text(sent)
-        if columns["reply"] is None:
-            return Answer(row["status"], None, None, prompt, {**columns, "status": row["status"]})
-        replied, outcome = reread(self.question, columns, found.draft)
-        columns |= replied
-        if outcome is None:
-            outcome = self.question.reader(columns["reply"], columns["finish_reason"])
-            if found.draft is None:
-                told = {key: columns[key] for key in ("messages", "reply", *OF_CALL)}
-                keep(Draft({**told, "error": outcome.error}))
-            outcome = await replace(self, sent=sent)._repair(outcome, columns, number)
-        return _answer(outcome, prompt, columns)
-
-    async def _repair(self, before: Outcome, columns: dict[str, Any], number: int) -> Outcome:
-        """The better outcome of the one before and the one of a second reply; `columns` become those of both."""
-        note = REPAIR.get(self.language, REPAIR["en"]).format(error=before.error)
-        again = (*self.sent, Message("assistant", columns["reply"]), Message("user", note))
-        try:
-            called = await self.caller.call(self._request(again, 1, number), self.lane)
-        except ModelError:
-            columns["attempts"] += 1
-            return before  # what the first reply gave stands
-        second = _columns(called)
-        for key in UNUSED:
-            columns[key] = _sum(columns[key], second[key])
-        columns["model_served"] = second["model_served"]
-        after = self.question.reader(second["reply"], second["finish_reason"])
-        if after.error is not None and _usable(after) <= _usable(before):
-            return before
-        columns |= {"reply": second["reply"], "finish_reason": second["finish_reason"]}
-        return after
-
-    def _request(self, sent: tuple[Message, ...], samples: int = 1, number: int = 0) -> Request:
-        settings, model = self.question.settings, self.caller.model
-        return Request(
-            model=model.name,
-            messages=sent,
-            settings=settings.of_sample(number),
-            schema=self.question.schema if model.structured else None,
-            samples=samples,
-            number=number,
-        )
-
-
 def reread(
     question: Question, kept: Mapping[str, Any], draft: Mapping[str, Any] | None
 ) -> tuple[Mapping[str, Any], Outcome | None]:
@@ -261,7 +136,8 @@ def reread(
     return {key: draft[key] for key in ("reply", *OF_CALL)}, None if question.repairs(first) else first
 
 
-def _answer(outcome: Outcome, prompt: str, columns: dict[str, Any]) -> Answer:
+def answer_read(outcome: Outcome, prompt: str, columns: dict[str, Any]) -> Answer:
+    """The answer that a reply is, as it was read; its columns are added to those of the call."""
     columns["parsed"] = None if outcome.parsed is None else dumps(outcome.parsed)
     columns |= {"error": outcome.error, "status": outcome.status}
     return Answer(outcome.status, columns["reply"], outcome.value, prompt, columns)
@@ -270,8 +146,8 @@ def _answer(outcome: Outcome, prompt: str, columns: dict[str, Any]) -> Answer:
 def recorded_answer(question: Question, sent: tuple[Message, ...], told: Mapping[str, Any]) -> Answer:
     """The answer that a reply gives which was sent elsewhere: nobody can be asked for another. `told` are columns of
     the store, `reply` among them."""
-    columns: dict[str, Any] = {"messages": _messages(sent), **NOTHING, **told}
-    return _answer(question.reader(columns["reply"], columns["finish_reason"]), as_one_text(sent), columns)
+    columns: dict[str, Any] = {"messages": messages_text(sent), **NOTHING, **told}
+    return answer_read(question.reader(columns["reply"], columns["finish_reason"]), as_one_text(sent), columns)
 
 
 def as_one_text(sent: Sequence[Message]) -> str:
@@ -284,31 +160,8 @@ def text_reader(text: str, finish_reason: str | None) -> Outcome:
     return Outcome(text, None, None, status_of_text(finish_reason))
 
 
-def _columns(called: Called) -> dict[str, Any]:
-    reply: Reply = called.reply
-    return {
-        "reply": reply.text,
-        "finish_reason": reply.finish_reason,
-        "model_served": reply.model_served,
-        "attempts": called.attempts,
-        "tokens_in": reply.tokens_in,
-        "tokens_out": reply.tokens_out,
-        "tokens_reasoning": reply.tokens_reasoning,
-        "cost_usd": reply.cost_usd,
-        "latency_s": called.latency_s,
-    }
-
-
-def _usable(outcome: Outcome) -> int:
-    """How much of a reply could be read."""
-    return len(outcome.parsed) if isinstance(outcome.parsed, Mapping) else int(outcome.parsed is not None)
-
-
-def _sum(before: float | None, more: float | None) -> float | None:
-    return None if before is None or more is None else before + more
-
-
-def _messages(sent: Sequence[Message]) -> str:
+def messages_text(sent: Sequence[Message]) -> str:
+    """What is sent, as the store keeps it."""
     return dumps([{"role": message.role, "content": message.content} for message in sent])
 
 
@@ -328,6 +181,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value, frozenset | set):
         return sorted(value)
     raise TypeError(type(value).__name__)
-
-
-__all__ = ["Answer", "Asking", "Draft", "Outcome", "Question", "Reader"]

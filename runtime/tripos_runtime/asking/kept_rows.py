@@ -29,6 +29,16 @@ def answer_of(row: Row, reader: Reader) -> Answer:
     return Answer(row["status"], text, value, as_one_text(messages_of(row)), {"error": row["error"]})
 
 
+def turn_of(row: Row) -> Answer:
+    """The answer that a row of `turns` is; its columns are all of the row."""
+    return Answer(row["status"], row["text"], row["text"], "", row)
+
+
+def talk_of(row: Row) -> Answer:
+    """The answer that a conversation is, given its row of `samples`: its value are the turns."""
+    return Answer(row["status"], row["reply"], dialogue_of(row), "", {"error": row["error"]})
+
+
 def draft_of(row: Row) -> Draft:
     """The first reply that a row of `drafts` is, which could not be read."""
     return Draft({name: row[name] for name in DRAFT})

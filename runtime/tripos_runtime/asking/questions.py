@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from tripos_compiler.language.library.functions.locales import DEFAULT
-from tripos_compiler.plan import Ask, Axis, Compare, Judging, Metric, Plan, Type
+from tripos_compiler.plan import Ask, Axis, Compare, Converse, Judging, Metric, Plan, Type
 from tripos_runtime.asking.asking import Outcome, Question, Reader, text_reader
 from tripos_runtime.asking.grading import grade_reader, grade_schema, verdict_reader
 from tripos_runtime.asking.statuses import status_of_reply
@@ -29,6 +29,14 @@ class Questions:
         key = step.fingerprint, locale
         if key not in self._made:
             self._made[key] = self._asked(step, locale) if isinstance(step, Ask) else self._judged(step, locale)
+        return self._made[key]
+
+    def turn(self, step: Converse, role: str) -> Question:
+        """What is sent to a role of a conversation, which is the dialogue alone; its turn is taken as it is."""
+        key = step.fingerprint, role
+        if key not in self._made:
+            settings = next(speaker.settings for speaker in step.speakers if speaker.role == role)
+            self._made[key] = Question(None, None, settings, None, text_reader)
         return self._made[key]
 
     def metrics(self, step: Judging) -> tuple[Metric, ...]:

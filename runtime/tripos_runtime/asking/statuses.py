@@ -31,6 +31,8 @@ REFUSED: Final = "refused"
 FAILED: Final = "provider_error"
 UNDEFINED: Final = evaluate.UNDEFINED
 NOT_APPLICABLE: Final = evaluate.NOT_APPLICABLE
+PENDING: Final = "pending"
+"""Stands where the status of a reply would, while there is no reply; no result has it."""
 
 AGAIN: Final = frozenset({FAILED, FUNCTION_ERROR})
 """What the next run tries again, and no other: an answer that is bad stays the answer."""

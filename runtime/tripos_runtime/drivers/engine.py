@@ -22,12 +22,12 @@ from tripos_compiler.plan import Plan, digest
 from tripos_runtime.asking.ledger import Ledger, Work
 from tripos_runtime.asking.tally import Tally
 from tripos_runtime.datasets.cases import Case, CaseSource, Marks, Selection, planned_calls
+from tripos_runtime.drivers.live import Live
 from tripos_runtime.drivers.lookup import Lookup, Task, wirings
 from tripos_runtime.generate.data import DataMaker
 from tripos_runtime.generate.outcomes import origin_columns
-from tripos_runtime.program.adopting import Adoption, Here, Live
+from tripos_runtime.program.adopting import Adoption, Here, Own
 from tripos_runtime.program.case_cache import Shared, together
-from tripos_runtime.program.comparing import PairStepper
 from tripos_runtime.retrieval.collection import Shelf
 from tripos_runtime.retrieval.encoding import Encoder
 from tripos_runtime.roles.binding import Binding
@@ -77,15 +77,15 @@ class Engine:
         chosen = self.selection.chosen(self.plan)
         self.lookup = Lookup(self.ledger, wirings(chosen, self.plan, self.binding), self.binding)
         work = self.ledger.work(work_name(self.plan, self.binding, self.selection, self.source.withheld))
-        self.stepper = PairStepper(
-            self.plan, self.source.sources, self.callers, self.ledger, self.tally, work, self.run_id, self.now
+        self.driver = Live(
+            self.plan, self.source.sources, self.ledger, self.tally, work, self.run_id, self.now, callers=self.callers
         )
-        self.stepper.encoder = Encoder(
+        self.driver.encoder = Encoder(
             self.callers, self.ledger, self.tally, self.run_id, self.now, self.binding.identities
         )
-        self.stepper.chooser.shelf = self.shelf
-        live = Live(self.plan, self.binding.answering, lambda: self.source.cases(self.selection), self.lookup.units)
-        self.stepper.adoption = Adoption(self.ledger, live)
+        self.driver.world.chooser.shelf = self.shelf
+        own = Own(self.plan, self.binding.answering, lambda: self.source.cases(self.selection), self.lookup.units)
+        self.driver.adoption = Adoption(self.ledger, own)
         flusher = asyncio.create_task(self._flush_often())
         every_case = False
         try:
@@ -96,7 +96,7 @@ class Engine:
             flusher.cancel()
             await asyncio.gather(flusher, return_exceptions=True)
             self.ledger.flush()
-            if every_case and self.stepper.whole and self._maker.whole and self.trouble is None:
+            if every_case and self.driver.whole and self._maker.whole and self.trouble is None:
                 work.finish({"run_id": self.run_id, "items": self._items, **self.tally.summed()})
             else:
                 work.abandon()
@@ -108,7 +108,7 @@ class Engine:
         self._maker = DataMaker(
             self.plan, self.binding, self.source, self.selection, self.callers, self.ledger, self.tally, work,
             self.run_id, self.now, self.workers, self.functions, self.sleep, self.stop,
-            adoption=self.stepper.adoption,
+            adoption=self.driver.adoption,
         )  # fmt: skip
         try:
             await self._maker.make()
@@ -185,11 +185,11 @@ class Engine:
         shared = Shared(task.kept, task.rows, task.drafts, Here([*task.complete, *task.todo]))
         self._add_case(task)
         for unit in task.complete:
-            self.stepper.reuse(unit, shared)
+            self.driver.reuse(unit, shared)
         if task.todo:
-            await together([self.stepper.go_through(unit, shared) for unit in task.todo])
+            await together([self.driver.go_through(unit, shared) for unit in task.todo])
         if task.pairs or task.paired:
-            await self.stepper.compare(task.pairs, task.paired, shared)
+            await self.driver.compare(task.pairs, task.paired, shared)
         await asyncio.sleep(0)  # let the others in where nothing had to be awaited
 
     def _add_case(self, task: Task) -> None:

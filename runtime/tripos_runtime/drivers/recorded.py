@@ -1,4 +1,4 @@
-"""Replies that were given elsewhere, taken through the steps of a plan as if a model had just sent them.
+"""The recorded driver: replies that were given elsewhere, as if a model had just sent them.
 
 What comes of it is what a run would have kept: samples under the names that a run looks for, read as a run reads them,
 and the scores that need no model. Nobody is asked. A step whose reply is not there is left out, and with it whatever
@@ -21,10 +21,11 @@ from tripos_runtime.asking.statuses import AGAIN, NOT_APPLICABLE
 from tripos_runtime.asking.tally import Tally
 from tripos_runtime.datasets.cases import Case
 from tripos_runtime.datasets.sources import Sources
-from tripos_runtime.models.base import Message
+from tripos_runtime.drivers.keeping import Keeping
 from tripos_runtime.program.case_cache import Shared
-from tripos_runtime.program.retrieving import found
-from tripos_runtime.program.stepping import Stepper
+from tripos_runtime.program.needs import Got, Nearness, Need, Reply, Scored, Unasked, drive
+from tripos_runtime.program.prompts import World
+from tripos_runtime.program.steps import UnitProgram
 from tripos_runtime.program.units import Names, Unit, Wiring
 from tripos_runtime.roles.binding import Binding
 
@@ -81,7 +82,8 @@ class Recorder:
         self.collected = Collected(ledger)
         self.tally = Tally()
         self._ledger = ledger
-        self._stepper = _Stepper(plan, sources, self.collected, self.tally, run_id, now)
+        self._world = World(plan, sources)
+        self._keeping = Keeping(plan, sources, self.collected, self.tally, self.collected, run_id, now)
 
     def take(self, cases: Iterable[tuple[Sequence[Unit], Mapping[str, Told]]]) -> Iterator[dict[str, Refusal]]:
         """Takes the units of some cases, which are looked up together. The replies to each are by name of a sample;
@@ -99,9 +101,9 @@ class Recorder:
                 if name in rows and rows[name]["reply"] != told["reply"]
             }
             shared = Shared(kept, rows, {})
-            self._stepper.begin_case()
+            taken: dict[str, Answer] = {}
             for unit in some:
-                refused |= self._stepper.record(unit, replies, shared)
+                refused |= _Recording(self._keeping, self._world, unit, replies, shared, taken).go()
             yield refused
 
     def _kept(self, table: str, names: set[str]) -> dict[str, str]:
@@ -110,78 +112,81 @@ class Recorder:
         return {name: status for name, status in found if status is not None and status not in AGAIN}
 
 
-class _Stepper(Stepper):
-    """Steps through a unit whose replies are known."""
+@dataclass
+class _Recording:
+    """The driver of one unit whose replies are known, which yields the replies that are not taken, and why. `taken` are
+    the replies that were, of all units of the case."""
 
-    def __init__(
-        self,
-        plan: Plan,
-        sources: Sources,
-        collected: Collected,
-        tally: Tally,
-        run_id: str,
-        now: Callable[[], datetime],
-    ) -> None:
-        super().__init__(plan, sources, {}, collected, tally, collected, run_id, now)
-        self._taken: dict[str, Answer] = {}
+    keeping: Keeping
+    world: World
+    unit: Unit
+    replies: Mapping[str, Told]
+    shared: Shared
+    taken: dict[str, Answer]
+    absent: set[str] = field(default_factory=set)
+    """The steps to which there is no reply, and those that build on one."""
+    refused: dict[str, Refusal] = field(default_factory=dict)
 
-    def begin_case(self) -> None:
-        """Forgets the replies of the case before."""
-        self._taken.clear()
+    def go(self) -> dict[str, Refusal]:
+        """Keeps what is new of the unit."""
+        self.program = UnitProgram(self.world, self.unit, Names(self.unit.case.names), [], self.shared.found)
+        drive(self.program.go(), self._meet, self._take)
+        return self.refused
 
-    def record(self, unit: Unit, replies: Mapping[str, Told], shared: Shared) -> dict[str, Refusal]:
-        """Keeps what is new of a unit."""
-        names = Names(unit.case.names)
-        absent: set[str] = set()
-        refused: dict[str, Refusal] = {}
-        for step in unit.wiring.treatment.steps:
-            if isinstance(step, Score) and absent.isdisjoint((*step.needs, step.of)):
-                self._score(unit, step, names, shared)
-            if isinstance(step, Retrieve):
-                names.found(step, found(self.chooser, unit, step, names))
-            if not isinstance(step, Ask):
-                continue
-            name = unit.samples[step.name]
-            why = self._why_not(step, names, absent) if name in replies else None
-            answer = None
-            if why is None and absent.isdisjoint(step.needs) and names.holds(step) is None:
-                try:
-                    answer = self._answer_to(unit, step, names, replies.get(name), shared)
-                except Unavailable as reason:
-                    why = f"a run would not ask for it: {reason}"
-            if why is not None:
-                refused[name] = Refusal(why)
-            if answer is not None:
-                names.answered(step, answer.text, answer.value, answer.status, answer.prompt)
-            elif absent.isdisjoint(step.needs) and (status := names.holds(step)) is not None:
-                names.skipped(step, status)
-            else:
-                absent.add(step.name)
-                names.skipped(step, NOT_APPLICABLE)
-        return refused
+    def _meet(self, need: Need) -> Got:
+        """What is sent for a need: vectors are not asked for, and nobody is asked for a reply."""
+        if isinstance(need, Nearness):
+            return {}
+        assert isinstance(need, Reply), "conversations are left out"
+        step, name = need.call.step, need.call.name
+        assert isinstance(step, Ask)
+        told = self.replies.get(name)
+        if missing := sorted(self.absent.intersection(step.needs)):
+            self._refuse(name, f"`{step.name}` builds on `{missing[0]}`, to which there is no reply")
+        elif name in self.taken:
+            return self.taken[name]
+        elif name in self.shared.kept or told is not None:
+            try:
+                return self._answer(need, told)
+            except Unavailable as reason:
+                self._refuse(name, f"a run would not ask for it: {reason}")
+        self.absent.add(step.name)
+        return Unavailable(step.name, NOT_APPLICABLE)
 
-    def _why_not(self, step: Ask, names: Names, absent: set[str]) -> str | None:
-        """Why a reply to a step cannot be taken, if so."""
-        if missing := sorted(absent.intersection(step.needs)):
-            return f"`{step.name}` builds on `{missing[0]}`, to which there is no reply"
-        if names.holds(step) is not None:
-            return f"a run would not ask for it: the condition of `{step.name}` does not hold"
-        return None
-
-    def _answer_to(self, unit: Unit, step: Ask, names: Names, told: Told | None, shared: Shared) -> Answer | None:
-        """The reply to a step as the ledger has it, or as it is told; None where there is none."""
-        name = unit.samples[step.name]
-        if name in self._taken:
-            return self._taken[name]
-        if name not in shared.kept and told is None:
-            return None
-        question = self.questions.of(step, unit.case.language)
-        sent: tuple[Message, ...] = self._sent(unit, step, question, names, shared)
-        if name in shared.kept:
-            return answer_of(shared.rows[name], question.reader)
+    def _answer(self, need: Reply, told: Told | None) -> Answer:
+        """The reply as the ledger has it, or as it is told. Raises `Unavailable` where a run would not ask for it."""
+        name, sent = need.call.name, need.prompt.messages()
+        if name in self.shared.kept:
+            return answer_of(self.shared.rows[name], need.question.reader)
         assert told is not None
-        answer = self._taken[name] = recorded_answer(question, sent, told)
-        row = self._sample(unit, step, {name: unit.number % step.samples}, name)
-        self.ledger.keep({"samples": [{**row, **answer.columns}]})
-        self._count_status("samples", answer.status)
+        answer = self.taken[name] = recorded_answer(need.question, sent, told)
+        row = self.keeping.row.sample(self.unit, need.call, name, need.number)
+        self.keeping.ledger.keep({"samples": [{**row, **answer.columns}]})
+        self.keeping.count_status("samples", answer.status)
         return answer
+
+    def _take(self) -> None:
+        """Keeps what the program came to, but for what builds on a reply that is not there."""
+        results = self.program.out[:]
+        self.program.out.clear()
+        for result in results:
+            if isinstance(result, Scored) and self.absent.isdisjoint((*result.step.needs, result.step.of)):
+                self.keeping.take(result, self.unit, self.shared)
+            if isinstance(result, Unasked):
+                self._leave_out(result)
+
+    def _leave_out(self, result: Unasked) -> None:
+        """Notes a step that is not done, since its condition does not hold or it builds on one that is left out."""
+        step = result.call.step
+        missing = sorted(self.absent.intersection(getattr(step, "needs", ())))
+        if missing:
+            self._refuse(result.call.name, f"`{step.name}` builds on `{missing[0]}`, to which there is no reply")
+            self.absent.add(step.name)
+        elif step.name not in self.absent:
+            reason = f"a run would not ask for it: the condition of `{step.name}` does not hold"
+            self._refuse(result.call.name, reason)
+
+    def _refuse(self, name: str, reason: str) -> None:
+        """Says why a reply is not taken, if there is one."""
+        if name in self.replies:
+            self.refused[name] = Refusal(reason)

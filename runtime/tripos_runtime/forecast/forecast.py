@@ -27,10 +27,11 @@ from tripos_runtime.forecast.sizes.foreseen_talks import calls_of
 from tripos_runtime.forecast.sizes.sizes import NO_SIZE, PENDING, Size, is_waiting
 from tripos_runtime.forecast.vectors import ForeseenVectors
 from tripos_runtime.models.base import Price
-from tripos_runtime.program.adopting import Adoptable, Adoption, Live
+from tripos_runtime.program.adopting import Adoptable, Adoption, Own
+from tripos_runtime.program.calls import Call
 from tripos_runtime.program.pairs import Pair, pairs_of, parts, split
 from tripos_runtime.program.talks import most_turns
-from tripos_runtime.program.units import Call, Names, Unit, Wiring
+from tripos_runtime.program.units import Names, Unit, Wiring
 from tripos_runtime.roles.binding import Binding
 
 TABLES = ("samples", "turns", "judgements", "scores", "comparisons")
@@ -193,8 +194,8 @@ class _Watcher:
         chosen = selection.chosen(plan)
         # Of the lookup only its units are wanted: nothing is claimed.
         self.lookup = Lookup(cast("Ledger", ledger), wirings(chosen, plan, binding), binding)
-        live = Live(plan, binding.answering, lambda: source.cases(selection), self.lookup.units)
-        self.adoption = Adoption(cast("Ledger", ledger), live, claims=False)
+        own = Own(plan, binding.answering, lambda: source.cases(selection), self.lookup.units)
+        self.adoption = Adoption(cast("Ledger", ledger), own, claims=False)
         held = ledger.held()
         self.alike = {each.name: alike(self.lookup.wirings[each.name], held) for each in chosen}
         self.unmade_alike = {each.name: alike(self.lookup.wirings[each.name], ()) for each in chosen}

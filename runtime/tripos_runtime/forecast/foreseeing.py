@@ -25,12 +25,13 @@ from tripos_runtime.forecast.sizes.sizes import NO_SIZE, PENDING, Known, Size, c
 from tripos_runtime.forecast.vectors import ForeseenVectors
 from tripos_runtime.models.base import Message
 from tripos_runtime.program.adopting import Adoption, Here
+from tripos_runtime.program.calls import Call
 from tripos_runtime.program.conversing import systems
 from tripos_runtime.program.pairs import Pair, is_kept, pairs_of
-from tripos_runtime.program.retrieving import found
+from tripos_runtime.program.steps import said
 from tripos_runtime.program.talks import Talk, turns_so_far
-from tripos_runtime.program.units import Call, Names, Unit
-from tripos_runtime.program.verdicts import said
+from tripos_runtime.program.units import Names, Unit
+from tripos_runtime.retrieval.choosing import Chooser
 from tripos_runtime.retrieval.indexes import Values
 
 
@@ -442,6 +443,18 @@ class _View:
             answer = answer_of(row, self.foresight.questions.of(step, language).reader)
             self.answers[name] = (answer.text, answer.value, answer.status, answer.prompt)
         names.answered(step, *self.answers[name])
+
+
+def found(chooser: Chooser, unit: Unit, step: Retrieve, names: Names, values: Mapping[int, Values]) -> Any:
+    """What a step finds by these similarities, or else without embeddings, whoever should embed; `Missing` where its
+    condition rules it out or a value is not there."""
+    against = names.against(step)
+    if against is not None:
+        return Missing(step.name, against.status, against.reason)
+    try:
+        return chooser.chosen(step, names.values, unit.case.fields, values)
+    except Unavailable as reason:
+        return Missing(step.name, reason.status, reason.reason)
 
 
 def _on_side(size: Size, place: str) -> Size:

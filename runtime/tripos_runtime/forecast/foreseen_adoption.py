@@ -13,9 +13,10 @@ from tripos_runtime.asking.ledger import Row
 from tripos_runtime.asking.questions import Questions
 from tripos_runtime.models.base import Message
 from tripos_runtime.program.adopting import Adoption, Here, Wanted
+from tripos_runtime.program.calls import Call
 from tripos_runtime.program.conversing import said_to
 from tripos_runtime.program.talks import Talk
-from tripos_runtime.program.units import Call, Unit
+from tripos_runtime.program.units import Unit
 
 
 @dataclass

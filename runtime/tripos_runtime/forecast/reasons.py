@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from tripos_compiler.language.changes.plans import renamed_from, reply_changes
 from tripos_compiler.plan import Ask, Converse, Judging, Plan, Scenario
 from tripos_runtime.forecast.foreseeing import Foreseen
-from tripos_runtime.program.units import Call
+from tripos_runtime.program.calls import Call
 
 
 @dataclass(frozen=True)

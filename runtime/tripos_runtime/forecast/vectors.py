@@ -11,11 +11,10 @@ from tripos_compiler.plan import Retrieve
 from tripos_runtime.asking.statuses import AGAIN, OK
 from tripos_runtime.forecast.sizes.sizes import PENDING
 from tripos_runtime.models.vectors import Vector, from_text
-from tripos_runtime.program.retrieving import index_of
 from tripos_runtime.program.units import Names
 from tripos_runtime.retrieval.choosing import Chooser
 from tripos_runtime.retrieval.encoding import TABLE, vector_id
-from tripos_runtime.retrieval.indexes import Values, VectorIndex
+from tripos_runtime.retrieval.indexes import Values, VectorIndex, index_of
 
 
 class Statuses(Protocol):

@@ -9,10 +9,11 @@ from functools import cached_property
 from typing import Any
 
 from tripos_compiler.plan import Ask, Plan
-from tripos_runtime.asking.asking import Adopted, Answer, Asking, Draft, Question, as_one_text, reread
+from tripos_runtime.asking.asking import Adopted, Answer, Draft, Question, as_one_text, reread
 from tripos_runtime.asking.kept_rows import answer_of, draft_of
 from tripos_runtime.asking.ledger import Ledger, Listing, Row, sample_id
 from tripos_runtime.asking.questions import Questions
+from tripos_runtime.asking.reply import Asked, First, adopted, first_replies, run_reply, settled
 from tripos_runtime.asking.statuses import AGAIN
 from tripos_runtime.asking.tally import Tally
 from tripos_runtime.datasets.sources import Sources
@@ -116,24 +117,31 @@ class Asker:
                 self.on_reused(call)
             return self._kept(answer_of(found.rows[name], question.reader), call)
         request = question.digest(call.identity, sent, call.number)
-        adopted = None if name in found.drafts else self._adopted(call, request)
+        there = None if name in found.drafts else self._adopted(call, request)
         if self.callers is None:
-            if adopted is not None and (answer := _foreseen(adopted, question, sent)) is not None:
+            if there is not None and (answer := _foreseen(there, question, sent)) is not None:
                 if self.on_reused is not None:
                     self.on_reused(call)
                 return answer
             if self.on_unasked is not None:
                 self.on_unasked(call, sent)
             raise Unasked
-        asking = Asking(self.callers[call.model], question, sent, call.language, call.lane)
+        caller = self.callers[call.model]
+        asked = Asked(caller.model, question, sent, call.language)
         row = {**self._row(call), "request_digest": request, "adopted_from": None}
-        if adopted is not None:
-            return await self._adopt(call, asking, adopted, row)
+
+        def keep(draft: Draft) -> None:
+            self._keep_draft(row, name, draft)
+
+        if there is not None:
+            answer = await run_reply(adopted(asked, there, call.number), caller, call.lane, keep)
+            self._adopt(call, there, answer, row)
+            return answer
         if name in found.drafts:
-            answer = await asking.settle(draft_of(found.drafts[name]), _nothing, call.number)
+            first: First | Draft = draft_of(found.drafts[name])
         else:
-            (first,) = await asking.first(1, call.number)
-            answer = await asking.settle(first, lambda draft: self._keep_draft(row, name, draft), call.number)
+            (first,) = await run_reply(first_replies(asked, 1, call.number), caller, call.lane, keep)
+        answer = await run_reply(settled(asked, first, call.number), caller, call.lane, keep)
         self.ledger.keep({"samples": [{**row, **answer.columns}]})
         self.tally.count(call.lane, call.model, answer)
         self.tally.samples[answer.status] += 1
@@ -150,17 +158,15 @@ class Asker:
         wanted = Wanted("samples", call.name, call.model, request, call.number, (call.item,))
         return self.adoption.find(wanted, NOWHERE)
 
-    async def _adopt(self, call: MadeCall, asking: Asking, adopted: Adopted, row: Mapping[str, Any]) -> Answer:
+    def _adopt(self, call: MadeCall, there: Adopted, answer: Answer, row: Mapping[str, Any]) -> None:
         assert self.adoption is not None
-        answer = await asking.adopt(adopted, lambda draft: self._keep_draft(row, call.name, draft), call.number)
-        self.ledger.keep({"samples": [{**row, **answer.columns, "adopted_from": adopted.origin}]})
-        self.adoption.kept(adopted)
-        self.tally.adopt(call.lane, call.model, answer, adopted)
+        self.ledger.keep({"samples": [{**row, **answer.columns, "adopted_from": there.origin}]})
+        self.adoption.kept(there)
+        self.tally.adopt(call.lane, call.model, answer, there)
         self.tally.samples[answer.status] += 1
         self.work.add([call.name])
         if self.on_reused is not None:
             self.on_reused(call)
-        return answer
 
     def enlist(self, place: str, names: Iterable[str]) -> None:
         """Says that this run asks for, or decides, what is named so."""
@@ -221,7 +227,3 @@ def find(ledger: Ledger, names: Iterable[str]) -> Found:
     absent = {name for name in ids if name not in kept}
     drafts = ledger.drafts(absent) if absent and hasattr(ledger, "drafts") else {}
     return Found(frozenset(ids), rows, drafts)
-
-
-def _nothing(draft: Draft) -> None:
-    """A draft that is kept need not be kept again."""

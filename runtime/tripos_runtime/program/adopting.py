@@ -50,7 +50,7 @@ class Adoption:
     """Finds replies for one run. Without `claims` nothing is claimed, for nothing is kept."""
 
     ledger: Ledger
-    live: Live
+    own: Own
     claims: bool = True
     probing: bool = False
     """Whether `Adoptable` is raised where there is anything to adopt."""
@@ -118,7 +118,7 @@ class Adoption:
         return self._draws[place]
 
     def _is_live(self, wanted: Wanted, members: Members, here: Here) -> bool:
-        return any(self.live.has(row[KEYS[wanted.table]], row, here) for row, _ in members)
+        return any(self.own.has(row[KEYS[wanted.table]], row, here) for row, _ in members)
 
     def _claimed(self, origin: str, wanted: Wanted, here: Here) -> bool:
         """Whether no other process adopts the same for the same run."""
@@ -139,7 +139,7 @@ def _claim(origin: str) -> str:
 
 
 @dataclass
-class Live:
+class Own:
     """Knows which results a run has itself. What costs more to know is found out when it is needed first."""
 
     plan: Plan

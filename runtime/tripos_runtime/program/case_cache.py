@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -39,7 +39,9 @@ class Shared:
     """What the units that came so far did not ask; another treatment may."""
     sent: dict[tuple[str, ...], tuple[Message, ...]] = field(default_factory=dict)
     """The messages of every step, by its fingerprint and the names of the replies that it builds on."""
-    retrieved: dict[tuple[str, ...], asyncio.Future[Any]] = field(default_factory=dict)
+    near: dict[tuple[str, ...], asyncio.Future[Any]] = field(default_factory=dict)
+    """How near by their vectors the elements are that retrieving steps look through, by the same."""
+    found: dict[tuple[str, ...], Any] = field(default_factory=dict)
     """What every retrieving step found, by the same."""
     names: dict[Unit, Names] = field(default_factory=dict)
     """What the expressions of a unit saw in the end, for those that were gone through."""
@@ -59,18 +61,15 @@ class Shared:
         return True
 
     async def once(
-        self, name: str, names: Sequence[str], make: Callable[[Sequence[str]], Awaitable[Mapping[str, Answer]]]
-    ) -> Answer:
-        """The answer of that name. Whoever asks first makes it, and with it those of `names` that nobody makes yet."""
-        if name in self.answers:
-            return await asyncio.shield(self.answers[name])
+        self, names: Sequence[str], answering: Coroutine[Any, Any, Mapping[str, Answer]]
+    ) -> Mapping[str, Answer]:
+        """The answers of these names, of which nobody asks for one yet; whoever needs one from now on waits for it."""
         loop = asyncio.get_running_loop()
-        mine = [each for each in names if each not in self.answers]
-        futures = {each: loop.create_future() for each in mine}
+        futures = {each: loop.create_future() for each in names}
         self.answers |= futures
-        self.seen.update(mine)
+        self.seen.update(names)
         try:
-            answers = await make(mine)
+            answers = await answering
         except BaseException as error:
             for future in futures.values():
                 future.set_exception(error)
@@ -78,7 +77,7 @@ class Shared:
             raise
         for each, future in futures.items():
             future.set_result(answers[each])
-        return answers[name]
+        return answers
 
 
 async def together(todo: Sequence[Coroutine[Any, Any, None]]) -> None:

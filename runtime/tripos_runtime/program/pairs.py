@@ -8,8 +8,9 @@ from typing import ClassVar, NamedTuple
 
 from tripos_compiler.plan import Compare
 from tripos_runtime.asking.ledger import comparison_id, judgement_id
+from tripos_runtime.program.calls import Call
 from tripos_runtime.program.talks import Talk
-from tripos_runtime.program.units import Call, Names, Unit
+from tripos_runtime.program.units import Names, Unit
 
 
 class Pair:
@@ -41,9 +42,9 @@ class Pair:
         """The pair of no item, whose names are the bindings of what this one yields."""
         return Pair(self.step, self.first.pattern, self.second.pattern)
 
-    def judgement(self, judge: str) -> str:
-        """The name of a judge's reply."""
-        return next(call.name for call in self.calls if call.model == judge)
+    def judged(self, call: Call) -> str:
+        """The name of the judge's reply that a call of another item's pair stands for."""
+        return next(each.name for each in self.calls if each.model == call.model)
 
     @property
     def results(self) -> Iterator[tuple[str, str]]:

@@ -11,6 +11,7 @@ from tripos_compiler.language.conversations import says
 from tripos_compiler.language.library.types import Dialogue
 from tripos_compiler.plan import Converse
 from tripos_runtime.asking.ledger import turn_id
+from tripos_runtime.program.calls import Call
 
 SAID, LIMIT = "said", "limit"
 """How a conversation ends that nothing went wrong with."""
@@ -40,6 +41,13 @@ def speaker_of(step: Converse, number: int) -> str:
     first, second = step.speakers[0].role, step.speakers[1].role
     other = second if step.opens == first else first
     return step.opens if number % 2 else other
+
+
+def calls_of(talk: Talk) -> Iterator[Call]:
+    """A call for every turn that there may be."""
+    for number, name in enumerate(talk.turns, 1):
+        role = talk.speaker(number)
+        yield Call("turns", name, role, talk.models[role], talk.step, talk.name)
 
 
 def most_turns(step: Converse) -> Iterator[tuple[str, int]]:

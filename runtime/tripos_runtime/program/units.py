@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 from tripos_compiler.language.evaluation import REPLIES, Missing, NoValue, Unavailable, evaluate
 from tripos_compiler.language.library.functions.dialogues import transcript
@@ -28,21 +28,10 @@ from tripos_runtime.asking.ledger import conversation_id, judgement_id, sample_i
 from tripos_runtime.asking.statuses import NOT_APPLICABLE, OK, UNDEFINED
 from tripos_runtime.datasets.cases import Case
 from tripos_runtime.models.embeddings import encoder_id
+from tripos_runtime.program.calls import Call
 from tripos_runtime.program.talks import Talk
 from tripos_runtime.roles.binding import Binding
 from tripos_runtime.roles.provenance import made_by
-
-
-class Call(NamedTuple):
-    """One model call of a unit or of a pair: the table that keeps it, its name there, and who makes it. A turn is
-    `part_of` a conversation."""
-
-    table: str
-    name: str
-    role: str
-    model: str
-    step: Ask | Converse | Judging
-    part_of: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -315,9 +304,13 @@ class Unit:
         judging = (call for call in self.calls if isinstance(call.step, Verdict) and call.step.name in step.needs)
         return sorted({call.model for call in judging})
 
-    def judgement(self, step: Grade | Verdict, evaluator: str) -> str:
+    def judgement(self, step: Judging, evaluator: str) -> str:
         """The name of a judge's reply."""
         return next(call.name for call in self.calls if call.step is step and call.model == evaluator)
+
+    def judged(self, call: Call) -> str:
+        """The name of the judge's reply that a call of another item's unit stands for."""
+        return self.judgement(call.step, call.model)  # type: ignore[arg-type]
 
 
 class RuledOut(Unavailable):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import io
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 from zipfile import BadZipFile
@@ -16,9 +16,10 @@ from zipfile import BadZipFile
 import numpy as np
 import numpy.typing as npt
 import orjson
+from tripos_compiler.language.library.functions.terms import VERSION, terms_of
 
 from tripos_compiler.language.library.functions.likeness import BY_LENGTH, SATURATION, grams_of
-from tripos_compiler.language.library.functions.texts import VERSION, terms_of
+from tripos_runtime.models.vectors import Vector
 
 Values = npt.NDArray[np.float32]
 """A number for each text, in their order."""
@@ -172,6 +173,13 @@ class VectorIndex:
         length = float(np.linalg.norm(asked))
         found: Values = self.vectors @ (asked / np.float32(length or 1.0))
         return found
+
+
+def index_of(texts: Sequence[str | None], by_text: Mapping[str, Vector]) -> VectorIndex:
+    """The vectors of some texts, of length 0 where there is none."""
+    length = len(next(iter(by_text.values()), ()))
+    rows = [np.zeros(length, np.float32) if text is None else by_text[text] for text in texts]
+    return VectorIndex.of(np.asarray(rows, np.float32).reshape(len(rows), length))
 
 
 INDEXES: dict[str, type[TermIndex] | type[GramIndex]] = {"bm25": TermIndex, "similarity": GramIndex}

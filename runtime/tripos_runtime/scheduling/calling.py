@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from tripos_runtime.models.base import Message, Model, ModelError, Reply, Request
+from tripos_runtime.models.base import Model, ModelError, Reply, Request
 from tripos_runtime.scheduling.budget import Budget, Cost, OutOfBudget
 from tripos_runtime.scheduling.gates import TIMED_OUT, UNREACHABLE, Gate, Shares
 from tripos_runtime.scheduling.limits import Limits, TokensPerMinute, most_at_once, shares_of
@@ -39,13 +39,11 @@ NO_LANE: Lane = ("", "")
 
 @dataclass(frozen=True, slots=True)
 class Called:
-    """A reply and what it took to get it: how many attempts, and how long the last of them in seconds. `sent` is what
-    was sent, where that was less than it should have been."""
+    """A reply and what it took to get it: how many attempts, and how long the last of them in seconds."""
 
     reply: Reply
     attempts: int
     latency_s: float
-    sent: tuple[Message, ...] | None = None
 
 
 class Caller:

@@ -17,11 +17,12 @@ from tripos_compiler.plan import Column, Compare, Data, Grade, Plan, Scenario, S
 from tripos_runtime.asking.ledger import Row
 from tripos_runtime.asking.tally import Tally
 from tripos_runtime.datasets.cases import Case, Selection
+from tripos_runtime.drivers.live import At, Live
 from tripos_runtime.generate.data import DataMaker
 from tripos_runtime.models.base import Request
 from tripos_runtime.program.case_cache import Shared
-from tripos_runtime.program.comparing import PairStepper
-from tripos_runtime.program.pairs import pairs_of
+from tripos_runtime.program.needs import Got, Held, Need, Reply
+from tripos_runtime.program.pairs import Pair, pairs_of
 from tripos_runtime.program.units import Names, Unit, Wiring
 from tripos_runtime.roles.binding import Binding
 from tripos_runtime.scheduling.calling import Caller
@@ -109,7 +110,7 @@ class Going:
     functions: Mapping[str, Callable[..., Any]]
     shown: Shown
     guesses: Guesses = field(default_factory=dict)
-    stepper_of: Going | None = None
+    indexed: Going | None = None
     """Another way, whose collections are as those of this world."""
     seen: Seen = field(default_factory=Seen)
     _at: UnitKey | None = None
@@ -117,6 +118,7 @@ class Going:
     _arms: tuple[tuple[str, str], ...] = ()
     _sample: int = 0
     _step: str = ""
+    _begun: tuple[Unit | Pair, Step] | None = None
     _turn: int = 0
 
     def __post_init__(self) -> None:
@@ -140,13 +142,13 @@ class Going:
         }
         self.callers = cast("Mapping[str, Caller]", self.voices)
         ledger = Forgetful()
-        self.stepper = _Stepper(
-            plan, self.world.sources, self.callers, ledger, Tally(), ledger, "trial", lambda: NOW
-        )  # fmt: skip
-        self.stepper.going = self
-        self.stepper.encoder = Vectors(self._embedded)  # type: ignore[assignment]
-        if self.stepper_of is not None:
-            self.stepper.chooser = self.stepper_of.stepper.chooser
+        self.driver = _Driver(
+            plan, self.world.sources, ledger, Tally(), ledger, "trial", lambda: NOW, callers=self.callers
+        )
+        self.driver.going = self
+        self.driver.encoder = Vectors(self._embedded)  # type: ignore[assignment]
+        if self.indexed is not None:
+            self.driver.world.chooser = self.indexed.driver.world.chooser
 
     @cached_property
     def _secret(self) -> Mapping[str, Sequence[str]]:
@@ -235,19 +237,19 @@ class Going:
                 self._sample = unit.number
                 self._revealing.begin((self._at, self._arms, unit.model, unit.number))
                 shared = Shared({}, {}, {})
-                await self.stepper.go_through(unit, shared)
+                await self.driver.go_through(unit, shared)
                 names |= shared.names
             shared = Shared({}, {}, {}, names=names)
             for pair in pairs_of(units):
                 if self.plan.scorer(pair.step.scorer).role == self.compared:
                     self._sample = pair.number
-                    self.begin(pair.step)
-                    await self.stepper.compare([pair], [], shared)
+                    await self.driver.compare([pair], [], shared)
         self._at = None
 
-    def begin(self, step: Step) -> None:
-        """Says which step is taken."""
-        self._step, self._turn = step.name, 0
+    def begin(self, part: Unit | Pair, step: Step) -> None:
+        """Says which step is taken; what is told in it is counted from its beginning."""
+        if self._begun is None or self._begun[0] is not part or self._begun[1] is not step:
+            self._begun, self._step, self._turn = (part, step), step.name, 0
 
     def _told(self, voice: Voice, request: Request) -> Sequence[Any]:
         """Notes what the compared role is told; what a role would guess."""
@@ -265,16 +267,23 @@ class Going:
         self.seen.units[self._at][Part(self._arms, self._sample, self._step, self._turn, model)] = sent
 
 
-class _Stepper(PairStepper):
-    """Takes the steps that tell the compared role something, or that something depends on which does."""
+class _Driver(Live):
+    """Runs the steps that tell the compared role something, or that something depends on which does."""
 
     going: Going
 
-    async def take(self, unit: Unit, step: Step, names: Names, shared: Shared) -> None:
-        """Takes a unit through a step. Scores and other judges are told to nobody."""
-        if isinstance(step, Score | Column):
-            return
-        if isinstance(step, Grade) and unit.wiring.role_of(step) != self.going.compared:
-            return
-        self.going.begin(step)
-        await super().take(unit, step, names, shared)
+    def steps(self, unit: Unit) -> Sequence[Step]:
+        """The steps that a unit is taken through. Scores and other judges are told to nobody."""
+        compared = self.going.compared
+        return [
+            step
+            for step in unit.wiring.treatment.steps
+            if not isinstance(step, Score | Column)
+            and not (isinstance(step, Grade) and unit.wiring.role_of(step) != compared)
+        ]
+
+    async def meet(self, need: Need, at: At) -> Got:
+        """What is sent to a program for a need, of which it is noted at which step it came up."""
+        step = need.call.step if isinstance(need, Reply) else need.talk.step if isinstance(need, Held) else need.step
+        self.going.begin(at.part, step)
+        return await super().meet(need, at)

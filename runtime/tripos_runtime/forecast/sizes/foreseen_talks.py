@@ -13,8 +13,8 @@ from dataclasses import replace
 from tripos_compiler.plan import Converse, Scenario
 from tripos_runtime.asking.ledger import Row
 from tripos_runtime.forecast.sizes.sizes import Size, one_reply
+from tripos_runtime.program.calls import Call
 from tripos_runtime.program.talks import Talk, ends, speaker_of, turns_so_far
-from tripos_runtime.program.units import Call
 
 BETWEEN = "/"
 """Stands between the step and the role in the name of a turn that is awaited."""

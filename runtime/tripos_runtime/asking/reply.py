@@ -1,0 +1,206 @@
+"""Programs of a reply: the first try, a shorter one, the reading of what came, and one repair where that is no use.
+
+A program neither calls, waits nor keeps: it yields a request and is sent what came of it, or a draft, which is to be
+kept before anything else is asked. `run_reply` is the driver that calls a model; one that has nobody to call need not
+start a program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import orjson
+
+from tripos_runtime.asking.asking import (
+    NOTHING,
+    OF_CALL,
+    UNUSED,
+    Adopted,
+    Answer,
+    Draft,
+    Lane,
+    Outcome,
+    Question,
+    answer_read,
+    as_one_text,
+    messages_text,
+    reread,
+)
+from tripos_runtime.models.base import Message, Model, ModelError, Reply, Request
+from tripos_runtime.scheduling.calling import Called, Caller
+
+REPAIR = {
+    "en": "That reply could not be used: {error}. Reply again, with nothing but the JSON asked for.",
+    "zh": "上面的回复无法使用：{error}。请重新回复，只输出所要求的 JSON。",
+}
+CONTEXT_EXCEEDED = "R0107"
+"""What a provider answers where a prompt passes the context of its model."""
+
+Result = TypeVar("Result")
+ReplyProgram = Generator[Request | Draft, Called | ModelError | None, Result]
+Sent = tuple[Message, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is sent to a model, with `left_out` turns of a dialogue not shown. `shorter` says what is sent where that
+    passes the context of the model: given how many turns were left out so far, how many are then, and the rest; None
+    where no more can be."""
+
+    model: Model
+    question: Question
+    sent: Sent
+    language: str
+    left_out: int = 0
+    shorter: Callable[[int], tuple[int, Sent] | None] | None = None
+
+    def request(self, sent: Sent, samples: int = 1, number: int = 0) -> Request:
+        """The request that sends these messages, for so many samples from `number` on."""
+        settings, model = self.question.settings, self.model
+        return Request(
+            model=model.name,
+            messages=sent,
+            settings=settings.of_sample(number),
+            schema=self.question.schema if model.structured else None,
+            samples=samples,
+            number=number,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class First:
+    """A first reply, or why there is none; what was sent for it, and how many turns of a dialogue that leaves out."""
+
+    came: Called | ModelError
+    sent: Sent
+    left_out: int = 0
+
+
+def first_replies(asked: Asked, samples: int = 1, number: int = 0) -> ReplyProgram[list[First]]:
+    """The first replies to a question for so many samples from `number` on, one request for all of them."""
+    sent, left_out = asked.sent, asked.left_out
+    while True:
+        came = yield asked.request(sent, samples, number)
+        if isinstance(came, Called):
+            break
+        assert isinstance(came, ModelError)
+        less = asked.shorter(left_out) if asked.shorter is not None and came.code == CONTEXT_EXCEEDED else None
+        if less is None:
+            return [First(came, asked.sent, left_out)] * samples
+        left_out, sent = less
+    # The attempts and the wait were the same for all of them.
+    replies = (came.reply, *came.reply.others)[:samples]
+    found = [First(Called(reply, came.attempts, came.latency_s), sent, left_out) for reply in replies]
+    missing = ModelError("R0111", f"`{asked.model.name}` sent fewer replies than it was asked for", "")
+    return found + [First(missing, asked.sent, left_out)] * (samples - len(found))
+
+
+def settled(asked: Asked, first: First | Draft, number: int = 0) -> ReplyProgram[Answer]:
+    """The answer that the first reply to sample `number` gives, asked for once more where it cannot be used; such a
+    reply is a draft, which must not be asked for again."""
+    sent = first.sent if isinstance(first, First) else _sent(asked, first.columns["messages"])
+    prompt = as_one_text(sent)
+    columns: dict[str, Any] = {"messages": messages_text(sent), **NOTHING}
+    if isinstance(first, First) and isinstance(first.came, ModelError):
+        error = first.came
+        columns |= {"attempts": 1, "error": f"{error.code} {error.message}", "status": error.status}
+        return Answer(error.status, None, None, prompt, columns)
+    columns |= first.columns if isinstance(first, Draft) else _columns(first.came)  # type: ignore[arg-type]
+    outcome = asked.question.reader(columns["reply"], columns["finish_reason"])
+    if asked.question.repairs(outcome):
+        if isinstance(first, First):
+            yield Draft({**{key: columns[key] for key in ("messages", "reply", *OF_CALL)}, "error": outcome.error})
+        outcome = yield from _repaired(asked, sent, outcome, columns, number)
+    return answer_read(outcome, prompt, columns)
+
+
+def adopted(asked: Asked, found: Adopted, number: int = 0) -> ReplyProgram[Answer]:
+    """The answer that a reply gives which was sent for the same question under another name. It is read anew, and asked
+    for once more only where the one that was asked for once more then was asked otherwise."""
+    row = found.row
+    sent = _sent(asked, row["messages"]) if "messages" in row else asked.sent
+    columns: dict[str, Any] = {"messages": messages_text(sent), **NOTHING, **{key: row[key] for key in OF_CALL}}
+    columns["reply"] = row["reply"] if "reply" in row else row["text"]
+    prompt = as_one_text(sent)
+    if columns["reply"] is None:
+        return Answer(row["status"], None, None, prompt, {**columns, "status": row["status"]})
+    replied, outcome = reread(asked.question, columns, found.draft)
+    columns |= replied
+    if outcome is None:
+        outcome = asked.question.reader(columns["reply"], columns["finish_reason"])
+        if found.draft is None:
+            told = {key: columns[key] for key in ("messages", "reply", *OF_CALL)}
+            yield Draft({**told, "error": outcome.error})
+        outcome = yield from _repaired(asked, sent, outcome, columns, number)
+    return answer_read(outcome, prompt, columns)
+
+
+def _repaired(asked: Asked, sent: Sent, before: Outcome, columns: dict[str, Any], number: int) -> ReplyProgram[Outcome]:
+    """The better outcome of the one before and the one of a second reply; `columns` become those of both."""
+    note = REPAIR.get(asked.language, REPAIR["en"]).format(error=before.error)
+    came = yield asked.request((*sent, Message("assistant", columns["reply"]), Message("user", note)), 1, number)
+    if not isinstance(came, Called):
+        columns["attempts"] += 1
+        return before  # what the first reply gave stands
+    second = _columns(came)
+    for key in UNUSED:
+        columns[key] = _sum(columns[key], second[key])
+    columns["model_served"] = second["model_served"]
+    after = asked.question.reader(second["reply"], second["finish_reason"])
+    if after.error is not None and _usable(after) <= _usable(before):
+        return before
+    columns |= {"reply": second["reply"], "finish_reason": second["finish_reason"]}
+    return after
+
+
+async def run_reply(program: ReplyProgram[Result], caller: Caller, lane: Lane, keep: Callable[[Draft], None]) -> Result:
+    """The result of a program whose requests are sent to a model, and whose drafts are kept. Raises what the caller
+    raises where no other call could succeed, such as `Stopped`."""
+    came: Called | ModelError | None = None
+    try:
+        while True:
+            need = program.send(came)
+            if isinstance(need, Draft):
+                keep(need)
+                came = None
+                continue
+            try:
+                came = await caller.call(need, lane)
+            except ModelError as error:
+                came = error
+    except StopIteration as end:
+        result: Result = end.value
+        return result
+
+
+def _sent(asked: Asked, text: str) -> Sent:
+    """What was sent, given how the store keeps it."""
+    if text == messages_text(asked.sent):
+        return asked.sent
+    return tuple(Message(**each) for each in orjson.loads(text))
+
+
+def _columns(called: Called) -> dict[str, Any]:
+    reply: Reply = called.reply
+    return {
+        "reply": reply.text,
+        "finish_reason": reply.finish_reason,
+        "model_served": reply.model_served,
+        "attempts": called.attempts,
+        "tokens_in": reply.tokens_in,
+        "tokens_out": reply.tokens_out,
+        "tokens_reasoning": reply.tokens_reasoning,
+        "cost_usd": reply.cost_usd,
+        "latency_s": called.latency_s,
+    }
+
+
+def _usable(outcome: Outcome) -> int:
+    """How much of a reply could be read."""
+    return len(outcome.parsed) if isinstance(outcome.parsed, Mapping) else int(outcome.parsed is not None)
+
+
+def _sum(before: float | None, more: float | None) -> float | None:
+    return None if before is None or more is None else before + more

@@ -1,0 +1,221 @@
+"""What drivers that keep results have in common: rows into the ledger, and counts of what was done and what was not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+from typing import Any
+
+from tripos_compiler.plan import Plan
+from tripos_runtime.asking.asking import Adopted, Answer, Draft
+from tripos_runtime.asking.ledger import Keeper, Listing
+from tripos_runtime.asking.statuses import AGAIN, NOT_ASKED
+from tripos_runtime.asking.tally import Tally
+from tripos_runtime.datasets.sources import Sources
+from tripos_runtime.drivers.rows import Rows, unasked
+from tripos_runtime.program.calls import Call
+from tripos_runtime.program.case_cache import Shared
+from tripos_runtime.program.needs import Compared, Result, Scored, Talked, Unasked, Unfound, Unheld
+from tripos_runtime.program.pairs import Pair
+from tripos_runtime.program.talks import Talk, most_turns
+from tripos_runtime.program.units import Unit, is_told
+
+
+@dataclass
+class Keeping:
+    """Keeps the results of one run. What is asked for is in the ledger before a program goes on."""
+
+    plan: Plan
+    sources: Sources
+    ledger: Keeper
+    tally: Tally
+    work: Listing
+    run_id: str
+    now: Callable[[], datetime]
+    whole: bool = True
+    """Whether nothing failed so far that a later run would try again."""
+
+    @cached_property
+    def row(self) -> Rows:
+        """Makes the rows."""
+        return Rows(self.plan, self.run_id, self.now)
+
+    def take(self, result: Result, part: Unit | Pair, shared: Shared) -> None:
+        """Keeps and counts what a program came to."""
+        match result:
+            case Scored():
+                self._keep_scores(result, part, shared)
+            case Unasked():
+                self._skip(result, part, shared)
+            case Talked():
+                self._keep_talk(result, part)
+            case Unheld():
+                self._skip_talk(result, part, shared)
+            case Compared():
+                self._keep_comparison(result, part, shared)
+            case Unfound(status=status) if status in AGAIN:
+                self.whole = False
+
+    def reuse(self, unit: Unit, shared: Shared) -> None:
+        """Counts a unit of which the ledger has everything."""
+        for call in unit.calls:
+            self._reuse_call(call, unit.case.scenario.name, shared)
+        for talk in unit.talks.values():
+            self.count_kept(unit, talk, shared)
+        names = [call.name for call in unit.calls]
+        for (fingerprint, _), scores in unit.scores.items():
+            names += scores.values()
+            if fingerprint in unit.wiring.columns:
+                continue
+            self.tally.scores.update(shared.kept[name] for name in scores.values() if shared.first(name))
+        self.work.add(names)
+
+    def reuse_pair(self, pair: Pair, shared: Shared) -> None:
+        """Counts a pair of which the ledger has everything."""
+        for call in pair.calls:
+            self._reuse_call(call, pair.case.scenario.name, shared)
+        outcomes = [name for name in pair.comparisons.values() if shared.first(name)]
+        self.tally.comparisons.update(shared.kept[name] for name in outcomes)
+        self.work.add([name for _, name in pair.results])
+
+    def _reuse_call(self, call: Call, scenario: str, shared: Shared) -> None:
+        """Counts a call of which the ledger has the result; one that was not made then is not made now."""
+        if not shared.reuses(call.name):
+            return
+        status = shared.kept[call.name]
+        counter = self.tally.skipped if status in NOT_ASKED else self.tally.reused
+        counter[call.role, scenario] += 1
+        if status in NOT_ASKED:
+            self.tally.unasked[call.role, "what was to be asked has no value"] += 1
+        else:
+            self.count_status(call.table, status)
+
+    def count_kept(self, unit: Unit, talk: Talk, shared: Shared) -> None:
+        """Counts a conversation of which the ledger has everything."""
+        if not shared.reuses(talk.name):
+            return
+        said = sum(name in shared.kept for name in talk.turns)
+        scenario = unit.case.scenario.name
+        for number in range(1, len(talk.turns) + 1):
+            counter = self.tally.reused if number <= said else self.tally.skipped
+            counter[talk.speaker(number), scenario] += 1
+        self.tally.samples[shared.kept[talk.name]] += 1
+        self.work.add([talk.name])
+
+    def keep_answer(self, call: Call, name: str, answer: Answer, row: Mapping[str, Any], lane: tuple[str, str]) -> None:
+        """Keeps the answer to a call that was made, or to a sample that was asked for with it."""
+        self.ledger.keep({call.table: [row]})
+        self.tally.count(lane, call.model, answer)
+        self._settle_call(call, name, answer)
+
+    def adopt(
+        self, call: Call, name: str, answer: Answer, row: Mapping[str, Any], found: Adopted, lane: tuple[str, str]
+    ) -> None:
+        """Keeps a reply that was asked for under another name, which costs nothing but what it is asked once more."""
+        self.ledger.keep({call.table: [{**row, "adopted_from": found.origin}]})
+        self.tally.adopt(lane, call.model, answer, found)
+        self._settle_call(call, name, answer)
+
+    def keep_draft(self, row: Mapping[str, Any], name: str, draft: Draft) -> None:
+        """Keeps a reply that is going to be asked for once more."""
+        self.ledger.keep({"drafts": [self.row.draft(row, name, draft)]})
+        self.tally.repaired += 1
+
+    def count_status(self, table: str, status: str) -> None:
+        """Counts a reply by its status."""
+        (self.tally.samples if table == "samples" else self.tally.judgements)[status] += 1
+
+    def settled(self, names: Sequence[str], status: str) -> None:
+        """Says that these results are kept with this status."""
+        if status in AGAIN:
+            self.whole = False
+        else:
+            self.work.add(names)
+
+    def _settle_call(self, call: Call, name: str, answer: Answer) -> None:
+        if call.table != "turns":  # what its turns come to is counted with the conversation
+            self.count_status(call.table, answer.status)
+            self.settled([name], answer.status)
+
+    def _skip(self, result: Unasked, part: Unit | Pair, shared: Shared) -> None:
+        """Counts a call that is not made, once for all units. Where what it asks has no value, that is kept as a result
+        of its own."""
+        call, against = result
+        if against.status in AGAIN:  # no row may say so
+            self.whole = False
+        if not shared.first(call.name):
+            return
+        shared.skipped.add(call.name)
+        self.tally.skipped[call.role, part.case.scenario.name] += 1
+        if not is_told(against):
+            return
+        self.tally.unasked[call.role, against.reason] += 1
+        if call.name not in shared.kept:
+            own = (
+                self.row.sample(part, call, call.name, part.number % call.step.samples)  # type: ignore[arg-type,union-attr]
+                if call.table == "samples"
+                else self.row.judgement(part, call)
+            )
+            self.ledger.keep({call.table: [{**own, **unasked(against)}]})
+        self.settled([call.name], against.status)
+
+    def _skip_talk(self, result: Unheld, part: Unit | Pair, shared: Shared) -> None:
+        """Counts the turns of a conversation that is not held, once for all units; one in which a speaker cannot be
+        told what it is to be told is kept as a result."""
+        talk, against = result
+        if against.status in AGAIN:  # no row may say so
+            self.whole = False
+        if not shared.first(talk.name):
+            return
+        shared.skipped.add(talk.name)
+        for role, most in most_turns(talk.step):
+            self.tally.skipped[role, part.case.scenario.name] += most
+        if is_told(against):
+            self.tally.unasked[talk.step.opens, against.reason] += 1
+            if talk.name not in shared.kept:
+                error = f"not held: {against.reason}"
+                self._keep_held(Talked(talk, dict, [], (), against.status, against.status, error), part)
+
+    def _keep_talk(self, talked: Talked, part: Unit | Pair) -> None:
+        """Keeps a conversation that was held, and counts the turns that nobody had to say."""
+        talk = talked.talk
+        for number in range(len(talked.taken) + 1, len(talk.turns) + 1):
+            self.tally.skipped[talk.speaker(number), part.case.scenario.name] += 1
+        self._keep_held(talked, part)
+
+    def _keep_held(self, talked: Talked, part: Unit | Pair) -> None:
+        assert isinstance(part, Unit)
+        self.ledger.keep({"samples": [self.row.talk(part, talked)]})
+        self.tally.samples[talked.status] += 1
+        self.settled([talked.talk.name], talked.status)
+
+    def _keep_scores(self, scored: Scored, part: Unit | Pair, shared: Shared) -> None:
+        """Keeps the scores that the ledger has not yet."""
+        assert isinstance(part, Unit)
+        step = scored.step
+        names = part.scores[step.fingerprint, scored.evaluator]
+        rows: list[dict[str, Any]] = []
+        for title, (_, status) in scored.values.items():
+            name = names[title]
+            if not shared.first(name):
+                continue
+            if step.fingerprint not in part.wiring.columns:
+                self.tally.scores[status] += 1
+            self.settled([name], status)
+            if name not in shared.kept:
+                rows.append(self.row.score(part, scored, title))
+        if rows:
+            self.ledger.keep({"scores": rows})
+
+    def _keep_comparison(self, compared: Compared, part: Unit | Pair, shared: Shared) -> None:
+        """Keeps an outcome that the ledger has not yet."""
+        assert isinstance(part, Pair)
+        name = part.comparisons[compared.call.model]
+        if not shared.first(name):
+            return
+        self.tally.comparisons[compared.status] += 1
+        self.settled([name], compared.status)
+        if name not in shared.kept:
+            self.ledger.keep({"comparisons": [self.row.comparison(part, compared)]})

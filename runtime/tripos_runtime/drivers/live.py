@@ -1,0 +1,320 @@
+"""The live driver: it asks for what the ledger has not, and keeps what comes of it before a program goes on."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from tripos_compiler.language.evaluation import Unavailable
+from tripos_compiler.plan import Ask, Step
+from tripos_runtime.asking.asking import Adopted, Answer, Draft
+from tripos_runtime.asking.kept_rows import answer_of, draft_of, talk_of, turn_of
+from tripos_runtime.asking.reply import Asked, First, adopted, first_replies, run_reply, settled
+from tripos_runtime.asking.statuses import NOT_ASKED
+from tripos_runtime.drivers.keeping import Keeping
+from tripos_runtime.drivers.near import Retriever
+from tripos_runtime.drivers.rows import answered_turn
+from tripos_runtime.models.base import Message
+from tripos_runtime.program.adopting import Adoption, Wanted
+from tripos_runtime.program.case_cache import Shared, together
+from tripos_runtime.program.needs import Got, Held, Nearness, Need, Program, Reply, Result
+from tripos_runtime.program.pairs import Pair
+from tripos_runtime.program.prompts import World
+from tripos_runtime.program.steps import UnitProgram, pair_program
+from tripos_runtime.program.talks import most_turns
+from tripos_runtime.program.units import Names, Unit
+from tripos_runtime.retrieval.encoding import Encoder
+from tripos_runtime.scheduling.calling import Caller
+
+
+class At(NamedTuple):
+    """Where a program is: what it takes through its steps, what the units of the case share, and what it came to."""
+
+    part: Unit | Pair
+    shared: Shared
+    out: list[Result]
+
+    @property
+    def unit(self) -> Unit:
+        """The unit; of a pair the first."""
+        return self.part.first if isinstance(self.part, Pair) else self.part
+
+
+@dataclass
+class Live(Keeping):
+    """Runs programs of units and pairs over the models that answer."""
+
+    callers: Mapping[str, Caller] = field(default_factory=dict)
+    encoder: Encoder | None = None
+    """Who embeds for steps that retrieve."""
+    adoption: Adoption | None = None
+    """Who finds replies that the ledger has under other names."""
+
+    @cached_property
+    def world(self) -> World:
+        """What programs look into."""
+        return World(self.plan, self.sources)
+
+    @cached_property
+    def retriever(self) -> Retriever:
+        """Who knows how near the elements are that a step looks through."""
+        assert self.encoder is not None, "a run has an encoder"
+        return Retriever(self.world.chooser, self.encoder)
+
+    def steps(self, unit: Unit) -> Sequence[Step]:
+        """The steps that a unit is taken through."""
+        return unit.wiring.treatment.steps
+
+    async def go_through(self, unit: Unit, shared: Shared) -> None:
+        """Takes a unit through its steps."""
+        names = Names(unit.case.names)
+        program = UnitProgram(self.world, unit, names, [], shared.found)
+        await self._drive(program.go(self.steps(unit)), At(unit, shared, program.out))
+        shared.names[unit] = names
+
+    async def compare(self, pairs: Sequence[Pair], kept: Sequence[Pair], shared: Shared) -> None:
+        """Judges pairs whose units were gone through, and counts those of which the ledger has everything."""
+        for pair in kept:
+            self.reuse_pair(pair, shared)
+        await together([self._compare(pair, shared) for pair in pairs])
+
+    async def _compare(self, pair: Pair, shared: Shared) -> None:
+        out: list[Result] = []
+        names = pair.names(shared.names[pair.first], shared.names[pair.second])
+        await self._drive(pair_program(self.world, pair, names, out), At(pair, shared, out))
+
+    async def _drive(self, program: Program, at: At) -> Any:
+        """The result of a program."""
+        got: Got = None
+        try:
+            while True:
+                need = program.send(got)
+                if at.out:
+                    self._take(at)
+                got = await (self._side_by_side(need, at) if isinstance(need, list) else self.meet(need, at))
+        except StopIteration as end:
+            self._take(at)
+            return end.value
+
+    async def _side_by_side(self, programs: Sequence[Program], at: At) -> list[Any]:
+        found: list[Any] = [None] * len(programs)
+
+        async def run(place: int) -> None:
+            found[place] = await self._drive(programs[place], at)
+
+        await together([run(place) for place in range(len(programs))])
+        return found
+
+    def _take(self, at: At) -> None:
+        """Keeps and counts what a program came to so far."""
+        results = at.out[:]
+        at.out.clear()
+        for result in results:
+            self.take(result, at.part, at.shared)
+
+    async def meet(self, need: Need, at: At) -> Got:
+        """What is sent to a program for a need."""
+        match need:
+            case Reply():
+                return await (self._turn(need, at) if need.talk is not None else self._reply(need, at))
+            case Held():
+                return await self._hold(need, at)
+            case Nearness():
+                return await self._near(need, at)
+
+    async def _reply(self, need: Reply, at: At) -> Answer | Unavailable:
+        """The reply to a step. Whoever needs it first asks for it, and with it for the samples that are sent the same
+        and that nobody asks for yet."""
+        call, shared = need.call, at.shared
+        if call.name in shared.answers:
+            return await asyncio.shield(shared.answers[call.name])
+        numbers = self._siblings(need, at)
+        sent: tuple[Message, ...] = ()
+        if len(numbers) > 1 or shared.kept.get(call.name, NOT_MADE) in NOT_ASKED:
+            try:
+                sent = self._sent(need, at)
+            except Unavailable as reason:
+                return reason
+        wanted = {name: number for name, number in numbers.items() if name not in shared.answers}
+        answers = await shared.once(list(wanted), self._answers(need, wanted, sent, at))
+        return answers[call.name]
+
+    def _siblings(self, need: Reply, at: At) -> dict[str, int]:
+        """The samples that are asked for in one request, by name: those that are sent the same. With a seed each is a
+        request of its own, with the seed of its own."""
+        step, name = need.call.step, need.call.name
+        found = {name: need.number}
+        if isinstance(step, Ask) and step.samples > 1 and step.settings.seed is None:
+            most = self.callers[need.call.model].model.most_samples
+            if most > 1:
+                kept = at.shared.kept
+                found |= {each: number for number, each in at.unit.all_samples(step) if each not in kept}
+        return found
+
+    def _sent(self, need: Reply, at: At) -> tuple[Message, ...]:
+        """What is sent for a need; for an ask it is the same after the same replies."""
+        step = need.call.step
+        if not isinstance(step, Ask):
+            return need.prompt.messages()
+        key = (step.fingerprint, *at.unit.upstream(step.needs))
+        if key not in at.shared.sent:
+            at.shared.sent[key] = need.prompt.messages()
+        return at.shared.sent[key]
+
+    async def _answers(
+        self, need: Reply, wanted: Mapping[str, int], sent: tuple[Message, ...], at: At
+    ) -> dict[str, Answer]:
+        """The answers to calls that are sent the same: those that the ledger has, or else new ones, which it has by
+        then. `wanted` says which sample each is."""
+        shared, call, lane = at.shared, need.call, self._lane(need, at)
+        for name in wanted:
+            if name in shared.skipped:  # it is made after all
+                shared.skipped.discard(name)
+                self.tally.skipped[lane] -= 1
+        answers = {name: answer_of(shared.rows[name], need.question.reader) for name in wanted if name in shared.kept}
+        await self._ask(need, {name: wanted[name] for name in wanted if name not in answers}, sent, answers, at)
+        for name in wanted:
+            if name in shared.kept and shared.reuses(name):
+                self.tally.reused[lane] += 1
+                self.count_status(call.table, answers[name].status)
+                self.work.add([name])
+        return answers
+
+    async def _ask(
+        self,
+        need: Reply,
+        numbers: Mapping[str, int],
+        sent: tuple[Message, ...],
+        answers: dict[str, Answer],
+        at: At,
+    ) -> None:
+        """Asks for replies, or goes on with what is there of them, and puts them among the `answers`."""
+        if not numbers:
+            return
+        shared, caller, lane = at.shared, self.callers[need.call.model], self._lane(need, at)
+        asked = self._asked(need, sent, at)
+        identity = at.unit.wiring.binding.identity_of(need.call.model)
+        requests = {name: need.question.digest(identity, sent, number) for name, number in numbers.items()}
+        firsts: dict[str, Draft | Adopted] = {
+            name: draft_of(shared.drafts[name]) for name in numbers if name in shared.drafts
+        }
+        for name, number in numbers.items():
+            if name not in firsts and (found := self._adopted(need, name, number, requests[name], at)):
+                firsts[name] = found
+
+        async def settle(name: str, first: First | Draft | Adopted) -> None:
+            own = {**self._row(need, name, numbers[name], at), "request_digest": requests[name], "adopted_from": None}
+
+            def keep(draft: Draft) -> None:
+                self.keep_draft(own, name, draft)
+
+            program = (
+                adopted(asked, first, numbers[name])
+                if isinstance(first, Adopted)
+                else settled(asked, first, numbers[name])
+            )
+            answer = answers[name] = await run_reply(program, caller, lane, keep)
+            left_out = first.row.get("left_out", 0) if isinstance(first, Adopted) else getattr(first, "left_out", 0)
+            row = {**own, **(answer.columns if need.talk is None else answered_turn(answer, left_out))}
+            if need.talk is not None:
+                answers[name] = turn_of(row)
+            if isinstance(first, Adopted):
+                assert self.adoption is not None
+                self.adopt(need.call, name, answer, row, first, lane)
+                self.adoption.kept(first)
+            else:
+                self.keep_answer(need.call, name, answer, row, lane)
+
+        async def ask(names: list[str]) -> None:
+            program = first_replies(asked, len(names), numbers[names[0]])
+            replies = await run_reply(program, caller, lane, _no_draft)
+            await together([settle(name, first) for name, first in zip(names, replies, strict=True)])
+
+        fresh = [name for name in numbers if name not in firsts]
+        most = max(1, caller.model.most_samples)
+        chunks = [fresh[start : start + most] for start in range(0, len(fresh), most)]
+        await together([*map(ask, chunks), *(settle(name, first) for name, first in firsts.items())])
+
+    def _asked(self, need: Reply, sent: tuple[Message, ...], at: At) -> Asked:
+        model, prompt = self.callers[need.call.model].model, need.prompt
+        return Asked(model, need.question, sent, at.unit.case.language, prompt.left_out, prompt.shorter)
+
+    def _row(self, need: Reply, name: str, number: int, at: At) -> dict[str, Any]:
+        """The columns of a result beside those of its answer."""
+        if need.talk is not None:
+            return self.row.turn(at.unit, need.talk, need.call)
+        if need.call.table == "judgements":
+            return self.row.judgement(at.part, need.call)
+        return self.row.sample(at.unit, need.call, name, number)
+
+    def _lane(self, need: Reply, at: At) -> tuple[str, str]:
+        return need.call.role, at.unit.case.scenario.name
+
+    def _adopted(self, need: Reply, name: str, number: int, request: str, at: At) -> Adopted | None:
+        """A reply that the ledger has under another name, if any."""
+        if self.adoption is None or at.shared.here is None:
+            return None
+        unit = at.unit
+        about = (unit.case.item_id,) if need.talk is not None else (unit.case.item_id, *unit.samples.values())
+        wanted = Wanted(need.call.table, name, need.call.model, request, number, about)
+        return self.adoption.find(wanted, at.shared.here)
+
+    async def _turn(self, need: Reply, at: At) -> Answer | Unavailable:
+        """A turn as the ledger has it, or else a new one, which it has by then."""
+        name, shared = need.call.name, at.shared
+        if name in shared.kept and name in shared.rows:
+            self.tally.reused[self._lane(need, at)] += 1
+            return turn_of(shared.rows[name])
+        answers: dict[str, Answer] = {}
+        await self._ask(need, {name: need.number}, need.prompt.messages(), answers, at)
+        return answers[name]
+
+    async def _hold(self, need: Held, at: At) -> Answer | Unavailable:
+        """A conversation, which whoever needs it first holds; those who hold one at a time, as people do, are kept to
+        it."""
+        talk, shared = need.talk, at.shared
+        if talk.name in shared.answers:
+            return await asyncio.shield(shared.answers[talk.name])
+        if shared.kept.get(talk.name, NOT_MADE) in NOT_ASKED:
+            try:
+                need.systems()
+            except Unavailable as reason:
+                return reason
+        return (await shared.once([talk.name], self._held(need, at)))[talk.name]
+
+    async def _held(self, need: Held, at: At) -> dict[str, Answer]:
+        talk, shared = need.talk, at.shared
+        if talk.name in shared.skipped:  # it is held after all
+            shared.skipped.discard(talk.name)
+            for role, most in most_turns(talk.step):
+                self.tally.skipped[role, at.unit.case.scenario.name] -= most
+        if talk.name in shared.kept:
+            self.count_kept(at.unit, talk, shared)
+            return {talk.name: talk_of(shared.rows[talk.name])}
+        async with AsyncExitStack() as stack:
+            for model in sorted(set(talk.models.values())):
+                alone = getattr(self.callers[model].model, "alone", None)
+                if alone is not None:
+                    await stack.enter_async_context(alone)
+            return {talk.name: await self._drive(need.program(), at)}
+
+    async def _near(self, need: Nearness, at: At) -> Any:
+        """How near elements are, found once for all units that look for the same."""
+        near = at.shared.near
+        if need.key not in near:
+            lane = (str(need.step.using), at.unit.case.scenario.name)
+            (model,) = at.unit.wiring.retrieved[need.step.name]
+            near[need.key] = asyncio.ensure_future(self.retriever.values(need.step, model, lane, need.names))
+        return await asyncio.shield(near[need.key])
+
+
+NOT_MADE = next(iter(NOT_ASKED))
+"""Stands for the status of what is not kept: its prompt is made."""
+
+
+def _no_draft(draft: Draft) -> None:
+    raise AssertionError("a first reply has no draft")

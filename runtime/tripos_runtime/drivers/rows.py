@@ -1,0 +1,185 @@
+"""The rows of results: what of a reply, a conversation, a score or a comparison is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from tripos_compiler.language.conversations import opening
+from tripos_compiler.language.evaluation import Unavailable
+from tripos_compiler.language.library.functions.dialogues import transcript
+from tripos_compiler.plan import Ask, Compare, Converse, Grade, Plan
+from tripos_runtime.asking.asking import NOTHING, Answer, Draft, dumps
+from tripos_runtime.program.calls import Call
+from tripos_runtime.program.needs import Compared, Scored, Talked
+from tripos_runtime.program.pairs import Pair
+from tripos_runtime.program.talks import Talk
+from tripos_runtime.program.units import Unit
+
+Row = dict[str, Any]
+SUMMED = ("attempts", "tokens_in", "tokens_out", "tokens_reasoning", "cost_usd", "latency_s")
+"""What a conversation takes is what its turns take together."""
+OF_TURN = ("status", "error", "finish_reason", "model_served", *SUMMED)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Makes the rows of one run."""
+
+    plan: Plan
+    run_id: str
+    now: Callable[[], datetime]
+
+    def sample(self, unit: Unit, call: Call, name: str, number: int) -> Row:
+        """The columns of a reply to an ask beside those of the answer; of sample `number`, whichever of several the
+        call is."""
+        step, binding = call.step, unit.wiring.binding
+        assert isinstance(step, Ask)
+        return {
+            "sample_id": name,
+            **self._common(unit, step.fingerprint, unit.sample_binding(step, number)),
+            "step": step.name,
+            "item_id": unit.case.item_id,
+            "context": dict(unit.case.context),
+            "role": step.role,
+            "model": call.model,
+            "identity": binding.identity_beside(call.model),
+            "sample_number": number,
+        }
+
+    def judgement(self, part: Unit | Pair, call: Call) -> Row:
+        """The columns of a judgement beside those of the answer."""
+        step = call.step
+        assert not isinstance(step, Ask | Converse)
+        unit = part.first if isinstance(part, Pair) else part
+        return {
+            "judgement_id": call.name,
+            "sample_id": unit.samples[step.of] if isinstance(step, Grade | Compare) else unit.last_reply(step.needs),
+            "item_id": unit.case.item_id,
+            **self._common(unit, step.judgement, part.pattern.judged(call)),
+            "scorer": step.scorer,
+            "evaluator": call.model,
+            "identity": unit.wiring.binding.identity_beside(call.model),
+        }
+
+    def turn(self, unit: Unit, talk: Talk, call: Call) -> Row:
+        """The columns of a turn of a conversation beside those of the answer."""
+        return {
+            "turn_id": call.name,
+            "conversation_id": talk.name,
+            **self._of_talk(unit, talk),
+            "conversation_number": talk.number,
+            "number": talk.turns.index(call.name) + 1,
+            "role": call.role,
+            "model": call.model,
+            "identity": unit.wiring.binding.identity_beside(call.model),
+        }
+
+    def draft(self, row: Mapping[str, Any], name: str, draft: Draft) -> Row:
+        """The row of a reply that is going to be asked for once more, given the columns of the result."""
+        own = {key: row[key] for key in ("fingerprint", "created_at")}
+        return {"unit_id": name, "run_id": self.run_id, **own, **draft.columns}
+
+    def talk(self, unit: Unit, talked: Talked) -> Row:
+        """The row of a conversation, once it was held."""
+        talk, turns = talked.talk, talked.turns
+        step, models, role = talk.step, talk.models, unit.wiring.told_by(talk.step)
+        begun = [{"role": "user", "name": step.opens, "content": opening(unit.case.language)}]
+        told = [{"role": "system", "name": name, "content": text} for name, text in talked.told().items()]
+        parsed = {"ended": talked.ended, "ended_by": talked.last, "models": dict(models), "turns": turns}
+        return {
+            "sample_id": talk.name,
+            **self._of_talk(unit, talk),
+            "context": dict(unit.case.context),
+            "role": role,
+            "model": models[role],
+            "identity": unit.wiring.binding.identity_beside(models[role]),
+            "sample_number": talk.number,
+            "messages": dumps([*told, *begun]),
+            "reply": transcript(turns) if turns else None,
+            "parsed": dumps(parsed),
+            "status": talked.status,
+            "error": talked.error,
+            "finish_reason": talked.ended,
+            "model_served": None,
+            **{column: _sum([row[column] for row in talked.taken]) for column in SUMMED},
+            "request_digest": None,
+            "adopted_from": None,
+        }
+
+    def score(self, unit: Unit, scored: Scored, title: str) -> Row:
+        """The row of a score."""
+        step, (value, status) = scored.step, scored.values[title]
+        return {
+            "score_id": unit.scores[step.fingerprint, scored.evaluator][title],
+            "sample_id": unit.samples[step.of],
+            "judgement_id": scored.judgement,
+            **self._common(unit, step.fingerprint, unit.score_binding(step, scored.evaluator)),
+            "item_id": unit.case.item_id,
+            "model": unit.scored(step),
+            "scorer": step.scorer if isinstance(step, Grade) else step.name,
+            "metric": title,
+            "evaluator": scored.evaluator,
+            "value": value,
+            "given": scored.given,
+            "judged_by": unit.judged_by(step),
+            "status": status,
+            "error": scored.reason,
+        }
+
+    def comparison(self, pair: Pair, compared: Compared) -> Row:
+        """The row of the outcome of a comparison."""
+        step, judge = pair.step, compared.call.model
+        return {
+            "comparison_id": pair.comparisons[judge],
+            "judgement_id": compared.judgement,
+            **self._common(pair.first, step.fingerprint, pair.pattern.comparisons[judge]),
+            "item_id": pair.case.item_id,
+            "step": step.name,
+            "scorer": step.scorer,
+            "evaluator": judge,
+            "first_model": pair.first.model,
+            "second_model": pair.second.model,
+            "first_sample_id": pair.first.samples[step.of],
+            "second_sample_id": pair.second.samples[step.of],
+            "value": compared.value,
+            "status": compared.status,
+            "error": compared.reason,
+        }
+
+    def _of_talk(self, unit: Unit, talk: Talk) -> Row:
+        step = talk.step
+        return {
+            **self._common(unit, step.fingerprint, unit.pattern.samples[step.name]),
+            "step": step.name,
+            "item_id": unit.case.item_id,
+        }
+
+    def _common(self, unit: Unit, fingerprint: str, binding: str) -> Row:
+        """The columns that every result of a unit has."""
+        return {
+            "run_id": self.run_id,
+            "benchmark": self.plan.benchmark.name,
+            "scenario": unit.case.scenario.name,
+            "fingerprint": fingerprint,
+            "binding": binding,
+            "created_at": self.now(),
+        }
+
+
+def answered_turn(answer: Answer, left_out: int) -> Row:
+    """The columns of a turn that its answer has."""
+    return {"text": answer.text, "left_out": left_out, **{column: answer.columns[column] for column in OF_TURN}}
+
+
+def unasked(against: Unavailable) -> Row:
+    """The columns of a call that was not made, and why."""
+    return {"messages": dumps([]), **NOTHING, "status": against.status, "error": f"not asked: {against.reason}"}
+
+
+def _sum(values: Sequence[float | None]) -> float | None:
+    """What nobody told of one is not known of all."""
+    known = [value for value in values if value is not None]
+    return sum(known) if len(known) == len(values) else None

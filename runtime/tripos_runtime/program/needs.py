@@ -1,0 +1,191 @@
+"""The needs that a program yields, what it is sent for each, and the results that it leaves on the way.
+
+A program is a generator that neither asks, waits nor reads a store. It yields a need, or a list of programs that go on
+side by side, and is sent an `Answer`, or `Unavailable` with the status that says why there is none: `PENDING` where
+there may be one later. What it comes to, it appends to `out`, from where whoever drives it takes it before every need
+and at the end. It counts nothing: what a driver counts follows from needs and results.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+from tripos_compiler.language.evaluation import Unavailable, evaluate
+from tripos_compiler.language.library.types import Dialogue
+from tripos_compiler.plan import Binary, Column, Expr, Grade, Retrieve, Score, Unary
+from tripos_runtime.asking.asking import Question
+from tripos_runtime.asking.statuses import PENDING
+from tripos_runtime.models.base import Message
+from tripos_runtime.program.calls import Call
+from tripos_runtime.program.talks import Talk
+from tripos_runtime.program.units import Names, Unit
+
+Sent = tuple[Message, ...]
+
+
+class Prompt(Protocol):
+    """What is sent for a step, made when somebody needs it."""
+
+    @property
+    def left_out(self) -> int:
+        """How many turns of a dialogue are not shown."""
+        ...
+
+    def messages(self) -> Sent:
+        """The messages. Raises `Unavailable` where they need what an earlier step did not yield."""
+        ...
+
+    def shorter(self, left_out: int) -> tuple[int, Sent] | None:
+        """The messages where leaving out so many turns of a dialogue was not enough, and how many are left out then;
+        None where no more can be."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A reply is needed: to a step, or as a turn of a conversation. `number` says which of several samples it is. It is
+    not `certain` that it is needed where the step hangs on a reply that is pending. Sent: `Answer | Unavailable`."""
+
+    call: Call
+    prompt: Prompt
+    question: Question
+    number: int = 0
+    certain: bool = True
+    talk: Talk | None = None
+    """The conversation that it is a turn of."""
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A conversation is needed, whose `program` yields its turns; `systems` raises `Unavailable` where a speaker cannot
+    be told what it is to be told. Units that have one in common hold it once. Sent: as for `Reply`."""
+
+    talk: Talk
+    systems: Callable[[], Mapping[str, str]]
+    program: Callable[[], Program]
+    certain: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Nearness:
+    """It is needed how near by their vectors the elements are that a step looks through, by the number of the measure.
+    Sent: the values or `Unavailable`."""
+
+    step: Retrieve
+    unit: Unit
+    names: Names
+    key: tuple[str, ...]
+    """The fingerprint of the step and what it builds on: the values are the same under the same."""
+    certain: bool = True
+
+
+Need = Reply | Held | Nearness
+Got = Any
+"""An `Answer`, the values of a `Nearness`, the results of programs side by side, or `Unavailable`."""
+Program = Generator["Need | list[Program]", Got, Any]
+
+
+class Unasked(NamedTuple):
+    """A call is not made."""
+
+    call: Call
+    against: Unavailable
+
+
+class Unheld(NamedTuple):
+    """A conversation is not held."""
+
+    talk: Talk
+    against: Unavailable
+
+
+class Unfound(NamedTuple):
+    """A step finds nothing, for the reason that its status says."""
+
+    step: Retrieve
+    status: str
+
+
+class Talked(NamedTuple):
+    """What came of a conversation: how it ended, the turns, and the columns of what each of them took."""
+
+    talk: Talk
+    told: Callable[[], Mapping[str, str]]
+    turns: Dialogue
+    taken: Sequence[Mapping[str, Any]]
+    status: str
+    ended: str
+    error: str | None
+
+    @property
+    def last(self) -> str:
+        """Who spoke last, or would have."""
+        return self.talk.speaker(len(self.taken))
+
+
+class Scored(NamedTuple):
+    """The scores of a step: value and status by title. `judgement` is the reply that they are read from, `given` a
+    value that is no number, and `reason` says why there is none."""
+
+    step: Score | Column | Grade
+    judgement: str | None
+    evaluator: str | None
+    values: Mapping[str, tuple[float | None, str]]
+    given: str | None = None
+    reason: str | None = None
+
+
+class Compared(NamedTuple):
+    """The outcome of a comparison by one judge, whose call that was; without a `judgement` it was not made."""
+
+    call: Call
+    judgement: str | None
+    value: float | None
+    status: str
+    reason: str | None = None
+
+
+Result = Unasked | Unheld | Unfound | Talked | Scored | Compared
+
+
+def pending(step: str) -> Unavailable:
+    """Says that there is no reply to a step yet."""
+    return Unavailable(step, PENDING)
+
+
+def is_pending(reason: Unavailable) -> bool:
+    """Whether a value is only not there yet."""
+    return reason.status == PENDING
+
+
+def can_be(wanted: bool, when: Expr, names: Mapping[str, Any]) -> bool:
+    """Whether a condition, part of which waits for a reply, may turn out so."""
+    try:
+        return bool(evaluate(when, names)) is wanted
+    except Unavailable as reason:
+        if not is_pending(reason):
+            return False
+    match when:
+        case Unary(operator="not", value=value):
+            return can_be(not wanted, value, names)
+        case Binary(operator="and" | "or", left=left, right=right):
+            both = (when.operator == "and") is wanted
+            sides = (can_be(wanted, left, names), can_be(wanted, right, names))
+            return all(sides) if both else any(sides)
+    return True
+
+
+def drive(program: Program, meet: Callable[[Need], Got], take: Callable[[], None]) -> Any:
+    """The result of a program whose needs are met at once, one after the other. `take` takes what it has left in `out`
+    before every need and at the end."""
+    got: Got = None
+    try:
+        while True:
+            need = program.send(got)
+            take()
+            got = [drive(each, meet, take) for each in need] if isinstance(need, list) else meet(need)
+    except StopIteration as end:
+        take()
+        return end.value

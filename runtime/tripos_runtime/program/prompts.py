@@ -1,0 +1,85 @@
+"""What is sent for the steps of a unit: made when somebody needs it, so whoever finds a name answered makes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, ClassVar
+
+from tripos_compiler.language.evaluation import Unavailable
+from tripos_compiler.plan import Ask, Judging, Plan
+from tripos_runtime.asking.asking import Question
+from tripos_runtime.asking.prompting import ask_messages, grade_messages, shorter
+from tripos_runtime.asking.questions import Questions
+from tripos_runtime.datasets.cases import Case
+from tripos_runtime.datasets.sources import Sources
+from tripos_runtime.program.needs import Sent
+from tripos_runtime.retrieval.choosing import Chooser
+
+
+@dataclass
+class World:
+    """What the programs of a plan look into: the plan, its data, and the indexes of what is looked through."""
+
+    plan: Plan
+    sources: Sources
+    chooser: Chooser = field(default_factory=Chooser)
+
+    @cached_property
+    def questions(self) -> Questions:
+        """What the steps ask."""
+        return Questions(self.plan, tuple(self.sources.axes.values()))
+
+
+@dataclass(frozen=True, slots=True)
+class AskPrompt:
+    """The prompt of an ask. `names` are those that its expressions see."""
+
+    world: World
+    step: Ask
+    question: Question
+    case: Case
+    names: Mapping[str, Any]
+    left_out: ClassVar[int] = 0
+
+    def messages(self) -> Sent:
+        """The messages. Raises `Unavailable` where they need what an earlier step did not yield."""
+        return ask_messages(self.step, self.question, self.case, self.names, self.world.sources)
+
+    def shorter(self, left_out: int) -> tuple[int, Sent] | None:
+        """As `Prompt.shorter`; None where no conversation is continued."""
+        if self.step.continues is None:
+            return None
+        return shorter(self.step, self.question, self.case, self.names, self.world.sources, left_out)
+
+
+@dataclass(slots=True)
+class JudgePrompt:
+    """The prompt of those who judge, made once for all of them."""
+
+    world: World
+    step: Judging
+    question: Question
+    case: Case
+    names: Mapping[str, Any]
+    left_out: ClassVar[int] = 0
+    _made: Sent | Unavailable | None = None
+
+    def messages(self) -> Sent:
+        """The messages. Raises `Unavailable` where they need what an earlier step did not yield."""
+        if self._made is None:
+            metrics = self.world.questions.metrics(self.step)
+            try:
+                self._made = grade_messages(
+                    self.step, self.question, self.case, self.names, self.world.sources, metrics
+                )
+            except Unavailable as reason:
+                self._made = reason
+        if isinstance(self._made, Unavailable):
+            raise self._made
+        return self._made
+
+    def shorter(self, left_out: int) -> tuple[int, Sent] | None:
+        """None: a judge is shown all of it."""
+        return None

@@ -1,0 +1,261 @@
+"""The programs of a unit and of a pair: their steps, from the first question to the last score."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from tripos_compiler.language.evaluation import Missing, Unavailable
+from tripos_compiler.plan import Ask, Column, Converse, Grade, Judging, Retrieve, Score, Scorer, Step, Verdict
+from tripos_runtime.asking.asking import Answer, Question
+from tripos_runtime.asking.grading import VERDICT, score_rows
+from tripos_runtime.asking.statuses import NOT_APPLICABLE, PENDING, SCORED
+from tripos_runtime.program.calls import Call
+from tripos_runtime.program.columns import kept_value
+from tripos_runtime.program.conversing import Systems, talk_program
+from tripos_runtime.program.needs import (
+    Compared,
+    Held,
+    Nearness,
+    Program,
+    Reply,
+    Result,
+    Scored,
+    Unasked,
+    Unfound,
+    Unheld,
+    can_be,
+    is_pending,
+)
+from tripos_runtime.program.pairs import Pair
+from tripos_runtime.program.prompts import AskPrompt, JudgePrompt, World
+from tripos_runtime.program.units import Names, RuledOut, Unit
+
+Found = dict[tuple[str, ...], Any]
+"""What the retrieving steps of a case found, by their fingerprint and what they build on."""
+
+
+@dataclass(slots=True)
+class UnitProgram:
+    """Takes a unit through its steps. `names` are those that its expressions see, and grow; what it comes to is put in
+    `out`. Units of one case share what is `found`."""
+
+    world: World
+    unit: Unit
+    names: Names
+    out: list[Result] = field(default_factory=list)
+    found: Found = field(default_factory=dict)
+
+    def go(self, steps: Sequence[Step] | None = None) -> Program:
+        """The program of the unit's steps, or of some of them."""
+        for step in self.unit.wiring.treatment.steps if steps is None else steps:
+            match step:
+                case Ask():
+                    yield from self._ask(step)
+                case Score() | Column():
+                    self._score(step)
+                case Grade():
+                    yield from self._grade(step)
+                case Converse():
+                    yield from self._converse(step)
+                case Verdict():
+                    yield from self._take_verdict(step)
+                case Retrieve():
+                    yield from self._retrieve(step)
+
+    def _ask(self, step: Ask) -> Program:
+        unit, names = self.unit, self.names
+        model = unit.wiring.model_of(step, unit.model)
+        call = Call("samples", unit.samples[step.name], step.role, model, step)
+        against, certain = holds(step, names)
+        if against is None:
+            question = self.world.questions.of(step, unit.case.language)
+            prompt = AskPrompt(self.world, step, question, unit.case, names.values)
+            got = yield Reply(call, prompt, question, unit.number % step.samples, certain)
+            if isinstance(got, Answer):
+                names.answered(step, got.text, got.value, got.status, got.prompt)
+                return
+            against = got
+        if not is_pending(against):
+            self.out.append(Unasked(call, against))
+        names.skipped(step, against.status, against.reason)
+
+    def _converse(self, step: Converse) -> Program:
+        unit, names, talk = self.unit, self.names, self.unit.talks[step.name]
+        against, certain = holds(step, names)
+        if against is None:
+            told = Systems(self.world, step, unit.case, names.values)
+            program = partial(talk_program, self.world, talk, told, certain, self.out)
+            got = yield Held(talk, told, program, certain)
+            if isinstance(got, Answer):
+                names.talked(step, got.value, got.status)
+                return
+            against = got
+        if not is_pending(against):
+            self.out.append(Unheld(talk, against))
+        names.lacks(step, against.status, against.reason)
+
+    def _score(self, step: Score | Column) -> None:
+        found, against = self.names.value_of(step)
+        value, given = None, None
+        if against is None:
+            value, given = (float(found), None) if isinstance(step, Score) else kept_value(found)
+        status, reason = (SCORED, None) if against is None else (against.status, against.reason)
+        self.out.append(Scored(step, None, None, {step.name: (value, status)}, given, reason))
+
+    def _grade(self, step: Grade) -> Program:
+        against, certain = holds(step, self.names)
+        question, prompt = self._judged(step)
+        programs = [
+            self._graded(step, call, prompt, question, against, certain)
+            for call in self.unit.calls
+            if call.step is step
+        ]
+        if len(programs) == 1:
+            yield from programs[0]
+        elif programs:
+            yield programs
+
+    def _graded(
+        self,
+        step: Grade,
+        call: Call,
+        prompt: JudgePrompt,
+        question: Question,
+        against: Unavailable | None,
+        certain: bool,
+    ) -> Program:
+        """What one judge says of a reply."""
+        if against is None:
+            got = yield Reply(call, prompt, question, 0, certain)
+            if isinstance(got, Answer):
+                self.out.append(Scored(step, call.name, call.model, score_rows(step, got)))
+                return
+            if is_pending(got):
+                return
+            against = got
+        self.out.append(Unasked(call, against))
+        empty = dict.fromkeys(step.metrics or (step.name,), (None, against.status))
+        self.out.append(Scored(step, None, call.model, empty, reason=against.reason))
+
+    def _take_verdict(self, step: Verdict) -> Program:
+        names = self.names
+        against, certain = holds(step, names)
+        question, prompt = self._judged(step)
+        calls = [call for call in self.unit.calls if call.step is step]
+        if against is None:
+            programs: list[Program] = [_answered(Reply(call, prompt, question, 0, certain)) for call in calls]
+            answers = [(yield from programs[0])] if len(programs) == 1 else (yield programs)
+            reasons = [each for each in answers if isinstance(each, Unavailable)]
+            if not reasons:
+                names.gave(step.name, said(step, self.world.plan.scorer(step.scorer), answers))
+                return
+            against = next((each for each in reasons if not is_pending(each)), reasons[0])
+        if not is_pending(against):
+            self.out.extend(Unasked(call, against) for call in calls)
+        names.lacks(step, against.status, against.reason)
+
+    def _judged(self, step: Judging) -> tuple[Question, JudgePrompt]:
+        case = self.unit.case
+        question = self.world.questions.of(step, case.language)
+        return question, JudgePrompt(self.world, step, question, case, self.names.values)
+
+    def _retrieve(self, step: Retrieve) -> Program:
+        """Puts what a step finds among the names. Its condition is no part of its fingerprint."""
+        against, certain = holds(step, self.names)
+        if against is not None:
+            seen: Any = Missing(step.name, against.status, against.reason)
+        else:
+            seen = yield from self._find(step, certain)
+        if isinstance(seen, Missing):
+            self.out.append(Unfound(step, seen.status))
+        self.names.found(step, seen)
+
+    def _find(self, step: Retrieve, certain: bool) -> Program:
+        """What a step finds; `Missing` where a value or a vector is not there."""
+        key = (step.fingerprint, *self.unit.upstream([*step.needs, step.name]))
+        if certain and key in self.found:
+            return self.found[key]
+        values = {}
+        if step.using is not None:
+            values = yield Nearness(step, self.unit, self.names, key, certain)
+            if isinstance(values, Unavailable):
+                return Missing(step.name, values.status, values.reason)
+        if not certain:
+            return Missing(step.name, PENDING)
+        if key not in self.found:
+            try:
+                self.found[key] = self.world.chooser.chosen(step, self.names.values, self.unit.case.fields, values)
+            except Unavailable as reason:
+                self.found[key] = Missing(step.name, reason.status, reason.reason)
+        return self.found[key]
+
+
+def pair_program(world: World, pair: Pair, names: Names, out: list[Result]) -> Program:
+    """Takes a pair to its judges. `names` are those of both sides, which have been gone through."""
+    step = pair.step
+    against, certain = holds(step, names)
+    question = world.questions.of(step, pair.case.language)
+    prompt = JudgePrompt(world, step, question, pair.case, names.values)
+    programs = [_compared(call, prompt, question, against, certain, out) for call in pair.calls]
+    if len(programs) == 1:
+        yield from programs[0]
+    elif programs:
+        yield programs
+
+
+def _compared(
+    call: Call,
+    prompt: JudgePrompt,
+    question: Question,
+    against: Unavailable | None,
+    certain: bool,
+    out: list[Result],
+) -> Program:
+    """What one judge says of a pair."""
+    if against is None:
+        got = yield Reply(call, prompt, question, 0, certain)
+        if isinstance(got, Answer):
+            value, status = got.value or (None, got.status)
+            out.append(Compared(call, call.name, value, status))
+            return
+        if is_pending(got):
+            return
+        against = got
+    out.append(Unasked(call, against))
+    out.append(Compared(call, None, None, against.status, against.reason))
+
+
+def _answered(need: Reply) -> Program:
+    """The answer to one need, as a program beside others."""
+    got = yield need
+    return got
+
+
+def holds(step: Ask | Converse | Retrieve | Judging, names: Names) -> tuple[Unavailable | None, bool]:
+    """Why a step is not done, if so; and whether it is certain that it is, which no reply that is pending decides."""
+    against = names.against(step)
+    if against is None or not is_pending(against):
+        return against, True
+    assert step.when is not None
+    if can_be(True, step.when, names.values):
+        return None, False
+    return RuledOut(step.name, NOT_APPLICABLE, f"the condition of `{step.name}` does not hold"), True
+
+
+def said(step: Verdict, scorer: Scorer, answers: Sequence[Answer]) -> Any:
+    """The value that an expression sees: what the judge gave; of a panel the mean, or what more than half of it said
+    where that is true or false. Where one of them gave none there is none, for the reason that it has."""
+    values: list[float] = []
+    for answer in answers:
+        value, status = (answer.value or {}).get(VERDICT, (None, answer.status))
+        if value is None or status != SCORED:
+            return Missing(step.name, status)
+        values.append(value)
+    mean = sum(values) / len(values)
+    kind = None if scorer.gives is None else scorer.gives.kind
+    if kind == "bool":
+        return mean > 0.5
+    return int(mean) if kind == "integer" and mean.is_integer() else mean
