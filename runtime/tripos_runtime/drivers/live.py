@@ -19,7 +19,7 @@ from tripos_runtime.drivers.keeping import Keeping
 from tripos_runtime.drivers.near import Retriever
 from tripos_runtime.drivers.rows import answered_turn
 from tripos_runtime.models.base import Message
-from tripos_runtime.program.adopting import Adoption, Wanted
+from tripos_runtime.program.adopting import Adoption, Wanted, about
 from tripos_runtime.program.case_cache import Shared, together
 from tripos_runtime.program.needs import Got, Held, Nearness, Need, Program, Reply, Result
 from tripos_runtime.program.pairs import Pair
@@ -258,9 +258,7 @@ class Live(Keeping):
         """A reply that the ledger has under another name, if any."""
         if self.adoption is None or at.shared.here is None:
             return None
-        unit = at.unit
-        about = (unit.case.item_id,) if need.talk is not None else (unit.case.item_id, *unit.samples.values())
-        wanted = Wanted(need.call.table, name, need.call.model, request, number, about)
+        wanted = Wanted(need.call.table, name, need.call.model, request, number, about(need.call, at.unit))
         return self.adoption.find(wanted, at.shared.here)
 
     async def _turn(self, need: Reply, at: At) -> Answer | Unavailable:

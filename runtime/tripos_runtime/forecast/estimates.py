@@ -25,7 +25,7 @@ from typing import Any, Literal, NamedTuple
 
 from tripos_compiler.plan import Ask, Converse, Judging, Settings
 from tripos_runtime.asking.asking import Question
-from tripos_runtime.forecast.foreseeing import Fate, Saying, Where
+from tripos_runtime.forecast.fates import Fate, Saying, Where
 from tripos_runtime.forecast.reasons import History, Place, Usage
 from tripos_runtime.forecast.sizes.sizes import Size
 from tripos_runtime.models.base import Price

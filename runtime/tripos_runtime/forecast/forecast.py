@@ -15,22 +15,23 @@ from tripos_compiler.language.evaluation import Unavailable, calling
 from tripos_compiler.plan import Ask, Compare, Converse, Judging, Plan, Retrieve, Scenario, Settings, Verdict
 from tripos_runtime.asking.asking import Question
 from tripos_runtime.asking.ledger import Ledger, Row
-from tripos_runtime.asking.statuses import AGAIN, FAILED, NOT_APPLICABLE, NOT_ASKED
+from tripos_runtime.asking.statuses import AGAIN, FAILED, NOT_APPLICABLE, NOT_ASKED, PENDING
 from tripos_runtime.datasets.cases import Case, CaseSource, Selection
 from tripos_runtime.drivers.lookup import Lookup, wirings
+from tripos_runtime.forecast.driver import Foresight
 from tripos_runtime.forecast.estimates import Estimate, Load, estimates
-from tripos_runtime.forecast.foreseeing import OPEN, Fate, Foreseen, Foresight, Where
+from tripos_runtime.forecast.fates import OPEN, Fate, Foreseen, Where
 from tripos_runtime.forecast.generation import foresee_making
 from tripos_runtime.forecast.reasons import NO_HISTORY, Cause, History, Reason, Reasons
 from tripos_runtime.forecast.sample_classes import alike, arms_of, times
-from tripos_runtime.forecast.sizes.foreseen_talks import calls_of
-from tripos_runtime.forecast.sizes.sizes import NO_SIZE, PENDING, Size, is_waiting
+from tripos_runtime.forecast.sizes.sizes import NO_SIZE, Size, is_waiting
 from tripos_runtime.forecast.vectors import ForeseenVectors
 from tripos_runtime.models.base import Price
 from tripos_runtime.program.adopting import Adoptable, Adoption, Own
 from tripos_runtime.program.calls import Call
 from tripos_runtime.program.pairs import Pair, pairs_of, parts, split
-from tripos_runtime.program.talks import most_turns
+from tripos_runtime.program.prompts import World
+from tripos_runtime.program.talks import calls_of, most_turns
 from tripos_runtime.program.units import Names, Unit, Wiring
 from tripos_runtime.roles.binding import Binding
 
@@ -201,7 +202,7 @@ class _Watcher:
         self.unmade_alike = {each.name: alike(self.lookup.wirings[each.name], ()) for each in chosen}
         """What was never made is not kept."""
         self.vectors = ForeseenVectors(ledger, binding.identities)
-        self.foresight = Foresight(plan, source.sources, vectors=self.vectors)
+        self.foresight = Foresight(World(plan, source.sources), vectors=self.vectors)
         self.reasons = Reasons(plan, history)
         self.arms = {scenario.name: arms_of(scenario) for scenario in chosen}
         self.lines: dict[Where, Line] = {}
@@ -242,7 +243,7 @@ class _Watcher:
 
     def _question(self, step: Ask | Judging) -> Question:
         """What is sent, which is asked in the same form in every language."""
-        return self.foresight.questions.of(step, self.plan.benchmark.languages[0])
+        return self.foresight.world.questions.of(step, self.plan.benchmark.languages[0])
 
     def _where(self, scenario: str, step: Ask | Converse | Retrieve | Judging, role: str, model: str) -> Where:
         return Where(scenario, self.arms[scenario][step.name, step.fingerprint], step.name, role, model)
@@ -407,7 +408,7 @@ class _Watcher:
         assert step.using is not None
         (model,) = unit.wiring.retrieved[step.name]
         line = self.lines[self._where(scenario, step, step.using, model)]
-        texts = self.vectors.of(step, model, names, self.foresight.chooser, fate)
+        texts = self.vectors.of(step, model, names, self.foresight.world.chooser, fate)
         line.reused += texts.there
         for name, text in texts.asked.items():
             self.embedded[name] = (line, fate, Size.of(text))

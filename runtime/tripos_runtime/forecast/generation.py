@@ -10,11 +10,12 @@ from typing import Any
 
 from tripos_compiler.language.evaluation import TREES, Missing, Unavailable
 from tripos_compiler.plan import Ask, Made, Plan, Scenario, Walk
+from tripos_runtime.asking.statuses import PENDING
 from tripos_runtime.asking.tally import Tally
 from tripos_runtime.datasets.cases import Case, CaseSource, Selection
 from tripos_runtime.datasets.slots import Slot, looked_into
-from tripos_runtime.forecast.foreseeing import Fate, Saying
-from tripos_runtime.forecast.sizes.sizes import NO_SIZE, PENDING, Known, Outline, Size, is_waiting, sum_of
+from tripos_runtime.forecast.fates import Fate, Saying
+from tripos_runtime.forecast.sizes.sizes import NO_SIZE, Known, Outline, Size, is_waiting, sum_of
 from tripos_runtime.generate.author import MadeCall, Unasked
 from tripos_runtime.generate.data import DataMaker
 from tripos_runtime.generate.maker import Maker

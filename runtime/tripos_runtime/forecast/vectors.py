@@ -8,8 +8,7 @@ from typing import Any, Protocol
 
 from tripos_compiler.language.evaluation import Unavailable, evaluate
 from tripos_compiler.plan import Retrieve
-from tripos_runtime.asking.statuses import AGAIN, OK
-from tripos_runtime.forecast.sizes.sizes import PENDING
+from tripos_runtime.asking.statuses import AGAIN, OK, PENDING
 from tripos_runtime.models.vectors import Vector, from_text
 from tripos_runtime.program.units import Names
 from tripos_runtime.retrieval.choosing import Chooser

@@ -16,6 +16,7 @@ from tripos_compiler.plan import Plan
 from tripos_runtime.asking.asking import Adopted
 from tripos_runtime.asking.ledger import Ledger, Row
 from tripos_runtime.datasets.cases import Case
+from tripos_runtime.program.calls import Call
 from tripos_runtime.program.pairs import Pair, pairs_of
 from tripos_runtime.program.units import Unit
 from tripos_runtime.roles.provenance import making_binding
@@ -136,6 +137,11 @@ class Adoption:
 
 def _claim(origin: str) -> str:
     return f"draw {origin}"
+
+
+def about(call: Call, unit: Unit) -> tuple[str, ...]:
+    """What a reply is about: the item, and for others than turns the replies that are judged."""
+    return (unit.case.item_id,) if call.table == "turns" else (unit.case.item_id, *unit.samples.values())
 
 
 @dataclass

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 from tripos_compiler.language.conversations import says
-from tripos_compiler.language.library.types import Dialogue
 from tripos_compiler.plan import Converse
 from tripos_runtime.asking.ledger import turn_id
 from tripos_runtime.program.calls import Call
@@ -59,13 +57,3 @@ def most_turns(step: Converse) -> Iterator[tuple[str, int]]:
 def ends(step: Converse, role: str, text: str) -> bool:
     """Whether a turn of `role` ends the conversation."""
     return any(until.role == role and says(text, until.text) for until in step.until)
-
-
-def turns_so_far(talk: Talk, rows: Mapping[str, Mapping[str, Any]], known: Mapping[str, str]) -> Dialogue:
-    """The turns that are kept, from the first on: `known` has the names of those that need not be asked again."""
-    found: Dialogue = []
-    for number, name in enumerate(talk.turns, 1):
-        if name not in known or name not in rows or rows[name]["text"] is None:
-            break
-        found.append({"speaker": talk.speaker(number), "text": rows[name]["text"]})
-    return found

@@ -4,50 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
-from tripos_compiler.language.conversations import opening
 from tripos_compiler.language.evaluation import Missing, Unavailable, evaluate
 from tripos_compiler.language.library import json
-from tripos_compiler.language.library.types import Dialogue
-from tripos_compiler.plan import Ask, Expr, Hole, Judging, Metric, Plan, Ref, Retrieve
+from tripos_compiler.plan import Ask, Expr, Hole, Judging, Metric, Ref, Retrieve
 from tripos_runtime.asking.asking import Question
-from tripos_runtime.asking.prompting import ask_messages, chat_messages, continued, grade_messages, judged_messages
-from tripos_runtime.asking.questions import Questions
+from tripos_runtime.asking.prompting import chat_messages, continued, judged_messages
 from tripos_runtime.asking.shots import shot_messages
+from tripos_runtime.asking.statuses import PENDING
 from tripos_runtime.datasets.cases import Case
-from tripos_runtime.datasets.sources import Sources
-from tripos_runtime.forecast.sizes.foreseen_talks import awaited, whole
-from tripos_runtime.forecast.sizes.sizes import NO_SIZE, PENDING, Known, Outline, Size, is_pending, is_waiting, sum_of
+from tripos_runtime.forecast.sizes.sizes import NO_SIZE, Known, Outline, Size, is_waiting, sum_of
+from tripos_runtime.forecast.sizes.talk_sizes import awaited, whole
 from tripos_runtime.models.base import Message
-from tripos_runtime.program.conversing import said_to, systems
-from tripos_runtime.program.talks import Talk
-from tripos_runtime.retrieval.choosing import Chooser
+from tripos_runtime.program.conversing import TurnPrompt, said_to
+from tripos_runtime.program.needs import is_pending
+from tripos_runtime.program.prompts import World
 
 
 @dataclass
 class PromptSizes:
-    """Measures what is sent. `sources` has the rows and axes of the plan."""
+    """Measures what is sent. `world` has the rows and axes of the plan."""
 
-    plan: Plan
-    sources: Sources
-    chooser: Chooser = field(default_factory=Chooser)
+    world: World
     _printed: dict[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)
     """The names that a step in a language is sure to look up, as far as a glance shows."""
-
-    @cached_property
-    def questions(self) -> Questions:
-        """What the steps ask."""
-        return Questions(self.plan, tuple(self.sources.axes.values()))
-
-    def sent(self, step: Ask | Judging, names: Mapping[str, Any], case: Case) -> tuple[Message, ...]:
-        """What is sent. Raises `Unavailable` where that needs a reply that is not there, or what a kept one did not
-        yield."""
-        question = self.questions.of(step, case.language)
-        if isinstance(step, Ask):
-            return ask_messages(step, question, case, names, self.sources)
-        return grade_messages(step, question, case, names, self.sources, self.questions.metrics(step))
 
     def outline(self, step: Ask | Judging, names: Mapping[str, Any], case: Case, known: Known) -> Size:
         """The size of what is sent where that needs what is not there; `known` are the sizes of what is not
@@ -59,13 +40,13 @@ class PromptSizes:
         """Whether a glance shows that what is sent needs what is not there yet."""
         key = (step.fingerprint, case.language)
         if key not in self._printed:
-            self._printed[key] = tuple(_printed(step, self.questions.of(step, case.language), case.language))
+            self._printed[key] = tuple(_printed(step, self.world.questions.of(step, case.language), case.language))
         found = (names.get(name) for name in self._printed[key])
         return any(isinstance(each, Missing) and each.status == PENDING for each in found)
 
     def _judged(self, step: Judging, names: Mapping[str, Any], case: Case, known: Known) -> Size:
         """The size of what a judge is sent but for what is not there yet. All arguments must be, printed or not."""
-        seen, waits = {**self.sources.names}, NO_SIZE.waits
+        seen, waits = {**self.world.sources.names}, NO_SIZE.waits
         outline = self._outline(names, case, known)
         for param, expr in step.args.items():
             try:
@@ -75,9 +56,9 @@ class PromptSizes:
                     raise
                 seen[param] = Missing(reason.step, PENDING)
                 waits |= outline.expression(expr).waits
-        inner = Outline(seen, case.language, self.sources.axes, known, step.args, names)
-        question = self.questions.of(step, case.language)
-        size = self._texts(question, inner, case, self.questions.metrics(step)) + Size(waits=waits)
+        inner = Outline(seen, case.language, self.world.sources.axes, known, step.args, names)
+        question = self.world.questions.of(step, case.language)
+        size = self._texts(question, inner, case, self.world.questions.metrics(step)) + Size(waits=waits)
         if question.chat is not None:
             size += self._said(lambda chat: judged_messages(evaluate(chat, seen)), question.chat, inner)
         return size
@@ -87,7 +68,7 @@ class PromptSizes:
         outline, size = self._outline(names, case, known), NO_SIZE
         for shots in step.shots:  # in the order of `ask_messages`, since the first thing that is lacking is told
             try:
-                size += Size.sent(shot_messages(shots, case, names, self.sources))
+                size += Size.sent(shot_messages(shots, case, names, self.world.sources))
             except Unavailable as reason:
                 if not is_pending(reason):
                     raise
@@ -98,7 +79,7 @@ class PromptSizes:
             talk = step.continues
             turns: Expr = Ref(path=(talk, "turns"))
             size += self._said(lambda _: continued(talk, step.role, names, case.language), turns, outline)
-        return size + self._texts(self.questions.of(step, case.language), outline, case, ())
+        return size + self._texts(self.world.questions.of(step, case.language), outline, case, ())
 
     def _said(self, say: Callable[[Expr], Sequence[Message]], expr: Expr, outline: Outline) -> Size:
         """The size of a dialogue, or of the replies that it will hold."""
@@ -117,39 +98,35 @@ class PromptSizes:
         return size
 
     def _outline(self, names: Mapping[str, Any], case: Case, known: Known) -> Outline:
-        return Outline(names, case.language, self.sources.axes, known, {}, names)
+        return Outline(names, case.language, self.world.sources.axes, known, {}, names)
 
-    def turn(
-        self, talk: Talk, number: int, turns: Dialogue, names: Mapping[str, Any], case: Case, known: Known
-    ) -> Size:
-        """The size of what is sent for turn `number` of a conversation of which `turns` are there. Raises `Unavailable`
-        where that needs what a kept reply did not yield."""
-        step, role = talk.step, talk.speaker(number)
+    def turn(self, prompt: TurnPrompt, known: Known) -> Size:
+        """The size of what is sent for a turn. Raises `Unavailable` where that needs what a kept reply
+        did not yield."""
+        step, role, case = prompt.talk.step, prompt.role, prompt.case
         size = Size()
         try:
-            told = systems(step, case, names, self.sources)
+            told = prompt.systems()
         except Unavailable as reason:
             if not is_pending(reason):
                 raise
             told = {}
-            outline = self._outline(names, case, known)
+            outline = self._outline(prompt.names, case, known)
             for speaker in step.speakers:
                 if speaker.system is not None:
                     own = outline.template(speaker.system[case.language])
                     size += own + Size(messages=1) if speaker.role == role else Size(waits=own.waits)
-        begun = opening(case.language) if role == step.opens else None
-        size += Size.sent(said_to(role, told, turns, begun))
+        size += Size.sent(said_to(role, told, prompt.turns, prompt.begun))
         size = whole(size, case.scenario)
-        later = awaited(step, len(turns) + 1, number - 1)
+        later = awaited(step, len(prompt.turns) + 1, prompt.number - 1)
         return size + Size(pending=later, messages=len(later))
 
-    def nearest(self, step: Retrieve, names: Mapping[str, Any], seen: Any) -> Size:
-        """The size of what a step finds by vectors that are not there: as much as letters find (`seen`), at
-        the most the longest of what it looks through."""
-        if isinstance(seen, Missing):
-            raise Unavailable(step.name, seen.status)
+    def nearest(self, step: Retrieve, names: Mapping[str, Any], case: Case) -> Size:
+        """The size of what a step finds by vectors that are not there: as much as letters find, at the most the longest
+        of what it looks through. Raises `Unavailable` where that needs a reply."""
+        seen = self.world.chooser.chosen(step, names, case.fields)
         size = Size.of(json(seen))
-        elements = self.chooser.collection(step, names).elements
+        elements = self.world.chooser.collection(step, names).elements
         most = step.top * max((_most(Size.of(json(each))) for each in elements), default=0)
         included = sum(_most(Size.of(json(evaluate(expr, names)))) for expr in step.include)
         return size + Size(waits=frozenset(((step.name, False),)), most=most + included)

@@ -28,9 +28,8 @@ from tripos_compiler.plan import (
     Unary,
 )
 from tripos_runtime.models.base import Message
+from tripos_runtime.program.needs import is_pending
 
-PENDING = "pending"
-"""Stands where the status of a reply would, while there is no reply."""
 WIDE = re.compile("[\u2e80-\uffff\U00020000-\U0003ffff]")
 """Characters of which a token holds few: Chinese, Japanese, Korean."""
 SHORT = ("integer", "number", "bool", "choice")
@@ -89,6 +88,17 @@ class Size:
         """Whether nothing is waited for."""
         return not (self.pending or self.beyond or self.unknown or self.most)
 
+    def as_prompt(self, step: str) -> Size:
+        """The size of what is sent for a step, as part of what builds on it."""
+        waits = frozenset(((step, True),))
+        return Size(self.narrow, self.wide, self.pending, self.beyond, self.unknown, waits, most=self.most)
+
+    def on_side(self, place: str) -> Size:
+        """The size as it is seen from a pair that has it on one side."""
+        pending, beyond = (tuple(f"{place}.{name}" for name in names) for names in (self.pending, self.beyond))
+        waits = frozenset((f"{place}.{name}", sent) for name, sent in self.waits)
+        return Size(self.narrow, self.wide, pending, beyond, self.unknown, waits, self.messages, self.most)
+
     def __add__(self, other: Size) -> Size:
         if other is NO_SIZE:
             return self
@@ -114,28 +124,6 @@ Known = Mapping[tuple[str, ...], Size]
 def sum_of(sizes: Iterable[Size]) -> Size:
     """All of them together."""
     return reduce(add, sizes, NO_SIZE)
-
-
-def is_pending(reason: Unavailable) -> bool:
-    """Whether a value is only not there yet."""
-    return reason.status == PENDING
-
-
-def can_be(wanted: bool, when: Expr, names: Mapping[str, Any]) -> bool:
-    """Whether a condition, part of which waits for a reply, may turn out so."""
-    try:
-        return bool(evaluate(when, names)) is wanted
-    except Unavailable as reason:
-        if not is_pending(reason):
-            return False
-    match when:
-        case Unary(operator="not", value=value):
-            return can_be(not wanted, value, names)
-        case Binary(operator="and" | "or", left=left, right=right):
-            both = (when.operator == "and") is wanted
-            sides = (can_be(wanted, left, names), can_be(wanted, right, names))
-            return all(sides) if both else any(sides)
-    return True
 
 
 def is_waiting(step: str, unknown: str = "", field: str = "") -> Size:

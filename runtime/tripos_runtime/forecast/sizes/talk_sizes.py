@@ -7,14 +7,11 @@ them. What takes in a whole dialogue that is yet to be held takes in half as man
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from tripos_compiler.plan import Converse, Scenario
-from tripos_runtime.asking.ledger import Row
 from tripos_runtime.forecast.sizes.sizes import Size, one_reply
-from tripos_runtime.program.calls import Call
-from tripos_runtime.program.talks import Talk, ends, speaker_of, turns_so_far
+from tripos_runtime.program.talks import Talk, speaker_of
 
 BETWEEN = "/"
 """Stands between the step and the role in the name of a turn that is awaited."""
@@ -55,22 +52,3 @@ def whole(size: Size, scenario: Scenario) -> Size:
         beyond += (f"{side}{dot}{each}" for each in awaited(talks[talk], half + 1, limit))
         turns += limit
     return replace(size, pending=tuple(pending), beyond=tuple(beyond), messages=size.messages + turns)
-
-
-def calls_of(talk: Talk) -> Iterator[Call]:
-    """A call for every turn that there may be."""
-    for number, name in enumerate(talk.turns, 1):
-        role = talk.speaker(number)
-        yield Call("turns", name, role, talk.models[role], talk.step, talk.name)
-
-
-def is_over(talk: Talk, kept: Mapping[str, str], rows: Mapping[str, Row]) -> bool:
-    """Whether nothing is asked any more, as far as is kept."""
-    if talk.name in kept:
-        return True
-    turns = turns_so_far(talk, rows, kept)
-    if len(turns) == talk.step.limit:
-        return True
-    if turns and ends(talk.step, turns[-1]["speaker"], turns[-1]["text"]):
-        return True
-    return talk.turns[len(turns)] in kept  # whoever was to go on refused

@@ -1,0 +1,380 @@
+"""The forecast driver: it answers programs from what is kept, and notes what a run would ask for the rest.
+
+A run goes through the same programs, so what is foreseen is what is done. A reply that is not there is pending: a
+condition or a prompt that needs it is left open, and everything else is evaluated, with the replies that are kept.
+"""
+
+from __future__ import annotations
+
+from collections import ChainMap
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import cast
+
+from tripos_compiler.language.evaluation import Unavailable
+from tripos_compiler.plan import Ask, Column, Judging, Retrieve, Score, Step, Verdict
+from tripos_runtime.asking.asking import Answer
+from tripos_runtime.asking.kept_rows import answer_of, talk_of, turn_of
+from tripos_runtime.asking.ledger import Row
+from tripos_runtime.asking.statuses import NOT_ASKED, PENDING
+from tripos_runtime.datasets.cases import Case
+from tripos_runtime.forecast.adopting import Adopting
+from tripos_runtime.forecast.fates import Fate, Foreseen, Saying
+from tripos_runtime.forecast.sizes.prompt_sizes import PromptSizes
+from tripos_runtime.forecast.sizes.sizes import Known, Size, is_waiting
+from tripos_runtime.forecast.sizes.talk_sizes import models_of
+from tripos_runtime.forecast.vectors import ForeseenVectors
+from tripos_runtime.models.base import Message
+from tripos_runtime.program.adopting import Adoption, Here
+from tripos_runtime.program.conversing import TurnPrompt
+from tripos_runtime.program.needs import (
+    Got,
+    Held,
+    Nearness,
+    Need,
+    Reply,
+    Result,
+    Talked,
+    Unasked,
+    Unfound,
+    Unheld,
+    drive,
+    is_pending,
+    pending,
+)
+from tripos_runtime.program.pairs import Pair, is_kept, pairs_of
+from tripos_runtime.program.steps import Found, UnitProgram, pair_program
+from tripos_runtime.program.talks import Talk, calls_of
+from tripos_runtime.program.units import Names, Unit, Wiring
+from tripos_runtime.retrieval.indexes import Values
+
+
+@dataclass
+class Foresight(PromptSizes):
+    """Goes through cases. `world` has the rows and axes of the plan."""
+
+    embedding: dict[tuple[str, ...], tuple[Unit, Retrieve, Names, Fate]] = field(default_factory=dict)
+    """What the case at hand needs vectors for, each once, whichever of its steps do, and how sure that is."""
+    made_by: Mapping[str, Saying] = field(default_factory=dict)
+    """Who writes the rows of data sets that are yet to be made."""
+    known: Known = field(default_factory=dict)
+    """The sizes of what is not there of the case at hand but can be told."""
+    vectors: ForeseenVectors | None = None
+    """Who knows which vectors are there."""
+    adoption: Adoption | None = None
+    """Who finds replies that the ledger has under other names."""
+    _steps: dict[Wiring, Sequence[Step]] = field(default_factory=dict)
+
+    def of(self, case: Case, units: Sequence[Unit], kept: Mapping[str, str], rows: Mapping[str, Row]) -> list[Foreseen]:
+        """Every call of a case once. `kept` has the statuses of what need not be asked again, `rows` the samples among
+        them that calls may build on."""
+        self.embedding = {}
+        pairs = pairs_of(units)
+        shown = {side for pair in pairs if not is_kept(pair, kept) for side in (pair.first, pair.second)}
+        view = _CaseView(self, case, kept, rows, Here(units))
+        for unit in units:
+            view.go_through(unit, shown=unit in shown)
+        for pair in pairs:
+            view.compare(pair)
+        return list(view.found.values())
+
+    def steps(self, wiring: Wiring) -> Sequence[Step]:
+        """The steps that may ask: scores are counted by what they are taken from."""
+        if wiring not in self._steps:
+            steps = wiring.treatment.steps
+            self._steps[wiring] = tuple(step for step in steps if not isinstance(step, Score | Column))
+        return self._steps[wiring]
+
+
+@dataclass(slots=True)
+class _At:
+    """What a unit or a pair came to so far: the names that its expressions see, what it waits for and by whom, the fate
+    of each step that is yet to be asked, and the sizes that are known of what is not there."""
+
+    part: Unit | Pair
+    names: Names
+    awaits: dict[str, str] = field(default_factory=dict)
+    said_by: dict[str, Saying] = field(default_factory=dict)
+    fates: dict[str, Fate] = field(default_factory=dict)
+    known: dict[tuple[str, ...], Size] = field(default_factory=dict)
+    out: list[Result] = field(default_factory=list)
+    sides: tuple[_At, ...] = ()
+    """Of a pair: what its units came to."""
+
+    @property
+    def unit(self) -> Unit:
+        """The unit; of a pair the first."""
+        return self.part.first if isinstance(self.part, Pair) else self.part
+
+    def wait(self, name: str, model: str, fate: Fate, saying: Saying) -> None:
+        """Notes a step that is yet to be asked."""
+        self.awaits[name], self.fates[name], self.said_by[name] = model, fate, saying
+
+    def key(self, step: Ask | Judging) -> tuple[object, ...]:
+        """Prompts that take in the same replies are the same. Of those still to come nothing is known but what is sent
+        for them, whoever gives them."""
+        if self.sides:
+            return tuple(side.key(step) for side in self.sides)
+        needs: list[object] = []
+        for need in step.needs:
+            known = need not in self.awaits
+            needs += self.unit.upstream([need]) if known else [PENDING, self.known.get((need, "prompt"))]
+        return (step.fingerprint, *needs)
+
+
+class _CaseView:
+    """One case: what its units have in common is worked out once."""
+
+    def __init__(
+        self, foresight: Foresight, case: Case, kept: Mapping[str, str], rows: Mapping[str, Row], here: Here
+    ) -> None:
+        self.foresight, self.case, self.kept, self.rows = foresight, case, kept, rows
+        self.adopting = Adopting(foresight.adoption, here)
+        if foresight.adoption is not None:  # what is adopted counts as kept
+            self.kept = ChainMap(self.adopting.kept, cast("dict[str, str]", kept))
+            self.rows = ChainMap(self.adopting.rows, cast("dict[str, Row]", rows))
+        self.found: dict[str, Foreseen] = {}
+        self.sizes: dict[tuple[object, ...], Size | Unavailable] = {}
+        self.sent: dict[tuple[object, ...], tuple[Message, ...]] = {}
+        """What is sent, by the same keys, where all of it is known."""
+        self.answers: dict[str, Answer] = {}
+        self.retrieved: Found = {}
+        self.sides: dict[Unit, _At] = {}
+
+    def go_through(self, unit: Unit, shown: bool) -> None:
+        """`shown`: what it comes to is compared."""
+        if not shown and self._is_whole(unit):
+            for call in unit.calls:
+                self._note(Foreseen(call, unit, Fate.REUSED))
+            for talk in unit.talks.values():
+                self._over(talk, unit)
+            return
+        foresight = self.foresight
+        names = Names(self.case.names)
+        at = self.sides[unit] = _At(unit, names, said_by=dict(foresight.made_by), known=dict(foresight.known))
+        program = UnitProgram(foresight.world, unit, names, at.out, self.retrieved)
+        drive(program.go(foresight.steps(unit.wiring)), partial(self._meet, at), partial(self._take, at))
+
+    def compare(self, pair: Pair) -> None:
+        """What becomes of the calls of a pair, once its sides were gone through."""
+        if is_kept(pair, self.kept):
+            for call in pair.calls:
+                self._note(Foreseen(call, pair, Fate.REUSED))
+            return
+        first, second = self.sides[pair.first], self.sides[pair.second]
+        both = _At(
+            pair, pair.names(first.names, second.names), {**second.awaits, **first.awaits}, sides=(first, second)
+        )
+        for place, side in (("first", first), ("second", second)):
+            both.fates |= {f"{place}.{name}": fate for name, fate in side.fates.items()}
+            both.said_by |= {f"{place}.{name}": saying for name, saying in side.said_by.items()}
+            both.known |= {(place, *path): size.on_side(place) for path, size in side.known.items()}
+        # What both sides have in common stands below neither.
+        both.fates |= first.fates
+        both.said_by |= first.said_by
+        both.known |= first.known
+        program = pair_program(self.foresight.world, pair, both.names, both.out)
+        drive(program, partial(self._meet, both), partial(self._take, both))
+
+    def _is_whole(self, unit: Unit) -> bool:
+        """Whether nothing is asked for a unit. Where scores are to be taken, what it looks for is looked for again."""
+        searched = any(isinstance(step, Retrieve) and step.using is not None for step in unit.wiring.treatment.steps)
+        if searched and not all(name in self.kept for _, name in unit.results):
+            return False
+        talked = all(talk.name in self.kept for talk in unit.talks.values())
+        return talked and all(call.name in self.kept for call in unit.calls)
+
+    def _meet(self, at: _At, need: Need) -> Got:
+        """What is sent for a need."""
+        match need:
+            case Reply(talk=None):
+                return self._reply(at, need)
+            case Reply():
+                return self._turn(at, need)
+            case Held():
+                return self._hold(at, need)
+            case Nearness():
+                return self._near(at, need)
+
+    def _take(self, at: _At) -> None:
+        """Notes what is not asked."""
+        for result in at.out:
+            match result:
+                case Unasked(call=call):
+                    self._note(Foreseen(call, at.part, Fate.RULED_OUT))
+                case Unheld(talk=talk) | Talked(talk=talk):
+                    self._over(talk, at.unit)
+                case Unfound(step=step, status=status) if status == PENDING and (step.name,) not in at.known:
+                    at.known[(step.name,)] = is_waiting(step.name, f"what `{step.name}` finds")
+                    at.fates[step.name] = Fate.PERHAPS
+        at.out.clear()
+
+    def _reply(self, at: _At, need: Reply) -> Answer | Unavailable:
+        """A reply that is kept, here or under another name, or else that there is none yet."""
+        call, step = need.call, need.call.step
+        if call.name in self.kept:
+            return self._reuse(at, need)
+        assert isinstance(step, Ask | Judging)
+        key = at.key(step)
+        size = self._size(key, need, at)
+        if isinstance(size, Unavailable):
+            return size
+        if key in self.sent and self._holds(need, self.adopting.find(need, self.sent[key], at.unit)):
+            return self._reuse(at, need)
+        fate = self._as_sure(size, need.certain, at)
+        self._note_open(need, at, fate, size)
+        if isinstance(step, Ask | Verdict):
+            model = call.model if isinstance(step, Ask) else at.unit.evaluators(step)[0]
+            at.wait(step.name, model, fate, (self.case.scenario.name, step.name, model))
+        if isinstance(step, Ask):
+            at.known[step.name, "prompt"] = size.as_prompt(step.name)
+        return pending(step.name)
+
+    def _turn(self, at: _At, need: Reply) -> Answer | Unavailable:
+        """A turn that is kept, or else that there is none yet."""
+        call, prompt, talk = need.call, need.prompt, need.talk
+        assert isinstance(prompt, TurnPrompt)
+        assert talk is not None
+        if call.name in self.kept or self._adopts_turn(at, need):
+            return self._reuse(at, need)
+        key = (call.step.fingerprint, talk.name, prompt.number)
+        if key not in self.sizes:
+            try:
+                self.sizes[key] = self.foresight.turn(prompt, at.known)
+            except Unavailable as reason:
+                self.sizes[key] = reason
+        size = self.sizes[key]
+        if isinstance(size, Unavailable):  # nothing can be told to one of them
+            return size
+        name = talk.step.name
+        at.said_by |= {each: (self.case.scenario.name, name, model) for each, model in models_of(talk).items()}
+        fate = self._as_sure(size, need.certain, at)
+        self._note_open(need, at, fate, size)
+        if prompt.number == len(prompt.turns) + 1:  # the next one
+            at.awaits[name], at.fates[name] = talk.models[at.unit.wiring.told_by(talk.step)], fate
+        return pending(name)
+
+    def _hold(self, at: _At, need: Held) -> Answer | Unavailable:
+        """A conversation that is kept, or what its program comes to."""
+        talk = need.talk
+        if talk.name not in self.kept:
+            got: Answer | Unavailable = drive(need.program(), partial(self._meet, at), partial(self._take, at))
+            return got
+        self._over(talk, at.unit)
+        row = self.rows.get(talk.name)
+        return pending(talk.step.name) if row is None else talk_of(row)
+
+    def _near(self, at: _At, need: Nearness) -> Mapping[int, Values] | Unavailable:
+        """How near the elements are where all vectors are there, or else that nothing is known of what is found but
+        about how long it is."""
+        fate = Fate.CERTAIN if need.certain else Fate.PERHAPS
+        before = self.foresight.embedding.get(need.key)
+        if before is None or before[-1] < fate:
+            self.foresight.embedding[need.key] = (need.unit, need.step, need.names, fate)
+        if not need.certain:
+            return pending(need.step.name)
+        values = self._values(need)
+        if values is not None:
+            return values
+        if need.key not in self.sizes:
+            try:
+                self.sizes[need.key] = self.foresight.nearest(need.step, need.names.values, self.case)
+            except Unavailable as reason:
+                self.sizes[need.key] = reason
+        size = self.sizes[need.key]
+        if isinstance(size, Unavailable):
+            return size
+        at.known[(need.step.name,)], at.fates[need.step.name] = size, Fate.LIKELY
+        return pending(need.step.name)
+
+    def _values(self, need: Nearness) -> Mapping[int, Values] | None:
+        """How near the elements are by vectors that are there. It matters to whoever adopts."""
+        foresight = self.foresight
+        if foresight.vectors is None or foresight.adoption is None:
+            return None
+        try:
+            (model,) = need.unit.wiring.retrieved[need.step.name]
+            return foresight.vectors.values(need.step, model, need.names, foresight.world.chooser)
+        except Unavailable:
+            return None
+
+    def _over(self, talk: Talk, unit: Unit) -> None:
+        """Notes the turns of a conversation of which nothing more is asked."""
+        for call in calls_of(talk):
+            self._note(Foreseen(call, unit, Fate.REUSED if call.name in self.kept else Fate.RULED_OUT))
+
+    def _reuse(self, at: _At, need: Reply) -> Answer | Unavailable:
+        """A reply that is kept, as a run reads it."""
+        call, name = need.call, need.call.name
+        self._note(Foreseen(call, at.part, Fate.REUSED))
+        if self.kept[name] in NOT_ASKED and need.talk is None:
+            return Unavailable(call.step.name, self.kept[name])
+        if name not in self.answers:
+            row = self.rows.get(name)
+            if row is None:  # of a grade, which nothing builds on; or another process is about to write it
+                return pending(call.step.name)
+            self.answers[name] = turn_of(row) if need.talk is not None else answer_of(row, need.question.reader)
+        return self.answers[name]
+
+    def _note_open(self, need: Reply, at: _At, fate: Fate, size: Size) -> None:
+        call = need.call
+        awaits = {each: at.awaits[each] for each in call.step.needs if each in at.awaits}
+        if fate is Fate.CERTAIN and size.waits and self.adopting.may(call.table, call.model):
+            fate = Fate.LIKELY  # once it is known what is sent, a reply to just that may turn up
+        said_by = {name: at.said_by[name] for name in {*size.pending, *size.beyond} if name in at.said_by}
+        self._note(Foreseen(call, at.part, fate, size, awaits, said_by))
+
+    def _note(self, seen: Foreseen) -> None:
+        if seen.fate is Fate.REUSED and self.kept.get(seen.call.name) in NOT_ASKED:  # nor is it asked now
+            seen = replace(seen, fate=Fate.RULED_OUT)
+        before = self.found.get(seen.call.name)
+        if before is None or before.fate < seen.fate:
+            self.found[seen.call.name] = seen
+
+    def _size(self, key: tuple[object, ...], need: Reply, at: _At) -> Size | Unavailable:
+        """The size of a prompt, which is the same under the same key; or why there is nothing to ask."""
+        if key not in self.sizes:
+            try:
+                self.sizes[key] = self._measured(key, need, at)
+            except Unavailable as reason:
+                self.sizes[key] = reason
+        return self.sizes[key]
+
+    def _measured(self, key: tuple[object, ...], need: Reply, at: _At) -> Size:
+        step = need.call.step
+        assert isinstance(step, Ask | Judging)
+        if not self.foresight.waits(step, at.names.values, self.case):
+            try:
+                sent = self.sent[key] = need.prompt.messages()
+                return Size.sent(sent)
+            except Unavailable as reason:
+                if not is_pending(reason):
+                    raise
+        return self.foresight.outline(step, at.names.values, self.case, at.known)
+
+    def _adopts_turn(self, at: _At, need: Reply) -> bool:
+        """Whether another conversation has a turn after the same ones; it is among the rows from then on."""
+        assert need.talk is not None
+        if not any(self.adopting.may("turns", model) for model in need.talk.models.values()):
+            return False
+        try:
+            sent = need.prompt.messages()
+        except Unavailable:
+            return False
+        return self._holds(need, self.adopting.find(need, sent, at.unit))
+
+    def _holds(self, need: Reply, row: Row | None) -> bool:
+        """Puts a row that is adopted under its new name among those that are kept."""
+        if row is not None:
+            self.adopting.kept[need.call.name], self.adopting.rows[need.call.name] = row["status"], row
+        return row is not None
+
+    def _as_sure(self, size: Size, certain: bool, at: _At) -> Fate:
+        """How sure a call is to be made, given what it waits for: a reply may not come, but what is sent for one
+        does."""
+        found = Fate.CERTAIN if certain else Fate.PERHAPS
+        for name, only_sent in size.waits:
+            fate = at.fates.get(name, Fate.CERTAIN)
+            found = min(found, fate if only_sent else min(fate, Fate.LIKELY))
+        return found
