@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Sequence
 
+from tripos_compiler.language.library.functions.letters import nfkc
 from tripos_compiler.language.library.types import Turn
 
 __all__ = ["FIRST", "OPENINGS", "SILENT", "Turn", "leave_out", "opening", "says", "seen_by"]
@@ -72,4 +72,4 @@ def says(text: str, wanted: str) -> bool:
 
 
 def _plain(text: str) -> str:
-    return " ".join(EMPHASIS.sub("", unicodedata.normalize("NFKC", text)).casefold().split())
+    return " ".join(EMPHASIS.sub("", nfkc(text)).casefold().split())

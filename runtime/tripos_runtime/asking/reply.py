@@ -1,14 +1,16 @@
 """Programs of a reply: the first try, a shorter one, the reading of what came, and one repair where that is no use.
 
-A program neither calls, waits nor keeps: it yields a request and is sent what came of it, or a draft, which is to be
-kept before anything else is asked. `run_reply` is the driver that calls a model; one that has nobody to call need not
-start a program.
+A program neither calls, waits nor keeps: it yields a request and is sent what came of it; or a draft, which is to be
+kept before anything else is asked; or the reading of a long reply, which takes its time. `run_reply` is the driver that
+calls a model; one that has nobody to call need not start a program.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeVar
 
 import orjson
@@ -29,6 +31,7 @@ from tripos_runtime.asking.asking import (
     reread,
 )
 from tripos_runtime.models.base import Message, Model, ModelError, Reply, Request
+from tripos_runtime.reading.lengths import LONG
 from tripos_runtime.scheduling.calling import Called, Caller
 
 REPAIR = {
@@ -39,7 +42,16 @@ CONTEXT_EXCEEDED = "R0107"
 """What a provider answers where a prompt passes the context of its model."""
 
 Result = TypeVar("Result")
-ReplyProgram = Generator[Request | Draft, Called | ModelError | None, Result]
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """The reading of a long reply. What it gives is sent to the program."""
+
+    read: Callable[[], Any]
+
+
+ReplyProgram = Generator[Request | Draft | Reading, Any, Result]
 Sent = tuple[Message, ...]
 
 
@@ -108,7 +120,7 @@ def settled(asked: Asked, first: First | Draft, number: int = 0) -> ReplyProgram
         columns |= {"attempts": 1, "error": f"{error.code} {error.message}", "status": error.status}
         return Answer(error.status, None, None, prompt, columns)
     columns |= first.columns if isinstance(first, Draft) else _columns(first.came)  # type: ignore[arg-type]
-    outcome = asked.question.reader(columns["reply"], columns["finish_reason"])
+    outcome = yield from _read(asked.question, columns)
     if asked.question.repairs(outcome):
         if isinstance(first, First):
             yield Draft({**{key: columns[key] for key in ("messages", "reply", *OF_CALL)}, "error": outcome.error})
@@ -126,10 +138,10 @@ def adopted(asked: Asked, found: Adopted, number: int = 0) -> ReplyProgram[Answe
     prompt = as_one_text(sent)
     if columns["reply"] is None:
         return Answer(row["status"], None, None, prompt, {**columns, "status": row["status"]})
-    replied, outcome = reread(asked.question, columns, found.draft)
+    replied, outcome = yield from _at_leisure(columns["reply"], partial(reread, asked.question, columns, found.draft))
     columns |= replied
     if outcome is None:
-        outcome = asked.question.reader(columns["reply"], columns["finish_reason"])
+        outcome = yield from _read(asked.question, columns)
         if found.draft is None:
             told = {key: columns[key] for key in ("messages", "reply", *OF_CALL)}
             yield Draft({**told, "error": outcome.error})
@@ -148,20 +160,38 @@ def _repaired(asked: Asked, sent: Sent, before: Outcome, columns: dict[str, Any]
     for key in UNUSED:
         columns[key] = _sum(columns[key], second[key])
     columns["model_served"] = second["model_served"]
-    after = asked.question.reader(second["reply"], second["finish_reason"])
+    after = yield from _read(asked.question, second)
     if after.error is not None and _usable(after) <= _usable(before):
         return before
     columns |= {"reply": second["reply"], "finish_reason": second["finish_reason"]}
     return after
 
 
+def _read(question: Question, columns: Mapping[str, Any]) -> ReplyProgram[Outcome]:
+    """What a reply is read as."""
+    text = columns["reply"]
+    return (yield from _at_leisure(text, partial(question.reader, text, columns["finish_reason"])))
+
+
+def _at_leisure(text: str, read: Callable[[], Result]) -> ReplyProgram[Result]:
+    """What a reading of a text gives; of a long text, what the driver sends for it."""
+    if len(text) <= LONG:
+        return read()
+    result: Result = yield Reading(read)
+    return result
+
+
 async def run_reply(program: ReplyProgram[Result], caller: Caller, lane: Lane, keep: Callable[[Draft], None]) -> Result:
-    """The result of a program whose requests are sent to a model, and whose drafts are kept. Raises what the caller
+    """The result of a program whose requests are sent to a model, and whose drafts are kept. Long replies are read in a
+    thread, so that other calls go on. Raises what the caller
     raises where no other call could succeed, such as `Stopped`."""
-    came: Called | ModelError | None = None
+    came: Any = None
     try:
         while True:
             need = program.send(came)
+            if isinstance(need, Reading):
+                came = await asyncio.to_thread(need.read)
+                continue
             if isinstance(need, Draft):
                 keep(need)
                 came = None

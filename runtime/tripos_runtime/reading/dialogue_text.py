@@ -21,17 +21,27 @@ def turns_in(raw: Any) -> list[dict[str, str]] | None:
     >>> turns_in([{"Teacher": "Hello"}]), turns_in("Hello")
     ([{'speaker': 'Teacher', 'text': 'Hello'}], None)
     """
-    turns: list[dict[str, str]] = []
+    turns: list[tuple[str, list[str]]] = []
     parts = raw.strip().splitlines() if isinstance(raw, str) else raw
     for part in parts if isinstance(parts, list) else []:
         turn = _spoken(part) if isinstance(part, str) else _given(part)
         if turn is not None:
-            turns.append({"speaker": turn[0], "text": turn[1]})
+            turns.append((turn[0], [turn[1]]))
         elif turns and isinstance(part, str):
-            turns[-1]["text"] = f"{turns[-1]['text']}\n{part}".strip()
+            _go_on(turns[-1][1], part)
         else:
             return None
-    return turns or None
+    return [{"speaker": speaker, "text": "\n".join(lines)} for speaker, lines in turns] or None
+
+
+def _go_on(lines: list[str], line: str) -> None:
+    """Add a line to the lines of a turn, which begin and end with what is no space from then on."""
+    if len(lines) == 1:
+        lines[0] = lines[0].lstrip() if line.strip() else lines[0].strip()
+    if line.strip():
+        lines.append(line.rstrip())
+    if not lines[0]:
+        lines[:] = [line.strip()]
 
 
 def _spoken(line: str) -> tuple[str, str] | None:

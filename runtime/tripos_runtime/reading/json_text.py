@@ -9,13 +9,17 @@ import json
 import math
 import re
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, SupportsIndex
 
 import json_repair
 
 MOST_SCANNED = 300_000
-"""So many characters are scanned in all; a text full of brackets must not cost quadratic time."""
+"""At most this many characters are scanned in all, and at most `SCANS` times the length of the text."""
+SCANS = 20
 LONGEST_REPAIR = 100_000
+REPAIR_STEPS = 60
+"""The repairs of a text may look at every character this often on average; JSON that can be repaired takes up to four
+looks. Some texts would take a quadratic number."""
 THINKING = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL)
 STRUCTURE = re.compile(r"""\\.|[{}\[\],:"'“”：，]""", re.DOTALL)
 CLOSERS = {'"': '"', "'": "'", "“": '”"', "”": '”"'}
@@ -58,9 +62,11 @@ def find_all(text: str) -> list[Found]:
         pass
     found: list[Found] = []
     position = scanned = 0
+    most = min(MOST_SCANNED, SCANS * (len(text) + 100))
+    steps = [REPAIR_STEPS * (len(text) + 100)]
     whole = True
-    while scanned < MOST_SCANNED and (start := _next_bracket(text, position)) is not None:
-        value, end, complete = _value_at(text, start)
+    while scanned < most and (start := _next_bracket(text, position)) is not None:
+        value, end, complete = _value_at(text, start, steps)
         whole = whole and (complete or end < len(text))
         if value:
             found.append(Found(value, whole and complete))
@@ -75,7 +81,7 @@ def _next_bracket(text: str, position: int) -> int | None:
     return min(places, default=None)
 
 
-def _value_at(text: str, start: int) -> tuple[Any, int, bool]:
+def _value_at(text: str, start: int, steps: list[int]) -> tuple[Any, int, bool]:
     """The value that starts at a bracket (`None` where there is none), where it ends, and whether it is whole."""
     try:
         value, end = DECODER.raw_decode(text, start)
@@ -83,27 +89,62 @@ def _value_at(text: str, start: int) -> tuple[Any, int, bool]:
     except (ValueError, RecursionError):
         pass
     end, finished = _extent(text, start)
-    return _loosely(finished), end, finished == text[start:end]
+    return _loosely(finished, steps), end, finished == text[start:end]
 
 
-def _loosely(text: str) -> Any:
+def _loosely(text: str, steps: list[int]) -> Any:
     try:
         return _clean(DECODER.decode(text))  # a value that was cut off and closed may be good JSON
     except (ValueError, RecursionError):
-        return _repaired(text)
+        return _repaired(text, steps)
 
 
-def _repaired(text: str) -> dict[str, Any] | list[Any] | None:
+def _repaired(text: str, steps: list[int]) -> dict[str, Any] | list[Any] | None:
     if len(text) > LONGEST_REPAIR or (text.startswith("[") and not LIST_START.match(text)):
         return None
     narrow = WIDE_COMMA.sub(",", WIDE_COLON.sub('":', text))
     try:
-        value = _clean(json_repair.loads(narrow, strict=True, skip_json_loads=True))
+        value = _clean(json_repair.loads(_Counted(narrow, steps), strict=True, skip_json_loads=True))
     except Exception:
         # Whatever the repair makes of arbitrary text, the reply then holds no JSON.
         return None
     # Prose in brackets comes back as a value of the other kind.
     return value if isinstance(value, dict if text.startswith("{") else list) else None
+
+
+class _TooManySteps(Exception):
+    """A repair costs more than its text is worth."""
+
+
+class _Counted(str):
+    """A text that counts how often it is looked at, and refuses to be looked at when no step is left."""
+
+    left: list[int]
+
+    def __new__(cls, text: str, left: list[int]) -> _Counted:
+        counted = super().__new__(cls, text)
+        counted.left = left
+        return counted
+
+    def __getitem__(self, key: SupportsIndex | slice) -> str:
+        found = super().__getitem__(key)
+        self._spend(len(found))
+        return _Counted(found, self.left) if isinstance(key, slice) else found
+
+    def __add__(self, other: str) -> str:
+        self._spend(len(self))
+        return _Counted(super().__add__(other), self.left)
+
+    def find(self, *args: Any) -> int:
+        found = super().find(*args)
+        start = args[1] if len(args) > 1 else 0
+        self._spend((found if found >= 0 else len(self)) - start)
+        return found
+
+    def _spend(self, steps: int) -> None:
+        self.left[0] -= max(1, steps)
+        if self.left[0] < 0:
+            raise _TooManySteps
 
 
 @dataclass

@@ -10,6 +10,7 @@ from typing import Any, Literal
 from tripos_compiler.language.library.functions.locales import DEFAULT, plain_numbers
 from tripos_compiler.plan import Metric
 from tripos_runtime.reading.json_text import Found, find_all
+from tripos_runtime.reading.lengths import too_long
 from tripos_runtime.reading.plain_text import (
     OddNumberError,
     fold,
@@ -70,6 +71,8 @@ def read_metrics(metrics: Sequence[Metric], text: str, locale: str = DEFAULT) ->
     >>> reads["depth"], reads.extra
     (MetricRead(value=8.0, status='scored', reason='clear', error=None), ('style',))
     """
+    if (error := too_long(text)) is not None:
+        return MetricReads({metric.name: _failure(error) for metric in metrics})
     best: MetricReads | None = None
     found = find_all(text)
     for one in found:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterable, Mapping
 from typing import TypeVar
 
+from tripos_compiler.language.library.functions.letters import nfkc
 from tripos_compiler.language.library.functions.locales import DEFAULT, ODD, convention_of, odd_number, plain_numbers
 
 T = TypeVar("T")
 
 SHORT = 80
 """Characters of a text so short that the one number or name in it is what it says."""
-NUMBER = r"[-+]?(?:\d{1,3}(?:,\d{3})+|\d{1,300})(?:\.\d{1,300})?"
+NUMBER = r"[-+]?(?:\d{1,3}(?:,\d{3}){1,100}|\d{1,300})(?:\.\d{1,300})?"
 LONE_NUMBER = re.compile(rf"(?<![\w.,/])({NUMBER})(?![\w]|[.,/]\d)(?!\s*%)")
 FRACTION = re.compile(rf"(?<![\w.,/])({NUMBER})\s*(?:/|out of|of)\s*(\d+)(?![\w.,]?\d|\s*/)", re.I)
 ASIDE = re.compile(r"\([^()]*\)")
@@ -21,17 +21,20 @@ UNIT = re.compile(r"(?<=\d)\s*(?:分|points?\b|pts?\b|stars?\b)")
 MARKUP = re.compile(r"\\boxed\{([^{}]*)\}|[*`#$]+")
 LABEL = (
     r"(?:score|rating|mark|grade|answer|result|option|choice|得分|评分|分数|答案|结果|选项|选择|选)"
-    r"[^\S\n]*(?:is|:|=|为|是|应该是|应为)*[^\S\n]*"
+    r"[^\S\n]*+(?:is|:|=|为|是|应该是|应为)*[^\S\n]*+"
 )
-NUMBER_ALONE = re.compile(rf"\W*(?:{LABEL})?{NUMBER}(?:\s*(?:/|out of)\s*\d+)?\s*[.。]?\s*", re.I)
+NUMBER_ALONE = re.compile(rf"\W*(?:{LABEL})?{NUMBER}(?:\s*+(?:/|out of)\s*+\d+)?\s*+(?:[.。]\s*+)?", re.I)
 LABELLED_NUMBER = re.compile(LABEL + rf"{NUMBER}(?![\w]|[.,/-]\d)", re.I)
 BOXED = re.compile(r"\\boxed\{([^{}]*)\}")
 BRACKET = re.compile(r"[\[\]{}]")
 JSON_BEGUN = re.compile(r"""\{\s*["'“]|\[\s*["“{\[]""")
 ENCLOSED = re.compile(r"\s*[\[{]([^\[\]{}]*)[\]}]\s*")
 QUOTED = re.compile(r"""["“]([^"“”\n]{1,80})["”]|`([^`\n]{1,80})`|\*\*([^*\n]{1,80})\*\*""")
-BULLET = re.compile(r"\s*(?:[-*•·]|\(?\d+[.)、:])\s+")
+BULLET = re.compile(r"(?<!\s)\s*+(?:[-*•·]|\(?(?<!\d)\d++[.)、:])\s+")
 THOUSANDS = re.compile(r"\d{1,3}(?:,\d{3})+")
+COLON = re.compile("[:：]")
+MOST_COLONS = 32
+"""An answer stands by itself behind the last colons of a line; a line of many costs a place for each."""
 SEPARATOR = re.compile(r"[,;，；、]")
 TRUE = ("true", "yes", "是", "是的", "对", "对的", "正确")
 FALSE = ("false", "no", "否", "不是", "错", "错的", "错误", "不对", "不正确")
@@ -57,7 +60,7 @@ def fold(name: str) -> str:
     >>> fold("Factual_Accuracy") == fold("factual accuracy:"), fold("（深度）")
     (True, '深度')
     """
-    return re.sub(r"[\W_]+", "", unicodedata.normalize("NFKC", name).casefold())
+    return re.sub(r"[\W_]+", "", nfkc(name).casefold())
 
 
 class OddNumberError(ValueError):
@@ -158,8 +161,9 @@ def places_in(text: str) -> list[str]:
         return []
     places: list[str] = []
     for line in text.splitlines():
-        after = re.split(r"[:：]", line)
-        places += [line, *(":".join(after[n:]) for n in range(1, len(after)))]
+        colons = [mark.end() for mark in COLON.finditer(line)][-MOST_COLONS:]
+        narrow = line.replace("：", ":")
+        places += [line, *(narrow[colon:] for colon in colons)]
     places += [next(filter(None, mark.groups())) for mark in QUOTED.finditer(text)]
     places += [mark[1] for mark in BOXED.finditer(text)]
     places = [unenclosed(place).strip() for place in places]
@@ -250,7 +254,7 @@ def _number(digits: str) -> int | float:
 
 def _plain(text: str) -> str:
     """The text in narrow characters and without marks of emphasis."""
-    return MARKUP.sub(lambda mark: mark[1] or "", unicodedata.normalize("NFKC", text))
+    return MARKUP.sub(lambda mark: mark[1] or "", nfkc(text))
 
 
 def _brief(text: str) -> str:

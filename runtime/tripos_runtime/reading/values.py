@@ -27,6 +27,7 @@ from tripos_compiler.plan import (
 )
 from tripos_runtime.reading.dialogue_text import turns_in
 from tripos_runtime.reading.json_text import THINKING, Found, find_all
+from tripos_runtime.reading.lengths import too_long
 from tripos_runtime.reading.plain_text import (
     BOOLS,
     BRACKET,
@@ -78,6 +79,8 @@ def read(type: Type, text: str, axes: Sequence[Axis] = (), locale: str = DEFAULT
     >>> read(NumberType(), "2.000", locale="de").value, read(NumberType(), '{"value": 2.000}', locale="de").value
     (2000.0, 2.0)
     """
+    if (error := too_long(text)) is not None:
+        return Read(None, error, "parse_failure")
     reader = _Reader({axis.name: axis for axis in axes}, locale)
     found = find_all(text)
     if WRITTEN.fullmatch(alone := THINKING.sub("", text).strip()):
@@ -363,7 +366,19 @@ def _set(values: list[Any]) -> frozenset[Any] | list[Any]:
         return frozenset(values)
     except TypeError:
         # Records cannot be members of a set; without repeats, the list of them is one.
-        return [value for index, value in enumerate(values) if value not in values[:index]]
+        first: dict[Any, Any] = {}
+        for value in values:
+            first.setdefault(_hashable(value), value)
+        return list(first.values())
+
+
+def _hashable(value: Any) -> Any:
+    match value:
+        case dict():
+            return frozenset((name, _hashable(part)) for name, part in value.items())
+        case list():
+            return tuple(map(_hashable, value))
+    return value
 
 
 def _short(text: str) -> str:

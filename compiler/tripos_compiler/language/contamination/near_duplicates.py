@@ -7,6 +7,8 @@ from collections.abc import Hashable, Iterator
 from functools import cache
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from tripos_compiler.language.library.functions.letters import nfkc
+
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
@@ -148,7 +150,7 @@ def what_counts(text: str) -> str:
     >>> what_counts("What's ２ + 2?"), what_counts("什么是 函数？")
     ('whats22', '什么是函数')
     """
-    plain = text.lower() if text.isascii() else unicodedata.normalize("NFKC", text).casefold()
+    plain = text.lower() if text.isascii() else nfkc(text).casefold()
     return plain.translate(_COUNTS)
 
 

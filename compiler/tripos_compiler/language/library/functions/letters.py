@@ -1,13 +1,45 @@
-"""Letters that options are lettered by, and the two scripts of Chinese."""
+"""Letters that options are lettered by, and forms of characters: plain ones, and simplified Chinese."""
 
 from __future__ import annotations
 
 import re
+import unicodedata
 from functools import cache
 from typing import Any
 
 _WHOLE = re.compile(r"[^\ud800-\udfff]+")
 """Halves of characters, which a reply may have, are nothing that UTF-8 could hold."""
+
+_MARKS = re.compile("[\u0300-\u1fff\u20d0-\u20f0\u2de0-\u309a\ua66f-\uabff\ufb1e-\ufe2f\U00010000-\U0001ffff]{31}")
+"""Where there may be more than `MOST_MARKS` combining marks in a row."""
+MOST_MARKS = 30
+"""No writing puts more combining marks on a letter (Unicode's stream-safe text format)."""
+_JOINER = "\u034f"
+
+
+def nfkc(text: str) -> str:
+    """The text in Unicode's form NFKC. Between too many combining marks in a row stands a joiner: to put them in order
+    takes the square of their number.
+
+    >>> nfkc("Ａ１ ﬁ"), len(nfkc("a" + "\\u0301\\u0323" * 1000))
+    ('A1 fi', 2066)
+    """
+    if text.isascii():
+        return text
+    if _MARKS.search(text) is not None:
+        text = _stream_safe(text)
+    return unicodedata.normalize("NFKC", text)
+
+
+def _stream_safe(text: str) -> str:
+    pieces: list[str] = []
+    start = marks = 0
+    for place, character in enumerate(text):
+        marks = marks + 1 if unicodedata.combining(character) else 0
+        if marks > MOST_MARKS:
+            pieces.append(text[start:place])
+            start, marks = place, 1
+    return _JOINER.join((*pieces, text[start:]))
 
 
 def simplified(text: str) -> str:

@@ -7,10 +7,9 @@ same.
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Callable, Collection, Iterator, Sequence
 
-from tripos_compiler.language.library.functions.letters import GOES_ON, PRONOUN, are_options
+from tripos_compiler.language.library.functions.letters import GOES_ON, PRONOUN, are_options, nfkc
 
 _SIMPLE = str.maketrans(
     "對錯確誤選應為項說無題斷實屬問結論該兩與還準關當擇沒綜總從這條",
@@ -19,7 +18,7 @@ _SIMPLE = str.maketrans(
 _BOX = re.compile(r"\\boxed\s{0,9}\{(?:\\(?:text|mathrm|mathbf)\s{0,9}\{([^{}]*)\}|([^{}]*))\}")
 _FIELD = re.compile(
     r'"(?:正确|最终)?(?:答案|选项|判断|answers?|final_answer|choice|option|verdict)"\s{0,9}:\s{0,9}'
-    r'(\[[^\]]*\]|"[^"]*"|true\b|false\b)',
+    r'(\[[^\]]{0,2000}\]|"[^"]*"|true\b|false\b)',
     re.IGNORECASE,
 )
 _STATED = re.compile(
@@ -58,7 +57,7 @@ def plain(answer: str) -> str:
     >>> plain("<think>Ａ?</think>應選Ｂ")
     '应选B'
     """
-    said = unicodedata.normalize("NFKC", answer).translate(_SIMPLE)
+    said = nfkc(answer).translate(_SIMPLE)
     return (said.rpartition("</think>")[2].strip() or said).strip()
 
 
@@ -139,14 +138,14 @@ _AND = rf"(?:[ \t\"'、;和与及或/&*+·]|以及|and(?![A-Za-z])|选?项|,{_GO
 _ANY = rf"(?!{PRONOUN})[A-Z]"
 _ANY_AND = r"(?:[ \t\"'、;和与及或&*+·]|以及|and(?![A-Za-z])|选?项|,(?=[ \t]{0,3}[A-Z](?![A-Za-z]))|[\"'],){0,9}"
 _OPENS_WITH_ANY = re.compile(
-    rf"(?:\W|_)*(?:选?项|option\s)?(?:\W|_)*({_ANY}(?:{_ANY_AND}{_ANY}){{0,40}}+)(?![A-Za-z])"
+    rf"(?:\W|_)*+(?:(?:选?项|option\s)(?:\W|_)*+)?({_ANY}(?:{_ANY_AND}{_ANY}){{0,40}}+)(?![A-Za-z])"
     rf"(?=\s*(?:\Z|\n|[].,;:!?。、)}}】」\"'*_\\|$]|选?项|[是为均都]|正确)|\s+{GOES_ON})"
 )
 """Letters that need not be of the first eight, where an answer begins with them: elsewhere `X` is an unknown, `DNA` an
 acid and `I` a pronoun."""
 _ONLY_LETTERS = re.compile(r"(?:[\W\d_]|[第题和与及选项]|以及|小题|and(?![A-Za-z])|[A-Z](?![a-z]))+")
 _RUN = re.compile(rf"(?<![A-Za-z])[A-H](?:{_AND}[A-H]){{0,40}}(?![A-Za-z])")
-_OPENS = re.compile(r"\W*(?:选?项)?\W*[A-H](?![A-Za-z])")
+_OPENS = re.compile(r"\W*+(?:选?项\W*+)?[A-H](?![A-Za-z])")
 _SEVERAL = r"[A-H](?:[ \t、和与及]{0,3}[A-H]){0,7}[ \t]{0,3}(?:[两三四][选个]?[项者])?(?:选?项)?"
 _OF_IT = r"(?:的?说法|的?表述)?[ \t.:、)]*(?:[是也都均皆全并]*)"
 _RULED_OUT = re.compile(

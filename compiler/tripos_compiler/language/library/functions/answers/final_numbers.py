@@ -67,8 +67,8 @@ un une um uma una comme como come première premier deuxième primera primer pri
 _ON_THE_WAY = frozenset(_WORDS.split())
 """Words before `answer` or `result` that make it something on the way to the answer, or a verb."""
 _OWN = frozenset(("the", "my", "our"))
-_MORE = re.compile(r"[.;!?](?=\s)[^\d]*\d|[\n。；！？][^\d]*\d")
-"""Another number, behind the sentence that is announced."""
+_SENTENCE_END = re.compile(r"[.;!?](?=\s)|[\n。；！？]")
+_DIGIT = re.compile(r"\d")
 
 
 def labels_of(text: str) -> list[tuple[int, int]]:
@@ -90,9 +90,15 @@ def labels_of(text: str) -> list[tuple[int, int]]:
         strength = _chinese_label(text, chinese)
         if strength is not None:
             (found if strength else weak).append((chinese.start(), chinese.end()))
-    if weak and not found and _MORE.search(text, max(weak)[1]) is None:
+    if weak and not found and not _has_another(text, max(weak)[1]):
         return [max(weak)]
     return sorted(found)
+
+
+def _has_another(text: str, start: int) -> bool:
+    """Whether another number stands behind the sentence that is announced."""
+    end = _SENTENCE_END.search(text, start)
+    return end is not None and _DIGIT.search(text, end.end()) is not None
 
 
 def _worded(text: str, label: re.Match[str]) -> bool | None:
@@ -122,8 +128,8 @@ def _chinese_label(text: str, label: re.Match[str]) -> bool | None:
 
 def _heads(text: str, start: int) -> bool:
     """Whether only marks stand before a place in its line."""
-    line = text[max(text.rfind("\n", 0, start) + 1, start - 12) : start]
-    return not re.search(r"\w", line)
+    ahead = text[max(0, start - 12) : start]
+    return not re.search(r"\w", ahead.rpartition("\n")[2])
 
 
 _MARK = "####"
@@ -135,7 +141,7 @@ _EMPHASIS = re.compile(
 _LATEX_FRACTION = re.compile(r"\\[dtc]?frac ?\{([^{}]*)\} ?\{([^{}]*)\}")
 _FRACTION = re.compile(r"-?(?<!\d)\d*+ ?[¼-¾⅐-⅞]")
 _SENTENCE = re.compile(r"[.;!?](?=\s)|[。；！？]")
-_AMOUNT = r"\d{1,3}(?:,\d{3})+(?!\d)|\d+"
+_AMOUNT = r"\d{1,3}(?:,\d{3}){1,100}(?!\d)|\d+"
 _PARTS = re.compile(rf"(?<![\w/.)])-?\s?[$€£¥₹]?(?:(?:{_AMOUNT}) )?(?:{_AMOUNT})(?:\.\d+)? ?/ ?\d+(?:\.\d+)?(?![\w/])")
 _CHINESE = r"零〇一二两三四五六七八九十百千万亿"
 _POWER = re.compile(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from tripos_compiler.language.library.functions.letters import (
     PRONOUN,
     index_of,
     letters_at,
+    nfkc,
     simplified,
 )
 
@@ -64,7 +64,7 @@ def chosen_option(text: str, options: Sequence[str]) -> str | None:
     plain, written = _plain(text), [_plain(option) for option in options]
     cased = len({_folded(each) for each in written}) < len({_folded(each, cased=True) for each in written})
     texts = _Texts(tuple(_folded(each, cased) for each in written), cased)
-    if (inside := boxed(unicodedata.normalize("NFKC", text))) is not None:
+    if (inside := boxed(nfkc(text))) is not None:
         return texts.named(_plain(inside))
     near = 2 * max(map(len, texts.folded), default=0) + _NEAR  # spaces and marks among the text of an option
     for said in reversed(deque(_SAID.finditer(plain), _LAST)):
@@ -179,7 +179,7 @@ class _Texts:
 
 def _plain(text: str) -> str:
     """A text without emphasis, in half-width letters and simplified characters."""
-    return simplified(_MARKS.sub("", unicodedata.normalize("NFKC", text))).strip()
+    return simplified(_MARKS.sub("", nfkc(text))).strip()
 
 
 def _folded(text: str, cased: bool = False) -> str:

@@ -1,0 +1,204 @@
+"""The time to read a reply grows with its length, and not with the square of it, whatever a model repeats."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import sys
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from itertools import pairwise
+from typing import Any, cast
+
+import pytest
+
+from tests.lengths import sized
+from tests.looping import REPEATED, looping
+from tripos_compiler.language.library.partiality import Undefined, Unread
+from tripos_compiler.language.library.table import FUNCTIONS
+from tripos_compiler.plan import (
+    BoolType,
+    ChoiceType,
+    DialogueType,
+    IntegerType,
+    ListType,
+    Metric,
+    NumberType,
+    OptionalType,
+    RecordType,
+    SetType,
+    TextType,
+    Type,
+)
+from tripos_runtime.asking.reply import _at_leisure, run_reply
+from tripos_runtime.reading import find_json, read, read_metrics
+from tripos_runtime.reading.lengths import LONG, MOST
+from tripos_runtime.reading.plain_text import is_refusal
+from tripos_runtime.scheduling.calling import Caller
+
+LENGTHS = (4_000, 8_000, 16_000, 32_000)
+GROWTH = 2.7
+"""Twice the length takes at most so many times the steps."""
+SLOW = 4.0
+"""Seconds of CPU for 32,000 characters: more than ten times what the slowest reader takes, and far below the 30 and
+more that a quadratic one does."""
+
+LETTER = ChoiceType(values=("A", "B", "C", "D"))
+RECORD = RecordType(fields={"a": IntegerType(), "b": TextType()})
+TYPES: tuple[Type, ...] = (
+    TextType(),
+    IntegerType(low=1, high=10),
+    NumberType(),
+    BoolType(),
+    LETTER,
+    ChoiceType(values=("high", "low")),
+    DialogueType(),
+    OptionalType(of=IntegerType()),
+    RECORD,
+    RecordType(fields={"a": LETTER}),
+    ListType(of=TextType()),
+    ListType(of=IntegerType()),
+    ListType(of=LETTER),
+    ListType(of=BoolType()),
+    ListType(of=RECORD),
+    SetType(of=TextType()),
+    SetType(of=RecordType(fields={"a": ListType(of=TextType())})),
+)
+METRICS = [
+    Metric(name=name, title={"en": name}, dimension="d", low=1, high=10, asks={}, levels=())
+    for name in ("depth", "clarity")
+]
+OPTIONS = ["red apples", "green ones", "8", "x"]
+GIVEN: dict[str, tuple[Any, ...]] = {
+    "final_number": (),
+    "last_number": (),
+    "number": (),
+    "choice_letters": (),
+    "chosen_option": (OPTIONS,),
+    "option_letters": (3,),
+    "right_or_wrong": (3,),
+    "boxed": (),
+    "after": ("####",),
+    "is_yes": (),
+    "words": (),
+    "lines": (),
+    "simplified": (),
+    "echoed": ("Find the sum of 17 and 25.", 3),
+}
+"""The functions of the library that read replies, and their other arguments."""
+READERS: dict[str, Callable[[str], Any]] = {
+    **{f"read {type_.kind} {number}": partial(read, type_) for number, type_ in enumerate(TYPES)},
+    "read numbers in German": lambda text: read(ListType(of=NumberType()), text, locale="de"),
+    "final_number in German": lambda text: FUNCTIONS["final_number"].python(text, "de"),
+    "option_letters of one part": FUNCTIONS["option_letters"].python,
+    "right_or_wrong of one part": FUNCTIONS["right_or_wrong"].python,
+    "one metric": lambda text: read_metrics(METRICS[:1], text),
+    "two metrics": lambda text: read_metrics(METRICS, text),
+    "JSON": find_json,
+    "refusal": is_refusal,
+    **{
+        name: lambda text, name=name, more=more: FUNCTIONS[name].python(text, *more)  # type: ignore[misc]
+        for name, more in GIVEN.items()
+    },
+}
+
+
+def steps(reader: Callable[[str], Any], text: str) -> int:
+    """The calls that reading a text makes, of functions in Python and in C."""
+    count = 0
+
+    def step(_frame: object, event: str, _argument: object) -> None:
+        nonlocal count
+        count += event in ("call", "c_call")
+
+    sys.setprofile(step)
+    try:
+        reader(text)
+    except (Undefined, Unread):
+        pass
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+def drawn(number: int) -> list[str]:
+    """The readers that a shape is tried on: all of them in turn, from shape to shape."""
+    order = random.Random(number // len(READERS)).sample(sorted(READERS), len(READERS))
+    return [order[(number + place) % len(order)] for place in range(sized(1, 6))]
+
+
+def test_there_are_200_shapes() -> None:
+    assert len(set(REPEATED)) >= 200
+
+
+def test_no_reader_takes_more_steps_than_the_length_allows() -> None:
+    shapes = [dict(looping(length)) for length in LENGTHS]
+    for number, name in list(enumerate(shapes[0]))[:: sized(9, 1)]:
+        for reader in drawn(number):
+            counts = [steps(READERS[reader], each[name]) for each in shapes]
+            for fewer, more in pairwise(counts):
+                assert more <= GROWTH * fewer + 2_000, (reader, name, counts)
+
+
+def test_no_reader_hangs_on_a_reply_that_repeats_itself() -> None:
+    for number, (name, text) in list(enumerate(looping(LENGTHS[-1])))[:: sized(4, 1)]:
+        for reader in drawn(number + 1):
+            before = time.process_time()
+            with suppress(Undefined, Unread):
+                READERS[reader](text)
+            assert time.process_time() - before < SLOW, (reader, name)
+
+
+@pytest.mark.parametrize(
+    ("reader", "text"),
+    [
+        (f"read list {TYPES.index(ListType(of=TextType()))}", "1" * 32_000),
+        (f"read choice {TYPES.index(LETTER)}", "{" + ":" * 32_000),
+        (f"read bool {TYPES.index(BoolType())}", "score" + " " * 32_000),
+        ("JSON", '{["' + '{"a": 1, ' * 3_500 + '"]}'),
+        ("one metric", "a" + "\u0301\u0323" * 16_000),
+        ("option_letters of one part", "." * 32_000 + "x"),
+    ],
+)
+def test_what_took_minutes(reader: str, text: str) -> None:
+    before = time.process_time()
+    READERS[reader](text)
+    assert time.process_time() - before < SLOW
+
+
+def test_a_number_of_thousands_of_digits_is_none() -> None:
+    assert read(IntegerType(), "score: 1" + ",234" * 2_000).status == "parse_failure"
+
+
+def test_a_turn_of_many_lines_is_put_together() -> None:
+    turns = read(DialogueType(), "Ann:  hello \n  so\n\n \nBob and more \nBen: bye\n").value
+    assert turns == [{"speaker": "Ann", "text": "hello\n  so\nBob and more"}, {"speaker": "Ben", "text": "bye"}]
+
+
+def test_records_of_a_set_are_told_apart_by_their_values() -> None:
+    found = read(
+        SetType(of=RecordType(fields={"a": ListType(of=TextType())})), '[{"a": ["x"]}, {"a": ["y"]}, {"a": ["x"]}]'
+    )
+    assert found.value == [{"a": ["x"]}, {"a": ["y"]}]
+
+
+def test_a_reply_that_is_too_long_is_not_read() -> None:
+    found = read(IntegerType(), " " * MOST + "5")
+    assert (found.status, found.error) == (
+        "parse_failure",
+        "the reply has 1,000,001 characters, of which at most 1,000,000 are read",
+    )
+    assert read(IntegerType(), " " * (MOST - 1) + "5").value == 5
+    assert {one.status for one in read_metrics(METRICS, "5" * (MOST + 1)).values()} == {"parse_failure"}
+
+
+def test_long_replies_are_read_in_a_thread() -> None:
+    def read_in(length: int) -> int:
+        program = _at_leisure("a" * length, threading.get_ident)
+        return asyncio.run(run_reply(program, cast("Caller", None), ("role", "scenario"), lambda draft: None))
+
+    assert read_in(LONG) == threading.get_ident()
+    assert read_in(LONG + 1) != threading.get_ident()
