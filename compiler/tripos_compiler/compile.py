@@ -39,7 +39,7 @@ from tripos_compiler.statements.measures.expectations import lower_expectations,
 from tripos_compiler.statements.measures.measures import lower_measures
 from tripos_compiler.statements.measures.subsets import lower_subsets
 from tripos_compiler.statements.scenarios.checks.contamination import check_kept_out, check_learned
-from tripos_compiler.statements.scenarios.checks.unused import unused_declarations
+from tripos_compiler.statements.scenarios.checks.unused import check_unused_declarations
 from tripos_compiler.statements.scenarios.scenarios import lower_scenarios
 from tripos_compiler.statements.scoring.allocation import lower_allocation
 from tripos_compiler.statements.scoring.functions import lower_functions
@@ -160,7 +160,7 @@ def compile_spec(
         check_kept_out(program)
         check_marks(program)
         check_released(program)
-        unused_declarations(program)
+        check_unused_declarations(program)
     plan = None if program.diagnostics.failed else _plan(program)
     if plan is not None and against is not None:
         check_version(against, plan, program.of("benchmark")[0].text("version").span, program.diagnostics)

@@ -22,6 +22,7 @@ from compiling import compile_files, plan_of
 from tests.each import each
 from tripos_compiler.language.library import FUNCTIONS, Function
 from tripos_compiler.language.library import table as versions
+from tripos_compiler.statements.analysis import fingerprints
 from tripos_compiler.language.library.partiality import Undefined
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "library.json"
@@ -131,7 +132,7 @@ def test_a_function_of_a_higher_version_makes_what_builds_on_it_new(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = prints(tmp_path)
-    monkeypatch.setattr(versions, "version_of", lambda name: 2 if name == "bleu" else 1)
+    monkeypatch.setattr(fingerprints, "version_of", lambda name: 2 if name == "bleu" else 1)
     assert {name for name, each in prints(tmp_path).items() if each != before[name]} == {"like"}
 
 
@@ -139,7 +140,7 @@ def test_a_measure_of_a_higher_version_makes_what_is_found_by_it_new(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = prints(tmp_path)
-    monkeypatch.setattr(versions, "version_of", lambda name: 2 if name == "bm25" else 1)
+    monkeypatch.setattr(fingerprints, "version_of", lambda name: 2 if name == "bm25" else 1)
     assert {name for name, each in prints(tmp_path).items() if each != before[name]} == {
         "near",
         "reply",
@@ -152,7 +153,7 @@ def test_retrieving_of_a_higher_version_makes_what_is_found_new(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = prints(tmp_path)
-    monkeypatch.setattr(versions, "RETRIEVING", versions.RETRIEVING + 1)
+    monkeypatch.setattr(fingerprints, "RETRIEVING", fingerprints.RETRIEVING + 1)
     assert {name for name, each in prints(tmp_path).items() if each != before[name]} == {
         "near",
         "reply",

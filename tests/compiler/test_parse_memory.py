@@ -17,7 +17,7 @@ from tripos_compiler.source.text import Source, Span
 from tripos_compiler.source.tree import Block, Entry, Name, Node, Text
 from tripos_compiler.syntax.brackets import Ending
 from tripos_compiler.syntax.parser import parse
-from tripos_compiler.syntax.pieces import KEPT_PARSES, ParseMemory, Piece, pieces
+from tripos_compiler.syntax.pieces import KEPT_PARSES, ParseMemory, Piece, split_pieces
 
 SPECS = {path.name: path.read_text("utf-8") for path in sorted(EDUBENCH.glob("*.tripos"))}
 SCRAPS = [
@@ -145,7 +145,7 @@ def test_a_file_in_pieces_is_read_as_the_file_in_one(name: str, seed: int) -> No
     found = read(text)
     assume(not any(message == "this `{` is never closed" for _, message, _, _ in found[1]))  # they split a file
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("tripos_compiler.syntax.parser.pieces", lambda text: [Piece(0, len(text), Ending.FILE)])
+        patched.setattr("tripos_compiler.syntax.parser.split_pieces", lambda text: [Piece(0, len(text), Ending.FILE)])
         assert found == read(text)
 
 
@@ -258,7 +258,7 @@ CUTS = [
 
 @pytest.mark.parametrize(("text", "cut"), CUTS)
 def test_a_piece_is_a_statement_with_its_block_and_the_rest_of_its_last_line(text: str, cut: list[str]) -> None:
-    assert [text[piece.start : piece.end] for piece in pieces(text)] == cut
+    assert [text[piece.start : piece.end] for piece in split_pieces(text)] == cut
 
 
 def names(tree: Block) -> list[str]:

@@ -17,7 +17,7 @@ from tripos.failure import SOME_FAILED, Failure
 from tripos.importing.trees import sound
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.inputs import Placed
-from tripos_compiler.language.trees import DEEPEST, Fault, Tree, TreeRead, read_tree
+from tripos_compiler.language.trees import DEEPEST, TreeFault, Tree, TreeRead, read_tree
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.views.views import connect_run
 
@@ -168,22 +168,22 @@ def read_outline(text: str) -> TreeRead:
     return TreeRead(read.tree, tuple(sorted(every, key=lambda fault: fault.line or 0)))
 
 
-def _points(text: str) -> tuple[list[_Point], list[Fault]]:
+def _points(text: str) -> tuple[list[_Point], list[TreeFault]]:
     tops: list[_Point] = []
     above: list[_Point] = []
-    faults: list[Fault] = []
+    faults: list[TreeFault] = []
     for number, line in enumerate(text.removeprefix("\ufeff").splitlines(), 1):
         if not line.strip() or FENCE.match(line):
             continue
         point = _point(line, number)
         if point is None:
-            faults.append(Fault(f"there is a mark and no name: `{line.strip()}`", "name it, or remove it", number))
+            faults.append(TreeFault(f"there is a mark and no name: `{line.strip()}`", "name it, or remove it", number))
             continue
         while above and above[-1].width > point.width:
             above.pop()
         if above and above[-1].width < point.width and _left(tops, above, point):
             message = f"`{point.name}` is indented less than the lines before it, and more than what they stand below"
-            faults.append(Fault(message, "indent the lines of one level alike", number))
+            faults.append(TreeFault(message, "indent the lines of one level alike", number))
             continue
         above = _parents(above, point)
         (above[-1].below if above else tops).append(point)

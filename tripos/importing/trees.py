@@ -12,7 +12,7 @@ from typing import Any
 
 from tripos.failure import Failure
 from tripos_compiler.inputs import DataError
-from tripos_compiler.language.trees import Fault, Tree, TreeRead, read_tree
+from tripos_compiler.language.trees import TreeFault, Tree, TreeRead, read_tree
 from tripos_compiler.statements.declarations.trees import APPROVED, DRAFT
 from tripos_runtime.datasets.formats import placed_in
 
@@ -83,7 +83,7 @@ def sound(read: TreeRead, shown: str, code: str) -> Tree:
     raise Failure(code, "\n".join(lines), read.faults[0].help)
 
 
-def _told(fault: Fault, shown: str) -> str:
+def _told(fault: TreeFault, shown: str) -> str:
     where = shown if fault.line is None else f"{shown}, line {fault.line}"
     return f"{where}: {fault.message}"
 

@@ -25,7 +25,7 @@ from tripos_compiler.source.text import Source
 from tripos_compiler.source.tree import Name, Text
 from tripos_compiler.syntax.lexer import raw_tokens
 from tripos_compiler.syntax.parser import parse
-from tripos_compiler.syntax.pieces import pieces
+from tripos_compiler.syntax.pieces import split_pieces
 from tripos_runtime.datasets.data_folders import DataFolders
 
 TOLD = ("use", "benchmark")
@@ -60,7 +60,7 @@ def header_of(path: str, text: str) -> Header:
     >>> header_of("b/x.tripos", 'use "../y.tripos"\\nbenchmark x "1.0.0" { languages en }').uses
     ('y.tripos',)
     """
-    own = (text[piece.start : piece.end] for piece in pieces(text) if text.startswith(TOLD, piece.start))
+    own = (text[piece.start : piece.end] for piece in split_pieces(text) if text.startswith(TOLD, piece.start))
     source = Source(path, "".join(own))
     entries = [entry for line in parse(source, Diagnostics()).lines for entry in line.entries]
     main, uses = False, []

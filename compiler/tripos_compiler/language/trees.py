@@ -70,7 +70,7 @@ class Tree:
 
 
 @dataclass(frozen=True)
-class Fault:
+class TreeFault:
     """What is wrong in a tree, and how to mend it; the line of the file where it is, if the document told it."""
 
     message: str
@@ -83,7 +83,7 @@ class TreeRead:
     """A tree, and what is wrong in it; the branches that are wrong are not in it."""
 
     tree: Tree
-    faults: tuple[Fault, ...]
+    faults: tuple[TreeFault, ...]
 
 
 def read_tree(document: Any) -> TreeRead:
@@ -103,7 +103,7 @@ def read_tree(document: Any) -> TreeRead:
     reader = _Reader()
     branches = reader.branches(document, ())
     if not branches and not reader.faults:
-        reader.faults.append(Fault("this tree has no leaf", "name its branches: `Algebra: [Sets, Groups]`"))
+        reader.faults.append(TreeFault("this tree has no leaf", "name its branches: `Algebra: [Sets, Groups]`"))
     return TreeRead(Tree(branches), tuple(reader.faults))
 
 
@@ -125,7 +125,7 @@ def joined_trees(trees: Sequence[Tree]) -> Tree | str:
 
 @dataclass
 class _Reader:
-    faults: list[Fault] = field(default_factory=list)
+    faults: list[TreeFault] = field(default_factory=list)
 
     def branches(self, value: Any, above: tuple[str, ...]) -> Nested:
         found: Nested = {}
@@ -191,7 +191,7 @@ class _Reader:
 
     def _fault(self, message: str, help: str, at: Any = None) -> None:
         """Notes what is wrong with `at`, a text that may know its line."""
-        self.faults.append(Fault(message, help, at.line if isinstance(at, Placed) else None))
+        self.faults.append(TreeFault(message, help, at.line if isinstance(at, Placed) else None))
 
 
 def _below(above: tuple[str, ...]) -> str:

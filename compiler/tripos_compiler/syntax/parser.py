@@ -10,7 +10,7 @@ from tripos_compiler.source.tree import Block, Line, Syntax, Text
 from tripos_compiler.syntax.automaton import Branch, Token
 from tripos_compiler.syntax.brackets import Ending, line_breaks
 from tripos_compiler.syntax.lexer import lex, raw_tokens
-from tripos_compiler.syntax.pieces import Parsed, ParseMemory, Piece, pieces
+from tripos_compiler.syntax.pieces import Parsed, ParseMemory, Piece, split_pieces
 from tripos_compiler.syntax.recovery import BROKEN, Place, Report, lose, read_hole, read_lines
 from tripos_compiler.syntax.tree_builder import Builder
 
@@ -28,7 +28,7 @@ def parse(source: Source, diagnostics: Diagnostics, memory: ParseMemory | None =
     lines: list[Line] = []
     slipped = False
     source.segments.clear()
-    for piece in pieces(source.text):
+    for piece in split_pieces(source.text):
         text = source.text[piece.start : piece.end]
         parsed = memory.recall(source, piece, text, slipped) if memory is not None else None
         if parsed is None:

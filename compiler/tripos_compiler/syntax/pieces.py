@@ -48,11 +48,11 @@ class Piece(NamedTuple):
     ending: Ending
 
 
-def pieces(text: str) -> list[Piece]:
+def split_pieces(text: str) -> list[Piece]:
     """The pieces of a file, in order; between them are only spaces, comments and empty lines.
 
     >>> text = 'role a # first\\n\\nscenario s {\\n}\\n'
-    >>> [text[piece.start : piece.end] for piece in pieces(text)]
+    >>> [text[piece.start : piece.end] for piece in split_pieces(text)]
     ['role a # first\\n', 'scenario s {\\n}\\n']
     """
     scan = _Scan(text, by_layout=False)

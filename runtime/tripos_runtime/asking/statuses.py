@@ -20,7 +20,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from tripos_compiler.language import evaluation as evaluate
+from tripos_compiler.language.evaluation import NOT_APPLICABLE as _NOT_APPLICABLE
+from tripos_compiler.language.evaluation import UNDEFINED as _UNDEFINED
 from tripos_runtime.asking.plugins import FUNCTION_ERROR
 
 OK: Final = "ok"
@@ -29,8 +30,8 @@ PARSE_FAILURE: Final = "parse_failure"
 TRUNCATED: Final = "truncated"
 REFUSED: Final = "refused"
 FAILED: Final = "provider_error"
-UNDEFINED: Final = evaluate.UNDEFINED
-NOT_APPLICABLE: Final = evaluate.NOT_APPLICABLE
+UNDEFINED: Final = _UNDEFINED
+NOT_APPLICABLE: Final = _NOT_APPLICABLE
 PENDING: Final = "pending"
 """Stands where the status of a reply would, while there is no reply; no result has it."""
 

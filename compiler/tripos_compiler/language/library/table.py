@@ -54,10 +54,10 @@ def version_of(function: str, versions: Mapping[str, int] = VERSIONS) -> int:
     return versions.get(function, 1)
 
 
-def raised(name: str, version: int) -> list[object]:
+def raised_version(name: str, version: int) -> list[object]:
     """What a fingerprint has of a version: nothing of the first.
 
-    >>> raised("bleu", 1), raised("bleu", 2)
+    >>> raised_version("bleu", 1), raised_version("bleu", 2)
     ([], [['bleu', 2]])
     """
     return [] if version == 1 else [[name, version]]

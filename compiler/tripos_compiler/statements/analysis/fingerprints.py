@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from tripos_compiler.language.conversations import OPENINGS
-from tripos_compiler.language.library import table as versions
+from tripos_compiler.language.library.table import RETRIEVING, raised_version, version_of
 from tripos_compiler.language.references import exprs_of, parts_of, printed_axes, rows_of
 from tripos_compiler.plan import (
     Ask,
@@ -122,7 +122,7 @@ class Prints:
         return digest([self.place, self._own(talk), OPENINGS, self._needed(talk.needs)])
 
     def _retrieve(self, step: Retrieve) -> str:
-        raised = versions.raised("retrieve", versions.RETRIEVING)
+        raised = raised_version("retrieve", RETRIEVING)
         return digest([self.place, self._own(step), self._needed(step.needs), *raised])
 
     def _judgement(self, step: Judging) -> str:
@@ -169,7 +169,7 @@ class Prints:
                 plugin = self.program.plugins[part.function]
                 found.append([plugin.function, plugin.version, _plain(plugin.returns)])
             elif isinstance(part, Call):
-                found += versions.raised(part.function, versions.version_of(part.function))
+                found += raised_version(part.function, version_of(part.function))
         return found
 
     def _data(self, name: str) -> object:

@@ -12,7 +12,7 @@ from typing import Any
 
 from tripos_compiler.constructs.signature import Statement
 from tripos_compiler.inputs import DataError, FoundFile
-from tripos_compiler.language.trees import Fault, joined_trees, read_tree
+from tripos_compiler.language.trees import TreeFault, joined_trees, read_tree
 from tripos_compiler.language.trees import Tree as Read
 from tripos_compiler.plan import Tree, TreeFile, digest
 from tripos_compiler.resolve.program import Program
@@ -168,6 +168,6 @@ def _read(program: Program, path: Text, file: FoundFile) -> Read | None:
     return None
 
 
-def _where(file: FoundFile, fault: Fault) -> str:
+def _where(file: FoundFile, fault: TreeFault) -> str:
     line = "" if fault.line is None else f", line {fault.line}"
     return f"{file.path}{line}: {fault.message}"

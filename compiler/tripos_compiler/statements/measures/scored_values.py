@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 
 from tripos_compiler.constructs.signature import Statement
-from tripos_compiler.language.figures import scored_steps as semantics
 from tripos_compiler.language.figures.aggregates import Bounds as Ends
+from tripos_compiler.language.figures.scored_steps import Scored as PlanScored
 from tripos_compiler.language.figures.scored_steps import Values, graded
 from tripos_compiler.language.figures.value_ranges import Ranges, hull
 from tripos_compiler.resolve.declared_names import scorer_name
@@ -19,7 +19,7 @@ from tripos_compiler.statements.measures.scales import Bounds
 
 
 @dataclass(frozen=True)
-class Scored(semantics.Scored):
+class Scored(PlanScored):
     """Values that an aggregate is taken of, with what is checked before it is. `bounds` is the scale of a value where
     one is declared, and `ends` are the least and the greatest value that there can be, also where they only follow from
     how it is computed; `mixed` says that these are metrics of different scales, and `metrics` whether metrics of a
@@ -112,7 +112,7 @@ class Scores:
         fields = {dataset.name: {field.name: field.type for field in dataset.fields} for dataset in datasets}
         return Ranges(fields, {name: scorer.gives for name, scorer in self.program.scorers.items()})
 
-    def _given(self, found: semantics.Scored) -> Scored:
+    def _given(self, found: PlanScored) -> Scored:
         """Values with their scale, where all that gives them has one and the same; and with their ends."""
         steps = [(scenario, step) for scenario in found.scenarios for step in found.steps if step in scenario.steps]
         scales = {self.ranges.scale_of(scenario, step) for scenario, step in steps}
@@ -122,7 +122,7 @@ class Scores:
             found, next(iter(scales)) if len(scales) == 1 else None, ends if low < high else (None, None)
         )
 
-    def _rubric(self, found: semantics.Scored, metrics: list[str]) -> Scored:
+    def _rubric(self, found: PlanScored, metrics: list[str]) -> Scored:
         known = [self.program.metrics[metric] for metric in metrics if metric in self.program.metrics]
         scales = sorted({(float(metric.low), float(metric.high)) for metric in known})
         alone = len(scales) == 1 and all(metric.ends is not None for metric in known)
@@ -130,7 +130,7 @@ class Scores:
         scored = self._scored(found, ends, ends or (None, None))
         return replace(scored, mixed=len(scales) > 1, metrics=True)
 
-    def _scored(self, found: semantics.Scored, bounds: Bounds | None, ends: Ends) -> Scored:
+    def _scored(self, found: PlanScored, bounds: Bounds | None, ends: Ends) -> Scored:
         whole = found.within is not None or not self.broken
         own = {field.name: getattr(found, field.name) for field in fields(found)}
         return Scored(**own, bounds=bounds if whole else None, ends=ends if whole else (None, None), whole=whole)

@@ -7,12 +7,11 @@ from tripos_compiler.plan import Column, Compare, Grade, Scenario, Score
 from tripos_compiler.resolve.locale import locale_in
 from tripos_compiler.resolve.memory import Kept, Memory, apart, difference
 from tripos_compiler.resolve.program import Program
-from tripos_compiler.statements.analysis import call_counts as calls
-from tripos_compiler.statements.analysis.call_counts import pools
+from tripos_compiler.statements.analysis.call_counts import Cases, count_calls, pools
 from tripos_compiler.statements.measures.figure_syntax import takes_unknown
 from tripos_compiler.statements.measures.measures import collect_columns
 from tripos_compiler.statements.scenarios.checks.protocol import check_protocol
-from tripos_compiler.statements.scenarios.checks.unused import check_mentions, unused
+from tripos_compiler.statements.scenarios.checks.unused import check_unused_axes
 from tripos_compiler.statements.scenarios.contexts import lower_arms_of, lower_context
 from tripos_compiler.statements.scenarios.rows import lower_rows
 from tripos_compiler.statements.scenarios.treatments import treatments
@@ -106,7 +105,7 @@ def _scenario(program: Program, statement: Statement) -> Scenario | None:
         help_ = "look at the conditions of its steps and scores"
         program.diagnostics.error("E0601", message, statement.head, help=help_)
         return None
-    check_mentions(program, statement, cases, steps)
+    check_unused_axes(program, statement, cases, steps)
     scenario = Scenario(
         name=name,
         title=title,
@@ -117,10 +116,10 @@ def _scenario(program: Program, statement: Statement) -> Scenario | None:
         arms=tuple(arm.name for arm in cases.arms),
         treatments=found,
     )
-    unused(program, statement, scenario, steps)
+    check_unused_steps(program, statement, scenario, steps)
     check_protocol(program, statement, scenario, cases, steps)
     names = frozenset({*scenario.axes, *([cases.alias] if cases.alias and cases.from_file else [])})
-    counted = calls.Cases(cases.count, names, cases.kept, cases.certain)
+    counted = Cases(cases.count, names, cases.kept, cases.certain)
     pool = pools(program, scenario)
-    program.calls += calls.count_calls(scenario, counted, program.roles, program.scorers, pool)
+    program.calls += count_calls(scenario, counted, program.roles, program.scorers, pool)
     return scenario

@@ -23,7 +23,7 @@ def said_in(made: Made) -> dict[str, set[str]]:
     return found
 
 
-def check_mentions(program: Program, statement: Statement, cases: Cases, steps: Steps) -> None:
+def check_unused_axes(program: Program, statement: Statement, cases: Cases, steps: Steps) -> None:
     """Every axis of the context should be said to somebody; rows of a file may say it in their own words."""
     written = statement.one_of("context")
     if written is None:
@@ -51,7 +51,7 @@ KINDS = ("role", "axis", "arm", "tree", "dataset", "scorer", "function")
 OF_USE = frozenset({"E0209", "E0610", "E0611"})
 
 
-def unused(program: Program, statement: Statement, scenario: Scenario, steps: Steps) -> None:
+def check_unused_steps(program: Program, statement: Statement, scenario: Scenario, steps: Steps) -> None:
     """Warns of replies that nothing takes, and of arms under which nothing differs."""
     taken = {name for treatment in scenario.treatments for step in treatment.steps for name in uses_of(step)}
     for step in steps.lowered:
@@ -72,7 +72,7 @@ def unused(program: Program, statement: Statement, scenario: Scenario, steps: St
             program.diagnostics.warning("E0610", message, where, help=help_)
 
 
-def unused_declarations(program: Program) -> None:
+def check_unused_declarations(program: Program) -> None:
     """Warns of declarations of the main file that nothing names. What a used file declares may serve others."""
     if program.diagnostics.failed:  # what would use them may have been left out
         items = program.diagnostics.items
