@@ -9,41 +9,28 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from tripos_compiler.diagnostics import Diagnostic, Diagnostics
-from tripos_compiler.diagnostics.suppressions import Silenced, silence
+from tripos_compiler.diagnostics import Diagnostic, Diagnostics, Silenced, silence
 from tripos_compiler.inputs import DataReader, FoundRelease, NoData, ReleaseFinder
-from tripos_compiler.language.changes.plans import Weight, changes
-from tripos_compiler.language.changes.versions import numbers
+from tripos_compiler.language.changes import Weight, changes, numbers
 from tripos_compiler.plan import Extended, Plan
-from tripos_compiler.resolve.declared_names import resolve
-from tripos_compiler.resolve.files import check_released
-from tripos_compiler.resolve.index import Index
-from tripos_compiler.resolve.memory import Memory
-from tripos_compiler.resolve.program import Program, ReadText
-from tripos_compiler.secrecy.proof import check_marks, prove
-from tripos_compiler.source.text import Source, Span
-from tripos_compiler.statements.analysis.call_counts import embedded_once
-from tripos_compiler.statements.datasets.files import check_origins
-from tripos_compiler.statements.datasets.generated import made_calls
-from tripos_compiler.statements.datasets.ordering import lower_datasets
-from tripos_compiler.statements.declarations.declarations import (
+from tripos_compiler.resolve import Index, Memory, Program, ReadText, check_released, resolve
+from tripos_compiler.secrecy import check_marks, prove
+from tripos_compiler.source import Source, Span
+from tripos_compiler.statements.analysis import embedded_once
+from tripos_compiler.statements.datasets import check_origins, lower_datasets, made_calls
+from tripos_compiler.statements.declarations import (
     lower_arms,
     lower_axes,
     lower_benchmark,
     lower_metrics,
     lower_roles,
+    lower_trees,
 )
-from tripos_compiler.statements.declarations.trees import lower_trees
-from tripos_compiler.statements.exports.exports import lower_exports
-from tripos_compiler.statements.measures.expectations import lower_expectations, lower_headline
-from tripos_compiler.statements.measures.measures import lower_measures
-from tripos_compiler.statements.measures.subsets import lower_subsets
-from tripos_compiler.statements.scenarios.checks.contamination import check_kept_out, check_learned
-from tripos_compiler.statements.scenarios.checks.unused import check_unused_declarations
-from tripos_compiler.statements.scenarios.scenarios import lower_scenarios
-from tripos_compiler.statements.scoring.allocation import lower_allocation
-from tripos_compiler.statements.scoring.functions import lower_functions
-from tripos_compiler.statements.scoring.scorers import lower_early_scorers, lower_scorers
+from tripos_compiler.statements.exports import lower_exports
+from tripos_compiler.statements.measures import lower_expectations, lower_headline, lower_measures, lower_subsets
+from tripos_compiler.statements.scenarios import lower_scenarios
+from tripos_compiler.statements.scenarios.checks import check_kept_out, check_learned, check_unused_declarations
+from tripos_compiler.statements.scoring import lower_allocation, lower_early_scorers, lower_functions, lower_scorers
 
 
 def check_version(before: Plan, after: Plan, span: Span, diagnostics: Diagnostics) -> None:

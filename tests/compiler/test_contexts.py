@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 from compiling import EDUBENCH, compile_file, plan_of
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from tests.each import each
 from tests.lengths import sized

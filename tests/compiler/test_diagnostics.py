@@ -6,8 +6,7 @@ import json
 
 import pytest
 from compiling import ROOT, compile_text
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from tripos_compiler.diagnostics import Diagnostic, Label, nearest
 from tripos_compiler.diagnostics.codes import CODES

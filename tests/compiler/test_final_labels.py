@@ -6,8 +6,7 @@ import time
 from contextlib import suppress
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from tripos_compiler.language.library.functions.answers.final_numbers import final_number
 from tripos_compiler.language.library.partiality import Unread

@@ -6,8 +6,7 @@ import math
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from tripos_compiler.language.evaluation import Unavailable, evaluate
 from tripos_compiler.language.library import FUNCTIONS, Path, Tree

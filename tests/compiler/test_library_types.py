@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from tests.each import each
 from tripos_compiler.language.library import FUNCTIONS, GROUPS, Function, define, fits, join, shown

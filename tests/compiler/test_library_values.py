@@ -8,13 +8,11 @@ from __future__ import annotations
 import math
 import os
 import string
-from collections.abc import Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Mapping, Sequence, Set as AbstractSet
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, assume, given, settings, strategies as st
 
 from tests.lengths import sized
 from tripos_compiler.language.evaluation import Fault, NoValue, Unavailable, evaluate

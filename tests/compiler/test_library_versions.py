@@ -20,10 +20,9 @@ import pytest
 from compiling import compile_files, plan_of
 
 from tests.each import each
-from tripos_compiler.language.library import FUNCTIONS, Function
-from tripos_compiler.language.library import table as versions
-from tripos_compiler.statements.analysis import fingerprints
+from tripos_compiler.language.library import FUNCTIONS, Function, table as versions
 from tripos_compiler.language.library.partiality import Undefined
+from tripos_compiler.statements.analysis import fingerprints
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "library.json"
 UPDATING = bool(os.environ.get("TRIPOS_UPDATE_GOLDEN"))

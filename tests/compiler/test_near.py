@@ -5,8 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from tripos_compiler.language.contamination.near_duplicates import ALIKE, NearTexts, overlap, runs_of
 

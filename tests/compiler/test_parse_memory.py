@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 from compiling import EDUBENCH
-from hypothesis import HealthCheck, assume, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, assume, given, settings, strategies as st
 
 from tests.lengths import sized
 from tripos_compiler.diagnostics import Diagnostics

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 from compiling import compile_file, compile_files, compile_text, plan_of, read
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from tripos_compiler.compile import Compilation, compile_spec
 from tripos_compiler.language.library import shown

@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 from compiling import EDUBENCH, ROOT, compile_file, compile_files, plan_of, read
 from examining import KeptData, compile_kept, examine, examine_format
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 from mutants import Spec, case_specs, mutant, scraps, shipped_specs
 from slips import SLIPS, Slip
 

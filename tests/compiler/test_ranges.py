@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from tests.compiler.compiling import compile_text, plan_of
 from tripos_compiler.language.evaluation import Unavailable, evaluate

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from itertools import product
 
-from hypothesis import example, given
-from hypothesis import strategies as st
+from hypothesis import example, given, strategies as st
 
 from tripos_compiler.language.evaluation import evaluate
 from tripos_compiler.plan import Binary, Expr, Items, Literal_, Ref, Unary

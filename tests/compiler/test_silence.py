@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 from compiling import compile_files
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from tripos_compiler.compile import Compilation
 from tripos_compiler.diagnostics import Diagnostic, Label

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from itertools import product
 
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from tripos_compiler.language.subsets import Placed, draw
 from tripos_compiler.plan import Subset

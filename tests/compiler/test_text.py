@@ -5,8 +5,7 @@ from __future__ import annotations
 from textwrap import dedent
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from tripos_compiler.diagnostics import Diagnostic, Label
 from tripos_compiler.diagnostics.suppressions import Silenced

@@ -6,8 +6,7 @@ import asyncio
 from dataclasses import dataclass
 from itertools import count
 
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from tests.lengths import sized
 from tests.runtime.virtual_time import Scripted, callers_of, run

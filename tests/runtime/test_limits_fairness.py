@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from tests.runtime.virtual_time import REPLY, Scripted, broken, callers_of, run
 from tripos_runtime.models.base import Message, Request

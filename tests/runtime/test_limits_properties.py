@@ -7,8 +7,7 @@ import math
 from dataclasses import dataclass
 from itertools import cycle
 
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from tests.lengths import sized
 from tests.runtime.virtual_time import Scripted, broken, busy, callers_of, down, run

@@ -6,8 +6,7 @@ import asyncio
 import math
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from tests.runtime.virtual_time import REPLY, REQUEST, Scripted, busy, callers_of, now, run
 from tripos_runtime.models.base import Message, ModelError, Reply, Request

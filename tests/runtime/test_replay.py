@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from tripos_compiler.plan import Settings
 from tripos_runtime.models.base import FREE, Message, Model, ModelError, Reply, Request

@@ -14,8 +14,7 @@ import pytest
 from tests.each import each
 from tripos.api.results import Results
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.query import relations
-from tripos_warehouse.query import sandbox as box
+from tripos_warehouse.query import relations, sandbox as box
 from tripos_warehouse.query.answers import run_query
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.views.views import connect

@@ -16,8 +16,7 @@ import pytest
 from tests.warehouse.bound import bound
 from tests.warehouse.writer import Writer
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.store import commits
-from tripos_warehouse.store import store as store_module
+from tripos_warehouse.store import commits, store as store_module
 from tripos_warehouse.store.schemas import TABLES
 from tripos_warehouse.store.store import Store
 

@@ -14,7 +14,7 @@ from tripos.annotation import batch as batches
 from tripos.annotation.batch import Batch, Row, name_of, row_name
 from tripos.annotation.replies import Candidate, Replies, Shown, chosen_role
 from tripos.failure import Failure
-from tripos_compiler.language.subsets import Drawn
+from tripos_compiler.language import Drawn
 from tripos_compiler.plan import Plan, digest
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.views.runs import Run

@@ -18,7 +18,7 @@ from tripos.annotation.batch import Mark
 from tripos.annotation.i18n import label_of, words_for
 from tripos.failure import Failure
 from tripos_compiler.diagnostics import nearest
-from tripos_compiler.language.evaluation import Unavailable, evaluate
+from tripos_compiler.language import Unavailable, evaluate
 from tripos_compiler.language.library import json
 from tripos_compiler.plan import Grade, Hole, Metric, Passage, Plan, Scenario, Scorer, Type
 from tripos_runtime.asking.grading import VERDICT

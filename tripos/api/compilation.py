@@ -13,7 +13,7 @@ from tripos.failure import Failure
 from tripos.releases.extended import ReleaseFolders
 from tripos.releases.locations import find_release
 from tripos_compiler.compile import Compilation, compile_spec
-from tripos_compiler.diagnostics.model import deny
+from tripos_compiler.diagnostics import deny
 from tripos_compiler.plan import Plan
 from tripos_runtime.datasets.data_folders import DataFolders
 

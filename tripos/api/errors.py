@@ -45,7 +45,7 @@ class SpecError(TriposError):
     def __str__(self) -> str:
         if not self.diagnostics:
             return super().__str__()
-        from tripos_compiler.diagnostics.text import render_text
+        from tripos_compiler.diagnostics import render_text
 
         return f"{self.message}\n\n{render_text(self.diagnostics)}".rstrip()
 

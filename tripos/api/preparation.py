@@ -17,7 +17,7 @@ from tripos.releases.reward_models import open_artefact
 from tripos.runs.recordings import Cassette
 from tripos.settings.config import Config
 from tripos.settings.wiring import endpoints_of, limits_of, prices_of
-from tripos_compiler.diagnostics.model import EVERY
+from tripos_compiler.diagnostics import EVERY
 from tripos_compiler.plan import Plan
 from tripos_runtime.datasets.runnable import NotApproved
 from tripos_runtime.drivers.prepared import PreparedRun, RunWiring, prepare_run

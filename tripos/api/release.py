@@ -13,16 +13,14 @@ from tripos.api.compilation import CompiledSpec
 from tripos.api.errors import ReleaseError, raised_as
 from tripos.api.spec import Places, paths_of
 from tripos.failure import Failure
-from tripos.releases.locations import find_release, pack
-from tripos.releases.locations import push as push_to
+from tripos.releases.locations import find_release, pack, push as push_to
 from tripos.releases.manifest import Manifest
 from tripos.releases.opening import open_release
 from tripos.releases.publishing.lineage import Lineage, check_siblings, find_parent, follow
 from tripos.releases.publishing.release import Made, Wanted, make_release
 from tripos.releases.publishing.signing import signature_checks
 from tripos.releases.reward_models import open_roles
-from tripos.releases.verification import Verified
-from tripos.releases.verification import verify as verify_folder
+from tripos.releases.verification import Verified, verify as verify_folder
 from tripos.settings.config import Config
 from tripos.settings.load import project_settings
 
@@ -115,8 +113,7 @@ def release(
 
     Raises `ReleaseError`; `SpecError` where the spec has mistakes.
     """
-    from tripos.api.spec import Spec
-    from tripos.api.spec import compile as compile_spec
+    from tripos.api.spec import Spec, compile as compile_spec
 
     given = spec if isinstance(spec, Spec) else compile_spec(spec)
     config = given.settings.config

@@ -163,7 +163,7 @@ def _hung(begin: str, text: str) -> str:
     lines = text.splitlines()
     if sys.stderr.isatty():
         from tripos.ui.terminal import columns
-        from tripos_compiler.diagnostics.wrapping import wrap
+        from tripos_compiler.diagnostics import wrap
 
         lines = [part for line in lines for part in wrap(line, max(columns() - len(begin), NARROWEST))]
     return begin + f"\n{' ' * len(begin)}".join(lines)

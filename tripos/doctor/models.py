@@ -11,8 +11,7 @@ from urllib.parse import urlsplit
 
 from tripos.doctor.checks import Check, ok, problem, warning
 from tripos.failure import Failure
-from tripos.runs.recordings import PREFIX as RECORDED
-from tripos.runs.recordings import replayed
+from tripos.runs.recordings import PREFIX as RECORDED, replayed
 from tripos.settings.config import NAME, Config
 from tripos.settings.wiring import AT_HOME, endpoints_of, prices_of
 from tripos_compiler.plan import Settings

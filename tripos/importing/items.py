@@ -9,9 +9,8 @@ from typing import Any
 from tripos.importing.records import Record, is_blank
 from tripos.importing.row_errors import Misfit, whole
 from tripos_compiler.diagnostics import nearest
-from tripos_compiler.language.rows import DoesNotFit, read_value
-from tripos_compiler.plan import Axis, DataField, Plan, Scenario
-from tripos_compiler.plan.base import canonical
+from tripos_compiler.language import DoesNotFit, read_value
+from tripos_compiler.plan import Axis, DataField, Plan, Scenario, canonical
 
 
 @dataclass(frozen=True)

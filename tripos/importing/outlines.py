@@ -17,7 +17,7 @@ from tripos.failure import SOME_FAILED, Failure
 from tripos.importing.trees import sound
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.inputs import Placed
-from tripos_compiler.language.trees import DEEPEST, TreeFault, Tree, TreeRead, read_tree
+from tripos_compiler.language import DEEPEST, Tree, TreeFault, TreeRead, read_tree
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.views.views import connect_run
 

@@ -20,7 +20,7 @@ from tripos.runs.rows import run_row, step_rows
 from tripos.settings.config import Config
 from tripos.settings.wiring import identified
 from tripos_compiler.inputs import DataError
-from tripos_compiler.language.evaluation import calling
+from tripos_compiler.language import calling
 from tripos_compiler.plan import Ask, Made, Plan
 from tripos_runtime.asking.plugins import NOTHING, PluginError, load_plugins
 from tripos_runtime.datasets.cases import CaseSource, Marks, Selection, drawn_counts

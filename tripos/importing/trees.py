@@ -12,8 +12,8 @@ from typing import Any
 
 from tripos.failure import Failure
 from tripos_compiler.inputs import DataError
-from tripos_compiler.language.trees import TreeFault, Tree, TreeRead, read_tree
-from tripos_compiler.statements.declarations.trees import APPROVED, DRAFT
+from tripos_compiler.language import Tree, TreeFault, TreeRead, read_tree
+from tripos_compiler.statements.declarations import APPROVED, DRAFT
 from tripos_runtime.datasets.formats import placed_in
 
 SUFFIXES = (".yaml", ".yml", ".json")

@@ -17,15 +17,10 @@ from tripos.settings.config import NAME, Config
 from tripos.settings.denied_warnings import chosen_denials
 from tripos.settings.load import load_config
 from tripos_compiler.compile import Compilation, compile_spec
-from tripos_compiler.diagnostics import Diagnostic, Diagnostics
-from tripos_compiler.diagnostics.model import deny
-from tripos_compiler.resolve.memory import Memory
-from tripos_compiler.resolve.program import beside
-from tripos_compiler.source.text import Source
-from tripos_compiler.source.tree import Name, Text
-from tripos_compiler.syntax.lexer import raw_tokens
-from tripos_compiler.syntax.parser import parse
-from tripos_compiler.syntax.pieces import split_pieces
+from tripos_compiler.diagnostics import Diagnostic, Diagnostics, deny
+from tripos_compiler.resolve import Memory, beside
+from tripos_compiler.source import Name, Source, Text
+from tripos_compiler.syntax import parse, raw_tokens, split_pieces
 from tripos_runtime.datasets.data_folders import DataFolders
 
 TOLD = ("use", "benchmark")

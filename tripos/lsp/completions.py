@@ -7,13 +7,13 @@ from itertools import count
 
 from lsprotocol.types import (
     CompletionItem,
+    CompletionItemKind as Kind,
     InsertTextFormat,
     MarkupContent,
     MarkupKind,
     Position,
     TextEdit,
 )
-from lsprotocol.types import CompletionItemKind as Kind
 
 from tripos.lsp.cursor import MEASURED, Bracket, Cursor, cursor_at, expected
 from tripos.lsp.hovers import TYPES, of_aggregate, of_construct, of_function
@@ -29,12 +29,11 @@ from tripos.lsp.names import (
     scope_at,
 )
 from tripos.lsp.session import View
-from tripos_compiler.constructs.signature import STRING_SLOTS, Item, Maybe, Slot, Word
-from tripos_compiler.constructs.table import FILE, Construct, constructs_in
-from tripos_compiler.language.figures.aggregates import AGGREGATES
+from tripos_compiler.constructs import FILE, STRING_SLOTS, Construct, Item, Maybe, Slot, Word, constructs_in
+from tripos_compiler.language.figures import AGGREGATES
 from tripos_compiler.language.library import FUNCTIONS, shown
 from tripos_compiler.plan import ChoiceType
-from tripos_compiler.resolve.scope import Binding
+from tripos_compiler.resolve import Binding
 
 COMPARING = ("EQ", "NE", "IN", "NOT_IN")
 """The tokens after which the values of a choice are likely."""

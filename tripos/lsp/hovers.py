@@ -22,12 +22,11 @@ from tripos.lsp.documents import word_at
 from tripos.lsp.names import Names
 from tripos.lsp.session import View, name_of, text_of
 from tripos.lsp.symbols import Named, named_at, symbol_at, symbols_in
-from tripos_compiler.constructs.signature import Statement
-from tripos_compiler.constructs.table import Construct, constructs_in
-from tripos_compiler.language.figures.aggregates import AGGREGATES, AggregateFunction
+from tripos_compiler.constructs import Construct, Statement, constructs_in
+from tripos_compiler.language.figures import AGGREGATES, AggregateFunction
 from tripos_compiler.language.library import FUNCTIONS, Function
 from tripos_compiler.plan import CallCount, Plan
-from tripos_compiler.resolve.index import Index, Symbol
+from tripos_compiler.resolve import Index, Symbol
 
 TYPES = {
     "text": "any text",

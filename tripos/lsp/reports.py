@@ -21,10 +21,9 @@ from lsprotocol.types import (
 
 from tripos.lsp.benchmarks import MOST_CHARS, TooLong
 from tripos.lsp.session import Checked, Session, View, text_of
-from tripos_compiler.diagnostics import Diagnostic as Mistake
-from tripos_compiler.diagnostics import Diagnostics
-from tripos_compiler.source.text import Source
-from tripos_compiler.syntax.parser import parse
+from tripos_compiler.diagnostics import Diagnostic as Mistake, Diagnostics
+from tripos_compiler.source import Source
+from tripos_compiler.syntax import parse
 
 UNNECESSARY = frozenset({"E0209", "E0611"})
 """Codes of what could be left out, which editors fade."""

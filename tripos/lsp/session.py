@@ -12,14 +12,11 @@ from lsprotocol.types import Location, Position, Range
 from tripos.lsp.benchmarks import Benchmark, Membership, TooLong
 from tripos.lsp.documents import Document, Documents, Encoding, Lines
 from tripos_compiler.compile import Compilation
-from tripos_compiler.constructs.signature import Statement
-from tripos_compiler.constructs.statements import read_statements
+from tripos_compiler.constructs import Statement, read_statements
 from tripos_compiler.diagnostics import Diagnostics
-from tripos_compiler.resolve.declared_names import scorer_name
-from tripos_compiler.source.text import Source, Span
-from tripos_compiler.source.tree import Block, Name
-from tripos_compiler.syntax.parser import parse
-from tripos_compiler.syntax.pieces import ParseMemory
+from tripos_compiler.resolve import scorer_name
+from tripos_compiler.source import Block, Name, Source, Span
+from tripos_compiler.syntax import ParseMemory, parse
 
 
 @dataclass(frozen=True)

@@ -24,13 +24,11 @@ from pygments.token import Comment, Keyword, Name, Number, Operator, String, _To
 from tripos.lsp.documents import Lines
 from tripos.lsp.session import Outline, Session, View, name_of, place_of, text_of
 from tripos.lsp.symbols import symbol_at
-from tripos_compiler.constructs.signature import Statement
-from tripos_compiler.editing.formatter import Unparsable, format_text
-from tripos_compiler.editing.highlighting import TriposLexer
-from tripos_compiler.language.figures.aggregates import AGGREGATES
+from tripos_compiler.constructs import Statement
+from tripos_compiler.editing import TriposLexer, Unparsable, format_text
+from tripos_compiler.language.figures import AGGREGATES
 from tripos_compiler.language.library import FUNCTIONS
-from tripos_compiler.source.text import comments
-from tripos_compiler.source.tree import Block, Text
+from tripos_compiler.source import Block, Text, comments
 
 Type = SemanticTokenTypes
 BASE: dict[_TokenType, Type] = {

@@ -19,13 +19,11 @@ from lsprotocol.types import (
 )
 
 from tripos.lsp.session import Checked, Place, View, name_of, place_of, text_of
-from tripos_compiler.constructs.signature import Statement
+from tripos_compiler.constructs import Statement
 from tripos_compiler.diagnostics import Diagnostic
-from tripos_compiler.editing.highlighting import CONSTANTS, NAME, WORD_OPERATORS
-from tripos_compiler.resolve.index import Index, Symbol
-from tripos_compiler.resolve.program import beside
-from tripos_compiler.source.text import Span
-from tripos_compiler.source.tree import Text
+from tripos_compiler.editing import CONSTANTS, NAME, WORD_OPERATORS
+from tripos_compiler.resolve import Index, Symbol, beside
+from tripos_compiler.source import Span, Text
 
 START = Range(Position(0, 0), Position(0, 0))
 Edits = dict[str, list[tuple[int, int, str]]]

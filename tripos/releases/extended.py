@@ -14,7 +14,7 @@ from tripos.failure import Failure
 from tripos.releases.file_names import MANIFEST, RELEASES
 from tripos.releases.locations import ZIP, find_release, is_release
 from tripos_compiler.inputs import Asked, FoundRelease, ReleaseError
-from tripos_compiler.language.changes.versions import order
+from tripos_compiler.language.changes import order
 
 MOST_SHOWN = 5
 """So many versions, or folders, are named in an error."""

@@ -17,7 +17,7 @@ from tripos.failure import Failure
 from tripos.releases.manifest import Manifest, list_digest
 from tripos.releases.opening import open_release
 from tripos_compiler.inputs import DataError, FoundRelease
-from tripos_compiler.language.rows import item_id
+from tripos_compiler.language import item_id
 from tripos_compiler.plan import Dataset, Plan, Scenario
 from tripos_runtime.datasets.cases import Case, CaseSource, Selection
 from tripos_runtime.datasets.data_folders import files_of

@@ -11,8 +11,7 @@ from typing import Any, Literal
 from pydantic import ValidationError
 
 from tripos.failure import SOME_FAILED, Failure
-from tripos_compiler.plan import Plan
-from tripos_compiler.plan.base import Canonical
+from tripos_compiler.plan import Canonical, Plan
 from tripos_runtime.models.base import Price
 from tripos_runtime.roles.binding import Binding
 from tripos_warehouse.errors import StoreError

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, model_validator
 
 from tripos.releases.file_names import FORMAT, MANIFEST
-from tripos_compiler.plan.base import Canonical
+from tripos_compiler.plan import Canonical
 
 Outcome = Literal["good", "wrong", "unchecked"]
 

@@ -17,7 +17,7 @@ from tripos.releases.manifest import Manifest, digest_of, file_digest, file_faul
 from tripos_compiler.compile import Compilation, compile_spec
 from tripos_compiler.inputs import Asked, FoundRelease, ReleaseError, ReleaseFinder
 from tripos_compiler.plan import Plan
-from tripos_compiler.source.text import Source
+from tripos_compiler.source import Source
 from tripos_runtime.datasets.data_folders import DataFolders
 
 GIT_S = 10

@@ -18,7 +18,7 @@ from tripos.releases.locations import find_release
 from tripos.releases.manifest import ExternalFile, Manifest
 from tripos.releases.opening import open_release
 from tripos_compiler.inputs import FoundRelease
-from tripos_compiler.language.rows import item_id
+from tripos_compiler.language import item_id
 from tripos_compiler.plan import Plan
 from tripos_runtime.asking.plugins import NOTHING
 from tripos_runtime.datasets.cases import CaseSource, Selection

@@ -7,9 +7,7 @@ from collections.abc import Sequence
 
 from tripos.failure import Failure
 from tripos.settings.config import NAME, Config
-from tripos_compiler.diagnostics import nearest
-from tripos_compiler.diagnostics.codes import CODES
-from tripos_compiler.diagnostics.model import EVERY
+from tripos_compiler.diagnostics import CODES, EVERY, nearest
 
 
 def chosen_denials(options: Namespace, config: Config) -> dict[str, str]:

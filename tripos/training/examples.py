@@ -18,11 +18,9 @@ import orjson
 from tripos.failure import Failure
 from tripos.training.reward.pairing import FORMAT, KEPT_OUT, kept_out_of, prompt_of, replies_of
 from tripos_compiler.diagnostics import nearest
-from tripos_compiler.language.contamination.near_copies import learned_texts
-from tripos_compiler.language.contamination.near_duplicates import ALIKE, NearTexts, what_counts
-from tripos_compiler.language.evaluation import Unavailable, evaluate
-from tripos_compiler.plan import AskedAs, Pairing, Partner, Plan, Retrieve, Shots, Treatment
-from tripos_compiler.plan import digest as digest_of
+from tripos_compiler.language import Unavailable, evaluate
+from tripos_compiler.language.contamination import ALIKE, NearTexts, learned_texts, what_counts
+from tripos_compiler.plan import AskedAs, Pairing, Partner, Plan, Retrieve, Shots, Treatment, digest as digest_of
 from tripos_runtime.asking.prompting import ask_messages
 from tripos_runtime.asking.questions import Questions
 from tripos_runtime.asking.shots import chosen_rows

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from tripos_compiler.constructs.signature import Item, Maybe, Slot
 from tripos_compiler.constructs.table import CONSTRUCTS, FILE, Construct
-from tripos_compiler.diagnostics.codes import CODES, find_page
-from tripos_compiler.language.figures.aggregates import AGGREGATES, AggregateFunction
+from tripos_compiler.diagnostics import CODES, find_page
+from tripos_compiler.language.figures import AGGREGATES, AggregateFunction
 
 ALONE = (
     *("benchmark", "role", "axis", "arm", "tree", "function", "made", "walk", "verify"),

@@ -12,8 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from tripos_compiler.source.text import Span
-from tripos_compiler.source.tree import Block, CallExpr, Member, Name, Number, RangeExpr, Symbol, Syntax, Text
+from tripos_compiler.source import Block, CallExpr, Member, Name, Number, RangeExpr, Span, Symbol, Syntax, Text
 
 Labels = list[tuple[Name | None, Text]]
 

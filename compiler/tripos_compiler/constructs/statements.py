@@ -12,8 +12,7 @@ from dataclasses import replace
 from tripos_compiler.constructs.signature import Mismatch, Slot, Statement
 from tripos_compiler.constructs.table import FILE, Construct, constructs_in, places_of
 from tripos_compiler.diagnostics import Diagnostics, Label, nearest
-from tripos_compiler.source.text import Span
-from tripos_compiler.source.tree import (
+from tripos_compiler.source import (
     BinaryExpr,
     Block,
     CallExpr,
@@ -23,6 +22,7 @@ from tripos_compiler.source.tree import (
     Name,
     OptionalExpr,
     RangeExpr,
+    Span,
     Symbol,
     Syntax,
     TableRow,

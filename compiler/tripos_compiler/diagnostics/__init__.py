@@ -1,5 +1,5 @@
 """What the compiler has to say to people: diagnostics, their catalogue and their renderings."""
 
-from tripos_compiler.diagnostics.model import Diagnostic, Diagnostics, Edit, Label, nearest
+import lazy_loader
 
-__all__ = ["Diagnostic", "Diagnostics", "Edit", "Label", "nearest"]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -14,7 +14,7 @@ from urllib.parse import quote
 from tripos_compiler.diagnostics.codes import CODES, find_page
 from tripos_compiler.diagnostics.model import Diagnostic, Edit, Label
 from tripos_compiler.diagnostics.suppressions import Silenced
-from tripos_compiler.source.text import Span
+from tripos_compiler.source import Span
 
 
 def to_github(diagnostics: Iterable[Diagnostic], *, path_from: Callable[[str], str]) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from tripos_compiler.diagnostics.codes import CODES
-from tripos_compiler.source.text import Span
+from tripos_compiler.source import Span
 
 EVERY = "warnings"
 """What stands for every code."""

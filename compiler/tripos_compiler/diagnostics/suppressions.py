@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from tripos_compiler.diagnostics.codes import CODES
 from tripos_compiler.diagnostics.model import Diagnostic, Diagnostics, Edit, Label, nearest
-from tripos_compiler.source.text import PIECE, Source, Span, comments
+from tripos_compiler.source import PIECE, Source, Span, comments
 
 ALLOW = re.compile(
     r"#\s*allow\s+(?P<codes>[EWR]\d\w*(?:\s*[,，、]\s*\w+)*)\s*(?:[:：](?P<reason>.*)|(?P<unmarked>\S.*))?",

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from itertools import groupby, zip_longest
 from typing import Literal
 
-from tripos_compiler.diagnostics.wrapping import cells
-from tripos_compiler.source.tree import (
+from tripos_compiler.diagnostics import cells
+from tripos_compiler.source import (
     CallExpr,
     Generic,
     Name,

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from typing import Literal
 
-from tripos_compiler.source.tree import (
+from tripos_compiler.source import (
     Block,
     CallExpr,
     Generic,

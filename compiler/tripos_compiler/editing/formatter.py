@@ -12,9 +12,8 @@ from typing import Any
 from tripos_compiler.diagnostics import Diagnostic, Diagnostics
 from tripos_compiler.editing.format_tokens import Scan
 from tripos_compiler.editing.layout import Layout
-from tripos_compiler.source.text import Source, Span, comments
-from tripos_compiler.source.tree import Block, Node
-from tripos_compiler.syntax.parser import parse
+from tripos_compiler.source import Block, Node, Source, Span, comments
+from tripos_compiler.syntax import parse
 
 PLACES = frozenset({"span", "offsets"})
 """The fields of a node that say where it stands."""

@@ -7,12 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from tripos_compiler.diagnostics.wrapping import cells
+from tripos_compiler.diagnostics import cells
 from tripos_compiler.editing.columns import FITS, Part, Row, align_columns, align_tables, lines_of, table_row
 from tripos_compiler.editing.format_tokens import Scan, Token
-from tripos_compiler.source.text import Source, Span
-from tripos_compiler.source.tree import Block, Entry, Line, Name, Syntax, TableRow
-from tripos_compiler.syntax.tree_builder import read_text
+from tripos_compiler.source import Block, Entry, Line, Name, Source, Span, Syntax, TableRow
+from tripos_compiler.syntax import read_text
 
 QUOTES = '"""'
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from tripos_compiler.language.library.functions.letters import nfkc
-from tripos_compiler.language.library.types import Turn
+from tripos_compiler.language.library import Turn, nfkc
 
 __all__ = ["FIRST", "OPENINGS", "SILENT", "Turn", "leave_out", "opening", "says", "seen_by"]
 

@@ -7,15 +7,13 @@ is `not_applicable`. Any other exception is a bug of ours, and a `Fault`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set as AbstractSet
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from types import MappingProxyType
 from typing import Any, Final, Literal, assert_never
 
-from tripos_compiler.language.library import FUNCTIONS
-from tripos_compiler.language.library.partiality import LARGEST, Undefined, Unread
+from tripos_compiler.language.library import FUNCTIONS, LARGEST, Undefined, Unread
 from tripos_compiler.language.references import names_in
 from tripos_compiler.plan import Binary, Branches, Call, Data, Expr, Get, Items, Literal_, Ref, Unary
 

@@ -10,8 +10,7 @@ from typing import Any
 
 import orjson
 
-from tripos_compiler.language.library import shown
-from tripos_compiler.language.library.functions.trees import BETWEEN
+from tripos_compiler.language.library import BETWEEN, shown
 from tripos_compiler.plan import Axis, DataField, Dataset, Type, digest
 
 SPEAKERS = ("speaker", "role", "from", "user", "name")

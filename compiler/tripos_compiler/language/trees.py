@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tripos_compiler.inputs import Placed
-from tripos_compiler.language.library.functions.trees import BETWEEN, leaves
+from tripos_compiler.language.library import BETWEEN, leaves
 
 DEEPEST = 64
 """So many levels a tree may have below its root."""

@@ -6,9 +6,12 @@ BLAKE2b-256 of its canonical JSON, so equal plans have equal digests on every ma
 """
 
 from tripos_compiler.plan.base import (
+    Canonical,
+    Named,
     Part,
     canonical,
     digest,
+    named,
 )
 from tripos_compiler.plan.datasets import (
     DataField,
@@ -88,7 +91,12 @@ from tripos_compiler.plan.scenarios import (
     Scorer,
     Treatment,
 )
-from tripos_compiler.plan.settings import Extra, Settings
+from tripos_compiler.plan.settings import (
+    LEFT,
+    RESERVED,
+    Extra,
+    Settings,
+)
 from tripos_compiler.plan.steps import (
     Ask,
     Column,
@@ -105,7 +113,6 @@ from tripos_compiler.plan.steps import (
     Verdict,
 )
 from tripos_compiler.plan.whole import (
-    PLAN_FORMAT,
     CallCount,
     Plan,
     Reveal,
@@ -113,7 +120,8 @@ from tripos_compiler.plan.whole import (
 
 __all__ = [
     "FIXED",
-    "PLAN_FORMAT",
+    "LEFT",
+    "RESERVED",
     "Aggregate",
     "Arm",
     "ArmValue",
@@ -127,6 +135,7 @@ __all__ = [
     "Branches",
     "Call",
     "CallCount",
+    "Canonical",
     "ChoiceType",
     "Column",
     "Compare",
@@ -162,6 +171,7 @@ __all__ = [
     "Metric",
     "MetricsType",
     "Missing",
+    "Named",
     "NumberType",
     "OptionalType",
     "PairedReply",
@@ -202,4 +212,5 @@ __all__ = [
     "Walk",
     "canonical",
     "digest",
+    "named",
 ]

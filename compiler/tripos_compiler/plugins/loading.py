@@ -17,15 +17,15 @@ from importlib.machinery import ModuleSpec, PathFinder
 from importlib.metadata import EntryPoint
 from typing import Any
 
-from tripos_compiler.constructs.signature import Statement
+from tripos_compiler.constructs import Statement
 from tripos_compiler.diagnostics import Label
 from tripos_compiler.inputs import package_of
-from tripos_compiler.language.references import parts_of
+from tripos_compiler.language import parts_of
 from tripos_compiler.plan import Call, Expr, Plugin
 from tripos_compiler.plugins.purity import why_impure
 from tripos_compiler.plugins.signatures import PythonFile, PythonFunction, Unusable, parse_python
-from tripos_compiler.resolve.program import Program, beside
-from tripos_compiler.source.text import Source, Span
+from tripos_compiler.resolve import Program, beside
+from tripos_compiler.source import Source, Span
 
 WRITTEN = 'it is written `"file.py:function"`, with a path relative to this file'
 MOST_IMPORTS = 8

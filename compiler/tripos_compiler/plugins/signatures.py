@@ -19,7 +19,7 @@ from tripos_compiler.plan import (
     TextType,
     Type,
 )
-from tripos_compiler.source.text import Source, Span
+from tripos_compiler.source import Source, Span
 
 SIMPLE: dict[str, Type] = {"str": TextType(), "int": IntegerType(), "float": NumberType(), "bool": BoolType()}
 LISTS = frozenset({"list", "List", "Sequence", "MutableSequence", "Iterable"})

@@ -7,8 +7,7 @@ from tripos_compiler.diagnostics import Label
 from tripos_compiler.resolve.files import SpecFiles, extend
 from tripos_compiler.resolve.memory import Memory
 from tripos_compiler.resolve.program import KINDS, Program, ReadText
-from tripos_compiler.source.text import Source, Span
-from tripos_compiler.source.tree import Name
+from tripos_compiler.source import Name, Source, Span
 
 
 def resolve(program: Program, path: str, read: ReadText, memory: Memory | None = None) -> None:

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from tripos_compiler.constructs.signature import Statement
-from tripos_compiler.constructs.statements import read_statements
+from tripos_compiler.constructs import Statement, read_statements
 from tripos_compiler.diagnostics import Diagnostic, Edit, Label
 from tripos_compiler.inputs import DIGEST, Asked, FoundRelease, ReleaseError, read_asked
 from tripos_compiler.plan import Dataset, Tree
@@ -18,9 +17,8 @@ from tripos_compiler.resolve.locale import locale_of
 from tripos_compiler.resolve.memory import Memory
 from tripos_compiler.resolve.program import Extended, Program, ReadText, beside
 from tripos_compiler.resolve.release_selection import take
-from tripos_compiler.source.text import Source
-from tripos_compiler.source.tree import Name, Text
-from tripos_compiler.syntax.parser import parse
+from tripos_compiler.source import Name, Source, Text
+from tripos_compiler.syntax import parse
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tripos_compiler.diagnostics import Label
-from tripos_compiler.source.text import Span
+from tripos_compiler.source import Span
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tripos_compiler.constructs.signature import Statement
-from tripos_compiler.language.library.functions.locales import DEFAULT, convention_of
+from tripos_compiler.constructs import Statement
+from tripos_compiler.language.library import DEFAULT, convention_of
 from tripos_compiler.plan import Type
 from tripos_compiler.resolve.program import Program
 

@@ -10,15 +10,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from tripos_compiler.constructs.signature import Statement
+from tripos_compiler.constructs import Statement
 from tripos_compiler.diagnostics import Diagnostic, Diagnostics
 from tripos_compiler.plan import CallCount, Dataset, Made
 from tripos_compiler.resolve.index import Index
 from tripos_compiler.resolve.program import NamedColumn, Program
 from tripos_compiler.resolve.scope import KnownCopies, LoadedDataset
-from tripos_compiler.source.text import Span
-from tripos_compiler.source.tree import Entry
-from tripos_compiler.syntax.pieces import ParseMemory
+from tripos_compiler.source import Entry, Span
+from tripos_compiler.syntax import ParseMemory
 
 
 @dataclass(frozen=True)

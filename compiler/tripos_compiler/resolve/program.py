@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
-from tripos_compiler.constructs.signature import Labels, Statement
+from tripos_compiler.constructs import Labels, Statement
 from tripos_compiler.diagnostics import Diagnostics, Label, nearest
 from tripos_compiler.inputs import DataReader, FoundRelease, NoReleases, Packages, ReleaseFinder
-from tripos_compiler.language.contamination.near_copies import NearCopies
+from tripos_compiler.language.contamination import NearCopies
 from tripos_compiler.plan import (
     Arm,
     Axis,
@@ -34,8 +34,7 @@ from tripos_compiler.plan import (
 )
 from tripos_compiler.resolve.index import Index
 from tripos_compiler.resolve.scope import KnownCopies
-from tripos_compiler.source.text import Source, Span
-from tripos_compiler.source.tree import Name, Syntax, Text
+from tripos_compiler.source import Name, Source, Span, Syntax, Text
 
 if TYPE_CHECKING:
     from tripos_compiler.resolve.scope import LoadedDataset

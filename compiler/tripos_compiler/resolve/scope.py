@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from tripos_compiler.inputs import Origin
-from tripos_compiler.language.totality import Lack, unguarded
+from tripos_compiler.language import Lack, unguarded
 from tripos_compiler.plan import Dataset, Expr, Made, Type
-from tripos_compiler.source.text import Span
+from tripos_compiler.source import Span
 
 
 @dataclass(frozen=True)

@@ -4,3 +4,7 @@ It is an analysis of the whole plan, after everything else was checked: what eve
 `flows.py`), what data sets tell (`tables.py`, `copies/`), in which rows (`regions.py`), and what steps tell whom
 (`scenarios.py`). `proof.py` runs it; `docs/language/secrecy.md` has the rules.
 """
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

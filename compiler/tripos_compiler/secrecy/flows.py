@@ -11,16 +11,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol, assert_never
 
-from tripos_compiler.constructs.signature import Statement
+from tripos_compiler.constructs import Statement
 from tripos_compiler.diagnostics import Label
+from tripos_compiler.language import arguments_of, parts_of
 from tripos_compiler.language.library import FUNCTIONS
-from tripos_compiler.language.references import parts_of
-from tripos_compiler.language.totality import arguments_of
 from tripos_compiler.plan import Binary, Branches, Call, Data, Expr, Get, Hole, Items, Literal_, Passage, Ref, Unary
-from tripos_compiler.resolve.index import Index
-from tripos_compiler.resolve.program import KINDS, Program
+from tripos_compiler.resolve import KINDS, Index, Program
 from tripos_compiler.secrecy.labels import PUBLIC, Flow, Secrets, together, union, within
-from tripos_compiler.source.text import Span
+from tripos_compiler.source import Span
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from types import MappingProxyType
 
 from tripos_compiler.diagnostics import Label
 from tripos_compiler.secrecy.regions import EVERY, Condition, Region
-from tripos_compiler.source.text import Span
+from tripos_compiler.source import Span
 
 Way = tuple[Label, ...]
 """The way that a secret took, step by step from the field that is secret."""

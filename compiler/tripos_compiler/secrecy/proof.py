@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from itertools import combinations
 
 from tripos_compiler.diagnostics import Label
-from tripos_compiler.language.references import exprs_of, parts_of, paths_in
-from tripos_compiler.language.totality import arguments_of
+from tripos_compiler.language import arguments_of, exprs_of, parts_of, paths_in
 from tripos_compiler.plan import (
     Ask,
     Call,
@@ -24,14 +23,14 @@ from tripos_compiler.plan import (
     Step,
     Verdict,
 )
-from tripos_compiler.resolve.program import Program
-from tripos_compiler.secrecy.copies.copies import same_content, same_files, told_apart, unmarked
+from tripos_compiler.resolve import Program
+from tripos_compiler.secrecy.copies import same_content, same_files, told_apart, unmarked
 from tripos_compiler.secrecy.flows import Places, Revealed
 from tripos_compiler.secrecy.labels import NONE, Flow, Leak, Secret, Secrets, Told, Way, onward, parted, shortest, union
 from tripos_compiler.secrecy.regions import Condition, apart
 from tripos_compiler.secrecy.scenarios import SHOWN, Following
 from tripos_compiler.secrecy.tables import MAY_READ, Copies, Tables
-from tripos_compiler.source.text import Span
+from tripos_compiler.source import Span
 
 FOLLOWS = ("E1001", "E1008")
 """What is said of the protocol where answers are shown: the question answers itself, shots hold the answer."""

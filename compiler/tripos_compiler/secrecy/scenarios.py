@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from tripos_compiler.constructs.signature import Statement
+from tripos_compiler.constructs import Statement
 from tripos_compiler.diagnostics import Label
-from tripos_compiler.language.references import exprs_of, parts_of
+from tripos_compiler.language import exprs_of, parts_of
 from tripos_compiler.plan import (
     Ask,
     Call,
@@ -51,7 +51,7 @@ from tripos_compiler.secrecy.labels import (
 )
 from tripos_compiler.secrecy.regions import OWN, Condition, apart, conditions
 from tripos_compiler.secrecy.tables import Table, Tables
-from tripos_compiler.source.text import Span
+from tripos_compiler.source import Span
 
 SHOWN = "these shots tell"
 

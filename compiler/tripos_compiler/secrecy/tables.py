@@ -10,17 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from tripos_compiler.constructs.signature import Statement
+from tripos_compiler.constructs import Statement
 from tripos_compiler.diagnostics import Label
+from tripos_compiler.language import exprs_of, lacks, parts_of
 from tripos_compiler.language.library import FUNCTIONS
-from tripos_compiler.language.references import exprs_of, parts_of
-from tripos_compiler.language.totality import lacks
 from tripos_compiler.plan import Ask, Binary, Call, Data, DataField, Dataset, Derived, Expr, Made, Ref, Verify, Walk
-from tripos_compiler.resolve.scope import Copy
+from tripos_compiler.resolve import Copy
 from tripos_compiler.secrecy.flows import Flows, Places, Revealed
 from tripos_compiler.secrecy.labels import NONE, PUBLIC, About, Flow, Secret, Secrets, called, onward, union, within
 from tripos_compiler.secrecy.regions import EVERY, Condition, conditions
-from tripos_compiler.source.text import Span
+from tripos_compiler.source import Span
 
 Copies = Mapping[tuple[str, str], tuple[Copy, ...]]
 """For a field of a data set, the secret fields of which it holds the content."""

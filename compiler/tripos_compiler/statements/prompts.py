@@ -6,15 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tripos_compiler.constructs.settings import SETTINGS, Setting
-from tripos_compiler.constructs.signature import Statement
-from tripos_compiler.plan import Extra, RecordType, Settings, Type
-from tripos_compiler.plan.settings import RESERVED
-from tripos_compiler.resolve.program import Program, forget, lost_part
-from tripos_compiler.resolve.scope import Scope
-from tripos_compiler.source.tree import Name, Number, Text
-from tripos_compiler.typing.templates import FilledHole, Localised, lower_texts
-from tripos_compiler.typing.types import read_type, record_type
+from tripos_compiler.constructs import SETTINGS, Setting, Statement
+from tripos_compiler.plan import RESERVED, Extra, RecordType, Settings, Type
+from tripos_compiler.resolve import Program, Scope, forget, lost_part
+from tripos_compiler.source import Name, Number, Text
+from tripos_compiler.typing import FilledHole, Localised, lower_texts, read_type, record_type
 
 TRUTH = {"true": True, "false": False}
 

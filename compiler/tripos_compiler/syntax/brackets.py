@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum
 
 from tripos_compiler.diagnostics import Diagnostics
-from tripos_compiler.source.text import Segment, Span
+from tripos_compiler.source import Segment, Span
 from tripos_compiler.syntax.automaton import Token
 
 OPENERS = {"_LPAR": "_RPAR", "_CALL": "_RPAR", "_LSQB": "_RSQB", "_INDEX": "_RSQB", "_LBRACE": "_RBRACE"}

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from tripos_compiler.diagnostics import Diagnostics
-from tripos_compiler.source.text import Segment, Span
+from tripos_compiler.source import Segment, Span
 from tripos_compiler.syntax.automaton import Token
 from tripos_compiler.syntax.grammar_tables import tables
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from tripos_compiler.diagnostics import Diagnostics
-from tripos_compiler.source.text import Segment, Source, Span
-from tripos_compiler.source.tree import Block, Line, Syntax, Text
+from tripos_compiler.source import Block, Line, Segment, Source, Span, Syntax, Text
 from tripos_compiler.syntax.automaton import Branch, Token
 from tripos_compiler.syntax.brackets import Ending, line_breaks
 from tripos_compiler.syntax.lexer import lex, raw_tokens

@@ -23,10 +23,9 @@ from functools import cache
 from re import Pattern
 from typing import NamedTuple
 
-from tripos_compiler.constructs.table import CONSTRUCTS, FILE, places_of
+from tripos_compiler.constructs import CONSTRUCTS, FILE, places_of
 from tripos_compiler.diagnostics import Diagnostics
-from tripos_compiler.source.text import Segment, Source
-from tripos_compiler.source.tree import Line
+from tripos_compiler.source import Line, Segment, Source
 from tripos_compiler.syntax.brackets import Ending
 from tripos_compiler.syntax.grammar_tables import tables
 from tripos_compiler.syntax.lexer import ENDINGS, LOOKALIKES, closers_after, end_of_unclosed

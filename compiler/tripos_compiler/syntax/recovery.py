@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from tripos_compiler.diagnostics import Diagnostics
-from tripos_compiler.source.text import Span
+from tripos_compiler.source import Span
 from tripos_compiler.syntax.automaton import END, Branch, Machine, Token
 from tripos_compiler.syntax.brackets import CLOSERS, OPENERS
 from tripos_compiler.syntax.grammar_tables import tables

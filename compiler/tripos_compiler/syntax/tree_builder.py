@@ -6,8 +6,7 @@ import math
 from collections.abc import Sequence
 
 from tripos_compiler.diagnostics import Diagnostics
-from tripos_compiler.source.text import Span
-from tripos_compiler.source.tree import (
+from tripos_compiler.source import (
     Argument,
     BinaryExpr,
     Block,
@@ -24,6 +23,7 @@ from tripos_compiler.source.tree import (
     OptionalExpr,
     RangeExpr,
     Record,
+    Span,
     Symbol,
     Syntax,
     TableRow,

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from tripos_compiler.diagnostics import Label, nearest
-from tripos_compiler.language.library import FUNCTIONS, Function, Parameter, shown
-from tripos_compiler.language.totality import lack_of
+from tripos_compiler.language import lack_of
+from tripos_compiler.language.library import FUNCTIONS, Function, Parameter, fits, shown
 from tripos_compiler.plan import (
     Call,
     Expr,
@@ -18,12 +18,9 @@ from tripos_compiler.plan import (
     Scorer,
     Type,
 )
-from tripos_compiler.plugins.loading import find_plugin
-from tripos_compiler.resolve.program import FormulaScorer, Program
-from tripos_compiler.resolve.scope import Binding, May, Scope, Typed, lacking
-from tripos_compiler.source.text import Span
-from tripos_compiler.source.tree import Argument, CallExpr, Name, Syntax
-from tripos_compiler.typing.types import fits
+from tripos_compiler.plugins import find_plugin
+from tripos_compiler.resolve import Binding, FormulaScorer, May, Program, Scope, Typed, lacking
+from tripos_compiler.source import Argument, CallExpr, Name, Span, Syntax
 
 DEEPEST_FORMULA = 32
 """How deep formula scorers may use each other; circles are reported where they are declared."""

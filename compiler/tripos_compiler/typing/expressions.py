@@ -6,9 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tripos_compiler.diagnostics import nearest
-from tripos_compiler.language.library import shown
-from tripos_compiler.language.library.functions.locales import DEFAULT, convention_of
-from tripos_compiler.language.totality import lack_of
+from tripos_compiler.language import lack_of
+from tripos_compiler.language.library import DEFAULT, convention_of, fits, shown
 from tripos_compiler.plan import (
     Binary,
     BoolType,
@@ -28,10 +27,8 @@ from tripos_compiler.plan import (
     Type,
     Unary,
 )
-from tripos_compiler.resolve.program import Program
-from tripos_compiler.resolve.scope import Binding, May, Scope, Typed, lacking
-from tripos_compiler.source.text import Span
-from tripos_compiler.source.tree import (
+from tripos_compiler.resolve import Binding, May, Program, Scope, Typed, lacking
+from tripos_compiler.source import (
     Argument,
     BinaryExpr,
     CallExpr,
@@ -39,16 +36,16 @@ from tripos_compiler.source.tree import (
     Member,
     Name,
     Number,
+    Span,
     Syntax,
     Text,
     UnaryExpr,
     described,
 )
 from tripos_compiler.typing.calls import Judge, call
-from tripos_compiler.typing.types import fits
 
 if TYPE_CHECKING:
-    from tripos_compiler.resolve.scope import LoadedDataset
+    from tripos_compiler.resolve import LoadedDataset
 
 
 class Elaborator:

@@ -6,15 +6,14 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from tripos_compiler.constructs.signature import Labels, Statement
+from tripos_compiler.constructs import Labels, Statement
 from tripos_compiler.diagnostics import Diagnostics
-from tripos_compiler.language.references import names_in
+from tripos_compiler.language import names_in
 from tripos_compiler.plan import Hole, MetricsType, Passage, Ref, Template, Texts
-from tripos_compiler.resolve.program import Program
-from tripos_compiler.source.text import Span
-from tripos_compiler.source.tree import BinaryExpr, CallExpr, Group, Index, Member, Name, Syntax, Text, UnaryExpr
-from tripos_compiler.syntax.parser import parse_hole
-from tripos_compiler.typing.expressions import Elaborator, Scope, Typed
+from tripos_compiler.resolve import Program, Scope, Typed
+from tripos_compiler.source import BinaryExpr, CallExpr, Group, Index, Member, Name, Span, Syntax, Text, UnaryExpr
+from tripos_compiler.syntax import parse_hole
+from tripos_compiler.typing.expressions import Elaborator
 
 
 def looked_up(syntax: Syntax | None) -> Iterator[Name]:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from tripos_compiler.constructs.signature import Statement
-from tripos_compiler.constructs.statements import read_statements
+from tripos_compiler.constructs import Statement, read_statements
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.language.library import fits, shown
 from tripos_compiler.plan import (
@@ -21,9 +20,8 @@ from tripos_compiler.plan import (
     TextType,
     Type,
 )
-from tripos_compiler.resolve.program import Program
-from tripos_compiler.source.text import Span
-from tripos_compiler.source.tree import (
+from tripos_compiler.resolve import Program
+from tripos_compiler.source import (
     Argument,
     CallExpr,
     Generic,
@@ -32,6 +30,7 @@ from tripos_compiler.source.tree import (
     OptionalExpr,
     RangeExpr,
     Record,
+    Span,
     Syntax,
     described,
 )

@@ -11,8 +11,7 @@ from typing import Any
 
 import orjson
 
-from tripos_compiler.plan import Expr, Settings, Texts
-from tripos_compiler.plan.base import canonical
+from tripos_compiler.plan import Expr, Settings, Texts, canonical
 from tripos_runtime.asking.statuses import OK, REFUSED, status_of_text
 from tripos_runtime.models.base import Message, Turn
 from tripos_runtime.reading import format_note

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import orjson
 
-from tripos_compiler.language.library.types import Dialogue
+from tripos_compiler.language.library import Dialogue
 from tripos_runtime.asking.asking import Answer, Draft, Reader, as_one_text
 from tripos_runtime.asking.ledger import Row
 from tripos_runtime.models.base import Message

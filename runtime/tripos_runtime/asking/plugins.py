@@ -12,15 +12,14 @@ import inspect
 import math
 import numbers
 import sys
-from collections.abc import Callable, Mapping
-from collections.abc import Set as AbstractSet
+from collections.abc import Callable, Mapping, Set as AbstractSet
 from dataclasses import dataclass
 from importlib.metadata import entry_points
 from pathlib import Path
 from types import MappingProxyType, ModuleType
 from typing import Any
 
-from tripos_compiler.language.evaluation import Unavailable
+from tripos_compiler.language import Unavailable
 from tripos_compiler.language.library import shown
 from tripos_compiler.plan import Plan, Plugin, Type
 

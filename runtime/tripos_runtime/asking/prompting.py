@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tripos_compiler.language.conversations import leave_out, opening, seen_by
-from tripos_compiler.language.evaluation import REPLIES, Unavailable, evaluate
-from tripos_compiler.language.references import names_in
-from tripos_compiler.language.rendering import render
+from tripos_compiler.language import REPLIES, Unavailable, evaluate, leave_out, names_in, opening, render, seen_by
 from tripos_compiler.plan import Ask, Axis, Judging, Metric, Ref
 from tripos_runtime.asking.asking import Question
 from tripos_runtime.asking.shots import shot_messages

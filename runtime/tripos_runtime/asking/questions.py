@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from tripos_compiler.language.library.functions.locales import DEFAULT
+from tripos_compiler.language.library import DEFAULT
 from tripos_compiler.plan import Ask, Axis, Compare, Converse, Judging, Metric, Plan, Type
 from tripos_runtime.asking.asking import Outcome, Question, Reader, text_reader
 from tripos_runtime.asking.grading import grade_reader, grade_schema, verdict_reader

@@ -10,8 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, islice
 from typing import Any
 
-from tripos_compiler.language.evaluation import NoValue, Unavailable, evaluate
-from tripos_compiler.language.rendering import render
+from tripos_compiler.language import NoValue, Unavailable, evaluate, render
 from tripos_compiler.plan import Shots
 from tripos_runtime.datasets.cases import Case
 from tripos_runtime.datasets.conditions import Split, holds

@@ -20,8 +20,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tripos_compiler.language.evaluation import NOT_APPLICABLE as _NOT_APPLICABLE
-from tripos_compiler.language.evaluation import UNDEFINED as _UNDEFINED
+from tripos_compiler.language import NOT_APPLICABLE as _NOT_APPLICABLE, UNDEFINED as _UNDEFINED
 from tripos_runtime.asking.plugins import FUNCTION_ERROR
 
 OK: Final = "ok"

@@ -10,9 +10,17 @@ from functools import cached_property
 from typing import Any
 
 from tripos_compiler.inputs import DataError
-from tripos_compiler.language.contexts import cells, scenario_under, under
-from tripos_compiler.language.evaluation import Unavailable, evaluate
-from tripos_compiler.language.subsets import Drawn, Placed, draw_all, placed
+from tripos_compiler.language import (
+    Drawn,
+    Placed,
+    Unavailable,
+    cells,
+    draw_all,
+    evaluate,
+    placed,
+    scenario_under,
+    under,
+)
 from tripos_compiler.plan import Axis, Expr, Plan, Rows, Scenario, Subset, digest
 from tripos_runtime.datasets.data_folders import DataFolders
 from tripos_runtime.datasets.row_store import Origins

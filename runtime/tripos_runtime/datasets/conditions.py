@@ -10,8 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tripos_compiler.language.evaluation import NoValue, evaluate
-from tripos_compiler.language.references import names_in
+from tripos_compiler.language import NoValue, evaluate, names_in
 from tripos_compiler.plan import Binary, Expr
 
 SCALAR = (str, int, float, type(None))

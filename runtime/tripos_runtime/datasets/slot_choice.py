@@ -9,8 +9,7 @@ from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from tripos_compiler.language.evaluation import Unavailable, evaluate
-from tripos_compiler.language.references import Look, looks_of, paths_in
+from tripos_compiler.language import Look, Unavailable, evaluate, looks_of, paths_in
 from tripos_compiler.plan import Axis, Expr, Made, Scenario, digest
 from tripos_runtime.datasets.runnable import data_of
 from tripos_runtime.datasets.slots import Slot, SlotSource, looked_into

@@ -8,10 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from tripos_compiler.language.contexts import cells
-from tripos_compiler.language.evaluation import Unavailable, evaluate
-from tripos_compiler.language.references import exprs_of, parts_of
-from tripos_compiler.language.rows import item_id
+from tripos_compiler.language import Unavailable, cells, evaluate, exprs_of, item_id, parts_of
 from tripos_compiler.plan import Axis, Data, Made, Plan, digest
 from tripos_runtime.datasets.row_store import MadeData
 

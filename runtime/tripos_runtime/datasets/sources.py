@@ -11,10 +11,20 @@ from functools import cached_property
 from typing import Any, Generic, TypeVar
 
 from tripos_compiler.inputs import DataError
-from tripos_compiler.language.evaluation import DATA, TREES, Unavailable, equal, evaluate
-from tripos_compiler.language.references import exprs_of, names_in
-from tripos_compiler.language.rows import Misfit, item_id, read_row
-from tripos_compiler.language.trees import joined_trees, read_tree
+from tripos_compiler.language import (
+    DATA,
+    TREES,
+    Misfit,
+    Unavailable,
+    equal,
+    evaluate,
+    exprs_of,
+    item_id,
+    joined_trees,
+    names_in,
+    read_row,
+    read_tree,
+)
 from tripos_compiler.plan import Axis, Dataset, Expr, Plan, Shots, Tree
 from tripos_runtime.datasets.conditions import SCALAR, Same, Split, places_by_value, split
 from tripos_runtime.datasets.data_folders import DataFolders, files_of

@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING, Any
 from xml.etree.ElementTree import ParseError
 
 from tripos_compiler.inputs import DataError
-from tripos_compiler.language.rows import EMPTY_CELL
+from tripos_compiler.language import EMPTY_CELL
 
 if TYPE_CHECKING:
     from openpyxl.worksheet.worksheet import Worksheet

@@ -17,7 +17,7 @@ from typing import Any
 
 import orjson
 
-from tripos_compiler.language.evaluation import calling
+from tripos_compiler.language import calling
 from tripos_compiler.plan import Plan, digest
 from tripos_runtime.asking.ledger import Ledger, Work
 from tripos_runtime.asking.tally import Tally

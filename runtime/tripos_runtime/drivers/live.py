@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from tripos_compiler.language.evaluation import Unavailable
+from tripos_compiler.language import Unavailable
 from tripos_compiler.plan import Ask, Step
 from tripos_runtime.asking.asking import Adopted, Answer, Draft
 from tripos_runtime.asking.kept_rows import answer_of, draft_of, talk_of, turn_of

@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, field
 
-from tripos_compiler.language.evaluation import Unavailable, evaluate
+from tripos_compiler.language import Unavailable, evaluate
 from tripos_compiler.plan import Retrieve
 from tripos_runtime.asking.asking import Lane
 from tripos_runtime.program.units import Names

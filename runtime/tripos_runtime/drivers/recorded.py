@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from tripos_compiler.language.evaluation import Unavailable
+from tripos_compiler.language import Unavailable
 from tripos_compiler.plan import Ask, Converse, Plan, Retrieve, Scenario, Score, Verdict
 from tripos_runtime.asking.asking import Answer, recorded_answer
 from tripos_runtime.asking.kept_rows import answer_of

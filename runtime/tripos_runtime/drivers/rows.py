@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from tripos_compiler.language.conversations import opening
-from tripos_compiler.language.evaluation import Unavailable
-from tripos_compiler.language.library.functions.dialogues import transcript
+from tripos_compiler.language import Unavailable, opening
+from tripos_compiler.language.library import transcript
 from tripos_compiler.plan import Ask, Compare, Converse, Grade, Plan
 from tripos_runtime.asking.asking import NOTHING, Answer, Draft, dumps
 from tripos_runtime.program.calls import Call

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import cast
 
-from tripos_compiler.language.evaluation import Unavailable
+from tripos_compiler.language import Unavailable
 from tripos_compiler.plan import Ask, Column, Judging, Retrieve, Score, Step, Verdict
 from tripos_runtime.asking.asking import Answer
 from tripos_runtime.asking.kept_rows import answer_of, talk_of, turn_of

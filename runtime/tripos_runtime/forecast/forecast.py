@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, cast
 
-from tripos_compiler.language.evaluation import Unavailable, calling
+from tripos_compiler.language import Unavailable, calling
 from tripos_compiler.plan import Ask, Compare, Converse, Judging, Plan, Retrieve, Scenario, Settings, Verdict
 from tripos_runtime.asking.asking import Question
 from tripos_runtime.asking.ledger import Ledger, Row

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from tripos_compiler.language.evaluation import TREES, Missing, Unavailable
+from tripos_compiler.language import TREES, Missing, Unavailable
 from tripos_compiler.plan import Ask, Made, Plan, Scenario, Walk
 from tripos_runtime.asking.statuses import PENDING
 from tripos_runtime.asking.tally import Tally

@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 
 from pydantic import ValidationError
 
-from tripos_compiler.language.changes.plans import renamed_from, reply_changes
+from tripos_compiler.language.changes import renamed_from, reply_changes
 from tripos_compiler.plan import Ask, Converse, Judging, Plan, Scenario
 from tripos_runtime.forecast.fates import Foreseen
 from tripos_runtime.program.calls import Call

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from tripos_compiler.language.evaluation import Unavailable, evaluate
+from tripos_compiler.language import Unavailable, evaluate
 from tripos_compiler.plan import Retrieve
 from tripos_runtime.asking.statuses import AGAIN, OK, PENDING
 from tripos_runtime.models.vectors import Vector, from_text

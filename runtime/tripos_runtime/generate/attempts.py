@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, assert_never
 
-from tripos_compiler.language.evaluation import TREES, Unavailable, evaluate
+from tripos_compiler.language import TREES, Unavailable, evaluate
 from tripos_compiler.plan import Ask, Derived, Made, Verify, Walk, digest
 from tripos_runtime.asking.asking import Answer, Question
 from tripos_runtime.asking.prompting import messages

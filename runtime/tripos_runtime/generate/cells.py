@@ -11,8 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tripos_compiler.language.evaluation import Unavailable, evaluate
-from tripos_compiler.language.rows import item_id
+from tripos_compiler.language import Unavailable, evaluate, item_id
 from tripos_compiler.plan import Expr
 from tripos_runtime.datasets.row_errors import Rejection
 from tripos_runtime.datasets.slots import Slot

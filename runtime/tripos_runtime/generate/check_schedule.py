@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tripos_compiler.language.references import paths_in
+from tripos_compiler.language import paths_in
 from tripos_compiler.plan import Ask, Derived, Expr, Made, Walk
 
 

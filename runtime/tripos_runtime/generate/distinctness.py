@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tripos_compiler.language.contamination.near_duplicates import NearTexts
-from tripos_compiler.language.evaluation import evaluate
-from tripos_compiler.language.references import unveiled
+from tripos_compiler.language import evaluate, unveiled
+from tripos_compiler.language.contamination import NearTexts
 from tripos_compiler.plan import Data, Distinct, Made
 from tripos_runtime.datasets.row_errors import Rejection
 from tripos_runtime.datasets.sources import Sources

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from tripos_compiler.language.contamination.near_duplicates import NearTexts, what_counts
+from tripos_compiler.language.contamination import NearTexts, what_counts
 from tripos_compiler.plan import digest
 
 NEAR = 0.8

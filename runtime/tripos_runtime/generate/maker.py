@@ -10,8 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tripos_compiler.language.evaluation import calling
-from tripos_compiler.language.rows import item_id
+from tripos_compiler.language import calling, item_id
 from tripos_compiler.plan import Made, digest
 from tripos_runtime.datasets.row_errors import Rejection
 from tripos_runtime.datasets.row_store import MadeRow, Origins, RowFile

@@ -7,9 +7,8 @@ from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, 
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tripos_compiler.language.evaluation import Unavailable
-from tripos_compiler.language.library.functions.trees import BETWEEN
-from tripos_compiler.language.trees import Tree
+from tripos_compiler.language import Tree, Unavailable
+from tripos_compiler.language.library import BETWEEN
 from tripos_compiler.plan import Ask, ChoiceType, RecordType, SetType, Type
 from tripos_runtime.asking.asking import Answer, Outcome, Question
 from tripos_runtime.asking.statuses import PARSE_FAILURE, status_of_reply

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, runtime_checkable
 
-from tripos_compiler.plan import Settings
-from tripos_compiler.plan.settings import LEFT
+from tripos_compiler.plan import LEFT, Settings
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tripos_compiler.language.library.functions.likeness import grams_of
+from tripos_compiler.language.library import grams_of
 from tripos_runtime.models.base import FREE, Endpoint, Model, ModelError, Price, Reply, Request
 from tripos_runtime.models.vectors import TEXTS_AT_ONCE, replies_of
 

@@ -10,8 +10,7 @@ from typing import Protocol
 
 import orjson
 
-from tripos_compiler.plan import Settings, digest
-from tripos_compiler.plan.settings import LEFT
+from tripos_compiler.plan import LEFT, Settings, digest
 from tripos_runtime.models.base import FREE, ModelError, Price, Reply, Request
 
 ENDPOINT = "replay"

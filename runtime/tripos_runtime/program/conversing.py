@@ -10,11 +10,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tripos_compiler.language.conversations import leave_out, opening, seen_by
-from tripos_compiler.language.evaluation import Unavailable
-from tripos_compiler.language.library.functions.dialogues import transcript
-from tripos_compiler.language.library.types import Dialogue
-from tripos_compiler.language.rendering import render
+from tripos_compiler.language import Unavailable, leave_out, opening, render, seen_by
+from tripos_compiler.language.library import Dialogue, transcript
 from tripos_compiler.plan import Converse, Speaker
 from tripos_runtime.asking.asking import Answer
 from tripos_runtime.asking.reply import CONTEXT_EXCEEDED

@@ -12,8 +12,8 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
-from tripos_compiler.language.evaluation import Unavailable, evaluate
-from tripos_compiler.language.library.types import Dialogue
+from tripos_compiler.language import Unavailable, evaluate
+from tripos_compiler.language.library import Dialogue
 from tripos_compiler.plan import Binary, Column, Expr, Grade, Retrieve, Score, Unary
 from tripos_runtime.asking.asking import Question
 from tripos_runtime.asking.statuses import PENDING

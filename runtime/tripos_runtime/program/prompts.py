@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar
 
-from tripos_compiler.language.evaluation import Unavailable
+from tripos_compiler.language import Unavailable
 from tripos_compiler.plan import Ask, Judging, Plan
 from tripos_runtime.asking.asking import Question
 from tripos_runtime.asking.prompting import ask_messages, grade_messages, shorter

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from tripos_compiler.language.evaluation import Missing, Unavailable
+from tripos_compiler.language import Missing, Unavailable
 from tripos_compiler.plan import Ask, Column, Converse, Grade, Judging, Retrieve, Score, Scorer, Step, Verdict
 from tripos_runtime.asking.asking import Answer, Question
 from tripos_runtime.asking.grading import VERDICT, score_rows

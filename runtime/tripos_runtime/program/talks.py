@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from tripos_compiler.language.conversations import says
+from tripos_compiler.language import says
 from tripos_compiler.plan import Converse
 from tripos_runtime.asking.ledger import turn_id
 from tripos_runtime.program.calls import Call

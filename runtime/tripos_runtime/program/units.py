@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from tripos_compiler.language.evaluation import REPLIES, Missing, NoValue, Unavailable, evaluate
-from tripos_compiler.language.library.functions.dialogues import transcript
-from tripos_compiler.language.library.types import Dialogue
+from tripos_compiler.language import REPLIES, Missing, NoValue, Unavailable, evaluate
+from tripos_compiler.language.library import Dialogue, transcript
 from tripos_compiler.plan import (
     Ask,
     Column,

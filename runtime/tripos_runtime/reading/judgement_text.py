@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from tripos_compiler.language.library.functions.locales import DEFAULT, plain_numbers
+from tripos_compiler.language.library import DEFAULT, plain_numbers
 from tripos_compiler.plan import Metric
 from tripos_runtime.reading.json_text import Found, find_all
 from tripos_runtime.reading.lengths import too_long

@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import TypeVar
 
-from tripos_compiler.language.library.functions.letters import nfkc
-from tripos_compiler.language.library.functions.locales import DEFAULT, ODD, convention_of, odd_number, plain_numbers
+from tripos_compiler.language.library import DEFAULT, ODD, convention_of, nfkc, odd_number, plain_numbers
 
 T = TypeVar("T")
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from tripos_compiler.language.library.functions.locales import DEFAULT, plain_numbers
+from tripos_compiler.language.library import DEFAULT, plain_numbers
 from tripos_compiler.plan import (
     Axis,
     BoolType,

@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tripos_compiler.language.evaluation import Unavailable, evaluate
-from tripos_compiler.language.library.types import ordered
-from tripos_compiler.language.references import paths_in
+from tripos_compiler.language import Unavailable, evaluate, paths_in
+from tripos_compiler.language.library import ordered
 from tripos_compiler.plan import Binary, Data, Expr, Ref, Retrieve, digest
 from tripos_runtime.datasets.conditions import Split, holds, split
 from tripos_runtime.retrieval.collection import Collection, Shelf

@@ -17,8 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import orjson
 
-from tripos_compiler.language.library.functions.likeness import BY_LENGTH, SATURATION, grams_of
-from tripos_compiler.language.library.functions.texts import VERSION, terms_of
+from tripos_compiler.language.library import BY_LENGTH, SATURATION, VERSION, grams_of, terms_of
 from tripos_runtime.models.vectors import Vector
 
 Values = npt.NDArray[np.float32]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tripos_compiler.language.references import names_in, parts_of
+from tripos_compiler.language import names_in, parts_of
 from tripos_compiler.plan import Binary, Call, Expr, Get, Items, Ref, Unary
 
 SIDES = {"bm25": ("query", "document"), "similarity": ("a", "b")}

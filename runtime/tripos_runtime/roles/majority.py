@@ -12,8 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from tripos_compiler.language.evaluation import Unavailable, evaluate
-from tripos_compiler.language.references import names_in
+from tripos_compiler.language import Unavailable, evaluate, names_in
 from tripos_compiler.plan import (
     Aggregate,
     Ask,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tripos_compiler.language.model_families import families
+from tripos_compiler.language import families
 from tripos_compiler.plan import Compare, Grade, Plan, Verdict
 from tripos_runtime.roles.binding import Binding
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from tripos_compiler.language.references import exprs_of, parts_of
+from tripos_compiler.language import exprs_of, parts_of
 from tripos_compiler.plan import Ask, Data, Expr, Made, Plan, Step, digest
 
 

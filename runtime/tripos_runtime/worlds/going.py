@@ -11,8 +11,7 @@ from functools import cached_property
 from itertools import islice
 from typing import Any, cast
 
-from tripos_compiler.language.evaluation import calling, showing
-from tripos_compiler.language.references import unveiled
+from tripos_compiler.language import calling, showing, unveiled
 from tripos_compiler.plan import Column, Compare, Data, Grade, Plan, Scenario, Score, Step
 from tripos_runtime.asking.ledger import Row
 from tripos_runtime.asking.tally import Tally
@@ -31,8 +30,7 @@ from tripos_runtime.worlds.made_rows import change_made, made_at
 from tripos_runtime.worlds.revealed import Revealing, Shown
 from tripos_runtime.worlds.roles import Script, Vectors, Voice, words_of
 from tripos_runtime.worlds.sampling import MOST_SAMPLES, limit_of
-from tripos_runtime.worlds.seen import Part, Place, Seen
-from tripos_runtime.worlds.seen import Unit as UnitKey
+from tripos_runtime.worlds.seen import Part, Place, Seen, Unit as UnitKey
 from tripos_runtime.worlds.world import World
 
 NOW = datetime(2000, 1, 1, tzinfo=UTC)

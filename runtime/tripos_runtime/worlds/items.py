@@ -8,10 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import cast
 
-from tripos_compiler.language.references import unveiled
-from tripos_compiler.language.rows import item_id
-from tripos_compiler.plan import Data
-from tripos_compiler.plan import Made as MadeSet
+from tripos_compiler.language import item_id, unveiled
+from tripos_compiler.plan import Data, Made as MadeSet
 from tripos_runtime.worlds.changes import Changer
 from tripos_runtime.worlds.copies import Row
 from tripos_runtime.worlds.seen import Made, Place

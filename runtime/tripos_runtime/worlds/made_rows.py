@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tripos_compiler.language.evaluation import Unavailable, evaluate
-from tripos_compiler.plan import Ask, DataField, Derived, Walk, digest
-from tripos_compiler.plan import Made as MadeSet
+from tripos_compiler.language import Unavailable, evaluate
+from tripos_compiler.plan import Ask, DataField, Derived, Made as MadeSet, Walk, digest
 from tripos_runtime.datasets.row_store import MadeRow, RowFile
 from tripos_runtime.datasets.slots import SlotSource
 from tripos_runtime.generate.attempts import Attempts

@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from typing import Any
 
-from tripos_compiler.language.evaluation import Unavailable
+from tripos_compiler.language import Unavailable
 from tripos_compiler.plan import Call
 
 Key = tuple[Hashable, str, int]

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from tripos_compiler.language.references import exprs_of, parts_of
+from tripos_compiler.language import exprs_of, parts_of
 from tripos_compiler.plan import Literal_, Plan, Plugin, Type
 from tripos_runtime.asking.asking import dumps
 from tripos_runtime.models.base import FREE, Message, ModelError, Reply, Request

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from tripos_compiler.language.references import exprs_of, parts_of
+from tripos_compiler.language import exprs_of, parts_of
 from tripos_compiler.plan import Data, Plan, Retrieve, digest
 from tripos_runtime.datasets.data_folders import DataFolders
 from tripos_runtime.worlds.changes import Changer, SecretChange

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from tripos_compiler.language.evaluation import Unavailable
-from tripos_compiler.language.rows import Misfit, read_row
+from tripos_compiler.language import Misfit, Unavailable, read_row
 from tripos_compiler.plan import Dataset, Expr, Scenario
 from tripos_runtime.datasets.cases import Case, CaseSource
 from tripos_runtime.datasets.sources import SourceRow, Sources

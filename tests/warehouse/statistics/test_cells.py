@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 import scipy.stats
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from tripos_warehouse.statistics.intervals.cells import mean_of_cells
 from tripos_warehouse.statistics.intervals.means import mean

@@ -15,7 +15,7 @@ from tripos.cli.inputs import open_store
 from tripos.failure import Failure
 from tripos.ui.terminal import columns
 from tripos_compiler.diagnostics import nearest
-from tripos_compiler.language.evaluation import Unavailable, evaluate
+from tripos_compiler.language import Unavailable, evaluate
 from tripos_compiler.plan import Binary, Call, Export, Expr, Items, Literal_, Plan, Ref, Unary
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.exports.distillation import Replied, Training, distil, score_names

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tripos.cli.progress.pace import Lane, Pace, cost, done_by_lane, duration, of_budget, per_second
-from tripos_compiler.diagnostics.codes import CODES
+from tripos_compiler.diagnostics import CODES
 from tripos_runtime.asking.tally import Tally
 from tripos_runtime.scheduling.budget import Budget
 from tripos_runtime.scheduling.snapshot import Snapshot

@@ -11,7 +11,7 @@ from typing import Any
 
 from tripos.cli.progress.pace import budget_table, cost, duration, of_budget, per_second
 from tripos.settings.api_keys import without_keys
-from tripos_compiler.diagnostics.codes import CODES
+from tripos_compiler.diagnostics import CODES
 from tripos_runtime.asking.tally import Tally
 from tripos_runtime.scheduling.budget import Budget
 

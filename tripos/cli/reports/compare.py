@@ -14,8 +14,7 @@ from tripos.cli.inputs import open_store
 from tripos.failure import GOOD, Failure
 from tripos.ui.terminal import columns, fold, harmless
 from tripos_compiler.diagnostics import nearest
-from tripos_compiler.language.changes.plans import changes
-from tripos_compiler.language.changes.versions import comparable
+from tripos_compiler.language.changes import changes, comparable
 from tripos_compiler.plan import Plan
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.report.comparison import Comparison, Side, check_comparable, compare

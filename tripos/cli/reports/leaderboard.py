@@ -17,7 +17,7 @@ from rich.cells import cell_len
 from tripos.cli.inputs import open_store
 from tripos.failure import GOOD, Failure
 from tripos.ui.terminal import columns, fold, harmless
-from tripos_compiler.language.changes.versions import comparable
+from tripos_compiler.language.changes import comparable
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.report.leaderboard import Board, Standing, leaderboard
 from tripos_warehouse.report.report import PROVING

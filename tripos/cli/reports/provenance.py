@@ -11,7 +11,7 @@ import duckdb
 import orjson
 
 from tripos.ui.terminal import harmless
-from tripos_compiler.language.rendering import rubric
+from tripos_compiler.language import rubric
 from tripos_compiler.plan import Ask, Converse, Grade, Metric, Plan, Score, Verdict
 from tripos_runtime.asking.ledger import conversation_id, judgement_id, sample_id, score_id
 from tripos_runtime.roles.provenance import made_by

@@ -12,12 +12,11 @@ from pathlib import Path
 from tripos.api.selection import selected_values
 from tripos.cli.inputs import open_store
 from tripos.failure import GOOD, NOT_HELD, SOME_FAILED, USAGE, Failure
-from tripos_compiler.language.contexts import under
+from tripos_compiler.language import under
 from tripos_compiler.plan import Plan
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.report.junit import junit
-from tripos_warehouse.report.report import Report
-from tripos_warehouse.report.report import report as report_of
+from tripos_warehouse.report.report import Report, report as report_of
 from tripos_warehouse.report.report_text import render
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.views.runs import Run, get_selected, list_runs

@@ -19,7 +19,7 @@ from tripos.releases.items import standing
 from tripos.settings.load import Chosen, chosen_settings
 from tripos.ui.terminal import columns
 from tripos_compiler.compile import Compilation
-from tripos_compiler.language.contexts import left_out_of, sharing
+from tripos_compiler.language import left_out_of, sharing
 from tripos_compiler.plan import Plan, Scenario, Walk
 from tripos_runtime.datasets.cases import Planned, Selection
 from tripos_runtime.datasets.data_folders import DataFolders

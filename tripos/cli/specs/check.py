@@ -19,9 +19,7 @@ from tripos.settings.load import load_config
 from tripos.ui.terminal import columns, is_colored
 from tripos.version import __version__
 from tripos_compiler.compile import Compilation
-from tripos_compiler.diagnostics import Diagnostic
-from tripos_compiler.diagnostics.formats import to_data
-from tripos_compiler.diagnostics.text import render_silenced, render_text, summary
+from tripos_compiler.diagnostics import Diagnostic, render_silenced, render_text, summary, to_data
 from tripos_runtime.datasets.data_folders import DataFolders
 
 if TYPE_CHECKING:
@@ -48,12 +46,12 @@ def main(options: Namespace) -> int:
         case "json":
             print(json.dumps(to_data(diagnostics, silenced), ensure_ascii=False, indent=2))
         case "sarif":
-            from tripos_compiler.diagnostics.formats import to_sarif
+            from tripos_compiler.diagnostics import to_sarif
 
             log = to_sarif(diagnostics, silenced, version=__version__, path_from=_path_from_root)
             print(json.dumps(log, ensure_ascii=False, indent=2))
         case "github":
-            from tripos_compiler.diagnostics.formats import to_github
+            from tripos_compiler.diagnostics import to_github
 
             print(to_github(diagnostics, path_from=_path_from_root), end="")
         case _:

@@ -18,7 +18,7 @@ from tripos.failure import GOOD, USAGE, Failure
 from tripos.settings.load import load_config
 from tripos.ui.terminal import columns
 from tripos_compiler.diagnostics import nearest
-from tripos_compiler.language.library.functions.texts import words
+from tripos_compiler.language.library import words
 from tripos_compiler.plan import ChoiceType, DataField, Dataset, ListType, Plan, RecordType, SetType, TextType, Type
 from tripos_runtime.datasets.cases import CaseSource
 from tripos_warehouse.text_table import NOTHING, Column, grid

@@ -13,9 +13,8 @@ from pathlib import Path
 
 from tripos.failure import GOOD, USAGE, Failure
 from tripos.ui.terminal import columns, is_colored
-from tripos_compiler.diagnostics import Diagnostic
-from tripos_compiler.diagnostics.text import render_text, summary
-from tripos_compiler.editing.formatter import Unparsable, format_text
+from tripos_compiler.diagnostics import Diagnostic, render_text, summary
+from tripos_compiler.editing import Unparsable, format_text
 
 WOULD_CHANGE = 1
 """The exit code of `--check` where a file is not in the layout."""

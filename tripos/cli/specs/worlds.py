@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 from tripos.failure import Failure
 from tripos_compiler.compile import Compilation
-from tripos_compiler.diagnostics import Diagnostic
-from tripos_compiler.diagnostics.model import Label
+from tripos_compiler.diagnostics import Diagnostic, Label
 from tripos_compiler.inputs import DataError
 from tripos_compiler.plan import Plan
 from tripos_runtime.datasets.data_folders import DataFolders

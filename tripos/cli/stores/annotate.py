@@ -20,8 +20,7 @@ from tripos.api.selection import chosen_only, chosen_scenarios, chosen_subset
 from tripos.cli.inputs import open_store
 from tripos.failure import GOOD, SOME_FAILED, Failure
 from tripos.ui.terminal import columns, fold, harmless
-from tripos_compiler.language.contexts import under
-from tripos_compiler.language.subsets import Drawn
+from tripos_compiler.language import Drawn, under
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.ledger.given_scores import Kept, keep
 from tripos_warehouse.store.store import Store

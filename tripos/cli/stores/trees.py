@@ -13,8 +13,8 @@ from tripos.failure import GOOD, Failure
 from tripos.importing.outlines import read_outline
 from tripos.importing.trees import approve, check_suffix, sound, tree_text
 from tripos.ui.terminal import harmless
-from tripos_compiler.language.trees import Tree
-from tripos_compiler.statements.declarations.trees import DRAFT
+from tripos_compiler.language import Tree
+from tripos_compiler.statements.declarations import DRAFT
 
 if TYPE_CHECKING:
     from tripos.importing.outlines import Draft

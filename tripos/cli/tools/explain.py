@@ -11,11 +11,8 @@ from pathlib import Path
 
 from tripos.failure import GOOD, Failure
 from tripos.ui.terminal import columns, is_colored
-from tripos_compiler.constructs.reference import page_of
-from tripos_compiler.constructs.table import CONSTRUCTS
-from tripos_compiler.diagnostics import nearest
-from tripos_compiler.diagnostics.codes import CODES, find_page
-from tripos_compiler.diagnostics.wrapping import wrap
+from tripos_compiler.constructs import CONSTRUCTS, page_of
+from tripos_compiler.diagnostics import CODES, find_page, nearest, wrap
 
 PLACES = (Path(__file__).parents[2] / "language", Path(__file__).parents[3] / "docs" / "language")
 """Where the pages lie: in the package, or in a checkout beside it."""

@@ -13,9 +13,8 @@ from typing import Any
 import orjson
 
 from tripos.failure import Failure
-from tripos_compiler.language.contamination.near_copies import KeptOut, learned_texts
-from tripos_compiler.language.evaluation import Unavailable, evaluate
-from tripos_compiler.language.rendering import render
+from tripos_compiler.language import Unavailable, evaluate, render
+from tripos_compiler.language.contamination import KeptOut, learned_texts
 from tripos_compiler.plan import PairedReply, Pairing, Plan
 from tripos_runtime.datasets.cases import CaseSource
 from tripos_warehouse.exports.files import beside, write_lines

@@ -10,7 +10,7 @@ from typing import Any
 import duckdb
 import orjson
 
-from tripos_compiler.language.contamination.near_duplicates import ALIKE, NearTexts, runs_of
+from tripos_compiler.language.contamination import ALIKE, NearTexts, runs_of
 from tripos_compiler.plan import Plan
 from tripos_warehouse import sql
 from tripos_warehouse.exports.replies import Replies, Wanted

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from tripos_compiler.language.contamination.near_duplicates import ALIKE
+from tripos_compiler.language.contamination import ALIKE
 from tripos_compiler.plan import Ask, Plan
 from tripos_warehouse.exports.distillation import Example, Training
 from tripos_warehouse.exports.files import Written

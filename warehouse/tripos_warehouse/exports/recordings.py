@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 import duckdb
 import orjson
 
-from tripos_compiler.language.conversations import Turn, leave_out, seen_by
+from tripos_compiler.language import leave_out, seen_by
+from tripos_compiler.language.library import Turn
 from tripos_warehouse.store.rows import Row
 from tripos_warehouse.store.store import FAILED
 from tripos_warehouse.views.runs import Run

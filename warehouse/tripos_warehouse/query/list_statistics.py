@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tripos_compiler.language.model_families import is_kin
+from tripos_compiler.language import is_kin
 from tripos_warehouse.query.bootstrap import LEAST_ITEMS, medians
 from tripos_warehouse.query.raters import COMPLETE, find_statistic, find_value
 from tripos_warehouse.statistics.agreement.tau_by_item import tau_by_item

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from tripos_compiler.language.figures.value_ranges import ranges_of, spans_of
+from tripos_compiler.language.figures import ranges_of, spans_of
 from tripos_compiler.plan import (
     Aggregate,
     BoolType,

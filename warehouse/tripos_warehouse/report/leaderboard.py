@@ -12,7 +12,7 @@ from typing import Any
 
 import duckdb
 
-from tripos_compiler.language.figures.scored_steps import why_no_headline
+from tripos_compiler.language.figures import why_no_headline
 from tripos_compiler.plan import Ask, Converse, Measure, Plan, Retrieve
 from tripos_warehouse import sql
 from tripos_warehouse.errors import StoreError

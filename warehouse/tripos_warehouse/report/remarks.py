@@ -9,8 +9,7 @@ from typing import Any, Literal
 import duckdb
 import orjson
 
-from tripos_compiler.language.contexts import Only, left_out_of
-from tripos_compiler.language.references import names_in
+from tripos_compiler.language import Only, left_out_of, names_in
 from tripos_compiler.plan import Ask, Converse, Grade, Plan, Score
 from tripos_warehouse import sql
 from tripos_warehouse.views.runs import Run

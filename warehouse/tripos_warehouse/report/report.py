@@ -10,7 +10,7 @@ from typing import Any
 import duckdb
 import orjson
 
-from tripos_compiler.language.contexts import Only
+from tripos_compiler.language import Only
 from tripos_compiler.plan import Plan
 from tripos_warehouse import sql
 from tripos_warehouse.measures import MeasureTable, evaluate_or_tell, sql_of

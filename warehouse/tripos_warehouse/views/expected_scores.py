@@ -7,7 +7,7 @@ coverage, and `missing: zero` and `missing: fail` see it, as they see what a jud
 
 from __future__ import annotations
 
-from tripos_compiler.language.figures.value_ranges import Range, ranges_of
+from tripos_compiler.language.figures import Range, ranges_of
 from tripos_compiler.plan import Ask, Grade, Plan, Score
 from tripos_warehouse import sql
 

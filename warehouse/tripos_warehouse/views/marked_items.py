@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import duckdb
 import orjson
 
-from tripos_compiler.language.subsets import Drawn
+from tripos_compiler.language import Drawn
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import duckdb
 
-from tripos_compiler.language.contexts import Only
+from tripos_compiler.language import Only
 from tripos_warehouse import sql
 from tripos_warehouse.views.dimensions import LANGUAGE
 

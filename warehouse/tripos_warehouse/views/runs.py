@@ -10,7 +10,7 @@ from typing import Any
 import duckdb
 import orjson
 
-from tripos_compiler.language.contexts import under
+from tripos_compiler.language import under
 from tripos_compiler.plan import Plan
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.views.benchmark_views import read_plan

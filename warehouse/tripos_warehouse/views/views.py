@@ -15,7 +15,7 @@ from types import MappingProxyType
 import duckdb
 import orjson
 
-from tripos_compiler.language.contexts import Only, under
+from tripos_compiler.language import Only, under
 from tripos_compiler.plan import Plan
 from tripos_warehouse import sql
 from tripos_warehouse.errors import StoreError

@@ -12,8 +12,21 @@ from typing import Any, TypeVar
 
 from tripos_compiler.language.changes.steps import NEW, WEIGHTS, Change, Weight, reply_changes, step_changes
 from tripos_compiler.language.contexts import cells
-from tripos_compiler.plan import Aggregate, Axis, Dataset, Figure, Formula, Judging, Measure, Plan, Scenario, Step
-from tripos_compiler.plan.base import Named, Part, canonical
+from tripos_compiler.plan import (
+    Aggregate,
+    Axis,
+    Dataset,
+    Figure,
+    Formula,
+    Judging,
+    Measure,
+    Named,
+    Part,
+    Plan,
+    Scenario,
+    Step,
+    canonical,
+)
 
 __all__ = ["WEIGHTS", "Change", "Weight", "changes", "renamed_from", "reply_changes"]
 

@@ -9,8 +9,7 @@ from typing import Any, Literal
 from pydantic import BaseModel
 
 from tripos_compiler.language.references import outside_changes
-from tripos_compiler.plan import Grade, Judging, Part, Plan, Settings, Speaker, Step, Treatment
-from tripos_compiler.plan.base import canonical
+from tripos_compiler.plan import Grade, Judging, Part, Plan, Settings, Speaker, Step, Treatment, canonical
 
 Weight = Literal["major", "minor", "patch"]
 WEIGHTS: tuple[Weight, ...] = ("major", "minor", "patch")

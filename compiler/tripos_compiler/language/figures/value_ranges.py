@@ -166,7 +166,7 @@ class Ranges:
         digits = given.get("digits", Literal_(value=0))
         if not isinstance(digits, Literal_) or not isinstance(digits.value, int):
             return ANY
-        from tripos_compiler.language.library.functions.arithmetic import rounded
+        from tripos_compiler.language.library import rounded
 
         places = digits.value
         return _each_end(lambda end: rounded(end, places), self.of(scenario, given["value"]))

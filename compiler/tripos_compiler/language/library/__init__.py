@@ -6,23 +6,6 @@ in `table.py` (`partiality`); what depends on it is `undefined` where a reply is
 the item is. Any other exception is a bug.
 """
 
-from tripos_compiler.language.library.functions.layout import json
-from tripos_compiler.language.library.signature import Function, Parameter, define
-from tripos_compiler.language.library.table import FUNCTIONS, GROUPS
-from tripos_compiler.language.library.types import Dialogue, Path, Tree, Turn, fits, join, shown
+import lazy_loader
 
-__all__ = [
-    "FUNCTIONS",
-    "GROUPS",
-    "Dialogue",
-    "Function",
-    "Parameter",
-    "Path",
-    "Tree",
-    "Turn",
-    "define",
-    "fits",
-    "join",
-    "json",
-    "shown",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import types
 import typing
-from collections.abc import Collection, Hashable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Collection, Hashable, Mapping, Sequence, Set as AbstractSet
 from dataclasses import dataclass
 from typing import Annotated, Any, TypeVar, assert_never
 

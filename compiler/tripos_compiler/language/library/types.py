@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
-from collections.abc import Set as AbstractSet
+from collections.abc import Hashable, Iterable, Mapping, Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any, Literal, NewType, TypedDict, TypeVar
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tripos_compiler.plan import DataField, DataFile, Type
-from tripos_compiler.resolve.scope import Copy, Field, KnownCopies, LoadedDataset
+from tripos_compiler.resolve import Copy, Field, KnownCopies, LoadedDataset
 from tripos_compiler.secrecy.copies.containment import Place, Said, places, said
 from tripos_compiler.secrecy.copies.row_pairs import Column, Pair, Rows, Together, together
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from dataclasses import field as dataclass_field
+from dataclasses import dataclass, field, field as dataclass_field
 from functools import cached_property
 from typing import Any
 
 from tripos_compiler.plan import DataField, DataFile, Type
-from tripos_compiler.resolve.scope import LoadedDataset, LoadedRow
+from tripos_compiler.resolve import LoadedDataset, LoadedRow
 from tripos_compiler.secrecy.copies.containment import GROUPED, Said, look_at, plain
 
 MOST_COUNTED = 2_000

@@ -10,8 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tripos_compiler.language.evaluation import DATA, Unavailable, evaluate
-from tripos_compiler.language.references import names_in, parts_of
+from tripos_compiler.language import DATA, Unavailable, evaluate, names_in, parts_of
 from tripos_compiler.plan import (
     Ask,
     Call,
@@ -28,7 +27,7 @@ from tripos_compiler.plan import (
     Step,
     Verdict,
 )
-from tripos_compiler.resolve.program import Program
+from tripos_compiler.resolve import Program
 from tripos_compiler.statements.analysis.step_conditions import Case, Places
 
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from tripos_compiler.language.conversations import OPENINGS
-from tripos_compiler.language.library.table import RETRIEVING, raised_version, version_of
-from tripos_compiler.language.references import exprs_of, parts_of, printed_axes, rows_of
+from tripos_compiler.language import OPENINGS, exprs_of, parts_of, printed_axes, rows_of
+from tripos_compiler.language.library import RETRIEVING, raised_version, version_of
 from tripos_compiler.plan import (
     Ask,
+    Branches as TreeValue,
     Call,
     Column,
     Compare,
@@ -32,8 +32,7 @@ from tripos_compiler.plan import (
     Verdict,
     digest,
 )
-from tripos_compiler.plan import Branches as TreeValue
-from tripos_compiler.resolve.program import Program
+from tripos_compiler.resolve import Program
 
 
 class Prints:

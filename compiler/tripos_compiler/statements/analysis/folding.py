@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from tripos_compiler.language.evaluation import Unavailable, evaluate
+from tripos_compiler.language import Unavailable, evaluate, names_in
 from tripos_compiler.language.library import FUNCTIONS
-from tripos_compiler.language.references import names_in
 from tripos_compiler.plan import Binary, Call, Expr, Get, Hole, Items, Literal_, Passage, Ref, Template, Texts, Unary
 
 TRUE = Literal_(value=True)

@@ -12,9 +12,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final
 
-from tripos_compiler.language.evaluation import LAZY, Unavailable, evaluate
+from tripos_compiler.language import LAZY, Unavailable, evaluate, names_in, parts_of, unveiled
 from tripos_compiler.language.library import FUNCTIONS
-from tripos_compiler.language.references import names_in, parts_of, unveiled
 from tripos_compiler.plan import (
     Ask,
     Binary,

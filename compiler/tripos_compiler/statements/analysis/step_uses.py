@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 
-from tripos_compiler.language.references import names_in, paths_in
+from tripos_compiler.language import names_in, paths_in
 from tripos_compiler.plan import (
     Ask,
     Column,

@@ -8,12 +8,11 @@ from typing import Any
 
 from tripos_compiler.diagnostics import Label, nearest
 from tripos_compiler.inputs import DataError, FoundFile
-from tripos_compiler.language.rows import ABSENT, Misfit, find_value, in_parts, item_id, read_row
+from tripos_compiler.language import ABSENT, Misfit, find_value, in_parts, item_id, read_row
+from tripos_compiler.language.library import shown
 from tripos_compiler.plan import DataField, DataFile, Dataset
-from tripos_compiler.resolve.program import Program
-from tripos_compiler.resolve.scope import LoadedRow
-from tripos_compiler.source.text import Span
-from tripos_compiler.typing.types import shown
+from tripos_compiler.resolve import LoadedRow, Program
+from tripos_compiler.source import Span
 
 REPORTED_A_FILE = 3
 """After so many bad values of one file the rest are counted, not listed."""

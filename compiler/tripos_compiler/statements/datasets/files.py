@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from tripos_compiler.constructs.signature import Statement
+from tripos_compiler.constructs import Statement
 from tripos_compiler.diagnostics import Label, nearest
 from tripos_compiler.inputs import DataError
+from tripos_compiler.language.library import shown
 from tripos_compiler.plan import DataField, Dataset, Type
-from tripos_compiler.resolve.program import Program
-from tripos_compiler.resolve.scope import Binding, LoadedDataset, Scope, Typed, row_fields
-from tripos_compiler.source.text import Span
-from tripos_compiler.source.tree import BinaryExpr, Name, Syntax, Text
+from tripos_compiler.resolve import Binding, LoadedDataset, Program, Scope, Typed, row_fields
+from tripos_compiler.source import BinaryExpr, Name, Span, Syntax, Text
 from tripos_compiler.statements.datasets.file_rows import Columns, read_files
-from tripos_compiler.typing.expressions import Elaborator
-from tripos_compiler.typing.types import axis_type, field_type, is_secret, shown
+from tripos_compiler.typing import Elaborator, axis_type, field_type, is_secret
 
 
 @dataclass

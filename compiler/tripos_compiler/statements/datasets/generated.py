@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from tripos_compiler.constructs.signature import Statement
-from tripos_compiler.language.references import exprs_of, is_only_looked_at, parts_of, paths_in
+from tripos_compiler.constructs import Statement
+from tripos_compiler.language import exprs_of, is_only_looked_at, parts_of, paths_in
 from tripos_compiler.plan import Ask, Axis, CallCount, Data, Dataset, Derived, Expr, Made, Part, Verify, Walk, digest
-from tripos_compiler.resolve.program import Program, lost_part
-from tripos_compiler.resolve.scope import Binding, LoadedDataset, Scope, Typed
-from tripos_compiler.source.tree import Number
-from tripos_compiler.statements.analysis.step_conditions import may_be_undefined
+from tripos_compiler.resolve import Binding, LoadedDataset, Program, Scope, Typed, lost_part
+from tripos_compiler.source import Number
+from tripos_compiler.statements.analysis import may_be_undefined
 from tripos_compiler.statements.datasets.files import lower_key
 from tripos_compiler.statements.datasets.generation_scope import MadeStep, Making
 from tripos_compiler.statements.datasets.generation_source import (

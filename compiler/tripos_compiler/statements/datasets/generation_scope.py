@@ -5,19 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from tripos_compiler.constructs.signature import Statement
+from tripos_compiler.constructs import Statement
 from tripos_compiler.diagnostics import Label
-from tripos_compiler.language.references import names_in
+from tripos_compiler.language import names_in
+from tripos_compiler.language.library import shown
 from tripos_compiler.plan import Ask, Axis, DataField, Derived, Type, Verify, Walk
-from tripos_compiler.resolve.program import Program
-from tripos_compiler.resolve.scope import Binding, Scope, record_fields
-from tripos_compiler.source.text import Span
-from tripos_compiler.source.tree import Name
-from tripos_compiler.statements.analysis.fingerprints import Prints
+from tripos_compiler.resolve import Binding, Program, Scope, record_fields
+from tripos_compiler.source import Name, Span
+from tripos_compiler.statements.analysis import Prints
 from tripos_compiler.statements.datasets.files import bare_name
 from tripos_compiler.statements.prompts import Question
-from tripos_compiler.typing.expressions import Elaborator
-from tripos_compiler.typing.types import shown
+from tripos_compiler.typing import Elaborator
 
 MadeStep = Ask | Walk | Derived | Verify
 

@@ -6,21 +6,26 @@ from collections.abc import Iterator, Mapping
 from itertools import product
 from typing import Any
 
-from tripos_compiler.constructs.signature import Statement
-from tripos_compiler.language.contexts import cells, count_cells, guards_of
-from tripos_compiler.language.evaluation import DATA, TREES, Unavailable, evaluate
-from tripos_compiler.language.library.types import element
-from tripos_compiler.language.references import names_in, parts_of
-from tripos_compiler.plan import Axis, Call, Data, Expr
-from tripos_compiler.plan import Branches as TreeValue
-from tripos_compiler.plugins.loading import known_early
-from tripos_compiler.resolve.program import Program
-from tripos_compiler.resolve.scope import Binding, LoadedDataset, Typed, record_fields, row_fields
-from tripos_compiler.source.tree import BinaryExpr, Name, Syntax
+from tripos_compiler.constructs import Statement
+from tripos_compiler.language import (
+    DATA,
+    TREES,
+    Unavailable,
+    cells,
+    count_cells,
+    evaluate,
+    guards_of,
+    names_in,
+    parts_of,
+)
+from tripos_compiler.language.library import element, shown
+from tripos_compiler.plan import Axis, Branches as TreeValue, Call, Data, Expr
+from tripos_compiler.plugins import known_early
+from tripos_compiler.resolve import Binding, LoadedDataset, Program, Typed, record_fields, row_fields
+from tripos_compiler.source import BinaryExpr, Name, Syntax
 from tripos_compiler.statements.datasets.generation_scope import Making
-from tripos_compiler.statements.declarations.trees import branches_of
-from tripos_compiler.typing.templates import looked_up
-from tripos_compiler.typing.types import axis_type, shown
+from tripos_compiler.statements.declarations import branches_of
+from tripos_compiler.typing import axis_type, looked_up
 
 MOST_TRIED = 1_000_000
 """For so many rows in so many cells, multiplied, a condition is looked at; beyond them all are counted."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tripos_compiler.constructs.signature import Statement
-from tripos_compiler.language.library.types import bare, element
-from tripos_compiler.language.references import names_in
+from tripos_compiler.constructs import Statement
+from tripos_compiler.language import names_in
+from tripos_compiler.language.library import bare, element, shown
 from tripos_compiler.plan import (
     Ask,
     Derived,
@@ -20,14 +20,12 @@ from tripos_compiler.plan import (
     Verify,
     Walk,
 )
-from tripos_compiler.resolve.locale import numbers_of
-from tripos_compiler.resolve.scope import Binding, Scope
-from tripos_compiler.source.tree import Name, Number
+from tripos_compiler.resolve import Binding, Scope, numbers_of
+from tripos_compiler.source import Name, Number
 from tripos_compiler.statements.datasets.generation_scope import Making
 from tripos_compiler.statements.datasets.walks import lower_start
 from tripos_compiler.statements.prompts import Question, lower_question, lower_returns, returned_record
-from tripos_compiler.typing.templates import looked_up, looked_up_in
-from tripos_compiler.typing.types import is_secret, shown
+from tripos_compiler.typing import is_secret, looked_up, looked_up_in
 
 ABOVE = 0.8
 """The overlap from which on two texts are nearly the same, where nothing is said."""

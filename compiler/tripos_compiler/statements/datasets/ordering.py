@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from tripos_compiler.constructs.signature import Statement
+from tripos_compiler.constructs import Statement
 from tripos_compiler.plan import Axis
-from tripos_compiler.resolve.memory import Kept, Memory, apart, difference
-from tripos_compiler.resolve.program import KINDS, Program
-from tripos_compiler.resolve.scope import LoadedDataset, LoadedRow, Scope
-from tripos_compiler.source.tree import Name
+from tripos_compiler.resolve import KINDS, Kept, LoadedDataset, LoadedRow, Memory, Program, Scope, apart, difference
+from tripos_compiler.source import Name
 from tripos_compiler.statements.datasets.files import lower_file, lower_like
 from tripos_compiler.statements.datasets.generated import lower_made
-from tripos_compiler.typing.templates import looked_up, looked_up_in
+from tripos_compiler.typing import looked_up, looked_up_in
 
 __all__ = ["LoadedDataset", "LoadedRow", "lower_datasets", "lower_scenario_dataset"]
 

@@ -7,20 +7,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tripos_compiler.constructs.signature import Statement
+from tripos_compiler.constructs import Statement
 from tripos_compiler.diagnostics import nearest
-from tripos_compiler.language.evaluation import Unavailable, evaluate
-from tripos_compiler.language.library.functions.trees import BETWEEN
-from tripos_compiler.language.references import parts_of
-from tripos_compiler.language.trees import Tree
+from tripos_compiler.language import Tree, Unavailable, evaluate, parts_of
+from tripos_compiler.language.library import BETWEEN, shown
 from tripos_compiler.plan import Axis, Expr, Literal_, Made, Type, Walk
-from tripos_compiler.resolve.program import Program
-from tripos_compiler.source.text import Span
-from tripos_compiler.source.tree import Name
+from tripos_compiler.resolve import Program
+from tripos_compiler.source import Name, Span
 from tripos_compiler.statements.datasets.generation_scope import Making
 from tripos_compiler.statements.datasets.generation_source import known_rows
-from tripos_compiler.statements.declarations.trees import branches_of
-from tripos_compiler.typing.types import shown
+from tripos_compiler.statements.declarations import branches_of
 
 SHOWN = 3
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from tripos_compiler.constructs.signature import Statement
+from tripos_compiler.constructs import Statement
 from tripos_compiler.diagnostics import Label
 from tripos_compiler.plan import (
     Arm,
@@ -18,12 +18,10 @@ from tripos_compiler.plan import (
     Metric,
     Role,
 )
-from tripos_compiler.plugins.loading import known_early
-from tripos_compiler.resolve.locale import locale_of
-from tripos_compiler.resolve.program import Program, forget, lost_part
-from tripos_compiler.source.tree import Name, Number, RangeExpr, Syntax
-from tripos_compiler.typing.expressions import Binding, Elaborator
-from tripos_compiler.typing.types import axis_type
+from tripos_compiler.plugins import known_early
+from tripos_compiler.resolve import Binding, Program, forget, locale_of, lost_part
+from tripos_compiler.source import Name, Number, RangeExpr, Syntax
+from tripos_compiler.typing import Elaborator, axis_type
 
 RESERVED_BENCHMARKS = frozenset({"main", "temp", "system", "information_schema", "pg_catalog"})
 """The results of a benchmark are a schema of its name in the database, which has these already."""

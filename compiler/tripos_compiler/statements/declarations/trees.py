@@ -10,13 +10,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any
 
-from tripos_compiler.constructs.signature import Statement
+from tripos_compiler.constructs import Statement
 from tripos_compiler.inputs import DataError, FoundFile
-from tripos_compiler.language.trees import TreeFault, joined_trees, read_tree
-from tripos_compiler.language.trees import Tree as Read
+from tripos_compiler.language import Tree as Read, TreeFault, joined_trees, read_tree
 from tripos_compiler.plan import Tree, TreeFile, digest
-from tripos_compiler.resolve.program import Program
-from tripos_compiler.source.tree import Text
+from tripos_compiler.resolve import Program
+from tripos_compiler.source import Text
 
 DRAFT = ".draft"
 APPROVED = ".approved"

@@ -1,1 +1,5 @@
 """Exports: training data from replies or from the rows of data sets."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -5,20 +5,24 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Literal
 
-from tripos_compiler.constructs.signature import Statement
+from tripos_compiler.constructs import Statement
 from tripos_compiler.diagnostics import Label, nearest
 from tripos_compiler.plan import Ask, ChoiceType, Export, Expr, Pairing
-from tripos_compiler.resolve.program import Program
-from tripos_compiler.resolve.scope import Binding
-from tripos_compiler.source.tree import Name, Number, Syntax
+from tripos_compiler.resolve import Binding, Program
+from tripos_compiler.source import Name, Number, Syntax
 from tripos_compiler.statements.exports.pairings import lower_pairing, misplaced
-from tripos_compiler.statements.measures.dimensions import own_line, read_dimension, text_of
-from tripos_compiler.statements.measures.measures import read_measures
-from tripos_compiler.statements.measures.operands import find_measure, find_operand
-from tripos_compiler.statements.measures.scored_values import Scored
-from tripos_compiler.statements.measures.typed_figures import Known, Reading
-from tripos_compiler.typing.expressions import Elaborator
-from tripos_compiler.typing.types import axis_type
+from tripos_compiler.statements.measures import (
+    Known,
+    Reading,
+    Scored,
+    find_measure,
+    find_operand,
+    own_line,
+    read_dimension,
+    read_measures,
+    text_of,
+)
+from tripos_compiler.typing import Elaborator, axis_type
 
 CLAUSES = ("best", "every", "pairs", "rows", "where", "format", "holds")
 """What begins a line of an export, and is no dimension or subset on another line."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from tripos_compiler.constructs.signature import Statement
+from tripos_compiler.constructs import Statement
 from tripos_compiler.diagnostics import Label
+from tripos_compiler.language.library import fits, shown
 from tripos_compiler.plan import (
     AskedAs,
     BoolType,
@@ -19,15 +20,12 @@ from tripos_compiler.plan import (
     TextType,
     Type,
 )
-from tripos_compiler.resolve.program import Program
-from tripos_compiler.resolve.scope import Binding, LoadedDataset, Scope, Typed, record_fields, row_binding
-from tripos_compiler.source.tree import Name, Number, Syntax
+from tripos_compiler.resolve import Binding, LoadedDataset, Program, Scope, Typed, record_fields, row_binding
+from tripos_compiler.source import Name, Number, Syntax
 from tripos_compiler.statements.exports.row_overlap import Splits
 from tripos_compiler.statements.exports.scenario_questions import lower_asked_as, lower_partner
-from tripos_compiler.statements.measures.dimensions import own_line
-from tripos_compiler.typing.expressions import Elaborator
-from tripos_compiler.typing.templates import lower_texts
-from tripos_compiler.typing.types import fits, shown
+from tripos_compiler.statements.measures import own_line
+from tripos_compiler.typing import Elaborator, lower_texts
 
 ONLY_PAIRED = ("pair_group", "pair_prompt", "pair_reply", "pair_use", "asked_as", "partner")
 """What stands only in an export of the rows of a data set."""

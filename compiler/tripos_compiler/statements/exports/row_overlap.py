@@ -7,10 +7,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from tripos_compiler.constructs.signature import Statement
-from tripos_compiler.resolve.program import KINDS, Program, beside
-from tripos_compiler.resolve.scope import LoadedDataset
-from tripos_compiler.typing.templates import looked_up, looked_up_in
+from tripos_compiler.constructs import Statement
+from tripos_compiler.resolve import KINDS, LoadedDataset, Program, beside
+from tripos_compiler.typing import looked_up, looked_up_in
 
 WILD = re.compile(r"\{\w+\}|\*")
 TEXTS = ("prompt", "system")

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tripos_compiler.constructs.signature import Statement
+from tripos_compiler.constructs import Statement
 from tripos_compiler.diagnostics import Label
-from tripos_compiler.language.evaluation import evaluate
+from tripos_compiler.language import evaluate
 from tripos_compiler.plan import Ask, AskedAs, ChoiceType, Partner, Retrieve, Scenario, Treatment
-from tripos_compiler.resolve.program import Program
-from tripos_compiler.resolve.scope import Binding, LoadedDataset, Scope, row_binding
-from tripos_compiler.source.tree import Name
-from tripos_compiler.typing.expressions import Elaborator
+from tripos_compiler.resolve import Binding, LoadedDataset, Program, Scope, row_binding
+from tripos_compiler.source import Name
+from tripos_compiler.typing import Elaborator
 
 
 def lower_partner(

@@ -1,1 +1,5 @@
 """Measures: figures over scores, their expectations, dimensions and subsets."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tripos_compiler.diagnostics import nearest
-from tripos_compiler.language.figures.aggregates import AGGREGATES, AggregateFunction
-from tripos_compiler.language.figures.aggregates import Bounds as Ends
+from tripos_compiler.language.figures import AGGREGATES, AggregateFunction, Bounds as Ends
 from tripos_compiler.plan import Aggregate, Measured
-from tripos_compiler.source.tree import CallExpr, Name, Syntax
+from tripos_compiler.source import CallExpr, Name, Syntax
 from tripos_compiler.statements.measures.arguments import Arguments, find_across, given_arguments, is_fitting
 from tripos_compiler.statements.measures.dimensions import read_dimensions, text_of
 from tripos_compiler.statements.measures.figure_syntax import is_aggregate

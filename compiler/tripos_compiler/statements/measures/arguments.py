@@ -5,15 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from tripos_compiler.diagnostics import nearest
-from tripos_compiler.language.figures.aggregates import AggregateFunction, AggregateParameter
-from tripos_compiler.language.figures.scored_steps import most_tries, talks_before
+from tripos_compiler.language.figures import AggregateFunction, AggregateParameter, most_tries, talks_before
+from tripos_compiler.language.library import fits, shown
 from tripos_compiler.plan import Missing, Type
-from tripos_compiler.source.text import Span
-from tripos_compiler.source.tree import Argument, CallExpr, Member, Name, Number, Syntax, Text, described
+from tripos_compiler.source import Argument, CallExpr, Member, Name, Number, Span, Syntax, Text, described
 from tripos_compiler.statements.measures.figure_syntax import is_by
 from tripos_compiler.statements.measures.scored_values import Scored
 from tripos_compiler.statements.measures.typed_figures import Figured, Reading, written_as
-from tripos_compiler.typing.types import fits, shown
 
 MISSING: tuple[Missing, ...] = ("skip", "zero", "fail", "paired")
 

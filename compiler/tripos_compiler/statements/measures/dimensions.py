@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from tripos_compiler.constructs.signature import Statement
+from tripos_compiler.constructs import Statement
 from tripos_compiler.diagnostics import nearest
+from tripos_compiler.language.library import shown
 from tripos_compiler.plan import FIXED, Scenario, Type
-from tripos_compiler.resolve.program import KINDS, Program
-from tripos_compiler.source.text import Span
-from tripos_compiler.source.tree import Member, Name, Syntax, described
-from tripos_compiler.typing.types import shown
+from tripos_compiler.resolve import KINDS, Program
+from tripos_compiler.source import Member, Name, Span, Syntax, described
 
 
 def note_rows(program: Program, alias: Name, field: Name, scenarios: Collection[str]) -> None:

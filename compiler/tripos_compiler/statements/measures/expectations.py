@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Literal
 
-from tripos_compiler.constructs.signature import Statement
-from tripos_compiler.language.figures.scored_steps import why_no_headline
+from tripos_compiler.constructs import Statement
+from tripos_compiler.language.figures import why_no_headline
 from tripos_compiler.plan import Expectation
-from tripos_compiler.resolve.program import Program
-from tripos_compiler.source.tree import Argument, BinaryExpr, Group, Syntax
+from tripos_compiler.resolve import Program
+from tripos_compiler.source import Argument, BinaryExpr, Group, Syntax
 from tripos_compiler.statements.measures.figures import read_figure
 from tripos_compiler.statements.measures.measures import bounds_of, find_cells, read_measures
 from tripos_compiler.statements.measures.operands import find_measure

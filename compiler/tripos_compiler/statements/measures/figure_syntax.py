@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tripos_compiler.constructs.signature import Statement
-from tripos_compiler.language.figures.aggregates import AGGREGATES, AggregateFunction
+from tripos_compiler.constructs import Statement
+from tripos_compiler.language.figures import AGGREGATES, AggregateFunction
 from tripos_compiler.language.library import FUNCTIONS
-from tripos_compiler.resolve.program import Program
-from tripos_compiler.source.tree import Argument, BinaryExpr, CallExpr, Group, Index, Member, Name, Syntax, UnaryExpr
+from tripos_compiler.resolve import Program
+from tripos_compiler.source import Argument, BinaryExpr, CallExpr, Group, Index, Member, Name, Syntax, UnaryExpr
 from tripos_compiler.statements.measures.dimensions import text_of
 from tripos_compiler.statements.measures.scored_values import declared_score
 from tripos_compiler.statements.measures.typed_figures import Reading

@@ -13,8 +13,7 @@ from itertools import pairwise
 
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.plan import FIXED, Constant, Figure, Formula, Measured
-from tripos_compiler.source.text import Span
-from tripos_compiler.source.tree import (
+from tripos_compiler.source import (
     Argument,
     BinaryExpr,
     CallExpr,
@@ -23,6 +22,7 @@ from tripos_compiler.source.tree import (
     Member,
     Name,
     Number,
+    Span,
     Syntax,
     Text,
     UnaryExpr,

@@ -6,23 +6,21 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from tripos_compiler.constructs.signature import Statement
+from tripos_compiler.constructs import Statement
 from tripos_compiler.diagnostics import Diagnostics, Label
 from tripos_compiler.plan import Measure, Missing
-from tripos_compiler.resolve.index import Index
-from tripos_compiler.resolve.program import NamedColumn, Program
-from tripos_compiler.source.text import Span
-from tripos_compiler.source.tree import Member, Name, Syntax
+from tripos_compiler.resolve import Index, NamedColumn, Program
+from tripos_compiler.source import Member, Name, Span, Syntax
 from tripos_compiler.statements.measures.dimensions import check_names, read_dimension, text_of
 from tripos_compiler.statements.measures.figure_syntax import column_arguments, means_a_figure, measures_in
 from tripos_compiler.statements.measures.figures import read_figure
 from tripos_compiler.statements.measures.scales import rounded, spoken
 from tripos_compiler.statements.measures.scored_values import Scores
 from tripos_compiler.statements.measures.typed_figures import Declared, Figured, Known, Reading
-from tripos_compiler.statements.scoring.grades import depends_on_reply, lower_column
+from tripos_compiler.statements.scoring import depends_on_reply, lower_column
 
 if TYPE_CHECKING:
-    from tripos_compiler.statements.steps.steps import Steps
+    from tripos_compiler.statements.steps import Steps
 
 
 def find_cells(reading: Reading, figured: Figured) -> tuple[str, ...] | None:

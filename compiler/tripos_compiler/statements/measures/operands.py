@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tripos_compiler.diagnostics import nearest
-from tripos_compiler.resolve.program import Program
-from tripos_compiler.source.tree import Index, Member, Name, Syntax
+from tripos_compiler.resolve import Program
+from tripos_compiler.source import Index, Member, Name, Syntax
 from tripos_compiler.statements.measures.dimensions import text_of
 from tripos_compiler.statements.measures.scored_values import Scored
 from tripos_compiler.statements.measures.typed_figures import Declared, Known, Reading, written_as

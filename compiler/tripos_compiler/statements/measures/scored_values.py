@@ -6,15 +6,10 @@ import math
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 
-from tripos_compiler.constructs.signature import Statement
-from tripos_compiler.language.figures.aggregates import Bounds as Ends
-from tripos_compiler.language.figures.scored_steps import Scored as PlanScored
-from tripos_compiler.language.figures.scored_steps import Values, graded
-from tripos_compiler.language.figures.value_ranges import Ranges, hull
-from tripos_compiler.resolve.declared_names import scorer_name
-from tripos_compiler.resolve.program import NamedColumn, Program
-from tripos_compiler.source.text import Span
-from tripos_compiler.source.tree import Name
+from tripos_compiler.constructs import Statement
+from tripos_compiler.language.figures import Bounds as Ends, Ranges, Scored as PlanScored, Values, graded, hull
+from tripos_compiler.resolve import NamedColumn, Program, scorer_name
+from tripos_compiler.source import Name, Span
 from tripos_compiler.statements.measures.scales import Bounds
 
 

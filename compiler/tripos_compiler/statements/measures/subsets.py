@@ -6,11 +6,11 @@ import math
 from collections.abc import Iterator, Mapping
 from itertools import product
 
-from tripos_compiler.constructs.signature import Statement
-from tripos_compiler.language.contexts import count_cells
+from tripos_compiler.constructs import Statement
+from tripos_compiler.language import count_cells
 from tripos_compiler.plan import Axis, Scenario, Subset
-from tripos_compiler.resolve.program import Program
-from tripos_compiler.source.tree import Number
+from tripos_compiler.resolve import Program
+from tripos_compiler.source import Number
 from tripos_compiler.statements.measures.dimensions import Parted, own_line, read_dimensions
 
 MOST_STRATA = 10_000

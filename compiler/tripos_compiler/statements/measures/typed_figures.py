@@ -6,11 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from tripos_compiler.constructs.signature import Statement
+from tripos_compiler.constructs import Statement
 from tripos_compiler.plan import Figure, Measure, Missing
-from tripos_compiler.resolve.program import Program
-from tripos_compiler.source.text import Span
-from tripos_compiler.source.tree import Name, Syntax
+from tripos_compiler.resolve import Program
+from tripos_compiler.source import Name, Span, Syntax
 from tripos_compiler.statements.measures.dimensions import Parted, text_of
 from tripos_compiler.statements.measures.scales import Scale
 from tripos_compiler.statements.measures.scored_values import Scored, Scores

@@ -5,15 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from tripos_compiler.constructs.signature import Statement
-from tripos_compiler.language.contexts import count_cells, guards_of
-from tripos_compiler.language.evaluation import Unavailable
+from tripos_compiler.constructs import Statement
+from tripos_compiler.language import Unavailable, count_cells, guards_of
 from tripos_compiler.plan import Arm, Axis, ChoiceType, Rows
-from tripos_compiler.resolve.program import Program, lost_part
-from tripos_compiler.resolve.scope import LoadedDataset
-from tripos_compiler.source.tree import BinaryExpr, Name, Syntax
-from tripos_compiler.typing.expressions import Binding
-from tripos_compiler.typing.types import axis_type
+from tripos_compiler.resolve import Binding, LoadedDataset, Program, lost_part
+from tripos_compiler.source import BinaryExpr, Name, Syntax
+from tripos_compiler.typing import axis_type
 
 
 @dataclass

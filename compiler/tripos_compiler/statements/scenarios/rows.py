@@ -4,24 +4,28 @@ from __future__ import annotations
 
 from typing import Any
 
-from tripos_compiler.constructs.signature import Statement
+from tripos_compiler.constructs import Statement
 from tripos_compiler.diagnostics import Label
-from tripos_compiler.language.contexts import broken_guard, guards_of
-from tripos_compiler.language.contexts import cells as each_cell
-from tripos_compiler.language.evaluation import DATA, TREES, Unavailable, evaluate
-from tripos_compiler.language.references import names_in, parts_of
+from tripos_compiler.language import (
+    DATA,
+    TREES,
+    Unavailable,
+    broken_guard,
+    cells as each_cell,
+    evaluate,
+    guards_of,
+    names_in,
+    parts_of,
+)
+from tripos_compiler.language.library import shown
 from tripos_compiler.plan import Axis, Branches, Data, Expr, Rows
-from tripos_compiler.plugins.loading import known_early
-from tripos_compiler.resolve.program import KINDS, Program
-from tripos_compiler.resolve.scope import LoadedDataset, LoadedRow, Typed, row_binding
-from tripos_compiler.source.text import Span
-from tripos_compiler.source.tree import Name, Syntax
-from tripos_compiler.statements.datasets.generated import may_shrink
-from tripos_compiler.statements.datasets.ordering import lower_scenario_dataset
-from tripos_compiler.statements.declarations.trees import branches_of
+from tripos_compiler.plugins import known_early
+from tripos_compiler.resolve import KINDS, Binding, LoadedDataset, LoadedRow, Program, Typed, row_binding
+from tripos_compiler.source import Name, Span, Syntax
+from tripos_compiler.statements.datasets import lower_scenario_dataset, may_shrink
+from tripos_compiler.statements.declarations import branches_of
 from tripos_compiler.statements.scenarios.contexts import Cases
-from tripos_compiler.typing.expressions import Binding, Elaborator
-from tripos_compiler.typing.types import shown
+from tripos_compiler.typing import Elaborator
 
 MOST_CELLS = 100_000
 """Contexts of up to so many cells are listed, to count in which of them a condition holds."""

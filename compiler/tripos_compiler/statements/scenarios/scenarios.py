@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-from tripos_compiler.constructs.signature import Statement
+from tripos_compiler.constructs import Statement
 from tripos_compiler.plan import Column, Compare, Grade, Scenario, Score
-from tripos_compiler.resolve.locale import locale_in
-from tripos_compiler.resolve.memory import Kept, Memory, apart, difference
-from tripos_compiler.resolve.program import Program
-from tripos_compiler.statements.analysis.call_counts import Cases, count_calls, pools
-from tripos_compiler.statements.measures.figure_syntax import takes_unknown
-from tripos_compiler.statements.measures.measures import collect_columns
-from tripos_compiler.statements.scenarios.checks.protocol import check_protocol
-from tripos_compiler.statements.scenarios.checks.unused import check_unused_axes
+from tripos_compiler.resolve import Kept, Memory, Program, apart, difference, locale_in
+from tripos_compiler.statements.analysis import Cases, count_calls, pools
+from tripos_compiler.statements.measures import collect_columns, takes_unknown
+from tripos_compiler.statements.scenarios.checks import check_protocol, check_unused_axes, check_unused_steps
 from tripos_compiler.statements.scenarios.contexts import lower_arms_of, lower_context
 from tripos_compiler.statements.scenarios.rows import lower_rows
 from tripos_compiler.statements.scenarios.treatments import treatments
-from tripos_compiler.statements.scoring.comparisons import lower_compare
-from tripos_compiler.statements.scoring.grades import check_baselines, lower_grade, lower_score
-from tripos_compiler.statements.steps.asks import lower_ask
-from tripos_compiler.statements.steps.conversations import lower_converse
-from tripos_compiler.statements.steps.retrieval import lower_retrieve
-from tripos_compiler.statements.steps.steps import Steps
+from tripos_compiler.statements.scoring import check_baselines, lower_compare, lower_grade, lower_score
+from tripos_compiler.statements.steps import Steps, lower_ask, lower_converse, lower_retrieve
 
 LOWERED = {
     "ask": lower_ask,

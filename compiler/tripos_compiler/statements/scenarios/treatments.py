@@ -19,10 +19,19 @@ from tripos_compiler.plan import (
     Treatment,
     Verdict,
 )
-from tripos_compiler.statements.analysis.fingerprints import Prints
-from tripos_compiler.statements.analysis.folding import FALSE, TRUE, fold, fold_all, fold_texts
-from tripos_compiler.statements.analysis.step_uses import CALLING, depends, roles, uses_of
-from tripos_compiler.statements.steps.steps import Steps
+from tripos_compiler.statements.analysis import (
+    CALLING,
+    FALSE,
+    TRUE,
+    Prints,
+    depends,
+    fold,
+    fold_all,
+    fold_texts,
+    roles,
+    uses_of,
+)
+from tripos_compiler.statements.steps import Steps
 
 
 def treatments(steps: Steps, arms: Sequence[Arm]) -> tuple[Treatment, ...]:

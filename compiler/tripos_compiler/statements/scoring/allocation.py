@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 import re
 
-from tripos_compiler.constructs.signature import Statement
+from tripos_compiler.constructs import Statement
 from tripos_compiler.diagnostics import Label, nearest
-from tripos_compiler.resolve.program import Program
-from tripos_compiler.source.tree import Entry, Name, Symbol, TableRow
+from tripos_compiler.resolve import Program
+from tripos_compiler.source import Entry, Name, Symbol, TableRow
 
 MARKS: dict[str, float | None] = {"x": 1.0, "✓": 1.0, ".": None, "-": None}
 """What a cell says: what the metric counts there, None where it does not apply."""

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
-from tripos_compiler.constructs.signature import Statement
-from tripos_compiler.language.references import names_in
+from tripos_compiler.constructs import Statement
+from tripos_compiler.language import names_in
 from tripos_compiler.plan import Ask, Compare, Expr, Ref
-from tripos_compiler.resolve.scope import Binding, Scope, Typed
-from tripos_compiler.source.tree import CallExpr, Name
-from tripos_compiler.statements.analysis.folding import mapped
+from tripos_compiler.resolve import Binding, Scope, Typed
+from tripos_compiler.source import CallExpr, Name
+from tripos_compiler.statements.analysis import mapped
 from tripos_compiler.statements.scoring.grades import free
-from tripos_compiler.statements.steps.steps import NOT_JUDGED, Steps, warn_undefined
-from tripos_compiler.typing.calls import scorer_arguments
-from tripos_compiler.typing.expressions import Elaborator
+from tripos_compiler.statements.steps import NOT_JUDGED, Steps, warn_undefined
+from tripos_compiler.typing import Elaborator, scorer_arguments
 
 
 def lower_compare(steps: Steps, statement: Statement) -> bool:

@@ -6,19 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import fields, replace
 from typing import Any
 
-from tripos_compiler.constructs.signature import Statement
-from tripos_compiler.language.library import shown
+from tripos_compiler.constructs import Statement
+from tripos_compiler.language.library import fits, shown
 from tripos_compiler.plan import Ref, Scorer, TextType
-from tripos_compiler.resolve.program import FormulaScorer, Program
-from tripos_compiler.resolve.scope import Typed
-from tripos_compiler.source.text import Span
-from tripos_compiler.source.tree import Argument, CallExpr, Group, Name, Node, Syntax, Text
+from tripos_compiler.resolve import FormulaScorer, Program, Typed
+from tripos_compiler.source import Argument, CallExpr, Group, Name, Node, Span, Syntax, Text
 from tripos_compiler.statements.scoring.functions import Parameters
-from tripos_compiler.syntax.parser import parse_hole
-from tripos_compiler.typing.calls import DEEPEST_FORMULA, is_score
-from tripos_compiler.typing.expressions import Elaborator
-from tripos_compiler.typing.templates import HOLE
-from tripos_compiler.typing.types import fits
+from tripos_compiler.syntax import parse_hole
+from tripos_compiler.typing import DEEPEST_FORMULA, HOLE, Elaborator, is_score
 
 
 def written(program: Program, value: Syntax) -> tuple[Syntax, tuple[Syntax, ...]] | None:

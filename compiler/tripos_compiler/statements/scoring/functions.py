@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tripos_compiler.constructs.signature import Statement
+from tripos_compiler.constructs import Statement
 from tripos_compiler.diagnostics import Label, nearest
-from tripos_compiler.language.library import FUNCTIONS, shown
+from tripos_compiler.language.library import FUNCTIONS, fits, shown
 from tripos_compiler.plan import Plugin, Type
-from tripos_compiler.plugins.loading import read_python
-from tripos_compiler.plugins.signatures import PythonFunction
-from tripos_compiler.resolve.program import Program
-from tripos_compiler.resolve.scope import Binding, Scope
-from tripos_compiler.source.text import Span
-from tripos_compiler.source.tree import Argument, Name
-from tripos_compiler.typing.types import fits, read_type
+from tripos_compiler.plugins import PythonFunction, read_python
+from tripos_compiler.resolve import Binding, Program, Scope
+from tripos_compiler.source import Argument, Name, Span
+from tripos_compiler.typing import read_type
 
 
 @dataclass(frozen=True)

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from tripos_compiler.constructs.signature import Statement
+from tripos_compiler.constructs import Statement
 from tripos_compiler.diagnostics import Label
-from tripos_compiler.language.references import names_in
+from tripos_compiler.language import names_in
+from tripos_compiler.language.library import shown
 from tripos_compiler.plan import Column, Expr, Grade, Ref, Retrieve, Score, Scorer, Type, Verdict
-from tripos_compiler.resolve.declared_names import scorer_name
-from tripos_compiler.resolve.program import NamedColumn, Program
-from tripos_compiler.resolve.scope import Typed, lacking
-from tripos_compiler.source.text import Span
-from tripos_compiler.source.tree import CallExpr, Name, Syntax
-from tripos_compiler.statements.steps.steps import NOT_JUDGED, Steps, warn_undefined
-from tripos_compiler.typing.calls import is_score, scorer_arguments
-from tripos_compiler.typing.types import shown
+from tripos_compiler.resolve import NamedColumn, Program, Typed, lacking, scorer_name
+from tripos_compiler.source import CallExpr, Name, Span, Syntax
+from tripos_compiler.statements.steps import NOT_JUDGED, Steps, warn_undefined
+from tripos_compiler.typing import is_score, scorer_arguments
 
 
 @dataclass

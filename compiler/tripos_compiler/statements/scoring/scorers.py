@@ -4,23 +4,27 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tripos_compiler.constructs.signature import Statement
+from tripos_compiler.constructs import Statement
+from tripos_compiler.language import names_in
 from tripos_compiler.language.library import shown
-from tripos_compiler.language.references import names_in
 from tripos_compiler.plan import DialogueType, Expr, MetricsType, NumberType, Scorer, Settings, Type
-from tripos_compiler.resolve.declared_names import scorer_name
-from tripos_compiler.resolve.locale import numbers_of
-from tripos_compiler.resolve.program import KINDS, FormulaScorer, Program, forget, lost_part
-from tripos_compiler.resolve.scope import Binding, Scope
-from tripos_compiler.source.text import Span
-from tripos_compiler.source.tree import CallExpr, Name
-from tripos_compiler.statements.analysis.step_uses import template_exprs
+from tripos_compiler.resolve import (
+    KINDS,
+    Binding,
+    FormulaScorer,
+    Program,
+    Scope,
+    forget,
+    lost_part,
+    numbers_of,
+    scorer_name,
+)
+from tripos_compiler.source import CallExpr, Name, Span
+from tripos_compiler.statements.analysis import template_exprs
 from tripos_compiler.statements.prompts import lower_settings
 from tripos_compiler.statements.scoring.formulas import late_formulas, lower_formula, lower_formulas
 from tripos_compiler.statements.scoring.functions import Parameters, free_name, lower_parameters, lower_python_scorer
-from tripos_compiler.typing.expressions import Elaborator
-from tripos_compiler.typing.templates import FilledHole, Localised, lower_texts
-from tripos_compiler.typing.types import read_type
+from tripos_compiler.typing import Elaborator, FilledHole, Localised, lower_texts, read_type
 
 WRITTEN = {
     "scorer": "scorer NAME(response: text) by ROLE { … }",

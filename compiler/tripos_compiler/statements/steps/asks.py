@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tripos_compiler.constructs.signature import Statement
+from tripos_compiler.constructs import Statement
 from tripos_compiler.diagnostics import nearest
-from tripos_compiler.language.references import names_in
+from tripos_compiler.language import names_in
+from tripos_compiler.language.library import fits, shown
 from tripos_compiler.plan import (
     Ask,
     Binary,
@@ -24,16 +25,11 @@ from tripos_compiler.plan import (
     TextType,
     Type,
 )
-from tripos_compiler.resolve.locale import numbers_of
-from tripos_compiler.resolve.program import lost_part
-from tripos_compiler.resolve.scope import Binding, LoadedDataset, Typed, record_fields, row_fields
-from tripos_compiler.source.text import Span
-from tripos_compiler.source.tree import Name, Number
+from tripos_compiler.resolve import Binding, LoadedDataset, Typed, lost_part, numbers_of, record_fields, row_fields
+from tripos_compiler.source import Name, Number, Span
 from tripos_compiler.statements.prompts import Question, lower_question
 from tripos_compiler.statements.steps.steps import NOT_ASKED, Steps, warn_unasked, warn_undefined
-from tripos_compiler.typing.expressions import Elaborator
-from tripos_compiler.typing.templates import Localised, lower_texts
-from tripos_compiler.typing.types import fits, is_secret, shown
+from tripos_compiler.typing import Elaborator, Localised, is_secret, lower_texts
 
 if TYPE_CHECKING:
     from tripos_compiler.statements.steps.steps import Steps
@@ -185,7 +181,7 @@ def _reply(steps: Steps, binding: Binding, type_: Type, span: Span, returns: Typ
     hole = Hole(expr=expr, type=type_)
     if returns is not None and returns.kind in ("list", "set", "record"):
         hole = Hole(expr=Call(function="json", args=(expr,)), type=TextType())
-    from tripos_compiler.typing.templates import FilledHole
+    from tripos_compiler.typing import FilledHole
 
     texts: Texts = {language: Template(parts=(hole,)) for language in steps.program.languages}
     filled = FilledHole(Typed(hole.expr, hole.type), span)
@@ -193,7 +189,7 @@ def _reply(steps: Steps, binding: Binding, type_: Type, span: Span, returns: Typ
 
 
 def _paths(typed: Typed) -> set[tuple[str, ...]]:
-    from tripos_compiler.language.references import paths_in
+    from tripos_compiler.language import paths_in
 
     return {path[:2] for path in paths_in(typed.expr)}
 

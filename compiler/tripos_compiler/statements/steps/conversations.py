@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from tripos_compiler.constructs.signature import Statement
+from tripos_compiler.constructs import Statement
 from tripos_compiler.diagnostics import Label, nearest
-from tripos_compiler.language.references import names_in
+from tripos_compiler.language import names_in
 from tripos_compiler.plan import Converse, DialogueType, Speaker, TextType, Until
-from tripos_compiler.resolve.scope import Binding, Typed
-from tripos_compiler.source.tree import Name, Number
+from tripos_compiler.resolve import Binding, Typed
+from tripos_compiler.source import Name, Number
 from tripos_compiler.statements.prompts import Question, lower_question
 from tripos_compiler.statements.steps.asks import may_answer
 from tripos_compiler.statements.steps.steps import Steps, warn_unasked

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tripos_compiler.constructs.signature import Statement
-from tripos_compiler.language.references import names_in, parts_of
+from tripos_compiler.constructs import Statement
+from tripos_compiler.language import names_in, parts_of
+from tripos_compiler.language.library import fits, shown
 from tripos_compiler.plan import Call, Expr, ListType, NumberType, Retrieve, Type
-from tripos_compiler.resolve.scope import Binding, Scope, Typed, record_fields
-from tripos_compiler.source.tree import Name, Number, Syntax
+from tripos_compiler.resolve import Binding, Scope, Typed, record_fields
+from tripos_compiler.source import Name, Number, Syntax
 from tripos_compiler.statements.steps.steps import Steps
-from tripos_compiler.typing.expressions import Elaborator, rows_binding
-from tripos_compiler.typing.types import fits, shown
+from tripos_compiler.typing import Elaborator, rows_binding
 
 
 def lower_retrieve(steps: Steps, statement: Statement) -> bool:

@@ -7,17 +7,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from tripos_compiler.constructs.signature import Statement
+from tripos_compiler.constructs import Statement
 from tripos_compiler.diagnostics import Label
-from tripos_compiler.language.references import names_in
+from tripos_compiler.language import names_in
 from tripos_compiler.plan import Ask, Converse, Expr, Step, Type, Verdict
-from tripos_compiler.resolve.program import Program
-from tripos_compiler.resolve.scope import Binding, Typed
-from tripos_compiler.source.text import Span
-from tripos_compiler.source.tree import Name
-from tripos_compiler.statements.analysis.step_uses import depends, roles
+from tripos_compiler.resolve import Binding, Program, Typed
+from tripos_compiler.source import Name, Span
+from tripos_compiler.statements.analysis import depends, roles
 from tripos_compiler.statements.prompts import Question
-from tripos_compiler.typing.expressions import Elaborator, Judge
+from tripos_compiler.typing import Elaborator, Judge
 
 NOT_JUDGED = "what the judge is given may have no value, and it is not asked then"
 NOT_ASKED = "what is asked may have no value, and nothing is asked then"
@@ -104,7 +102,7 @@ class Steps:
 
     def define(self, kind: str, name: Name, type_: Type | None, detail: str = "") -> None:
         """Notes a declared name for editors."""
-        from tripos_compiler.typing.types import shown
+        from tripos_compiler.language.library import shown
 
         text = detail or (shown(type_) if type_ is not None else "")
         self.program.index.define(kind, name.text, name.span, f"scenario {self.scenario}", text)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tripos_compiler.language.evaluation import Missing, Unavailable, evaluate
+from tripos_compiler.language import Missing, Unavailable, evaluate
 from tripos_compiler.language.library import json
 from tripos_compiler.plan import Ask, Expr, Hole, Judging, Metric, Ref, Retrieve
 from tripos_runtime.asking.asking import Question

@@ -10,9 +10,8 @@ from functools import reduce
 from operator import add
 from typing import Any
 
-from tripos_compiler.language.evaluation import LAZY, Unavailable, evaluate
+from tripos_compiler.language import LAZY, Unavailable, evaluate, rubric, show
 from tripos_compiler.language.library import FUNCTIONS, json
-from tripos_compiler.language.rendering import rubric, show
 from tripos_compiler.plan import (
     Axis,
     Binary,

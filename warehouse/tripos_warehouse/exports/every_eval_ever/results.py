@@ -10,7 +10,7 @@ from typing import Any
 import duckdb
 import orjson
 
-from tripos_compiler.language.figures.value_ranges import hull, ranges_of
+from tripos_compiler.language.figures import hull, ranges_of
 from tripos_compiler.plan import (
     Ask,
     Expr,

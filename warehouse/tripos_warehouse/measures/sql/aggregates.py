@@ -15,7 +15,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, replace
 
-from tripos_compiler.language.figures.scored_steps import Scored, graded, talks_before
+from tripos_compiler.language.figures import Scored, graded, talks_before
 from tripos_compiler.plan import Aggregate, Missing, Plan
 from tripos_warehouse.measures.sql.paired import keys_of, paired_rows
 from tripos_warehouse.measures.sql.parts import (

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tripos_compiler.language.figures.scored_steps import Scored, graded
+from tripos_compiler.language.figures import Scored, graded
 from tripos_compiler.plan import Aggregate
 from tripos_warehouse.measures.sql.parts import Cut, named, quoted
 

@@ -11,9 +11,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from tripos_compiler.language.figures.scored_steps import Values, scored_by, values_of
-from tripos_compiler.plan import Aggregate, Constant, Figure, Formula, Measure, Measured, Missing, Plan
-from tripos_compiler.plan.base import named
+from tripos_compiler.language.figures import Values, scored_by, values_of
+from tripos_compiler.plan import Aggregate, Constant, Figure, Formula, Measure, Measured, Missing, Plan, named
 from tripos_warehouse.measures.sql.aggregates import LeafSql
 from tripos_warehouse.measures.sql.bootstrap import EACH_DRAW, bounded, draws_of, listed
 from tripos_warehouse.measures.sql.comparisons import CompareSql

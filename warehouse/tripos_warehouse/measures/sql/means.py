@@ -14,7 +14,7 @@ has none; a mean of cells counts every cell alike.
 
 from __future__ import annotations
 
-from tripos_compiler.language.figures.scored_steps import Scored
+from tripos_compiler.language.figures import Scored
 from tripos_compiler.plan import Aggregate, Missing, Plan
 from tripos_warehouse.measures.sql.parts import Weights, condition, given_value, weight_sql, weights_of
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tripos_compiler.language.figures.scored_steps import Scored, talks_before
+from tripos_compiler.language.figures import Scored, talks_before
 from tripos_compiler.plan import Plan
 from tripos_warehouse.measures.sql.parts import OF_TALK, Cut, Parts, named, quoted, rows_sql, with_talks
 from tripos_warehouse.views.treatments import arm_columns

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tripos_compiler.language.figures.scored_steps import Scored, graded, talks_before
+from tripos_compiler.language.figures import Scored, graded, talks_before
 from tripos_compiler.plan import FIXED, Missing, Plan
 from tripos_warehouse.views.treatments import arm_columns
 

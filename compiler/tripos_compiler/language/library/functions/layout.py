@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json as jsonlib
-from collections.abc import Collection
-from collections.abc import Set as AbstractSet
+from collections.abc import Collection, Set as AbstractSet
 from typing import Any
 
 from tripos_compiler.language.library.functions.letters import letters_at

@@ -7,8 +7,7 @@ that is the comparison of sets. Two empty ones agree fully, an empty one and ano
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Collection, Mapping, Sequence, Set as AbstractSet
 from typing import Any
 
 from tripos_compiler.language.library.partiality import Undefined

@@ -7,16 +7,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tripos_compiler.language.contamination.near_copies import KeptOut, NearCopies, learned_texts
-from tripos_compiler.language.evaluation import Unavailable, evaluate
-from tripos_compiler.language.references import parts_of, paths_in
+from tripos_compiler.language import Unavailable, evaluate, parts_of, paths_in
+from tripos_compiler.language.contamination import KeptOut, NearCopies, learned_texts
 from tripos_compiler.plan import Ask, Data, Expr, Pairing, Retrieve, Rows, Template
-from tripos_compiler.resolve.program import Program
-from tripos_compiler.resolve.scope import LoadedDataset, LoadedRow
-from tripos_compiler.source.text import Span
-from tripos_compiler.statements.analysis.step_uses import template_exprs
+from tripos_compiler.resolve import LoadedDataset, LoadedRow, Program
+from tripos_compiler.source import Span
+from tripos_compiler.statements.analysis import template_exprs
 from tripos_compiler.statements.scenarios.contexts import Cases
-from tripos_compiler.statements.steps.steps import Steps
+from tripos_compiler.statements.steps import Steps
 
 MOST_ROWS = 2_000
 """So many rows of either side are compared."""

@@ -10,17 +10,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
-from tripos_compiler.constructs.signature import Statement
-from tripos_compiler.language.evaluation import Unavailable, evaluate
-from tripos_compiler.language.references import names_in, parts_of, paths_in
+from tripos_compiler.constructs import Statement
+from tripos_compiler.language import Unavailable, evaluate, names_in, parts_of, paths_in
 from tripos_compiler.plan import Ask, Call, Column, Converse, Expr, Retrieve, Scenario, Score, Step
-from tripos_compiler.resolve.program import Program
-from tripos_compiler.source.text import Span
-from tripos_compiler.statements.analysis.step_uses import exprs_of
+from tripos_compiler.resolve import Program
+from tripos_compiler.source import Span
+from tripos_compiler.statements.analysis import exprs_of
 from tripos_compiler.statements.scenarios.checks.contamination import check_shown
 from tripos_compiler.statements.scenarios.checks.trial_replies import check_replies
 from tripos_compiler.statements.scenarios.contexts import Cases
-from tripos_compiler.statements.steps.steps import Steps
+from tripos_compiler.statements.steps import Steps
 
 MOST_ROWS = 2_000
 """So many rows are compared with each other."""

@@ -13,13 +13,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from tripos_compiler.language.evaluation import Fault, Unavailable, evaluate
-from tripos_compiler.language.references import names_in, parts_of, paths_in
+from tripos_compiler.language import Fault, Unavailable, evaluate, names_in, parts_of, paths_in
 from tripos_compiler.plan import Ask, Binary, Call, Expr, Scenario, Score, Treatment, Type
-from tripos_compiler.resolve.program import Program
-from tripos_compiler.source.text import Span
+from tripos_compiler.resolve import Program
+from tripos_compiler.source import Span
 from tripos_compiler.statements.scenarios.contexts import Cases
-from tripos_compiler.statements.steps.steps import Steps
+from tripos_compiler.statements.steps import Steps
 
 FEWEST = 5
 """With fewer rows a constant that is always right says little."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from tripos_compiler.constructs.signature import Statement
-from tripos_compiler.language.references import names_in
+from tripos_compiler.constructs import Statement
+from tripos_compiler.language import names_in
 from tripos_compiler.plan import Ask, Converse, Derived, Made, Retrieve, Scenario
-from tripos_compiler.resolve.program import Program
-from tripos_compiler.statements.analysis.step_uses import template_exprs, uses_of
+from tripos_compiler.resolve import Program
+from tripos_compiler.statements.analysis import template_exprs, uses_of
 from tripos_compiler.statements.scenarios.contexts import Cases
-from tripos_compiler.statements.steps.steps import Steps
+from tripos_compiler.statements.steps import Steps
 
 
 def said_in(made: Made) -> dict[str, set[str]]:

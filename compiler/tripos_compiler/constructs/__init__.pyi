@@ -1,0 +1,27 @@
+from .reference import (
+    page_of as page_of,
+)
+from .settings import (
+    SETTINGS as SETTINGS,
+    Setting as Setting,
+)
+from .signature import (
+    NAME_SLOTS as NAME_SLOTS,
+    STRING_SLOTS as STRING_SLOTS,
+    Item as Item,
+    Labels as Labels,
+    Maybe as Maybe,
+    Slot as Slot,
+    Statement as Statement,
+    Word as Word,
+)
+from .statements import (
+    read_statements as read_statements,
+)
+from .table import (
+    CONSTRUCTS as CONSTRUCTS,
+    FILE as FILE,
+    Construct as Construct,
+    constructs_in as constructs_in,
+    places_of as places_of,
+)

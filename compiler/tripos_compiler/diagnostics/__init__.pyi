@@ -1,0 +1,31 @@
+from .codes import (
+    CODES as CODES,
+    find_page as find_page,
+)
+from .formats import (
+    to_data as to_data,
+    to_github as to_github,
+    to_sarif as to_sarif,
+)
+from .model import (
+    EVERY as EVERY,
+    Diagnostic as Diagnostic,
+    Diagnostics as Diagnostics,
+    Edit as Edit,
+    Label as Label,
+    deny as deny,
+    nearest as nearest,
+)
+from .suppressions import (
+    Silenced as Silenced,
+    silence as silence,
+)
+from .text import (
+    render_silenced as render_silenced,
+    render_text as render_text,
+    summary as summary,
+)
+from .wrapping import (
+    cells as cells,
+    wrap as wrap,
+)

@@ -1,0 +1,64 @@
+from .functions.arithmetic import (
+    rounded as rounded,
+)
+from .functions.dialogues import (
+    transcript as transcript,
+)
+from .functions.layout import (
+    json as json,
+)
+from .functions.letters import (
+    nfkc as nfkc,
+)
+from .functions.likeness import (
+    BY_LENGTH as BY_LENGTH,
+    SATURATION as SATURATION,
+    grams_of as grams_of,
+)
+from .functions.locales import (
+    DEFAULT as DEFAULT,
+    ODD as ODD,
+    convention_of as convention_of,
+    odd_number as odd_number,
+    plain_numbers as plain_numbers,
+)
+from .functions.texts import (
+    VERSION as VERSION,
+    terms_of as terms_of,
+    words as words,
+)
+from .functions.trees import (
+    BETWEEN as BETWEEN,
+    leaves as leaves,
+)
+from .partiality import (
+    LARGEST as LARGEST,
+    Known as Known,
+    Undefined as Undefined,
+    Unread as Unread,
+)
+from .signature import (
+    Function as Function,
+    Parameter as Parameter,
+    define as define,
+)
+from .table import (
+    FUNCTIONS as FUNCTIONS,
+    GROUPS as GROUPS,
+    RETRIEVING as RETRIEVING,
+    raised_version as raised_version,
+    version_of as version_of,
+)
+from .types import (
+    Dialogue as Dialogue,
+    Path as Path,
+    Tree as Tree,
+    Turn as Turn,
+    bare as bare,
+    element as element,
+    fits as fits,
+    is_of_paths as is_of_paths,
+    join as join,
+    ordered as ordered,
+    shown as shown,
+)

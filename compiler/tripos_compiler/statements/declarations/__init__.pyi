@@ -1,0 +1,13 @@
+from .declarations import (
+    lower_arms as lower_arms,
+    lower_axes as lower_axes,
+    lower_benchmark as lower_benchmark,
+    lower_metrics as lower_metrics,
+    lower_roles as lower_roles,
+)
+from .trees import (
+    APPROVED as APPROVED,
+    DRAFT as DRAFT,
+    branches_of as branches_of,
+    lower_trees as lower_trees,
+)

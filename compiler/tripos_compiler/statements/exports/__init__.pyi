@@ -1,0 +1,3 @@
+from .exports import (
+    lower_exports as lower_exports,
+)

@@ -1,0 +1,3 @@
+from .scenarios import (
+    lower_scenarios as lower_scenarios,
+)

@@ -1,0 +1,14 @@
+from .asks import (
+    lower_ask as lower_ask,
+)
+from .conversations import (
+    lower_converse as lower_converse,
+)
+from .retrieval import (
+    lower_retrieve as lower_retrieve,
+)
+from .steps import (
+    NOT_JUDGED as NOT_JUDGED,
+    Steps as Steps,
+    warn_undefined as warn_undefined,
+)

@@ -1,0 +1,25 @@
+from .calls import (
+    DEEPEST_FORMULA as DEEPEST_FORMULA,
+    Judge as Judge,
+    is_score as is_score,
+    scorer_arguments as scorer_arguments,
+)
+from .expressions import (
+    Elaborator as Elaborator,
+    rows_binding as rows_binding,
+)
+from .templates import (
+    HOLE as HOLE,
+    FilledHole as FilledHole,
+    Localised as Localised,
+    looked_up as looked_up,
+    looked_up_in as looked_up_in,
+    lower_texts as lower_texts,
+)
+from .types import (
+    axis_type as axis_type,
+    field_type as field_type,
+    is_secret as is_secret,
+    read_type as read_type,
+    record_type as record_type,
+)
