@@ -238,7 +238,7 @@ def _printed(folder: Path, *arguments: str, check: bool = True) -> str:
     with contextlib.chdir(folder), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         code = run_command(arguments)
     if code not in (0, 1) or not out.getvalue():
-        if not check and ("error[W0602]" in err.getvalue() or "error[W0603]" in err.getvalue()):
+        if not check and ("error[S0602]" in err.getvalue() or "error[S0603]" in err.getvalue()):
             return ""
         raise AssertionError(f"tripos {' '.join(arguments)}: {code}\n{err.getvalue()}")
     return out.getvalue()

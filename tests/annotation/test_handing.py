@@ -114,7 +114,7 @@ def test_with_an_overlap_nobody_is_handed_a_reply_twice(ran: Path, tripos: Comma
         tripos("annotate", "--name", "anna", "--sample", "2", "--overlap", "0", "-o", f"{number}.xlsx")
     assert len({row["sample_id"] for row in rows_of("anna")}) == len(rows_of("anna")) == 10
     done = tripos("annotate", "--name", "anna", "--sample", "2", "--overlap", "0", "-o", "last.xlsx")
-    assert done.code == 2 and "error[W0707]" in done.err
+    assert done.code == 2 and "error[S0707]" in done.err
 
 
 def test_a_person_is_told_where_there_are_fewer_than_asked_for(ran: Path, tripos: Command) -> None:
@@ -131,9 +131,9 @@ def test_only_a_scenario_and_a_limit_of_items_can_be_asked_for(ran: Path, tripos
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["--name", "anna", "--role", "jugde"], ["error[W0701]", "did you mean `judge`?"]),
-        (["--name", "anna", "--role", "candidate"], ["error[W0701]", "those that grade are `judge`"]),
-        (["--name", "../anna"], ["error[W0702]", "such as --name anna"]),
+        (["--name", "anna", "--role", "jugde"], ["error[S0701]", "did you mean `judge`?"]),
+        (["--name", "anna", "--role", "candidate"], ["error[S0701]", "those that grade are `judge`"]),
+        (["--name", "../anna"], ["error[S0702]", "such as --name anna"]),
         ([], ["error[R0202]", "give --name NAME"]),
         (["--name", "anna", "--overlap", "0.5"], ["error[R0202]", "--sample N"]),
         (["--name", "anna", "--overlap", "1.5"], ["error[R0202]", "1.5 is not a share from 0 to 1"]),
@@ -141,7 +141,7 @@ def test_only_a_scenario_and_a_limit_of_items_can_be_asked_for(ran: Path, tripos
         (["--name", "anna", "-o", "a.csv"], ["error[R0202]", ".xlsx"]),
         (["--name", "anna", "--page", "-o", "a.xlsx"], ["error[R0202]", "JSON Lines"]),
         (["--name", "anna", "--scenario", "sum"], ["error[R0202]", "did you mean `sums`?"]),
-        (["none", "--name", "anna"], ["error[W0301]"]),
+        (["none", "--name", "anna"], ["error[S0301]"]),
         (["--name", "anna", "--partial"], ["error[R0202]", "--take FILE"]),
         (["--take", "a.xlsx", "--name", "anna"], ["error[R0202]", "`--name` says nothing"]),
     ],

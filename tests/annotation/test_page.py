@@ -188,7 +188,7 @@ def test_the_file_of_another_batch_is_left_alone(hand: Hand, grades: GradesFile,
     grades.close()
     before = PATH.read_bytes()
     done = tripos("annotate", "--name", "ben", "--page", "-o", str(PATH))
-    assert done.code == 2 and "error[W0703]" in done.err
+    assert done.code == 2 and "error[S0703]" in done.err
     assert PATH.read_bytes() == before
 
 
@@ -202,7 +202,7 @@ def test_a_port_that_is_taken_is_told(hand: Hand, grades: GradesFile) -> None:
         taken.listen()
         with pytest.raises(Failure) as caught:
             serve(hand, grades, taken.getsockname()[1], TOKEN, lambda: AT, lambda url: None)
-    assert caught.value.code == "W0708"
+    assert caught.value.code == "S0708"
 
 
 def test_grades_of_the_page_are_taken_back(hand: Hand, grades: GradesFile, tripos: Command, ask: Rows) -> None:

@@ -93,7 +93,7 @@ def test_nothing_in_the_file_names_a_model_a_sample_or_an_item(ran: Path, tripos
 def test_a_file_is_never_written_over(book: Workbook, tripos: Command) -> None:
     before = Path("anna.xlsx").read_bytes()
     done = tripos("annotate", "--name", "anna")
-    assert done.code == 2 and "error[W0703]" in done.err
+    assert done.code == 2 and "error[S0703]" in done.err
     assert Path("anna.xlsx").read_bytes() == before
 
 

@@ -144,7 +144,7 @@ def test_a_bad_cell_is_listed_with_its_address_and_nothing_is_kept(
     address = "Grades!4" if value is None else "Grades!E4"
     assert done.code == 1
     assert done.out == f"{address}  {reason}\n"
-    assert "error[W0705]: 1 thing in `anna.xlsx` cannot be taken, so nothing was" in done.err
+    assert "error[S0705]: 1 thing in `anna.xlsx` cannot be taken, so nothing was" in done.err
     assert ask("select count(*) as n from main.scores where evaluator = 'human/anna'") == [{"n": 0}]
 
 
@@ -207,14 +207,14 @@ def test_a_file_that_is_none_of_ours_is_refused(handed: Path, tripos: Command) -
     for name in ("other.xlsx", "torn.xlsx", "other.jsonl", "none.xlsx", "none.jsonl"):
         done = tripos("annotate", "--take", name)
         assert done.code == 2, name
-        assert "error[W0706]" in done.err and name in done.err
+        assert "error[S0706]" in done.err and name in done.err
 
 
 def test_another_store_does_not_know_the_batch(handed: Path, tripos: Command) -> None:
     fill("anna.xlsx")
     Path("results/annotations").rename("elsewhere")
     done = tripos("annotate", "--take", "anna.xlsx")
-    assert done.code == 2 and "error[W0704]" in done.err and "--store" in done.err
+    assert done.code == 2 and "error[S0704]" in done.err and "--store" in done.err
 
 
 def test_what_was_taken_is_told_as_json_too(handed: Path, tripos: Command) -> None:

@@ -45,12 +45,12 @@ def test_a_warning_can_be_denied(quiz: Path) -> None:
     with pytest.raises(tripos.SpecError) as caught:
         tripos.compile("quiz.tripos", deny=["E9999"])
     assert caught.value.message == "deny: there is no code `E9999` of a warning"
-    spec = tripos.compile("quiz.tripos", deny="R0205", data=".")
+    spec = tripos.compile("quiz.tripos", deny="W1205", data=".")
     with pytest.raises(tripos.RunError) as denied:
         spec.run("mock/careful", roles={"judge": "mock/careful"})
-    assert denied.value.code == "R0205" and 'roles={"NAME": "PROVIDER/MODEL"}' in denied.value.hint
+    assert denied.value.code == "W1205" and 'roles={"NAME": "PROVIDER/MODEL"}' in denied.value.hint
     found = tripos.compile("quiz.tripos").plan("mock/careful", roles={"judge": "mock/careful"})
-    assert [each.code for each in found.warnings] == ["R0205"]
+    assert [each.code for each in found.warnings] == ["W1205"]
 
 
 def test_a_plan_bounds_the_run_that_follows(quiz: Path) -> None:
@@ -322,7 +322,7 @@ def test_nothing_is_printed(quiz: Path, capsys: pytest.CaptureFixture[str]) -> N
     run = spec.run("mock/careful", roles={"judge": "mock/careful"})
     with pytest.raises(tripos.RunError):
         spec.run()
-    assert [each.code for each in run.warnings] == ["R0205"]
+    assert [each.code for each in run.warnings] == ["W1205"]
     assert capsys.readouterr() == ("", "")
 
 
@@ -343,9 +343,9 @@ def test_a_release_is_made_run_and_verified(tmp_path: Path, monkeypatch: pytest.
 
 
 def test_mistakes_about_releases_are_release_errors(quiz: Path) -> None:
-    with pytest.raises(tripos.ReleaseError, match="W0852"):
+    with pytest.raises(tripos.ReleaseError, match="S0852"):
         tripos.release("quiz.tripos")
-    with pytest.raises(tripos.ReleaseError, match="W0851: there is no release at `nothing`"):
+    with pytest.raises(tripos.ReleaseError, match="S0851: there is no release at `nothing`"):
         tripos.verify("nothing")
     with pytest.raises(tripos.ReleaseError) as caught:
         tripos.verify(quiz, digest="12")

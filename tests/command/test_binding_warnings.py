@@ -16,7 +16,7 @@ def test_a_judge_of_the_family_of_a_model_is_warned_of(quiz: Path, tripos: Calla
     judges = "judge=openai/gpt-4o,anthropic/claude-3-5-haiku-latest"
     done = tripos("plan", "quiz.tripos", "--model", "openai/gpt-4o-mini,mistral/mistral-small", "--role", judges)
     assert done.code == 0
-    assert "warning[R0205]" in done.err
+    assert "warning[W1205]" in done.err
     assert "judge openai/gpt-4o grades openai/gpt-4o-mini: both are of the gpt family" in done.err
     assert "claude" not in done.err
 
@@ -26,13 +26,13 @@ def test_judges_of_other_families_are_not_warned_of(quiz: Path, tripos: Callable
     assert (done.code, done.err) == (0, "")
 
 
-@pytest.mark.parametrize("denied", ["R0205", "warnings"])
+@pytest.mark.parametrize("denied", ["W1205", "warnings"])
 def test_a_kindred_judge_can_be_denied_before_anything_is_asked(
     quiz: Path, tripos: Callable[..., Any], denied: str
 ) -> None:
     done = tripos("run", "quiz.tripos", "--model", "mock/careful", "--role", "judge=mock/careful", "--deny", denied)
     assert done.code == 2
-    assert "error[R0205]" in done.err
+    assert "error[W1205]" in done.err
     assert not (quiz / "results").exists()
 
 
@@ -49,9 +49,9 @@ def test_a_setting_that_a_model_does_not_take_is_told_before_a_run_and_without_a
     given = [verb, "quiz.tripos", "--model", "openai/gpt-4o", "--role", "judge=mock/careful", *dry]
     done = tripos(*given)
     assert done.code == 0
-    assert "warning[R0209]" in done.err and "openai/gpt-4o is asked without `top_k` in `reply`" in done.err
-    denied = tripos(*given, "--deny", "R0209")
-    assert denied.code == 2 and "error[R0209]" in denied.err
+    assert "warning[W1209]" in done.err and "openai/gpt-4o is asked without `top_k` in `reply`" in done.err
+    denied = tripos(*given, "--deny", "W1209")
+    assert denied.code == 2 and "error[W1209]" in denied.err
 
 
 @pytest.mark.parametrize(

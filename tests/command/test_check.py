@@ -16,7 +16,7 @@ from tripos_compiler.diagnostics.codes import CODES, find_page
 from tripos_compiler.diagnostics.wrapping import cells
 
 SCHEMA = json.loads((Path(__file__).parents[1] / "data" / "sarif-schema-2.1.0.json").read_text("utf-8"))
-ALLOW = "# allow E0309: the published file repeats a row"
+ALLOW = "# allow W0309: the published file repeats a row"
 DATASET = 'dataset item from "items.jsonl" {'
 CAREFUL = ("--model", "mock/careful", "--role", "judge=mock/careful")
 
@@ -45,27 +45,27 @@ def quiet(repeated: Path) -> Path:
 def test_a_warning_leaves_the_exit_code_at_0(repeated: Path, tripos: Command) -> None:
     done = tripos("check", "quiz.tripos")
     assert done.code == 0
-    assert "warning[E0309]" in done.err
+    assert "warning[W0309]" in done.err
     assert done.err.endswith("1 warning\n")
 
 
-@pytest.mark.parametrize("denied", ["E0309", "e0309", "E0401,E0309", "warnings"])
+@pytest.mark.parametrize("denied", ["W0309", "w0309", "W0401,W0309", "warnings"])
 @pytest.mark.parametrize("verb", ["check", "plan", "run"])
 def test_a_denied_warning_is_an_error_of_every_verb(repeated: Path, tripos: Command, verb: str, denied: str) -> None:
     models = CAREFUL if verb == "run" else ()
     done = tripos(verb, "quiz.tripos", *models, "--deny", denied)
     assert done.code == 2
-    assert "error[E0309]: row 4 of items.jsonl says what row 2 says" in done.err
+    assert "error[W0309]: row 4 of items.jsonl says what row 2 says" in done.err
     assert " = note: denied by --deny\n" in done.err
     assert not (repeated / "results").exists()
 
 
 def test_another_code_denied_changes_nothing(repeated: Path, tripos: Command) -> None:
-    plain, denying = tripos("check", "quiz.tripos"), tripos("check", "quiz.tripos", "--deny", "E0110")
+    plain, denying = tripos("check", "quiz.tripos"), tripos("check", "quiz.tripos", "--deny", "W0110")
     assert (denying.code, denying.out, denying.err) == (0, plain.out, plain.err)
 
 
-@pytest.mark.parametrize("denied", ["E0309", "warnings"])
+@pytest.mark.parametrize("denied", ["W0309", "warnings"])
 def test_a_project_file_denies_too(repeated: Path, tripos: Command, denied: str) -> None:
     (repeated / "tripos.toml").write_text(f'[check]\ndeny = ["{denied}"]\n')
     done = tripos("check", "quiz.tripos")
@@ -73,7 +73,7 @@ def test_a_project_file_denies_too(repeated: Path, tripos: Command, denied: str)
     assert " = note: denied by `deny` in tripos.toml\n" in done.err
 
 
-@pytest.mark.parametrize(("given", "hint"), [("E039", "E0399"), ("warning", "warnings"), ("R0101", None)])
+@pytest.mark.parametrize(("given", "hint"), [("W039", "W0399"), ("warning", "warnings"), ("R0101", None)])
 def test_an_unknown_code_denied_is_answered_with_the_nearest(
     repeated: Path, tripos: Command, given: str, hint: str | None
 ) -> None:
@@ -84,13 +84,13 @@ def test_an_unknown_code_denied_is_answered_with_the_nearest(
 
 
 def test_an_unknown_code_in_a_project_file_is_named_with_its_place(quiz: Path, tripos: Command) -> None:
-    (quiz / "tripos.toml").write_text('[check]\ndeny = ["E039"]\n')
-    assert tripos("check", "quiz.tripos").err.startswith("error[R0202]: `deny` in tripos.toml: there is no code `E039`")
+    (quiz / "tripos.toml").write_text('[check]\ndeny = ["W039"]\n')
+    assert tripos("check", "quiz.tripos").err.startswith("error[R0202]: `deny` in tripos.toml: there is no code `W039`")
 
 
 def test_check_ends_with_what_is_silenced(quiet: Path, tripos: Command) -> None:
     done = tripos("check", "quiz.tripos")
-    told = "1 warning silenced: E0309 at quiz.tripos:6 (the published file repeats a row)\n"
+    told = "1 warning silenced: W0309 at quiz.tripos:6 (the published file repeats a row)\n"
     assert (done.code, done.err) == (0, told)
 
 
@@ -100,21 +100,21 @@ def test_what_is_silenced_cannot_be_denied(quiet: Path, tripos: Command) -> None
 
 def test_plan_and_run_do_not_show_what_is_silenced(quiet: Path, tripos: Command) -> None:
     assert tripos("plan", "quiz.tripos").err == ""
-    assert "E0309" not in tripos("run", "quiz.tripos", *CAREFUL).err
+    assert "W0309" not in tripos("run", "quiz.tripos", *CAREFUL).err
 
 
 def test_a_comment_in_vain_can_be_denied(quiz: Path, tripos: Command) -> None:
     (quiz / "quiz.tripos").write_text(QUIZ.replace(DATASET, f"{DATASET}  {ALLOW}"), "utf-8")
     assert tripos("check", "quiz.tripos").code == 0
-    done = tripos("check", "quiz.tripos", "--deny", "E0110")
-    assert (done.code, "error[E0110]" in done.err) == (2, True)
+    done = tripos("check", "quiz.tripos", "--deny", "W0110")
+    assert (done.code, "error[W0110]" in done.err) == (2, True)
 
 
 def test_json_has_what_is_shown_and_what_is_silenced(quiet: Path, tripos: Command) -> None:
     done = tripos("check", "quiz.tripos", "--format", "json")
     [item] = done.data
     assert (done.code, done.err) == (0, "")
-    assert (item["code"], item["silenced"]) == ("E0309", {"reason": "the published file repeats a row"})
+    assert (item["code"], item["silenced"]) == ("W0309", {"reason": "the published file repeats a row"})
 
 
 def sarif(done: Any) -> list[dict[str, Any]]:
@@ -211,7 +211,7 @@ def test_a_page_on_a_terminal_is_drawn_and_names_the_files_of_its_example(
 ) -> None:
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("COLUMNS", "80")
-    text = re.sub(r"\x1b\[[\d;]*m", "", tripos("explain", "e0309").out)
+    text = re.sub(r"\x1b\[[\d;]*m", "", tripos("explain", "w0309").out)
     assert "```" not in text
     assert re.search(r"^items\.jsonl\s*$", text, re.MULTILINE)
     assert max(map(cells, text.splitlines())) <= 80

@@ -103,7 +103,7 @@ def test_scores_of_another_meaning_are_compared_only_when_told_to(
     one, two = run(once), run(once, spec=QUIZ.replace(old, new))
     done = tripos("compare", one, two)
     assert done.code == 2
-    assert "W0615" in done.err and said in done.err
+    assert "S0615" in done.err and said in done.err
     anyway = tripos("compare", one, two, "--anyway")
     assert anyway.code == 0 and "! scores before and after mean different things" in anyway.out
 
@@ -129,13 +129,13 @@ def test_another_scale_is_refused_even_so(quiz: Path, tripos: Command, once: Com
     one, two = run(once), run(once, spec=QUIZ.replace("scale 1..10", "scale 1..5", 1))
     done = tripos("compare", one, two, "--anyway")
     assert done.code == 2
-    assert "W0612" in done.err and "`CLEAR` is on another scale: 1 to 10 in one run, 1 to 5 in the other" in done.err
+    assert "S0612" in done.err and "`CLEAR` is on another scale: 1 to 10 in one run, 1 to 5 in the other" in done.err
 
 
 def test_another_benchmark_is_refused(quiz: Path, tripos: Command, once: Command) -> None:
     one, two = run(once), run(once, spec=QUIZ.replace("benchmark quiz", "benchmark test"))
     done = tripos("compare", one, two)
-    assert done.code == 2 and "W0611" in done.err
+    assert done.code == 2 and "S0611" in done.err
 
 
 def test_versions_that_say_that_they_differ_in_kind_are_compared_only_when_told_to(
@@ -144,7 +144,7 @@ def test_versions_that_say_that_they_differ_in_kind_are_compared_only_when_told_
     one, two = run(once), run(once, spec=QUIZ.replace('"1.0.0"', '"2.0.0"'))
     done = tripos("compare", one, two)
     assert done.code == 2
-    assert "W0859" in done.err and "versions 1.0.0 and 2.0.0 of `quiz`" in done.err
+    assert "S0859" in done.err and "versions 1.0.0 and 2.0.0 of `quiz`" in done.err
     assert tripos("compare", one, two, "--anyway").code == 0
 
 
@@ -152,7 +152,7 @@ def test_runs_without_a_shared_item_are_refused(quiz: Path, tripos: Command, onc
     one = run(once)
     Path("items.jsonl").write_text(json.dumps({"question": "3 + 3", "answer": "6"}), "utf-8")
     done = tripos("compare", one, run(once))
-    assert done.code == 2 and "W0613" in done.err
+    assert done.code == 2 and "S0613" in done.err
 
 
 @pytest.mark.parametrize(
@@ -170,7 +170,7 @@ def test_models_that_are_not_clear_are_asked_for(
     run(once, *models)
     done = tripos("compare", *arguments)
     assert done.code == 2
-    assert "W0614" in done.err and said in done.err
+    assert "S0614" in done.err and said in done.err
 
 
 def test_without_names_the_last_run_is_compared_with_the_one_before(quiz: Path, tripos: Command, once: Command) -> None:

@@ -105,7 +105,7 @@ def test_a_comparison_whose_judgement_is_gone_is_damage(ran: dict[str, Any]) -> 
     row = store.rows("comparisons", [one_id(store)])
     [found] = row.values()
     store.append({"comparisons": [{**found, "comparison_id": "c" * 32, "judgement_id": "d" * 32}]})
-    assert [damage.code for damage in check_store(store).damages] == ["W0403"]
+    assert [damage.code for damage in check_store(store).damages] == ["S0403"]
 
 
 def one_id(store: Store) -> str:

@@ -118,7 +118,7 @@ def test_later_layers_win(tmp_path: Path, layers: tuple[bool, ...]) -> None:
 
 VALUES = {
     "TRIPOS_BUDGET": "1usd",
-    "TRIPOS_DENY": "E0309",
+    "TRIPOS_DENY": "W0309",
     "TRIPOS_STORE": "s",
     "TRIPOS_DATA": "d",
     "TRIPOS_MODEL": "a/b",
@@ -320,4 +320,4 @@ def test_a_run_is_warned_of_an_unknown_variable(quiz: Path, tripos: Command, mon
     monkeypatch.setenv("TRIPOS_STOER", "elsewhere")
     done = tripos("run", "quiz.tripos", "--model", "mock/careful", "--role", "judge=mock/careful:a", "--json")
     assert done.code == 0
-    assert "warning[R0208]: no setting is called `TRIPOS_STOER`\n  = help: did you mean `TRIPOS_STORE`?" in done.err
+    assert "warning[W1208]: no setting is called `TRIPOS_STOER`\n  = help: did you mean `TRIPOS_STORE`?" in done.err

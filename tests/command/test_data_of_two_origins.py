@@ -50,7 +50,7 @@ def test_sample_rows_beside_given_ones_are_told(quiz: Path, tripos: Command, ver
     done = tripos(verb, "quiz.tripos", "--data", "given", *more)
     told = " ".join(f"{done.out} {done.err}".split())
     assert done.code == 0, told
-    assert told.count("E1011") == 1
+    assert told.count("W1011") == 1
     assert "the rows of `shown` ship with the benchmark, and those of `item` come from a given folder" in told
     assert "put `shown.jsonl` into the folder of --data" in told
 
@@ -60,20 +60,20 @@ def test_all_of_one_origin_is_not_told(quiz: Path, tripos: Command, given: tuple
     lay(quiz / "given", *given)
     done = tripos("check", "quiz.tripos", "--data", "given")
     assert done.code == 0
-    assert "E1011" not in done.out + done.err
+    assert "W1011" not in done.out + done.err
 
 
 def test_what_lies_beside_the_spec_is_part_of_it(quiz: Path, tripos: Command) -> None:
     lay(quiz, "shown.jsonl")
     lay(quiz / "given", "items.jsonl")
     done = tripos("check", "quiz.tripos", "--data", "given")
-    assert "E1011" not in done.out + done.err
+    assert "W1011" not in done.out + done.err
 
 
 def test_sample_rows_that_are_meant_are_allowed_and_others_can_be_denied(quiz: Path, tripos: Command) -> None:
     lay(quiz / "given", "items.jsonl")
-    assert tripos("check", "quiz.tripos", "--data", "given", "--deny", "E1011").code == 2
-    (quiz / "quiz.tripos").write_text(SPEC % "  # allow E1011: the example is ours", "utf-8")
+    assert tripos("check", "quiz.tripos", "--data", "given", "--deny", "W1011").code == 2
+    (quiz / "quiz.tripos").write_text(SPEC % "  # allow W1011: the example is ours", "utf-8")
     done = tripos("check", "quiz.tripos", "--data", "given")
-    assert "warning[E1011]" not in done.out + done.err
-    assert "silenced: E1011 at quiz.tripos:4 (the example is ours)" in done.out + done.err
+    assert "warning[W1011]" not in done.out + done.err
+    assert "silenced: W1011 at quiz.tripos:4 (the example is ours)" in done.out + done.err

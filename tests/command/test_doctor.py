@@ -267,7 +267,7 @@ def test_a_damaged_store_is_a_problem(folder: Path, tripos: Command) -> None:
     next(iter(a_store(folder, 1).parts("run_items"))).unlink()
     done = tripos("doctor", "--json")
     [(status, told, _)] = found(done, "store", "place")
-    assert (done.code, status) == (1, "problem") and "W0103" in told
+    assert (done.code, status) == (1, "problem") and "S0103" in told
 
 
 def test_a_store_that_is_not_there_is_not_made(folder: Path, tripos: Command) -> None:
@@ -303,7 +303,7 @@ def test_a_recording_is_looked_for(folder: Path, tripos: Command) -> None:
     a_store(folder, 1)
     done = tripos("doctor", "--model", "replay/2026", "--json")
     [(status, told, _)] = found(done, "replay/2026", "model")
-    assert (done.code, status) == (1, "problem") and "W0301" in told
+    assert (done.code, status) == (1, "problem") and "S0301" in told
 
 
 def test_a_failure_of_any_command_is_shown_without_keys(

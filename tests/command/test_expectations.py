@@ -90,7 +90,7 @@ def test_expectations_are_test_cases_for_ci(quiz: Path, tripos: Command) -> None
 def test_junit_cannot_be_written_into_nowhere(quiz: Path, tripos: Command) -> None:
     run(quiz, tripos)
     done = tripos("report", "--junit", "no/such/out.xml")
-    assert (done.code, "W0102" in done.err) == (2, True)
+    assert (done.code, "S0102" in done.err) == (2, True)
 
 
 def test_a_changed_measure_is_taken_of_what_is_kept_without_a_call(quiz: Path, tripos: Command) -> None:
@@ -132,7 +132,7 @@ def test_a_spec_of_another_benchmark_is_refused(quiz: Path, tripos: Command) -> 
     run(quiz, tripos)
     (quiz / "other.tripos").write_text(SPEC.replace("benchmark quiz", "benchmark other"), "utf-8")
     done = tripos("report", "--spec", "other.tripos")
-    assert (done.code, "W0210" in done.err) == (2, True)
+    assert (done.code, "S0210" in done.err) == (2, True)
 
 
 def test_classes_of_a_real_run_are_compared_with_the_rows(quiz: Path, tripos: Command) -> None:

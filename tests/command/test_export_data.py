@@ -262,18 +262,18 @@ def test_arms_are_results_of_their_own(quiz: Path, tripos: Command, once: Comman
 
 
 def test_a_document_that_does_not_fit_is_refused_and_says_where() -> None:
-    with pytest.raises(StoreError, match=r"W0605.*evaluation_id"):
+    with pytest.raises(StoreError, match=r"S0605.*evaluation_id"):
         check({"schema_version": VERSION}, AGGREGATE)
 
 
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        (("csv", "-o", "a.csv"), "W0202", "4 tables do not fit into `a.csv`"),
-        (("xlsx", "-o", "a.csv"), "W0202", "end the name in `.xlsx`"),
+        (("csv", "-o", "a.csv"), "S0202", "4 tables do not fit into `a.csv`"),
+        (("xlsx", "-o", "a.csv"), "S0202", "end the name in `.xlsx`"),
         (("csv", "--table", "score", "-o", "out"), "R0202", "did you mean `scores`?"),
-        (("parquet", "-o", "quiz.tripos"), "W0604", "is a file"),
-        (("eee", "-o", "quiz.tripos"), "W0604", "is a file"),
+        (("parquet", "-o", "quiz.tripos"), "S0604", "is a file"),
+        (("eee", "-o", "quiz.tripos"), "S0604", "is a file"),
         (("parquet", "--raw", "-o", "out"), "R0202", "`--raw` has no meaning for `parquet`"),
     ],
 )

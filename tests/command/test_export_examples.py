@@ -105,5 +105,5 @@ def test_several_exports_are_one_file_with_the_lines_of_each_told(folder: Path, 
 def test_an_export_of_another_kind_cannot_be_mixed_in(folder: Path, tripos: Callable[..., Any]) -> None:
     done = tripos("export", "lessons,lesson", "--spec", str(folder / "s.tripos"), "-o", str(folder / "out.jsonl"))
     assert done.code == 2
-    assert "error[W0601]: the spec makes no examples called `lesson`" in done.err
+    assert "error[S0601]: the spec makes no examples called `lesson`" in done.err
     assert "did you mean `lessons`?" in done.err

@@ -235,8 +235,8 @@ def test_a_line_says_its_item_its_model_and_the_value_that_it_won_by(
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        (("--hold-out", "grade"), "W0811", "did you mean `graded`?"),
-        (("--apart-from", "nothing"), "W0301", "no run `nothing`"),
+        (("--hold-out", "grade"), "S0811", "did you mean `graded`?"),
+        (("--apart-from", "nothing"), "S0301", "no run `nothing`"),
     ],
 )
 def test_what_cannot_be_held_out_is_said(
@@ -252,4 +252,4 @@ def test_a_run_of_held_out_items_alone_has_nothing_to_export(facts: Path, tripos
     run(once, "--limit", "1")
     done = tripos("export", "distillation", "--by", "quality", "-o", "t.jsonl")
     assert done.code == 2
-    assert "W0603" in done.err and "held out" in done.err and "--hold-out" in done.err
+    assert "S0603" in done.err and "held out" in done.err and "--hold-out" in done.err

@@ -205,7 +205,7 @@ def test_options_change_parts_of_a_declared_export(quiz: Path, tripos: Command, 
     text = QUIZ + "export preferences { pairs of candidate by rubric margin 9\nrows reply }\n"
     Path("quiz.tripos").write_text(text, "utf-8")
     run(once)
-    assert "W0603" in tripos("export", "preferences", "-o", "p.jsonl").err
+    assert "S0603" in tripos("export", "preferences", "-o", "p.jsonl").err
     assert tripos("export", "preferences", "--margin", "0", "-o", "p.jsonl").code == 0
 
 
@@ -271,14 +271,14 @@ def test_the_provenance_says_what_the_file_is_made_of(quiz: Path, tripos: Comman
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        (("distilation",), "W0601", "did you mean `distillation`?"),
-        (("distillation", "--per", "subject"), "W0602", "there is no `subject`"),
-        (("distillation", "--by", "length", "--per", "metric"), "W0602", "`length` does not go by `metric`"),
-        (("distillation", "--by", "kindness"), "W0602", "no score or measure `kindness`"),
-        (("distillation", "--rows", "question"), "W0602", "no `question` is asked of `candidate`"),
-        (("distillation", "--models", "mock/other"), "W0602", "`mock/other` is not compared"),
-        (("preferences", "--margin", "9"), "W0603", "below the margin"),
-        (("preferences", "--models", "mock/careful"), "W0603", "pairs need two models"),
+        (("distilation",), "S0601", "did you mean `distillation`?"),
+        (("distillation", "--per", "subject"), "S0602", "there is no `subject`"),
+        (("distillation", "--by", "length", "--per", "metric"), "S0602", "`length` does not go by `metric`"),
+        (("distillation", "--by", "kindness"), "S0602", "no score or measure `kindness`"),
+        (("distillation", "--rows", "question"), "S0602", "no `question` is asked of `candidate`"),
+        (("distillation", "--models", "mock/other"), "S0602", "`mock/other` is not compared"),
+        (("preferences", "--margin", "9"), "S0603", "below the margin"),
+        (("preferences", "--models", "mock/careful"), "S0603", "pairs need two models"),
         (("preferences", "--per", "scenario"), "R0202", "`--per` has no meaning for `preferences`"),
         (("distillation", "--scenario", "sms"), "R0202", "did you mean `sums`?"),
     ],
@@ -296,7 +296,7 @@ def test_what_cannot_be_exported_is_said(
 def test_a_file_that_cannot_be_written_is_said(quiz: Path, tripos: Command, once: Command) -> None:
     run(once)
     done = tripos("export", "distillation", "-o", "quiz.tripos/t.jsonl")
-    assert done.code == 2 and "W0604" in done.err
+    assert done.code == 2 and "S0604" in done.err
 
 
 def test_replies_of_scenarios_that_the_measure_says_nothing_of_are_left_out(

@@ -107,7 +107,7 @@ def test_replies_that_do_not_fit_are_named_and_then_nothing_is_imported(quiz: Pa
         "row 9: tokens_out `many`: not a whole number",
         "row 10: model: nothing says whose reply it is: `--model NAME`, or a column of it",
         "row 11: reply `43`: row 2 has another reply to the same question",
-        "error[W0503]: 6 of 11 rows do not fit, so no reply was imported",
+        "error[S0503]: 6 of 11 rows do not fit, so no reply was imported",
     ]
     assert not Path("results").exists()
 
@@ -157,7 +157,7 @@ def test_a_dry_run_makes_no_store(quiz: Path, tripos: Command) -> None:
 
 def test_a_file_without_replies_is_an_error(quiz: Path, tripos: Command) -> None:
     done = take(tripos, [{"question": "1+1", "text": "2"}])
-    assert (done.code, "error[W0502]: no column has the replies" in done.err) == (2, True)
+    assert (done.code, "error[S0502]: no column has the replies" in done.err) == (2, True)
 
 
 TAUGHT = """\

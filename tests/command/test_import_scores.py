@@ -173,7 +173,7 @@ def test_rows_that_do_not_fit_are_named_and_then_nothing_is_imported(graded: Pat
         "row 7: metric `RIGHT`: not graded in scenario `words`",
         "row 8: question `2+2`: no item of the benchmark has this",
         "row 9: scenario `summs`: no such scenario; did you mean `sums`?",
-        "error[W0503]: 6 of 9 rows do not fit, so no score was imported",
+        "error[S0503]: 6 of 9 rows do not fit, so no score was imported",
     ]
     assert parts() == before
     rejected = [json.loads(line) for line in (graded / "rejected.jsonl").read_text("utf-8").splitlines()]
@@ -222,7 +222,7 @@ def test_a_score_that_changed_is_refused_until_it_is_said_what_becomes_of_the_ol
     take(tripos, write(graded / "long.csv", LONG))
     path = write(graded / "long.csv", [{**LONG[0], "score": "2"}, *LONG[1:]])
     done = take(tripos, path)
-    assert (done.code, "error[W0505]: 1 of 3 scores is in the store already" in done.err) == (1, True)
+    assert (done.code, "error[S0505]: 1 of 3 scores is in the store already" in done.err) == (1, True)
     assert "CLEAR was 7, is 2" in done.err
     assert scores() == IMPORTED
     assert take(tripos, path, "--replace").code == 0
@@ -333,12 +333,12 @@ def test_a_mapping_that_fits_nothing_is_an_error(
     graded: Path, tripos: Command, arguments: tuple[str, ...], said: str
 ) -> None:
     done = take(tripos, write(graded / "long.csv", LONG), *arguments)
-    assert (done.code, "error[W0502]" in done.err, said in done.err) == (2, True, True), done.err
+    assert (done.code, "error[S0502]" in done.err, said in done.err) == (2, True, True), done.err
 
 
 def test_a_file_that_is_not_there_is_an_error(graded: Path, tripos: Command) -> None:
     done = take(tripos, "nothing.csv")
-    assert (done.code, done.err.startswith("error[W0501]")) == (2, True)
+    assert (done.code, done.err.startswith("error[S0501]")) == (2, True)
 
 
 def test_a_file_without_any_metric_is_an_error(graded: Path, tripos: Command) -> None:
@@ -360,7 +360,7 @@ def test_the_words_of_a_level_of_one_number_are_that_number(quiz: Path, tripos: 
 def test_scores_need_replies_that_a_scorer_grades(quiz: Path, tripos: Command, once: Command) -> None:
     once("run", "quiz.tripos", "--model", "mock/down", "--role", "judge=mock/careful:a", "--json")
     done = take(tripos, write(quiz / "long.csv", LONG))
-    assert (done.code, done.err.startswith("error[W0504]")) == (2, True)
+    assert (done.code, done.err.startswith("error[S0504]")) == (2, True)
 
 
 def test_a_dry_run_writes_nothing(graded: Path, tripos: Command) -> None:
@@ -429,7 +429,7 @@ def test_one_import_of_scores_goes_after_the_other(graded: Path, tripos: Command
     path = write(graded / "long.csv", LONG)
     with alone(Store.open("results", create=False)):
         done = take(tripos, path)
-    assert (done.code, done.err.startswith("error[W0506]")) == (2, True)
+    assert (done.code, done.err.startswith("error[S0506]")) == (2, True)
     assert take(tripos, path).code == 0
 
 

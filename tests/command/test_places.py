@@ -55,7 +55,7 @@ def test_every_option_of_a_folder_or_a_file_refuses_an_address(
             others += ["x"]
     result = tripos(*words, *others, option, "s3://bucket/results")
     assert result.code == USAGE
-    assert "error[W0106]: `s3://bucket/results` is an address of `s3`, which is not served" in result.err
+    assert "error[S0106]: `s3://bucket/results` is an address of `s3`, which is not served" in result.err
     assert list(tmp_path.iterdir()) == []
 
 
@@ -67,7 +67,7 @@ def test_a_run_into_an_address_asks_nothing_and_writes_nothing(
     before = sorted(quiz.rglob("*"))
     result = tripos("run", ".", "--model", "mock/careful", "--role", "judge=mock/careful", "--store", address)
     assert (result.code, sorted(quiz.rglob("*"))) == (USAGE, before)
-    assert "W0106" in result.err
+    assert "S0106" in result.err
 
 
 def test_a_file_address_says_the_path(tripos: Command) -> None:
@@ -92,6 +92,6 @@ def test_a_store_opened_from_python_refuses_an_address(
     place: str | Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(StoreError, match="W0106"):
+    with pytest.raises(StoreError, match="S0106"):
         Store.open(place, create=True)
     assert list(tmp_path.iterdir()) == []

@@ -132,7 +132,7 @@ def test_a_store_that_may_only_be_read_is_read(
     from tripos_warehouse.errors import StoreError
 
     def refused(*_: object) -> None:
-        raise StoreError("W0102", "permission denied", "")
+        raise StoreError("S0102", "permission denied", "")
 
     once("run", "quiz.tripos", *CAREFUL, "--json")
     monkeypatch.setattr("tripos.api.forecast.open_ledger", refused)
@@ -145,7 +145,7 @@ def test_a_store_of_a_newer_format_is_refused(quiz: Path, tripos: Command) -> No
     (quiz / "results").mkdir()
     (quiz / "results" / "tripos-store.json").write_text('{"format": "tripos.store/9"}')
     done = tripos("plan", "quiz.tripos", *CAREFUL)
-    assert (done.code, "error[W0104]" in done.err) == (2, True)
+    assert (done.code, "error[S0104]" in done.err) == (2, True)
 
 
 @pytest.mark.parametrize(

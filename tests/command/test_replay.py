@@ -225,9 +225,9 @@ def test_of_a_recording_only_its_parts_and_commits_need_be_kept(quiz: Path, trip
         (("--model", "replay/recorded", "--model", "replay/other"), "R0202", "cannot stand beside `replay/other`"),
         (("--model", "mock/careful", "--role", "judge=replay/recorded"), "R0202", "cannot fill the role `judge`"),
         (("--model", "replay/"), "R0202", "names no run"),
-        (("--model", "replay/nowhere/at/all"), "W0101", "no store at"),
-        (("--model", "replay/record", "--store", "fresh"), "W0101", "`replay/record` is no folder with a store"),
-        (("--model", "replay/recorded:1999"), "W0301", "no run `1999`"),
+        (("--model", "replay/nowhere/at/all"), "S0101", "no store at"),
+        (("--model", "replay/record", "--store", "fresh"), "S0101", "`replay/record` is no folder with a store"),
+        (("--model", "replay/recorded:1999"), "S0301", "no run `1999`"),
     ],
 )
 def test_a_wrong_recording_says_how_to_mend_it(

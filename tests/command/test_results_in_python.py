@@ -44,7 +44,7 @@ def test_of_several_queries_the_last_is_the_answer(results: tripos.Results) -> N
 def test_a_mistake_has_a_code_and_a_hint(results: tripos.Results) -> None:
     with pytest.raises(tripos.StoreError) as caught:
         results.sql("select valu from quiz.scores")
-    assert (caught.value.code, caught.value.hint) == ("W0204", "did you mean `value`?")
+    assert (caught.value.code, caught.value.hint) == ("S0204", "did you mean `value`?")
 
 
 def test_runs_and_reports_are_there(results: tripos.Results) -> None:
@@ -52,7 +52,7 @@ def test_runs_and_reports_are_there(results: tripos.Results) -> None:
     report = results.report()
     assert report.run.run_id == listed.run.run_id == results.report(listed.run.run_id[:6]).run.run_id
     assert results.plan().benchmark.name == "quiz"
-    with pytest.raises(tripos.StoreError, match="W0301"):
+    with pytest.raises(tripos.StoreError, match="S0301"):
         results.report("nothing")
 
 
@@ -69,7 +69,7 @@ def test_tables_names_views_and_macros(results: tripos.Results) -> None:
 
 
 def test_no_store_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(tripos.StoreError, match="W0101"):
+    with pytest.raises(tripos.StoreError, match="S0101"):
         tripos.open(tmp_path)
 
 

@@ -173,7 +173,7 @@ def test_a_model_that_cannot_be_had_stops_the_run_and_keeps_what_was_done(
 def test_a_role_without_a_model_takes_the_compared_one_and_says_so(quiz: Path, tripos: Command) -> None:
     done = tripos("run", "quiz.tripos", "--model", "mock/careful")
     assert done.code == 0
-    assert "warning[R0205]" in done.err
+    assert "warning[W1205]" in done.err
     assert "judge mock/careful grades its own replies" in done.err
 
 
@@ -247,12 +247,12 @@ def test_an_interrupted_store_write_keeps_what_was_committed(
     def _disk_full() -> Exception:
         from tripos_warehouse.errors import StoreError
 
-        return StoreError("W0102", f"cannot write: {errno.errorcode[errno.ENOSPC]}", "free some space")
+        return StoreError("S0102", f"cannot write: {errno.errorcode[errno.ENOSPC]}", "free some space")
 
     monkeypatch.setattr(Store, "append", full)
     done = tripos("run", "quiz.tripos", *CAREFUL)
     assert done.code == 1
-    assert "error[W0102]" in done.err
+    assert "error[S0102]" in done.err
     monkeypatch.undo()
     monkeypatch.chdir(quiz)
     assert ask(tripos, "select status from runs") == [{"status": "unfinished"}]
@@ -283,8 +283,8 @@ def test_a_run_that_the_disk_ends_still_sums_up_what_it_asked(
     monkeypatch.setattr(refused, full)
     done = tripos("run", "quiz.tripos", *CAREFUL, "--json")
     assert done.code == 1
-    assert "error[W0102]" in done.err
-    assert (done.data["status"], done.data["code"]) == ("failed", "W0102")
+    assert "error[S0102]" in done.err
+    assert (done.data["status"], done.data["code"]) == ("failed", "S0102")
     monkeypatch.undo()
     monkeypatch.chdir(quiz)
     rest = tripos("run", "quiz.tripos", *CAREFUL, "--json")
@@ -298,7 +298,7 @@ def test_a_store_that_has_no_room_to_be_compacted_is_reported_on_all_the_same(
     from tripos_warehouse.errors import StoreError
 
     def refuse(_: object) -> None:
-        raise StoreError("W0102", "cannot write: the disk is full", "free some space")
+        raise StoreError("S0102", "cannot write: the disk is full", "free some space")
 
     monkeypatch.setattr("tripos.api.run.compact_if_needed", refuse)
     done = tripos("run", "quiz.tripos", *CAREFUL)
@@ -336,7 +336,7 @@ def test_a_row_that_repeats_is_reported_and_run_once(quiz: Path, tripos: Command
     with (quiz / "items.jsonl").open("a") as file:
         file.write("\n" + json.dumps(ITEMS[1]))
     done = tripos("run", "quiz.tripos", *CAREFUL, "--json")
-    assert "warning[E0309]: row 4 of items.jsonl says what row 2 says" in done.err
+    assert "warning[W0309]: row 4 of items.jsonl says what row 2 says" in done.err
     assert done.data["calls"]["planned"] == done.data["calls"]["asked"] == 15
 
 

@@ -88,7 +88,7 @@ def test_a_reply_is_printed_with_its_dialogue_and_its_scores(tripos: Command, on
 def test_what_is_not_there_is_said(tripos: Command, once: Command) -> None:
     once("run", "talks.tripos", *MODELS)
     shown = tripos("show", "abcdef123")
-    assert (shown.code, "W0302" in shown.err) == (2, True)
+    assert (shown.code, "S0302" in shown.err) == (2, True)
 
 
 def test_a_conversation_is_a_row_of_its_arm_and_its_turns_are_rows_too(tripos: Command, once: Command) -> None:

@@ -65,9 +65,9 @@ def test_schema_shows_columns_or_parameters(ran: Command, monkeypatch: pytest.Mo
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        (".foo", "error[W0207]: no command `.foo`"),
-        (".schema", "error[W0207]: `.schema` needs a name"),
-        (".schema nothing", "error[W0204]"),
+        (".foo", "error[S0207]: no command `.foo`"),
+        (".schema", "error[S0207]: `.schema` needs a name"),
+        (".schema nothing", "error[S0204]"),
         ("select valu from quiz.scores;", "did you mean `value`?"),
     ],
 )
@@ -129,7 +129,7 @@ def test_a_file_of_somebody_elses_is_not_written_over(ran: Command) -> None:
     for name in ("mine.duckdb", "notes.txt"):
         before = Path(name).read_bytes()
         done = ran("sql", "--duckdb", name)
-        assert (done.code, done.err.splitlines()[0][:12]) == (2, "error[W0206]")
+        assert (done.code, done.err.splitlines()[0][:12]) == (2, "error[S0206]")
         assert Path(name).read_bytes() == before
 
 

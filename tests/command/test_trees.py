@@ -137,7 +137,7 @@ def test_a_file_that_is_there_is_written_over_only_where_that_was_said(
     assert once("import", "tree", "outline.txt", "-o", "t.yaml").code == 0
     (folder / "outline.txt").write_text("x\n", "utf-8")
     refused = tripos("import", "tree", "outline.txt", "-o", "t.yaml")
-    assert (refused.code, "W0837" in refused.err) == (2, True)
+    assert (refused.code, "S0837" in refused.err) == (2, True)
     assert yaml.safe_load((folder / "t.yaml").read_text("utf-8")) == ALGEBRA
     assert once("import", "tree", "outline.txt", "-o", "t.yaml", "--replace").code == 0
     assert yaml.safe_load((folder / "t.yaml").read_text("utf-8")) == ["x"]
@@ -146,8 +146,8 @@ def test_a_file_that_is_there_is_written_over_only_where_that_was_said(
 @pytest.mark.parametrize(
     ("arguments", "code"),
     [
-        (("gone.txt",), "W0835"),
-        (("outline.txt", "-o", "t.txt"), "W0836"),
+        (("gone.txt",), "S0835"),
+        (("outline.txt", "-o", "t.txt"), "S0836"),
         ((), "R0202"),
         (("outline.txt", "--run", "x"), "R0202"),
         (("outline.txt", "--step", "x"), "R0202"),
@@ -203,11 +203,11 @@ def test_the_plan_has_the_digest_of_what_was_approved_and_who_did(folder: Path, 
 @pytest.mark.parametrize(
     ("arguments", "code"),
     [
-        (("gone.yaml", "--name", "A"), "W0836"),
+        (("gone.yaml", "--name", "A"), "S0836"),
         (("t.draft.yaml",), "R0202"),
         (("t.draft.yaml", "--name", " "), "R0202"),
-        (("wrong.draft.yaml", "--name", "A"), "W0836"),
-        (("other.draft.yaml", "--name", "A"), "W0837"),
+        (("wrong.draft.yaml", "--name", "A"), "S0836"),
+        (("other.draft.yaml", "--name", "A"), "S0837"),
     ],
 )
 def test_what_cannot_be_approved_is_left_as_it_is(
@@ -302,7 +302,7 @@ def test_a_step_without_replies_makes_no_draft(
     drafted: Path, tripos: Command, more: tuple[str, ...], told: str
 ) -> None:
     refused = tripos("import", "tree", "--run", "", *more, "-o", "t.yaml")
-    assert (refused.code, "error[W0838]" in refused.err, told in refused.err) == (2, True, True)
+    assert (refused.code, "error[S0838]" in refused.err, told in refused.err) == (2, True, True)
 
 
 def test_the_name_that_a_draft_will_have_leads_to_the_draft(folder: Path, tripos: Command) -> None:

@@ -116,15 +116,15 @@ def test_sql_writes_files(ran: Path, tripos: Command, form: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
-        (("sql", "selec 1"), "W0201", "syntax error"),
-        (("sql", "select * from quiz.score"), "W0204", "scores"),
-        (("sql", "copy quiz.scores to 'x.csv'"), "W0203", ""),
-        (("sql", "select * from read_text('/etc/hostname')"), "W0205", ""),
-        (("sql", "select 1", "-o", "x.doc"), "W0202", ".parquet"),
-        (("report", "nosuch"), "W0301", "nosuch"),
-        (("list", "--store", "nosuch"), "W0101", "nosuch"),
-        (("list", "--store", "quiz.tripos"), "W0101", "no store at"),
-        (("run", "quiz.tripos", *CAREFUL, "--store", "quiz.tripos"), "W0102", "a file is in the way"),
+        (("sql", "selec 1"), "S0201", "syntax error"),
+        (("sql", "select * from quiz.score"), "S0204", "scores"),
+        (("sql", "copy quiz.scores to 'x.csv'"), "S0203", ""),
+        (("sql", "select * from read_text('/etc/hostname')"), "S0205", ""),
+        (("sql", "select 1", "-o", "x.doc"), "S0202", ".parquet"),
+        (("report", "nosuch"), "S0301", "nosuch"),
+        (("list", "--store", "nosuch"), "S0101", "nosuch"),
+        (("list", "--store", "quiz.tripos"), "S0101", "no store at"),
+        (("run", "quiz.tripos", *CAREFUL, "--store", "quiz.tripos"), "S0102", "a file is in the way"),
         (("explain", "E9999"), "R0202", "E9999"),
         (("explain", "R9"), "R0202", "the nearest is R0"),
         (("frobnicate",), "R0202", "choose from check"),
@@ -157,7 +157,7 @@ def test_the_shell_answers_line_by_line(ran: Path, tripos: Command, monkeypatch:
     assert done.code == 2  # nobody types, so only the exit code can tell
     assert "42" in done.out
     assert "seven" in done.out
-    assert "error[W0201]" in done.err
+    assert "error[S0201]" in done.err
 
 
 def test_help_in_the_shell_is_not_taken_for_sql(ran: Path, tripos: Command, monkeypatch: pytest.MonkeyPatch) -> None:

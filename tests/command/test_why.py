@@ -150,7 +150,7 @@ def test_hostile_text_is_shown_harmlessly(quiz: Path, tripos: Command, once: Com
 def test_what_is_not_there_is_an_error_with_a_hint(ran: Path, tripos: Command, key: str, words: str) -> None:
     done = tripos("why", key)
     assert done.code == 2
-    assert done.err.startswith("error[W0302]")
+    assert done.err.startswith("error[S0302]")
     assert words in done.err
     assert "help" in done.err
 
@@ -163,13 +163,13 @@ def test_a_beginning_that_fits_several_names_some(ran: Path, tripos: Command, mo
     ]
     first = next(each[0] for each in ids if sum(other[0] == each[0] for other in ids) > 1)
     done = tripos("why", first)
-    assert (done.code, done.err.startswith("error[W0303]")) == (2, True)
+    assert (done.code, done.err.startswith("error[S0303]")) == (2, True)
     assert sum(each in done.err for each in ids) >= 2
 
 
 def test_a_store_without_runs_has_no_results(quiz: Path, tripos: Command) -> None:
     done = tripos("why", "abcdef")
-    assert (done.code, "error[W0101]" in done.err) == (2, True)
+    assert (done.code, "error[S0101]" in done.err) == (2, True)
 
 
 def test_an_item_of_wide_characters_is_folded_by_their_width(quiz: Path, tripos: Command, once: Command) -> None:

@@ -137,7 +137,7 @@ def _no_number(text: str) -> None:
 
 
 def _examine_diagnostic(item: Diagnostic, texts: Mapping[str, str]) -> None:
-    if item.code not in CODES or item.code[0] != "E":
+    if item.code not in CODES or item.code[0] not in "EW":
         raise Fault(f"the code {item.code} is not known")
     if not item.labels:
         raise Fault(f"{item.code} without a place: {item.message!r}")

@@ -1,6 +1,6 @@
 """The behaviour of the language, case by case: `tests/cases/<construct>/valid|invalid/*.tripos`.
 
-A line on which a mistake is found ends in `# error: [E0201]`, one with a warning in `# warning: [E0401]`; several codes
+A line on which a mistake is found ends in `# error: [E0201]`, one with a warning in `# warning: [W0401]`; several codes
 stand side by side. Nothing else may be reported anywhere, so a mistake that follows from another is a failure.
 """
 
@@ -19,7 +19,7 @@ from tripos_compiler.source.text import Source
 CASES = ROOT / "tests" / "cases"
 VALID = sorted(CASES.glob("*/valid/*.tripos"))
 INVALID = sorted(CASES.glob("*/invalid/*.tripos"))
-MARK = re.compile(r"#\s*(error|warning):((?:\s*\[E\d{4}\])+)\s*$")
+MARK = re.compile(r"#\s*(error|warning):((?:\s*\[[EW]\d{4}\])+)\s*$")
 
 Place = tuple[str, int, str, str]
 """File, line, severity and code."""
@@ -35,7 +35,7 @@ def expected(sources: Iterable[Source]) -> set[Place]:
         for source in sources
         for number, line in enumerate(source.text.split("\n"), 1)
         if (found := MARK.search(line))
-        for code in re.findall(r"E\d{4}", found[2])
+        for code in re.findall(r"[EW]\d{4}", found[2])
     }
 
 

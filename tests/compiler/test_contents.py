@@ -322,7 +322,7 @@ scenario s {
 """
     found = compile_files(tmp_path, {"spec.tripos": spec, "items.jsonl": lines(rows)}).diagnostics
     assert [f"{item.code} {item.message}" for item in found] == [
-        "E0505 `item.hint` ends in the value of `item.answer` in 9 of 9 rows of the same data set"
+        "W0505 `item.hint` ends in the value of `item.answer` in 9 of 9 rows of the same data set"
     ]
-    marked = spec.replace("hint text,", "hint text,  # allow E0505: the hint is the answer, which is tried here\n")
+    marked = spec.replace("hint text,", "hint text,  # allow W0505: the hint is the answer, which is tried here\n")
     assert compile_files(tmp_path, {"spec.tripos": marked, "items.jsonl": lines(rows)}).diagnostics == ()

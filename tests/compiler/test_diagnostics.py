@@ -100,15 +100,15 @@ def test_data_and_text_say_the_same_mistakes_in_the_same_order() -> None:
 
 def test_a_summary_counts_errors_and_warnings() -> None:
     one = diagnostic("a", "a")
-    warning = Diagnostic("E0401", "m", one.labels, severity="warning")
+    warning = Diagnostic("W0401", "m", one.labels, severity="warning")
     assert summary([]) == "no mistakes"
     assert summary([one]) == "1 error"
     assert summary([one, warning, one]) == "2 errors, 1 warning"
 
 
 def test_a_warning_is_shown_as_one() -> None:
-    warning = Diagnostic("E0401", "m", diagnostic("a", "a").labels, "help", ("note",), severity="warning")
-    assert render_text([warning]).startswith("warning[E0401]: m\n")
+    warning = Diagnostic("W0401", "m", diagnostic("a", "a").labels, "help", ("note",), severity="warning")
+    assert render_text([warning]).startswith("warning[W0401]: m\n")
 
 
 def test_control_characters_of_a_spec_do_not_reach_the_terminal() -> None:

@@ -36,7 +36,7 @@ MISTAKE = Diagnostic(
     ("a note",),
     edits=(Edit(place("rol 考").span, "role 考"), Edit(Span(SPEC, 0, 0), "# 1\n")),
 )
-QUIET = Diagnostic("E0309", "row 2 says what row 1 says", (place("role"),), severity="warning")
+QUIET = Diagnostic("W0309", "row 2 says what row 1 says", (place("role"),), severity="warning")
 SILENCED = Silenced(QUIET, "so published", place("评委").span)
 
 
@@ -69,8 +69,8 @@ def test_a_spec_without_mistakes_is_sarif_without_results() -> None:
 def test_every_code_that_occurs_is_a_rule_with_its_headline_and_page() -> None:
     run = sarif(MISTAKE, QUIET, MISTAKE)
     rules = run["tool"]["driver"]["rules"]
-    assert [rule["id"] for rule in rules] == ["E0204", "E0309"]
-    assert [rules[result["ruleIndex"]]["id"] for result in run["results"]] == ["E0204", "E0309", "E0204"]
+    assert [rule["id"] for rule in rules] == ["E0204", "W0309"]
+    assert [rules[result["ruleIndex"]]["id"] for result in run["results"]] == ["E0204", "W0309", "E0204"]
     assert rules[0]["shortDescription"] == {"text": CODES["E0204"]}
     assert rules[0]["help"]["markdown"] == find_page("E0204")
     assert "helpUri" not in rules[0]
@@ -172,7 +172,7 @@ def test_an_annotation_is_read_back_whole() -> None:
 
 def test_an_annotation_is_word_for_word_this() -> None:
     text = to_github([QUIET], path_from=str)
-    place = "file=specs/难度 1.tripos,line=1,endLine=1,col=1,endColumn=5,title=E0309 repeated row"
+    place = "file=specs/难度 1.tripos,line=1,endLine=1,col=1,endColumn=5,title=W0309 repeated row"
     assert text == f"::warning {place}::row 2 says what row 1 says\n"
 
 
@@ -201,7 +201,7 @@ def test_data_has_edits_and_what_is_silenced() -> None:
 
 def test_every_format_tells_what_a_real_spec_silences(tmp_path: Path) -> None:
     rows = '{"question": "2 + 2?"}\n' * 2
-    page = find_page("E0111")
+    page = find_page("W0111")
     assert page is not None
     spec = page.split("```tripos\n")[2].split("```")[0]
     found = compile_files(tmp_path, {"spec.tripos": spec, "items.jsonl": rows})

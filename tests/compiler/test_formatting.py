@@ -150,9 +150,9 @@ def test_a_result_that_says_the_same_is_accepted() -> None:
 def test_what_an_allowing_comment_speaks_of_stays_on_its_line() -> None:
     wide = f'a {{ prompt "{"x" * 84}", b 1 }}'
     assert formatted(f"{wide}\n").count("\n") == 3
-    assert formatted(f"{wide} # allow W0101: why\n").count("\n") == 1
-    assert formatted(f"# allow W0101: why\n{wide}\n").count("\n") == 2
-    assert formatted(f"# allow W0101: why\n\n{wide}\n").count("\n") == 5
+    assert formatted(f"{wide} # allow S0101: why\n").count("\n") == 1
+    assert formatted(f"# allow S0101: why\n{wide}\n").count("\n") == 2
+    assert formatted(f"# allow S0101: why\n\n{wide}\n").count("\n") == 5
 
 
 def test_columns_are_counted_in_cells_of_a_terminal() -> None:
@@ -204,7 +204,7 @@ def test_comments_anywhere_between_lines_stay(data: st.DataObject, path: Path) -
     chance = data.draw(st.randoms(use_true_random=False))
     out, place = "", 0
     for token in Scan(text, tree_of(text)).tokens:
-        added = chance.choice(["", "", "", " # a", "# allow E0309: b", "\n# c", "\n\n   #d \n\n"])
+        added = chance.choice(["", "", "", " # a", "# allow W0309: b", "\n# c", "\n\n   #d \n\n"])
         if token.kind == "newline":
             out += text[place : token.start] + added
             place = token.start
@@ -275,12 +275,12 @@ class Writer:
     def lines(self, depth: int) -> str:
         found = ""
         for _ in self.some(4):
-            found += self.one("", "", "\n\n\n", "# own\n", "# allow E0309: x\n", "  # own\n\n")
+            found += self.one("", "", "\n\n\n", "# own\n", "# allow W0309: x\n", "  # own\n\n")
             line = self.entry(depth)
             for _ in range(self.chance.choice([0, 0, 0, 1, 2])):
                 after = self.one(" ", "", "\n", " # c\n", "\n\n", "\n# own\n")
                 line += f"{self.space()},{after}{self.entry(depth)}"
-            found += self.space() + line + self.one("\n", "\n", " # t\n", "# allow W0101\n", " \r\n", "\n\n")
+            found += self.space() + line + self.one("\n", "\n", " # t\n", "# allow S0101\n", " \r\n", "\n\n")
         return found
 
     def block(self, depth: int) -> str:

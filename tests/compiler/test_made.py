@@ -335,9 +335,9 @@ def test_fields_are_known_to_editors_and_lead_back_to_where_they_are_declared(tm
 @pytest.mark.parametrize(
     ("name", "warnings"),
     [
-        ("cjeval", ["E1001"]),
-        ("edubench", ["E0620"]),
-        ("mathtutorbench", ["E0309", "E1004"]),
+        ("cjeval", ["W1001"]),
+        ("edubench", ["W0620"]),
+        ("mathtutorbench", ["W0309", "W1004"]),
         ("teachbench", []),
     ],
 )

@@ -291,7 +291,7 @@ def test_a_sample_has_a_seed_where_none_is_said() -> None:
 
 def test_the_smallest_stratum_is_warned_of_once() -> None:
     [found] = compiled("subset few { take 2 per scenario, level }").diagnostics
-    assert (found.code, found.severity) == ("E0620", "warning")
+    assert (found.code, found.severity) == ("W0620", "warning")
     assert found.message == "scenario `sums`, level easy, has 1 item at most, fewer than 2"
     assert found.notes == ("2 more strata are too small",)
 

@@ -67,7 +67,7 @@ def test_a_sound_exam_is_not_warned_of(tmp_path: Path) -> None:
 )
 def test_a_reply_that_answers_nothing_and_is_right_is_named(tmp_path: Path, score: str, winner: str) -> None:
     [message] = warned(tmp_path, EXAM.replace(RIGHT, score))
-    assert message == f"E1001 {winner} to every row gets 1.00 on `right`"
+    assert message == f"W1001 {winner} to every row gets 1.00 on `right`"
 
 
 def test_the_share_of_a_constant_is_that_of_all_rows(tmp_path: Path) -> None:
@@ -76,7 +76,7 @@ def test_the_share_of_a_constant_is_that_of_all_rows(tmp_path: Path) -> None:
         for number in range(10)
         for row in rows()[:1]
     ]
-    assert warned(tmp_path, items=items) == ["E1001 the reply `B` to every row gets 0.90 on `right`"]
+    assert warned(tmp_path, items=items) == ["W1001 the reply `B` to every row gets 0.90 on `right`"]
 
 
 def test_a_constant_that_is_right_for_half_of_the_rows_is_not_warned_of(tmp_path: Path) -> None:
@@ -114,29 +114,29 @@ def test_what_looks_at_no_row_is_a_rule_of_form(tmp_path: Path) -> None:
 
 def test_keys_that_are_the_texts_of_options_are_no_letters(tmp_path: Path) -> None:
     items = [{**row, "answer": row["options"][place % 3]} for place, row in enumerate(rows())]  # type: ignore[index]
-    assert warned(tmp_path, items=items) == ["E1002 no reply gets `right` of row 1 of this scenario, nor of 5 more"]
+    assert warned(tmp_path, items=items) == ["W1002 no reply gets `right` of row 1 of this scenario, nor of 5 more"]
 
 
 def test_one_key_in_another_form_than_all_others_is_found(tmp_path: Path) -> None:
     spec = EXAM.replace(RIGHT, "upper(trim(reply.text)) == item.answer")
     items = [*rows()[:5], {**rows()[5], "answer": "a"}]
-    assert warned(tmp_path, spec, items) == ["E1002 no reply gets `right` of row 6 of this scenario"]
+    assert warned(tmp_path, spec, items) == ["W1002 no reply gets `right` of row 6 of this scenario"]
 
 
 def test_a_key_beyond_the_options_of_its_row_is_found(tmp_path: Path) -> None:
     items = [*rows()[:5], {**rows()[5], "answer": "D"}]
-    assert warned(tmp_path, items=items) == ["E1002 no reply gets `right` of row 6 of this scenario"]
+    assert warned(tmp_path, items=items) == ["W1002 no reply gets `right` of row 6 of this scenario"]
 
 
 def test_a_question_under_another_number_counts_twice(tmp_path: Path) -> None:
     items = [*rows(), {**rows()[0], "number": 7}]
-    assert warned(tmp_path, items=items) == ["E1003 rows 1 and 7 of this scenario ask the same"]
+    assert warned(tmp_path, items=items) == ["W1003 rows 1 and 7 of this scenario ask the same"]
 
 
 def test_a_question_with_two_keys_is_right_for_nobody(tmp_path: Path) -> None:
     items = [*rows(), {**rows()[0], "number": 7, "answer": "A"}]
     assert warned(tmp_path, items=items) == [
-        "E1004 rows 1 and 7 of this scenario ask the same and want different answers"
+        "W1004 rows 1 and 7 of this scenario ask the same and want different answers"
     ]
 
 
@@ -150,7 +150,7 @@ def test_a_question_with_two_keys_is_right_for_nobody(tmp_path: Path) -> None:
 )
 def test_a_shot_that_is_a_question_of_the_exam_is_found(tmp_path: Path, question: str) -> None:
     [message] = warned(tmp_path, worked={**WORKED, "question": question})
-    assert message.startswith("E1008 `worked` has the question of row 2 of this scenario")
+    assert message.startswith("W1008 `worked` has the question of row 2 of this scenario")
 
 
 LONG = (
@@ -170,7 +170,7 @@ def test_a_question_that_is_nearly_the_same_is_found_among_many(tmp_path: Path, 
             "items.jsonl": "\n".join(map(json.dumps, items)),
             "worked.jsonl": "\n".join(map(json.dumps, shown)),
         }
-        found = [item for item in compile_files(tmp_path, files).diagnostics if item.code == "E1008"]
+        found = [item for item in compile_files(tmp_path, files).diagnostics if item.code == "W1008"]
         assert len(found) == expected
     assert found[0].message == (
         f"`worked` has the question of row {count // 2 + 1} of this scenario: shots would show its answer"
@@ -185,7 +185,7 @@ def hash_of(number: int) -> str:
 @pytest.mark.parametrize(
     ("split", "expected"),
     [
-        ("train", ["E1008 `item` has the question of row 1 of this scenario: shots would show its answer"]),
+        ("train", ["W1008 `item` has the question of row 1 of this scenario: shots would show its answer"]),
         ("spare", []),
     ],
 )
@@ -208,7 +208,7 @@ scenario exam {
     items += [{**items[0], "number": 7, "split": split, "answer": "B"}]
     files = {"spec.tripos": spec, "items.jsonl": "\n".join(map(json.dumps, items))}
     found = compile_files(tmp_path, files).diagnostics
-    assert [f"{item.code} {item.message}" for item in found if item.code == "E1008"] == expected
+    assert [f"{item.code} {item.message}" for item in found if item.code == "W1008"] == expected
 
 
 def test_rows_of_one_key_are_never_shown_for_each_other(tmp_path: Path) -> None:
@@ -221,7 +221,7 @@ def test_training_data_that_is_asked_is_found(tmp_path: Path) -> None:
     spec = spec.replace('    shots 1 from worked { prompt "{{ worked.question }}", reply "{{ worked.answer }}" }\n', "")
     assert warned(tmp_path, spec) == []
     assert warned(tmp_path, spec, worked={**WORKED, "question": QUESTIONS[1][0].upper()}) == [
-        "E1008 `worked` has the question of row 2 of scenario `exam`: what is learned is asked"
+        "W1008 `worked` has the question of row 2 of scenario `exam`: what is learned is asked"
     ]
 
 
@@ -241,9 +241,9 @@ scenario talk {
 }
 """
     found = compile_files(tmp_path, {"spec.tripos": spec}).diagnostics
-    assert [f"{item.code} {item.message}" for item in found] == ["E1010 no text of scorer `kind` shows `said` in de"]
+    assert [f"{item.code} {item.message}" for item in found] == ["W1010 no text of scorer `kind` shows `said` in de"]
 
 
 def test_a_warning_can_be_silenced_with_a_reason(tmp_path: Path) -> None:
-    spec = EXAM.replace(RIGHT, "contains(reply.text, item.answer)  # allow E1001: it shows what a lax score gives")
+    spec = EXAM.replace(RIGHT, "contains(reply.text, item.answer)  # allow W1001: it shows what a lax score gives")
     assert warned(tmp_path, spec) == []

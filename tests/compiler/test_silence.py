@@ -1,4 +1,4 @@
-"""`# allow E0309: reason` silences the warnings of a line, and is itself warned of where it is wrong or in vain."""
+"""`# allow W0309: reason` silences the warnings of a line, and is itself warned of where it is wrong or in vain."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ scenario adding {{
   score right = contains(answer.text, "4"){elsewhere}
 }}
 """
-"""A spec with one warning, E0309, on line 4."""
+"""A spec with one warning, W0309, on line 4."""
 
 
 def compiled(folder: Path, above: str = "", behind: str = "", elsewhere: str = "") -> Compilation:
@@ -44,125 +44,125 @@ def reasons(compilation: Compilation) -> list[str]:
 
 def test_a_warning_that_nothing_silences_is_shown(tmp_path: Path) -> None:
     found = compiled(tmp_path)
-    assert (codes(found), reasons(found)) == (["E0309"], [])
+    assert (codes(found), reasons(found)) == (["W0309"], [])
 
 
 @pytest.mark.parametrize(
-    "comment", ["# allow E0309: so published", "#allow e0309 :so published", "# Allow E0309：so published"]
+    "comment", ["# allow W0309: so published", "#allow w0309 :so published", "# Allow W0309：so published"]
 )
 def test_a_comment_at_the_end_of_the_line_silences_it(tmp_path: Path, comment: str) -> None:
     found = compiled(tmp_path, behind=f"  {comment}")
     assert (codes(found), reasons(found)) == ([], ["so published"])
     [silenced] = found.silenced
-    assert silenced.diagnostic.code == "E0309"
+    assert silenced.diagnostic.code == "W0309"
     assert silenced.comment.source.text[silenced.comment.start : silenced.comment.end] == comment
 
 
 def test_a_comment_alone_on_the_line_above_silences_it(tmp_path: Path) -> None:
-    found = compiled(tmp_path, above="# allow E0309: so published")
+    found = compiled(tmp_path, above="# allow W0309: so published")
     assert (codes(found), reasons(found)) == ([], ["so published"])
 
 
 def test_a_comment_above_other_comments_silences_the_line_below_them(tmp_path: Path) -> None:
-    found = compiled(tmp_path, above="# allow E0309: so published\n# The items of 2024.")
+    found = compiled(tmp_path, above="# allow W0309: so published\n# The items of 2024.")
     assert (codes(found), reasons(found)) == ([], ["so published"])
 
 
 def test_a_silenced_warning_still_compiles_to_the_same_plan(tmp_path: Path) -> None:
-    plain, silenced = compiled(tmp_path), compiled(tmp_path, behind=" # allow E0309: so published")
+    plain, silenced = compiled(tmp_path), compiled(tmp_path, behind=" # allow W0309: so published")
     assert plain.plan is not None
     assert silenced.plan == plain.plan
 
 
 def test_a_comment_at_the_end_of_the_line_above_speaks_of_its_own_line(tmp_path: Path) -> None:
-    found = compiled(tmp_path, above="measure ok = mean(right) # allow E0309: so published")
-    assert codes(found) == ["E0110", "E0309"]
+    found = compiled(tmp_path, above="measure ok = mean(right) # allow W0309: so published")
+    assert codes(found) == ["W0110", "W0309"]
 
 
 def test_a_blank_line_parts_a_comment_from_the_line_below(tmp_path: Path) -> None:
-    assert codes(compiled(tmp_path, above="# allow E0309: so published\n")) == ["E0110", "E0309"]
+    assert codes(compiled(tmp_path, above="# allow W0309: so published\n")) == ["W0110", "W0309"]
 
 
 def test_a_comment_that_silences_nothing_is_warned_of_and_shows_the_warning_it_may_mean(tmp_path: Path) -> None:
-    found = compiled(tmp_path, elsewhere="  # allow E0309: so published")
-    [warning] = [item for item in found.diagnostics if item.code == "E0110"]
-    assert warning.message == "there is no warning `E0309` here to silence"
+    found = compiled(tmp_path, elsewhere="  # allow W0309: so published")
+    [warning] = [item for item in found.diagnostics if item.code == "W0110"]
+    assert warning.message == "there is no warning `W0309` here to silence"
     lines = [label.span.source.position(label.span.start)[0] for label in warning.labels]
     assert lines == [8, 4]
 
 
 def test_a_comment_without_a_reason_silences_and_is_warned_of(tmp_path: Path) -> None:
-    found = compiled(tmp_path, behind="  # allow E0309")
-    assert (codes(found), reasons(found)) == (["E0111"], [""])
+    found = compiled(tmp_path, behind="  # allow W0309")
+    assert (codes(found), reasons(found)) == (["W0111"], [""])
 
 
 def test_a_reason_without_a_colon_is_none_and_the_edit_puts_one_in(tmp_path: Path) -> None:
-    found = compiled(tmp_path, behind="  # allow E0309 so published")
+    found = compiled(tmp_path, behind="  # allow W0309 so published")
     [warning] = found.diagnostics
     [edit] = warning.edits
     text = edit.span.source.text
     mended = text[: edit.span.start] + edit.text + text[edit.span.end :]
-    assert "# allow E0309: so published" in mended
+    assert "# allow W0309: so published" in mended
     assert codes(compile_files(tmp_path, {"spec.tripos": mended})) == []
 
 
 def test_of_several_codes_those_without_effect_are_warned_of(tmp_path: Path) -> None:
-    found = compiled(tmp_path, behind="  # allow E0401, E0309, E0305: so published")
+    found = compiled(tmp_path, behind="  # allow W0401, W0309, E0305: so published")
     assert reasons(found) == ["so published"]
     assert [item.message for item in found.diagnostics] == [
-        "there is no warning `E0401` here to silence",
+        "there is no warning `W0401` here to silence",
         "there is no warning `E0305` here to silence",
     ]
 
 
 def test_the_second_of_two_comments_for_one_warning_is_in_vain(tmp_path: Path) -> None:
-    found = compiled(tmp_path, above="# allow E0309: one", behind="  # allow E0309: two")
+    found = compiled(tmp_path, above="# allow W0309: one", behind="  # allow W0309: two")
     assert reasons(found) == ["one"]
-    assert [item.message for item in found.diagnostics] == ["`E0309` is silenced here already"]
+    assert [item.message for item in found.diagnostics] == ["`W0309` is silenced here already"]
 
 
 def test_an_unknown_code_is_warned_of_with_the_nearest_and_its_edit(tmp_path: Path) -> None:
-    found = compiled(tmp_path, behind="  # allow E309: so published")
+    found = compiled(tmp_path, behind="  # allow W309: so published")
     warning, _ = sorted(found.diagnostics, key=lambda item: item.code)
-    assert (warning.message, warning.help) == ("there is no code `E309`", "did you mean `E0309`?")
-    assert [edit.text for edit in warning.edits] == ["E0309"]
+    assert (warning.message, warning.help) == ("there is no code `W309`", "did you mean `W0309`?")
+    assert [edit.text for edit in warning.edits] == ["W0309"]
 
 
 def test_what_such_comments_are_warned_of_cannot_be_silenced(tmp_path: Path) -> None:
-    found = compiled(tmp_path, above="# allow E0111: I know", behind="  # allow E0309")
-    assert codes(found) == ["E0110", "E0111"]
-    assert found.diagnostics[0].message == "`E0111` cannot be silenced"
+    found = compiled(tmp_path, above="# allow W0111: I know", behind="  # allow W0309")
+    assert codes(found) == ["W0110", "W0111"]
+    assert found.diagnostics[0].message == "`W0111` cannot be silenced"
 
 
 def test_an_error_stays_one_and_the_comment_is_warned_of(tmp_path: Path) -> None:
-    found = compiled(tmp_path, behind=" # allow E0309: so", elsewhere="\n  score odd = nobody > 1  # allow E0201: so")
+    found = compiled(tmp_path, behind=" # allow W0309: so", elsewhere="\n  score odd = nobody > 1  # allow E0201: so")
     assert found.plan is None
     assert reasons(found) == ["so"]
-    assert [(item.severity, item.message) for item in found.diagnostics if item.code == "E0110"] == [
+    assert [(item.severity, item.message) for item in found.diagnostics if item.code == "W0110"] == [
         ("warning", "`E0201` is an error here, and stays one")
     ]
     assert "E0201" in codes(found)
 
 
 def test_where_there_is_an_error_a_comment_may_be_in_vain_because_of_it(tmp_path: Path) -> None:
-    files = {"spec.tripos": SPEC.format(above="# allow E0309: so", behind="", elsewhere="").replace("items", "itms")}
+    files = {"spec.tripos": SPEC.format(above="# allow W0309: so", behind="", elsewhere="").replace("items", "itms")}
     assert codes(compile_files(tmp_path, {**files, "items.jsonl": ROWS})) == ["E0307"]
 
 
 @pytest.mark.parametrize(
-    "comment", ["# allow the model to think", "# allowed E0309: so", "# to allow E0309: so", "# allow 2 tries: so"]
+    "comment", ["# allow the model to think", "# allowed W0309: so", "# to allow W0309: so", "# allow 2 tries: so"]
 )
 def test_other_comments_are_only_comments(tmp_path: Path, comment: str) -> None:
-    assert codes(compiled(tmp_path, above=comment)) == ["E0309"]
+    assert codes(compiled(tmp_path, above=comment)) == ["W0309"]
 
 
 def test_what_stands_in_a_prompt_silences_nothing(tmp_path: Path) -> None:
-    spec = SPEC.format(above="", behind="", elsewhere="").replace('"{{ item', '"# allow E0309: so {{ item')
-    assert codes(compile_files(tmp_path, {"spec.tripos": spec, "items.jsonl": ROWS})) == ["E0309"]
+    spec = SPEC.format(above="", behind="", elsewhere="").replace('"{{ item', '"# allow W0309: so {{ item')
+    assert codes(compile_files(tmp_path, {"spec.tripos": spec, "items.jsonl": ROWS})) == ["W0309"]
 
 
 PROMPT = '''\
-# allow E0401: said above
+# allow W0401: said above
 prompt """
   You are {{ one }}.
 """, system """
@@ -171,7 +171,7 @@ prompt """
 '''
 
 
-@pytest.mark.parametrize(("code", "words"), [("E0401", "{{ one"), ("E0401", "{{ two"), ("E0402", "{{ one")])
+@pytest.mark.parametrize(("code", "words"), [("W0401", "{{ one"), ("W0401", "{{ two"), ("E0402", "{{ one")])
 def test_a_warning_in_a_text_of_several_lines_is_silenced_above_or_below_it(code: str, words: str) -> None:
     source = Source("a.tripos", PROMPT)
     start = PROMPT.index(words)
@@ -181,24 +181,24 @@ def test_a_warning_in_a_text_of_several_lines_is_silenced_above_or_below_it(code
 
 
 def test_a_warning_without_a_place_cannot_be_silenced() -> None:
-    warning = Diagnostic("E0309", "m", (), severity="warning")
-    shown, silenced = silence([warning], [Source("a.tripos", "# allow E0309: so\nrole a\n")])
+    warning = Diagnostic("W0309", "m", (), severity="warning")
+    shown, silenced = silence([warning], [Source("a.tripos", "# allow W0309: so\nrole a\n")])
     assert warning in shown
     assert silenced == ()
 
 
 def test_a_denied_code_makes_its_warnings_errors_that_say_by_what(tmp_path: Path) -> None:
-    [error] = deny(compiled(tmp_path).diagnostics, {"E0309": "--deny"})
+    [error] = deny(compiled(tmp_path).diagnostics, {"W0309": "--deny"})
     assert (error.severity, error.notes) == ("error", ("denied by --deny",))
 
 
 def test_other_codes_stay_warnings(tmp_path: Path) -> None:
     given = compiled(tmp_path).diagnostics
-    assert deny(given, {"E0401": "--deny"}) == given
+    assert deny(given, {"W0401": "--deny"}) == given
 
 
 def test_all_warnings_can_be_denied_and_errors_stay_as_they_are(tmp_path: Path) -> None:
-    given = compiled(tmp_path, behind=" # allow E0309", elsewhere="\n  score odd = nobody > 1").diagnostics
+    given = compiled(tmp_path, behind=" # allow W0309", elsewhere="\n  score odd = nobody > 1").diagnostics
     denied = deny(given, {"warnings": "--deny"})
     assert [item.severity for item in given] == ["warning", "error"]
     assert [(item.severity, len(item.notes)) for item in denied] == [("error", 1), ("error", 0)]
@@ -207,9 +207,9 @@ def test_all_warnings_can_be_denied_and_errors_stay_as_they_are(tmp_path: Path) 
 SCRAPS = st.sampled_from(
     [
         "# allow ",
-        "E0309",
-        "e0401",
-        "E0110",
+        "W0309",
+        "w0401",
+        "W0110",
         "E9",
         ", ",
         "，",
@@ -234,9 +234,9 @@ def test_every_diagnostic_is_shown_or_silenced_whatever_is_written(text: str, pl
     given_ = []
     for start, error in places:
         span = Span(source, min(start, len(text)), min(start, len(text)))
-        given_.append(Diagnostic("E0309", f"m{start}", (Label(span),), severity="error" if error else "warning"))
+        given_.append(Diagnostic("W0309", f"m{start}", (Label(span),), severity="error" if error else "warning"))
     shown, silenced = silence(given_, [source])
-    own = [item for item in shown if item.code in ("E0110", "E0111")]
+    own = [item for item in shown if item.code in ("W0110", "W0111")]
     parted = [*(item for item in shown if item not in own), *(each.diagnostic for each in silenced)]
     assert set(parted) == set(given_)
     assert all(each.diagnostic.severity == "warning" for each in silenced)

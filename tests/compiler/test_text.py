@@ -173,20 +173,20 @@ def test_a_row_of_a_snippet_is_as_wide_in_colour(color: bool) -> None:
 
 def silenced(line: str, reason: str) -> Silenced:
     place = mark(line)
-    return Silenced(Diagnostic("E0309", "m", (place,), severity="warning"), reason, place.span)
+    return Silenced(Diagnostic("W0309", "m", (place,), severity="warning"), reason, place.span)
 
 
 def test_one_silenced_warning_is_told_on_its_line() -> None:
     assert render_silenced([]) == ""
     text = render_silenced([silenced("dataset", "the published file repeats two rows")])
-    assert text == "1 warning silenced: E0309 at quiz.tripos:1 (the published file repeats two rows)\n"
+    assert text == "1 warning silenced: W0309 at quiz.tripos:1 (the published file repeats two rows)\n"
 
 
 def test_several_silenced_warnings_are_a_list() -> None:
     reason = "the published file repeats two rows, and the paper counts both of them"
     assert render_silenced([silenced("dataset", ""), silenced("scenario", reason)], width=60) == golden("""
         2 warnings silenced:
-          E0309 at quiz.tripos:1 (no reason given)
-          E0309 at quiz.tripos:5 (the published file repeats two
+          W0309 at quiz.tripos:1 (no reason given)
+          W0309 at quiz.tripos:5 (the published file repeats two
             rows, and the paper counts both of them)
         """)

@@ -159,7 +159,7 @@ def approval(text: str, by: str = "Wang Fang") -> str:
 
 def test_a_draft_is_warned_of_and_marked_in_the_plan(tmp_path: Path) -> None:
     found = compile_files(tmp_path, {"spec.tripos": SPEC.format(source="*.yaml"), "t.draft.yaml": "[Sets]\n"})
-    assert [(item.code, item.severity) for item in found.diagnostics] == [("E0399", "warning")]
+    assert [(item.code, item.severity) for item in found.diagnostics] == [("W0399", "warning")]
     assert [(file.path, file.draft) for file in plan_of(found).trees[0].files] == [("t.draft.yaml", True)]
 
 

@@ -183,7 +183,7 @@ def test_a_page_does_what_it_says(page: str, folder: Path, request: pytest.Fixtu
 def compiles(path: Path, place: str) -> None:
     """Asserts that a spec compiles without a mistake. A page cannot know the digest of a release that it makes."""
     compilation = find_spec(str(path)).compile()
-    said = [each for each in compilation.diagnostics if each.code != "E0911"]
+    said = [each for each in compilation.diagnostics if each.code != "W0911"]
     assert compilation.plan is not None and not said, f"{place}\n{render_text(said)}"
 
 

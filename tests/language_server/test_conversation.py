@@ -79,20 +79,20 @@ def test_further_places_are_told_beside_a_mistake(editor: Editor) -> None:
 def test_what_is_never_used_is_faded(editor: Editor) -> None:
     with editor.edited("quiz.tripos", 'use "shared.tripos"', 'use "shared.tripos"\nrole nobody'):
         [found] = editor.diagnostics("quiz.tripos")
-        assert (found.code, found.severity) == ("E0209", lsp.DiagnosticSeverity.Warning)
+        assert (found.code, found.severity) == ("W0209", lsp.DiagnosticSeverity.Warning)
         assert list(found.tags or ()) == [lsp.DiagnosticTag.Unnecessary]
 
 
 def test_a_warning_that_is_silenced_is_not_shown(editor: Editor) -> None:
     with editor.edited(
-        "quiz.tripos", 'use "shared.tripos"', 'use "shared.tripos"\nrole nobody  # allow E0209: somebody comes later'
+        "quiz.tripos", 'use "shared.tripos"', 'use "shared.tripos"\nrole nobody  # allow W0209: somebody comes later'
     ):
         assert editor.diagnostics("quiz.tripos") == []
 
 
 def test_a_warning_that_the_project_denies_is_an_error(quiz: Path) -> None:
     async def converse() -> None:
-        (quiz / "tripos.toml").write_text('[check]\ndeny = ["E0209"]\n', "utf-8")
+        (quiz / "tripos.toml").write_text('[check]\ndeny = ["W0209"]\n', "utf-8")
         client = await begin(quiz)
         client.open("quiz.tripos", (quiz / "quiz.tripos").read_text("utf-8") + "role nobody\n")
         [found] = await client.diagnostics("quiz.tripos")
@@ -143,7 +143,7 @@ def test_the_last_of_many_changes_is_what_is_reported(starting: Editor) -> None:
     for number in range(20):
         starting.client.change("quiz.tripos", "measure overall", f"role extra{number}\nmeasure overall")
     found = starting.diagnostics("quiz.tripos")
-    assert [each.code for each in found] == ["E0209"] * 20
+    assert [each.code for each in found] == ["W0209"] * 20
 
 
 def test_closing_the_last_document_takes_its_diagnostics_away(starting: Editor) -> None:

@@ -199,7 +199,7 @@ def test_a_damaged_reward_model_is_not_run(folder: Path, critic: Path, tripos: C
     head.chmod(0o644)
     head.write_bytes(b"Weights")
     done = tripos("run", "releases/talk-1.0.0", *RUN)
-    assert (done.code, "W0855" in done.err) == (1, True)
+    assert (done.code, "S0855" in done.err) == (1, True)
 
 
 def test_a_release_that_leaves_its_reward_model_open_warns(folder: Path, tripos: Command) -> None:
@@ -214,12 +214,12 @@ def test_a_release_that_leaves_its_reward_model_open_warns(folder: Path, tripos:
 @pytest.mark.parametrize(
     ("about", "given", "code"),
     [
-        (ABOUT, "critc=critic", "W0881"),
-        (ABOUT, "critic=nowhere", "W0882"),
-        (ABOUT, "critic=changed", "W0882"),
-        ('[artefacts.critic]\nlicense = "MIT"\n', f"critic={'0' * 64}", "W0882"),
-        (ABOUT + f'digest = "{"0" * 64}"\n', "critic=critic", "W0882"),
-        ("", "critic=critic", "W0852"),
+        (ABOUT, "critc=critic", "S0881"),
+        (ABOUT, "critic=nowhere", "S0882"),
+        (ABOUT, "critic=changed", "S0882"),
+        ('[artefacts.critic]\nlicense = "MIT"\n', f"critic={'0' * 64}", "S0882"),
+        (ABOUT + f'digest = "{"0" * 64}"\n', "critic=critic", "S0882"),
+        ("", "critic=critic", "S0852"),
         (ABOUT, "critic", "R0202"),
         ('[artefacts.critic]\ndigest = "short"\n', "critic=critic", "R0203"),
     ],

@@ -51,10 +51,10 @@ def test_a_push_that_was_cut_short_is_no_release_and_is_gone_on_with(made: Made,
     bucket.most = 3
     with pytest.raises(Failure) as cut:
         push(made.path, URL)
-    assert cut.value.code == "W0850"
+    assert cut.value.code == "S0850"
     with pytest.raises(Failure) as read:
         find_release(f"{URL}/{made.path.name}")
-    assert read.value.code == "W0851"
+    assert read.value.code == "S0851"
     bucket.most = None
     assert find_release(push(made.path, URL)) is not None
 
@@ -64,7 +64,7 @@ def test_a_file_of_other_content_is_not_written_over(made: Made, bucket: Bucket)
     bucket.objects[key] = b"mine"
     with pytest.raises(Failure) as caught:
         push(made.path, URL)
-    assert (caught.value.code, bucket.objects[key]) == ("W0850", b"mine")
+    assert (caught.value.code, bucket.objects[key]) == ("S0850", b"mine")
     assert not any(each.endswith("manifest.json") for each in bucket.objects)
 
 
@@ -79,7 +79,7 @@ def test_a_bucket_that_is_not_there_is_told(made: Made, monkeypatch: pytest.Monk
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1")
     with pytest.raises(Failure) as caught:
         push(made.path, URL)
-    assert caught.value.code == "W0850"
+    assert caught.value.code == "S0850"
     assert "\n" not in caught.value.message and len(caught.value.message) < 300
 
 

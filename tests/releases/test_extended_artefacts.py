@@ -134,7 +134,7 @@ def test_a_release_that_scores_by_another_reward_model_than_what_it_extends_is_r
     spec = extend(folder, "talk")
     (spec / "release.toml").write_text(ABOUT)
     done = tripos("release", str(spec), "--to", "out", "--artefact", "critic=other")
-    assert (done.code, "W0882" in done.err) == (2, True)
+    assert (done.code, "S0882" in done.err) == (2, True)
     assert "talk 1.0.0 scores by another" in done.err
 
 
@@ -152,7 +152,7 @@ def test_two_releases_with_two_reward_models_for_one_role_are_not_extended_toget
     spec = str(extend(folder, "talk", "chat"))
     for command in (("run", spec, *RUN), ("release", spec, "--to", "out")):
         done = tripos(*command)
-        assert (done.code, "W0878" in done.err) == (2, True), done.err
+        assert (done.code, "S0878" in done.err) == (2, True), done.err
 
 
 def test_a_manifest_that_leaves_out_a_reward_model_which_it_extends_is_found(folder: Path, tripos: Command) -> None:

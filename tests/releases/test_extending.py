@@ -219,7 +219,7 @@ def test_a_release_is_not_made_of_a_spec_that_does_not_say_the_digest(folder: Pa
     assert digest_of(folder / "releases/sums-1.0.0") in checked.err
     done = tripos("release", "more", "--to", "out")
     assert done.code == 2
-    assert "W0870" in done.err
+    assert "S0870" in done.err
     assert not (folder / "out").exists()
 
 
@@ -296,7 +296,7 @@ def test_a_release_that_may_not_be_copied_is_named_and_asked_for(folder: Path, t
     (folder / "releases").rename(folder / "shelf")
     released = folder / "out/more-1.0.0"
     assert not (released / "releases").exists()
-    assert "W0871" in tripos("run", str(released), *MODEL).err
+    assert "S0871" in tripos("run", str(released), *MODEL).err
     assert [each.outcome for each in verify(released).checks if each.what == "plan"] == ["unchecked"]
     assert verify(released, releases=(folder / "shelf",)).wrong == ()
     assert tripos("run", str(released), *MODEL, "--releases", "shelf").code == 0

@@ -98,7 +98,7 @@ def test_python_that_is_in_no_file_of_the_release_is_not_run(
 
     forge(release, change, tool)
     done = run(tripos, release)
-    assert done.code == 1 and "error[W0855]" in done.err and "does not list" in done.err
+    assert done.code == 1 and "error[S0855]" in done.err and "does not list" in done.err
     assert not (release.parent / "stolen").exists()
     assert tripos("verify", str(release)).code != 0
 
@@ -124,7 +124,7 @@ def test_a_prompt_that_its_sources_do_not_say_is_not_sent(release: Path, tripos:
 
     forge(release, change, tool)
     done = run(tripos, release)
-    assert done.code == 1 and "error[W0855]" in done.err
+    assert done.code == 1 and "error[S0855]" in done.err
 
 
 def test_a_figure_that_its_sources_do_not_say_is_not_shown(release: Path, tripos: Command) -> None:

@@ -53,7 +53,7 @@ def query(store: Path, text: str) -> list[tuple[Any, ...]]:
 def test_items_that_nobody_has_made_yet_cannot_be_released(folder: Path, tripos: Command) -> None:
     done = tripos("release", "written.tripos")
     assert done.code == 2
-    assert "W0854" in done.err
+    assert "S0854" in done.err
     assert not list((folder / "releases").glob("*"))
 
 
@@ -183,7 +183,7 @@ def test_what_was_made_from_withheld_items_is_not_released(folder: Path, tripos:
     (folder / "written.tripos").write_text(WITHHOLDING + more, "utf-8")
     assert once("run", "written.tripos", *RUN).code == 0
     done = tripos("release", "written.tripos")
-    assert (done.code, "W0853" in done.err) == (2, True)
+    assert (done.code, "S0853" in done.err) == (2, True)
     assert not list((folder / "releases").glob("*"))
 
 

@@ -97,7 +97,7 @@ def test_a_later_version_becomes_the_head_and_the_earlier_one_stays_under_its_ta
 
 def test_a_push_that_ended_before_its_tag_is_finished(made: Made, later: Made, hub: Hub) -> None:
     hub.broken["/tag/"] = 500
-    assert refused(made).code == "W0877"
+    assert refused(made).code == "S0877"
     hub.broken.clear()
     push_to_hub(made.path, PLACE)
     repo = hub.repos["lab/lessons"]
@@ -113,9 +113,9 @@ def test_a_version_that_is_there_with_other_content_stays(made: Made, hub: Hub, 
     (tmp_path / "spec/release.toml").write_text('measures = "Other."\n')
     other = release(tmp_path / "spec", tmp_path / "to")
     before = head(hub)
-    assert refused(other).code == "W0850"
+    assert refused(other).code == "S0850"
     hub.repos["lab/lessons"].tags.clear()
-    assert refused(other).code == "W0850"
+    assert refused(other).code == "S0850"
     assert head(hub) == before
 
 
@@ -123,7 +123,7 @@ def test_a_version_that_is_there_with_other_content_stays(made: Made, hub: Hub, 
 def test_a_data_set_that_is_no_release_is_left_alone(made: Made, hub: Hub, there: dict[str, bytes]) -> None:
     repo = hub.repos["lab/lessons"] = Repo()
     repo.commit(there)
-    assert refused(made).code == "W0850"
+    assert refused(made).code == "S0850"
     assert head(hub) == there
 
 
@@ -132,20 +132,20 @@ def test_a_release_of_another_benchmark_is_left_alone(made: Made, hub: Hub) -> N
     repo = hub.repos["lab/lessons"] = Repo()
     repo.commit({"manifest.json": json.dumps(said).encode()})
     found = refused(made)
-    assert found.code == "W0850" and "`other`" in found.message
+    assert found.code == "S0850" and "`other`" in found.message
 
 
 @pytest.mark.parametrize(
     ("part", "status", "code"),
     [
-        ("/repos/create", 403, "W0876"),
-        ("/repos/create", 404, "W0876"),
-        ("/preupload/", 403, "W0876"),
-        ("/large/", 403, "W0876"),
-        ("/commit/", 412, "W0850"),
-        ("/commit/", 409, "W0850"),
-        ("/commit/", 500, "W0877"),
-        ("/refs", 418, "W0877"),
+        ("/repos/create", 403, "S0876"),
+        ("/repos/create", 404, "S0876"),
+        ("/preupload/", 403, "S0876"),
+        ("/large/", 403, "S0876"),
+        ("/commit/", 412, "S0850"),
+        ("/commit/", 409, "S0850"),
+        ("/commit/", 500, "S0877"),
+        ("/refs", 418, "S0877"),
     ],
 )
 def test_what_the_hub_refuses_is_told_and_leaves_nothing(
@@ -161,24 +161,24 @@ def test_what_the_hub_refuses_is_told_and_leaves_nothing(
 def test_without_a_token_nothing_is_pushed(made: Made, hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_TOKEN", "hf_another")
     found = refused(made)
-    assert found.code == "W0876" and "HF_TOKEN" in found.hint
+    assert found.code == "S0876" and "HF_TOKEN" in found.hint
     assert hub.repos == {}
 
 
 def test_a_hub_that_cannot_be_reached_is_told(made: Made, hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:1")
-    assert refused(made).code == "W0877"
+    assert refused(made).code == "S0877"
     with pytest.raises(Failure) as caught:
         find_release("hf://lab/unreached")
-    assert caught.value.code == "W0877"
+    assert caught.value.code == "S0877"
 
 
 @pytest.mark.parametrize(
     ("given", "code"),
     [
-        ("hf://lab/nowhere", "W0851"),
-        ("hf://lab/lessons@9.9.9", "W0851"),
-        ("hf://lab/empty", "W0851"),
+        ("hf://lab/nowhere", "S0851"),
+        ("hf://lab/lessons@9.9.9", "S0851"),
+        ("hf://lab/empty", "S0851"),
         ("hf://lab", "R0202"),
         ("hf://lab/lessons/more", "R0202"),
     ],

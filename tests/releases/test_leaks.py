@@ -103,7 +103,7 @@ def test_a_text_that_stands_in_the_data_of_shots_too_is_not_released(
         worked(spec, text)
         assert released(spec) == 2
         said = capsys.readouterr().err
-        assert "W0853" in said and "spec/worked.jsonl" in said
+        assert "S0853" in said and "spec/worked.jsonl" in said
         assert list((spec.parent / "to").iterdir()) == []
 
 
@@ -119,7 +119,7 @@ def test_a_text_that_another_scenario_asks_of_other_rows_is_not_released(
     text = SPEC.replace("measure brief", f"{more}measure brief").replace("take 1 per kind", "take 1 per scenario, kind")
     (spec / "private.tripos").write_text(text, "utf-8")
     assert released(spec) == 2
-    assert "W0853" in capsys.readouterr().err
+    assert "S0853" in capsys.readouterr().err
 
 
 def test_a_text_that_a_prompt_quotes_in_other_lines_is_not_released(
@@ -130,7 +130,7 @@ def test_a_text_that_a_prompt_quotes_in_other_lines_is_not_released(
     (spec / "private.tripos").write_text(SPEC.replace('prompt "{{ items.question }}"', quoted), "utf-8")
     assert released(spec) == 2
     said = capsys.readouterr().err
-    assert "W0853" in said and ".tripos" in said
+    assert "S0853" in said and ".tripos" in said
 
 
 def test_texts_that_published_items_have_too_may_stand_anywhere(spec: Path, hidden: list[str]) -> None:
@@ -157,6 +157,6 @@ def test_a_text_that_an_extended_release_withholds_is_not_released_by_what_exten
     given = ["release", str(more), "--to", str(spec.parent / "to"), "--data", str(spec)]
     write(more / "rows.jsonl", [{"question": f"Tell me: {text}"} for text in hidden])
     assert run_command(given) == 2
-    assert "W0853" in capsys.readouterr().err
+    assert "S0853" in capsys.readouterr().err
     write(more / "rows.jsonl", [{"question": "What is the sum of two and two, in words?"}])
     assert run_command(given) == 0

@@ -53,7 +53,7 @@ def test_runs_of_two_majors_are_compared_only_when_told_to(
     one = run(folder, tripos, "1.0.0", released[0], "mock/careful")
     two = run(folder, tripos, "2.0.0", released[1], "mock/careful")
     done = tripos("compare", one, two)
-    assert (done.code, "W0859" in done.err) == (2, True)
+    assert (done.code, "S0859" in done.err) == (2, True)
     assert tripos("compare", one, two, "--anyway").code == 0
 
 

@@ -63,7 +63,7 @@ def test_a_pushed_release_is_read_back_and_not_written_over(made: Made, tmp_path
     (tmp_path / "store" / made.path.name / "README.md").write_text("mine")
     with pytest.raises(Failure) as caught:
         push(made.path, f"file://{tmp_path}/store")
-    assert caught.value.code == "W0850"
+    assert caught.value.code == "S0850"
 
 
 def test_what_was_tampered_with_in_a_store_is_named(made: Made, tmp_path: Path) -> None:
@@ -85,14 +85,14 @@ def test_a_release_on_a_web_server_is_read(url: str, made: Made) -> None:
 def test_a_place_without_a_release_is_told_so(given: str) -> None:
     with pytest.raises(Failure) as caught:
         find_release(given)
-    assert caught.value.code == "W0851"
+    assert caught.value.code == "S0851"
 
 
 def test_a_zip_that_is_none_is_told_so(tmp_path: Path) -> None:
     (tmp_path / "x.zip").write_text("no zip")
     with pytest.raises(Failure) as caught:
         find_release(str(tmp_path / "x.zip"))
-    assert caught.value.code == "W0851"
+    assert caught.value.code == "S0851"
 
 
 def test_a_release_is_a_benchmark_among_those_that_a_pattern_names(made: Made, tmp_path: Path) -> None:

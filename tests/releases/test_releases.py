@@ -82,7 +82,7 @@ def test_a_release_is_never_changed(made: Made, tmp_path: Path) -> None:
     before = contents(made.path)
     with pytest.raises(Failure) as caught:
         release(tmp_path / "spec", made.path.parent)
-    assert caught.value.code == "W0850"
+    assert caught.value.code == "S0850"
     assert contents(made.path) == before
     assert [path.name for path in made.path.parent.iterdir()] == [made.path.name]
 
@@ -276,7 +276,7 @@ def test_what_is_no_public_key_says_nothing_against_a_release(copy: Path, tmp_pa
     for given in (str(tmp_path / "nothing.pub"), str(tmp_path / "key")):
         with pytest.raises(Failure) as caught:
             signature_checks(copy, given)
-        assert caught.value.code == "W0856"
+        assert caught.value.code == "S0856"
 
 
 @pytest.mark.parametrize("more", [b"\n", b" ", b"another line\n"])
@@ -334,7 +334,7 @@ def test_a_run_of_a_working_tree_bears_the_commit_and_whether_the_spec_differs(
 def test_a_damaged_release_is_not_run(copy: Path, name: str, capsys: pytest.CaptureFixture[str]) -> None:
     (copy / name).write_bytes((copy / name).read_bytes() + b"\n")
     assert run_command(["plan", str(copy)]) == 1
-    assert "W0855" in capsys.readouterr().err
+    assert "S0855" in capsys.readouterr().err
 
 
 def test_data_of_others_is_named_and_not_copied(tmp_path: Path) -> None:
@@ -361,7 +361,7 @@ def test_a_licence_that_spdx_does_not_know_is_refused(tmp_path: Path, licence: s
     spec.write_text(spec.read_text("utf-8").replace('license   "CC-BY-4.0"', licence), "utf-8")
     with pytest.raises(Failure, match=told) as caught:
         release(tmp_path / "spec", tmp_path / "to")
-    assert caught.value.code == "W0852"
+    assert caught.value.code == "S0852"
 
 
 @pytest.mark.parametrize(
@@ -443,7 +443,7 @@ def test_a_revision_of_a_spec_has_what_it_has_in_common_with_others(
 def test_a_folder_that_is_no_release_is_told_so(tmp_path: Path) -> None:
     with pytest.raises(Failure) as caught:
         open_release(tmp_path)
-    assert caught.value.code == "W0851"
+    assert caught.value.code == "S0851"
 
 
 def withholding(folder: Path) -> Path:

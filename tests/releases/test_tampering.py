@@ -103,7 +103,7 @@ def test_a_release_whose_main_file_lies_outside_is_not_opened(copy: Path) -> Non
     forged(copy, lambda said: said.update(main="../spec.tripos"))
     with pytest.raises(Failure) as caught:
         open_release(copy)
-    assert caught.value.code == "W0851"
+    assert caught.value.code == "S0851"
 
 
 def test_an_item_file_that_says_something_else_than_the_data_is_wrong(copy: Path) -> None:
@@ -145,20 +145,20 @@ def test_a_zip_of_which_programs_may_read_different_things_is_refused(copy: Path
     given = zipped(copy, tmp_path / "given.zip", (name, b"All rights reserved"))
     with pytest.raises(Failure, match=r"is no path|two files") as caught:
         find_release(str(given))
-    assert caught.value.code == "W0851"
+    assert caught.value.code == "S0851"
 
 
 def test_a_zip_that_grows_beyond_all_reason_is_refused(copy: Path, tmp_path: Path) -> None:
     given = zipped(copy, tmp_path / "bomb.zip", (f"{copy.name}/bomb", bytes(300_000_000)))
     with pytest.raises(Failure, match="300") as caught:
         find_release(str(given))
-    assert caught.value.code == "W0851"
+    assert caught.value.code == "S0851"
 
 
 def test_a_licence_that_stops_short_is_refused() -> None:
     with pytest.raises(Failure) as caught:
         check_license("CC-BY-4.0 AND", "it")
-    assert caught.value.code == "W0852"
+    assert caught.value.code == "S0852"
 
 
 def test_what_was_not_tampered_with_is_as_it_was_released(made: Path) -> None:
@@ -179,4 +179,4 @@ def test_a_plan_that_is_another_than_the_manifest_names_is_neither_run_nor_good(
     assert [each for each in wrong(copy) if each.endswith("`plan.json` is another plan than its manifest says")]
     with pytest.raises(Failure) as caught:
         open_release(copy).plan()
-    assert caught.value.code == "W0855"
+    assert caught.value.code == "S0855"

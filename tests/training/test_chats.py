@@ -81,7 +81,7 @@ def test_a_file_that_was_changed_after_its_provenance_is_refused(tmp_path: Path)
 def test_a_line_that_cannot_be_learned_is_named(tmp_path: Path, line: Any, said: str) -> None:
     with pytest.raises(Failure) as found:
         read_chats(write(tmp_path / "t.jsonl", CHAT, line))
-    assert found.value.code == "W0813"
+    assert found.value.code == "S0813"
     assert f"t.jsonl:2: {said}" in found.value.message
 
 
@@ -127,4 +127,4 @@ def test_without_the_extra_the_command_says_how_to_install_it(
     monkeypatch.setattr(importlib.util, "find_spec", lambda name, *rest: None if name == "trl" else found(name, *rest))
     done = tripos("train", "sft", "t.jsonl", "--model", "some/model", "-o", str(tmp_path / "out"))
     assert done.code == 2
-    assert "W0812" in done.err and "`trl`" in done.err and "pip install 'tripos[train]'" in done.err
+    assert "S0812" in done.err and "`trl`" in done.err and "pip install 'tripos[train]'" in done.err

@@ -86,7 +86,7 @@ def test_a_test_without_a_topic_of_its_own_is_refused() -> None:
     pairs = preferences([("a", "p", "good", "bad", "", "")])
     with pytest.raises(Failure) as failed:
         apart(pairs, pairs)
-    assert failed.value.code == "W0822"
+    assert failed.value.code == "S0822"
 
 
 def test_shuffling_keeps_how_many_pairs_a_prompt_has_and_their_margins() -> None:

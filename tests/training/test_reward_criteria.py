@@ -176,7 +176,7 @@ def test_pairs_without_criteria_teach_no_classifier() -> None:
     pairs = preferences([("a", "p", "good", "bad", "", ""), ("b", "q", "good", "bad", "", "")])
     with pytest.raises(Failure) as failed:
         learner(pairs, np.zeros((4, 2), dtype=np.float32)).fit(pairs, 0)
-    assert failed.value.code == "W0830"
+    assert failed.value.code == "S0830"
 
 
 def test_a_trained_sum_of_classifiers_scores_as_it_was_trained(tmp_path: Path, encoder: Path, spec: Path) -> None:
@@ -228,5 +228,5 @@ def test_a_source_that_wrote_nothing_is_told_the_nearest() -> None:
     pairs = preferences([("a", "p", "good", "bad", "Novice", "Expert")])
     with pytest.raises(Failure) as failed:
         without(pairs, ["Novize"])
-    assert failed.value.code == "W0831"
+    assert failed.value.code == "S0831"
     assert "`Novice`" in (failed.value.hint or "")

@@ -203,7 +203,7 @@ def test_a_folder_that_is_not_empty_is_not_written_into(tripos: Command, tmp_pat
     (tmp_path / "kept.txt").write_text("kept", "utf-8")
     done = tripos("train", "reward", "pairs.jsonl", "-o", str(tmp_path))
     assert done.code == 2
-    assert "W0818" in done.err
+    assert "S0818" in done.err
 
 
 def test_packed_weights_give_the_same_rewards(trained: Path) -> None:

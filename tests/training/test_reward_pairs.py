@@ -93,7 +93,7 @@ def test_a_line_that_is_no_pair_is_named(tmp_path: Path, line: str) -> None:
     (tmp_path / "p.jsonl").write_text(line, "utf-8")
     with pytest.raises(Failure) as failed:
         read_pairs(tmp_path / "p.jsonl")
-    assert failed.value.code == "W0821"
+    assert failed.value.code == "S0821"
     assert "p.jsonl:1" in failed.value.message
 
 

@@ -118,7 +118,7 @@ def test_a_template_that_rewrites_the_prompt_is_refused(tiny: Path) -> None:
 def test_a_loss_that_is_no_number_writes_no_model(tmp_path: Path, tiny: Path) -> None:
     with pytest.raises(Failure, match="not a number") as found:
         train(tmp_path, tiny, max_steps=8, learning_rate=1e38)
-    assert (found.value.code, found.value.exit_code) == ("W0817", 1)
+    assert (found.value.code, found.value.exit_code) == ("S0817", 1)
     assert not (tmp_path / "out").exists()
 
 
@@ -146,14 +146,14 @@ def test_a_second_training_does_not_write_over_the_first(tmp_path: Path, tiny: P
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "training.json").write_text("{}", "utf-8")
     done = tripos("train", "sft", data, "--model", str(tiny), "-o", str(tmp_path / "out"))
-    assert done.code == 2 and "W0818" in done.err
+    assert done.code == 2 and "S0818" in done.err
 
 
 @pytest.mark.parametrize("name", ["./nothing", "nothing.gguf"])
 def test_a_model_that_is_not_there_is_said(tmp_path: Path, name: str, tripos: Command) -> None:
     data = str(write_chats(tmp_path / "t.jsonl"))
     done = tripos("train", "sft", data, "--model", name, "-o", str(tmp_path / "out"), "--device", "cpu")
-    assert done.code == 2 and "W0814" in done.err and "there is no model" in done.err
+    assert done.code == 2 and "S0814" in done.err and "there is no model" in done.err
 
 
 def test_a_folder_that_holds_no_model_is_said(tmp_path: Path, tripos: Command) -> None:
@@ -162,4 +162,4 @@ def test_a_folder_that_holds_no_model_is_said(tmp_path: Path, tripos: Command) -
     done = tripos(
         "train", "sft", data, "--model", str(tmp_path / "empty"), "-o", str(tmp_path / "out"), "--device", "cpu"
     )
-    assert done.code == 2 and "W0814" in done.err and "cannot load" in done.err
+    assert done.code == 2 and "S0814" in done.err and "cannot load" in done.err

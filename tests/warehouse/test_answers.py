@@ -97,7 +97,7 @@ def test_what_does_more_than_read_is_refused_and_nothing_is_run(
 ) -> None:
     [part] = store.parts("scores")
     before = part.read_bytes()
-    with pytest.raises(StoreError, match="W0203"):
+    with pytest.raises(StoreError, match="S0203"):
         run_query(opened, query.format(part=part))
     assert part.read_bytes() == before
     assert run_query(opened, "from edubench.scores").num_rows == 16
@@ -107,7 +107,7 @@ def test_a_message_of_the_database_is_cut_where_it_prints_a_whole_object(store: 
     store.append(run_rows("r1"))
     with pytest.raises(StoreError) as caught:
         run_query(connect(store), "select cast(repeat('long ', 2000) as int)")
-    assert caught.value.code == "W0201"
+    assert caught.value.code == "S0201"
     assert caught.value.message.startswith("Conversion Error: Could not convert string 'long long")
     assert len(caught.value.message) < 210 and caught.value.message.endswith(" …")
 
@@ -123,7 +123,7 @@ def test_a_refused_query_has_its_message_on_one_line(store: Store, run_rows: Bui
     store.append(run_rows("r1"))
     with pytest.raises(StoreError) as caught:
         run_query(connect(store), query)
-    assert caught.value.code == "W0201"
+    assert caught.value.code == "S0201"
     assert message in caught.value.message
     assert "\n" not in caught.value.message
 
@@ -145,7 +145,7 @@ def test_a_name_that_is_not_there_has_the_one_that_is_meant(
 ) -> None:
     with pytest.raises(StoreError) as caught:
         run_query(opened, query)
-    assert (caught.value.code, caught.value.hint) == ("W0204", hint)
+    assert (caught.value.code, caught.value.hint) == ("S0204", hint)
     assert "Candidate" not in caught.value.message
 
 
@@ -196,7 +196,7 @@ def test_json_is_one_array_and_jsonl_a_row_a_line(tmp_path: Path) -> None:
 
 
 def test_an_unknown_extension_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match=r"W0202: cannot write `\.xlsx` files"):
+    with pytest.raises(StoreError, match=r"S0202: cannot write `\.xlsx` files"):
         write_answer(ANSWER, tmp_path / "a.xlsx")
     assert list(tmp_path.iterdir()) == []
 
@@ -209,10 +209,10 @@ def test_an_answer_that_cannot_be_written_leaves_the_old_file(tmp_path: Path, mo
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(Path, "replace", refuse)
-    with pytest.raises(StoreError, match=r"W0102: .*No space left"):
+    with pytest.raises(StoreError, match=r"S0102: .*No space left"):
         write_answer(ANSWER, target)
     assert [path.read_text() for path in tmp_path.iterdir()] == ["old"]
-    with pytest.raises(StoreError, match=r"W0102: .*No such file"):
+    with pytest.raises(StoreError, match=r"S0102: .*No such file"):
         write_answer(ANSWER, tmp_path / "no" / "a.csv")
 
 

@@ -194,7 +194,7 @@ def test_a_query_that_reaches_out_is_refused_and_reaches_nothing(
         server.settimeout(0)
         with pytest.raises(BlockingIOError):
             server.accept()
-    assert caught.value.code in ("W0201", "W0204", "W0205")
+    assert caught.value.code in ("S0201", "S0204", "S0205")
     assert SECRET not in str(caught.value)
     assert content(tmp_path) == before
     assert secret_frame
@@ -206,7 +206,7 @@ def test_a_file_is_refused_as_what_lies_outside_the_store(
 ) -> None:
     with pytest.raises(StoreError) as caught:
         run_query(connection, query.format(**places))
-    assert caught.value.code == "W0205" or "query_table" in query
+    assert caught.value.code == "S0205" or "query_table" in query
 
 
 @each("query", DOES)
@@ -216,7 +216,7 @@ def test_a_statement_that_does_something_is_refused_before_it_is_run(
     before = content(tmp_path)
     with pytest.raises(StoreError) as caught:
         run_query(connection, query.format(port=9, **places))
-    assert caught.value.code in ("W0203", "W0201", "W0205")
+    assert caught.value.code in ("S0203", "S0201", "S0205")
     assert content(tmp_path) == before
     assert run_query(connection, "from edubench.scores").num_rows == 16
 
@@ -269,7 +269,7 @@ def test_a_relation_does_nothing_but_read(results: Results, places: dict[str, An
     before = content(tmp_path)
     for relation in (made, made.limit(3), made["value"], made.value, made.group_by("model").agg("model, avg(value)")):
         for place in ("out", "part"):
-            with pytest.raises(StoreError, match="W0205"):
+            with pytest.raises(StoreError, match="S0205"):
                 WAYS[way](relation, str(places[place]))
     assert content(tmp_path) == before
     assert results.sql("from edubench.scores").shape[0] == 16

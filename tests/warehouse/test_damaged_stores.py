@@ -199,7 +199,7 @@ def test_one_bad_row_of_a_journal_is_set_aside_and_the_rest_is_there(template: P
     [path] = (template / "journal").glob("*.jsonl")
     path.write_bytes(path.read_bytes() + line + b"\n")
     shown = ask(template, "select count(*) as n from scores")
-    assert shown.code == 0 and "warning[W0404]: 1 line of kept rows" in shown.err
+    assert shown.code == 0 and "warning[S0404]: 1 line of kept rows" in shown.err
     assert json.loads(shown.out)[0]["n"] == 16 + 2
     [aside] = (template / "journal" / "rejected").glob("*.jsonl")
     assert aside.read_bytes() == line + b"\n"
@@ -212,7 +212,7 @@ def test_a_journal_with_a_strange_header_is_left_and_told(template: Path, header
     [path] = (template / "journal").glob("*.jsonl")
     path.write_bytes(b"\n".join([header, *path.read_bytes().split(b"\n")[1:]]))
     shown = say("list", "--store", str(template))
-    assert shown.code == 0 and "warning[W0404]: the journal segment" in shown.err and path.exists()
+    assert shown.code == 0 and "warning[S0404]: the journal segment" in shown.err and path.exists()
 
 
 @pytest.mark.parametrize(
@@ -224,17 +224,17 @@ def test_a_damaged_commit_is_left_out_and_told_and_who_writes_stops(template: Pa
     body["parts"][0] |= change
     path.write_text(json.dumps(body))
     shown = say("list", "--json", "--store", str(template))
-    assert shown.code == 0 and "warning[W0402]" in shown.err and "what it held is left out" in shown.err
+    assert shown.code == 0 and "warning[S0402]" in shown.err and "what it held is left out" in shown.err
     assert [run["run_id"] for run in json.loads(shown.out)] == ["r1"]
     for verb in (["store", "gc"], ["store", "compact"]):
         said = say(*verb, "--store", str(template))
-        assert said.code == 2 and "error[W0402]" in said.err
+        assert said.code == 2 and "error[S0402]" in said.err
     assert say("store", "check", "--store", str(template)).code == 1
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         with tripos.open(template) as results:
             assert [listed.run.run_id for listed in results.runs()] == ["r1"]
-    assert any("W0402" in str(each.message) for each in caught)
+    assert any("S0402" in str(each.message) for each in caught)
 
 
 def rewrite(root: Path, table: str, column: str, values: Callable[[list[Any]], list[Any]]) -> None:
@@ -272,7 +272,7 @@ def test_rows_of_another_shape_are_left_out_by_those_who_need_them(
     rewrite(template, table, column, values)
     every_verb(template, tmp_path, slice(None) if ALL else slice(1, None, 5))
     checked = say("store", "check", "--store", str(template))
-    assert checked.code == 1 and "error[W0401]" in checked.err
+    assert checked.code == 1 and "error[S0401]" in checked.err
 
 
 def test_a_plan_that_cannot_be_read_hides_one_benchmark_and_no_other(template: Path, run_rows: Build) -> None:
@@ -283,5 +283,5 @@ def test_a_plan_that_cannot_be_read_hides_one_benchmark_and_no_other(template: P
     rows["runs"][0]["plan"] = "{}"
     store.append(rows)
     shown = ask(template, "select count(*) as n from edubench.scores")
-    assert shown.code == 0 and "warning[W0104]: the plan of run `other`" in shown.err
+    assert shown.code == 0 and "warning[S0104]: the plan of run `other`" in shown.err
     assert json.loads(shown.out)[0]["n"] > 0

@@ -96,7 +96,7 @@ def test_people_show_in_the_views_of_a_run_and_models_of_others_do_not(store: St
 
 def test_of_grades_that_fit_no_table_none_is_kept(store: Store, run: Run) -> None:
     bad = [replace(each, sample={**each.sample, "item_id": None}) for each in grade(1)]
-    with pytest.raises(StoreError, match="W0105"):
+    with pytest.raises(StoreError, match="S0105"):
         keep(store, grade(0) + bad, START)
     assert values(store) == []
 

@@ -86,7 +86,7 @@ def test_a_damaged_part_is_told_once(store: Store, harm: Callable[[Path], None])
     path.chmod(0o644)
     harm(path)
     found = check_store(store)
-    assert codes(found) == ["W0401"]
+    assert codes(found) == ["S0401"]
     [samples] = [table for table in found.tables if table.table == "samples"]
     assert samples.digest is None
 
@@ -102,7 +102,7 @@ def change_commit(store: Store, name: str, **changes: object) -> Store:
 def test_a_part_with_other_rows_than_its_commit_says_is_told(store: Store) -> None:
     commit = store.append(unit(1))
     found = check_store(change_commit(store, commit.name, rows=2))
-    assert codes(found) == ["W0401"]
+    assert codes(found) == ["S0401"]
     assert "has 1 rows, and commit" in found.damages[0].message
 
 
@@ -113,7 +113,7 @@ def test_a_part_with_a_strange_column_is_told(store: Store) -> None:
     path.unlink()
     pq.write_table(content.append_column("colour", [["red"]]), path)
     found = check_store(change_commit(store, commit.name, bytes=path.stat().st_size))
-    assert codes(found) == ["W0401"]
+    assert codes(found) == ["S0401"]
     assert "has a column `colour`" in found.damages[0].message
 
 
@@ -121,7 +121,7 @@ def test_a_damaged_commit_is_told_and_the_rest_is_checked(store: Store) -> None:
     store.append(unit(1))
     (store.root / "commits" / "broken.json").write_text("{")
     found = check_store(store)
-    assert codes(found) == ["W0402"]
+    assert codes(found) == ["S0402"]
     assert sum(table.rows for table in found.tables) == 2
 
 
@@ -129,20 +129,20 @@ def test_a_commit_under_another_name_is_told(store: Store) -> None:
     commit = store.append(unit(1))
     path = store.root / "commits" / f"{commit.name}.json"
     path.rename(path.with_name("renamed.json"))
-    assert codes(check_store(store)) == ["W0402"]
+    assert codes(check_store(store)) == ["S0402"]
 
 
 def test_scores_of_replies_that_are_gone_are_told(store: Store) -> None:
     store.append({"samples": [sample(1)]})
     store.append({"scores": [score(1), score(2), score(3, status="not_applicable", value=None)]})
     [damage] = check_store(store).damages
-    assert damage.code == "W0403"
+    assert damage.code == "S0403"
     assert damage.message.startswith("1 rows of `scores` are about rows that `samples` lacks")
 
 
 def test_scores_of_judgements_that_are_gone_are_told(store: Store) -> None:
     store.append({"samples": [sample(1)], "scores": [score(1, judgement_id="j", evaluator="m")]})
-    assert codes(check_store(store)) == ["W0403"]
+    assert codes(check_store(store)) == ["S0403"]
 
 
 def test_a_living_journal_is_counted_and_a_rejected_one_is_told(store: Store) -> None:
@@ -152,7 +152,7 @@ def test_a_living_journal_is_counted_and_a_rejected_one_is_told(store: Store) ->
     assert (found.live, found.left, found.damages) == (1, 0, ())
     ledger.keep({"scores": [score(2, value="seven")]})
     die(ledger)
-    assert codes(check_store(store)) == ["W0404"]
+    assert codes(check_store(store)) == ["S0404"]
     found = check_store(Store.open(store.root, create=False))
-    assert (found.live, found.left, codes(found)) == (0, 0, ["W0404"])
+    assert (found.live, found.left, codes(found)) == (0, 0, ["S0404"])
     assert "rejected" in found.damages[0].message

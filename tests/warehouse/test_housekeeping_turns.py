@@ -60,14 +60,14 @@ def test_a_conversation_that_lacks_turns_is_told(store: Store) -> None:
     one, other = talk(1, 3), talk(2, 1)
     store.append({"samples": [one, other], "turns": [turn(one, 1), turn(one, 2)]})
     first = min(one["sample_id"], other["sample_id"])
-    assert told(store) == [("W0403", f"2 conversations lacking turns, such as `{first}`")]
+    assert told(store) == [("S0403", f"2 conversations lacking turns, such as `{first}`")]
 
 
 def test_a_gap_among_turns_is_told(store: Store) -> None:
     begun = talk(1, 0)
     store.append({"turns": [turn(begun, 1), turn(begun, 3)]})
     name = begun["sample_id"]
-    assert told(store) == [("W0403", f"1 conversation with a gap among the turns, such as `{name}`")]
+    assert told(store) == [("S0403", f"1 conversation with a gap among the turns, such as `{name}`")]
 
 
 def test_a_reply_whose_record_looks_like_a_conversation_is_none(store: Store) -> None:

@@ -120,7 +120,7 @@ def test_a_value_that_fits_no_column_is_set_aside_and_the_rest_committed(store: 
     ledger.keep(unit(1))
     ledger.keep({"scores": [score(2, value="seven")]})
     ledger.keep(unit(3))
-    with pytest.raises(StoreError, match=r"W0105: `scores\.value` takes double"):
+    with pytest.raises(StoreError, match=r"S0105: `scores\.value` takes double"):
         ledger.flush()
     die(ledger)
     again = Store.open(store.root, create=False)
@@ -147,7 +147,7 @@ def test_a_lone_surrogate_survives_as_a_mark(store: Store) -> None:
 
 def test_a_value_that_is_no_json_is_refused_before_it_is_kept(store: Store) -> None:
     ledger = open_ledger(store, PRINTS)
-    with pytest.raises(StoreError, match=r"W0105: `samples\.tokens_in` takes int64"):
+    with pytest.raises(StoreError, match=r"S0105: `samples\.tokens_in` takes int64"):
         ledger.keep({"samples": [sample(1, tokens_in=2**70)]})
     assert ledger.flush() is None
 
@@ -163,7 +163,7 @@ def test_a_full_disk_under_keep_is_an_error_and_the_rows_go_with_a_later_flush(
     ledger.keep(unit(1))
     with monkeypatch.context() as patch:
         patch.setattr(Segment, "append", full)
-        with pytest.raises(StoreError, match=r"W0102: .*the disk is full"):
+        with pytest.raises(StoreError, match=r"S0102: .*the disk is full"):
             ledger.keep(unit(2))
     ledger.keep(unit(3))
     ledger.close()
@@ -182,7 +182,7 @@ def test_half_a_line_does_not_swallow_the_next_one(store: Store, monkeypatch: py
 
     with monkeypatch.context() as patch:
         patch.setattr(Segment, "append", half)
-        with pytest.raises(StoreError, match="W0102"):
+        with pytest.raises(StoreError, match="S0102"):
             ledger.keep(unit(2))
     ledger.keep(unit(3))
     die(ledger)
@@ -195,7 +195,7 @@ def test_no_room_for_a_journal_keeps_rows_in_memory(store: Store, monkeypatch: p
     with monkeypatch.context() as patch:
         patch.setattr("tripos_warehouse.ledger.ledger.Segment", full)
         for number in (1, 2):
-            with pytest.raises(StoreError, match="W0102"):
+            with pytest.raises(StoreError, match="S0102"):
                 ledger.keep(unit(number))
     assert ledger.statuses("samples", named(1, 2, 3)) == ["ok", "ok", None]
     ledger.flush()
@@ -207,7 +207,7 @@ def test_a_full_disk_under_flush_loses_nothing(store: Store, monkeypatch: pytest
     ledger.keep(unit(1))
     with monkeypatch.context() as patch:
         patch.setattr("tripos_warehouse.store.store.write_part", full)
-        with pytest.raises(StoreError, match=r"W0102: .*the disk is full"):
+        with pytest.raises(StoreError, match=r"S0102: .*the disk is full"):
             ledger.flush()
     ledger.keep(unit(2))
     assert ledger.statuses("samples", named(1, 2)) == ["ok", "ok"]
@@ -244,7 +244,7 @@ def test_a_commit_that_was_written_and_reported_as_failed_is_not_written_again(
 
     with monkeypatch.context() as patch:
         patch.setattr(commits.obstore, "put", put_and_fail)
-        with pytest.raises(StoreError, match="W0102"):
+        with pytest.raises(StoreError, match="S0102"):
             ledger.flush()
     ledger.keep(unit(2))
     ledger.flush()

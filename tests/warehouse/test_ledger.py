@@ -188,7 +188,7 @@ def test_a_row_with_a_wrong_column_is_not_taken(store: Store) -> None:
     ledger = open_ledger(store, PRINTS)
     with pytest.raises(StoreError, match="`scores` has no column `colour`"):
         ledger.keep({"samples": [sample(1)], "scores": [score(1, colour="red")]})
-    with pytest.raises(StoreError, match="W0105: no table `marks`"):
+    with pytest.raises(StoreError, match="S0105: no table `marks`"):
         ledger.keep({"marks": [{}]})
     assert ledger.flush() is None
     assert ledger.statuses("samples", [name("sample", 1)]) == [None]

@@ -73,7 +73,7 @@ def test_sql_that_does_not_fit_is_an_error(
     store: Store, plan: Plan, sql: str, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tripos_warehouse.measures.evaluation.sql_of", lambda plan, measure: sql)
-    with pytest.raises(StoreError, match=f"W0201: .*{message}"):
+    with pytest.raises(StoreError, match=f"S0201: .*{message}"):
         evaluate(connect(store), plan, plan.measures[0])
 
 
@@ -180,13 +180,13 @@ def test_a_run_is_found_by_the_start_of_its_id(store: Store, run_rows: Build) ->
     assert find_run(connection, "2026-ab").run_id == "2026-ab"
     assert find_run(connection, "2026-aa").run_id == "2026-aa"
     assert find_run(connection, "2026-aa").evaluators == {"judge": ("openai/judge",)}
-    with pytest.raises(StoreError, match="W0301: `2026` could be 3 runs: `2026-aa1`"):
+    with pytest.raises(StoreError, match="S0301: `2026` could be 3 runs: `2026-aa1`"):
         find_run(connection, "2026")
-    with pytest.raises(StoreError, match=r"W0301: no run `2062-ab`\n  help: did you mean `2026-ab`?"):
+    with pytest.raises(StoreError, match=r"S0301: no run `2062-ab`\n  help: did you mean `2026-ab`?"):
         find_run(connection, "2062-ab")
 
 
 def test_an_empty_store_has_no_run(store: Store) -> None:
     assert list_runs(connect(store)) == []
-    with pytest.raises(StoreError, match="W0301: the store has no runs yet"):
+    with pytest.raises(StoreError, match="S0301: the store has no runs yet"):
         find_run(connect(store))

@@ -112,7 +112,7 @@ def test_a_wrong_row_is_named(store: Store, change: dict[str, Any], message: str
     row = {"run_id": "r", "scenario": "QA", "item_id": "i"} | change
     with pytest.raises(StoreError) as caught:
         store.append({"run_items": [row]})
-    assert (caught.value.code, caught.value.message) == ("W0105", message)
+    assert (caught.value.code, caught.value.message) == ("S0105", message)
     assert store.commits() == []
 
 
@@ -162,7 +162,7 @@ def test_a_reply_counts_before_a_failure_whenever_it_came(
 def test_no_store_at_a_path_says_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(StoreError) as caught:
         Store.open(tmp_path / "nowhere", create=False)
-    assert caught.value.code == "W0101"
+    assert caught.value.code == "S0101"
     assert not (tmp_path / "nowhere").exists()
 
 
@@ -187,7 +187,7 @@ def test_a_disk_that_refuses_a_part_keeps_earlier_commits(
     monkeypatch.setattr(pq, "write_table", refuse)
     with pytest.raises(StoreError, match=words) as caught:
         store.append(run_rows("r2"))
-    assert caught.value.code == "W0102"
+    assert caught.value.code == "S0102"
     assert "everything committed so far is kept" in caught.value.hint
     assert sorted(store.root.rglob("*")) == before
     assert len(store.known("samples", None)) == 8
@@ -200,7 +200,7 @@ def test_a_disk_that_refuses_the_commit_leaves_no_part(
         raise obstore.exceptions.GenericError("No space left on device\n\nDebug source: …")
 
     monkeypatch.setattr(commits.obstore, "put", refuse)
-    with pytest.raises(StoreError, match=r"W0102: .*No space left on device"):
+    with pytest.raises(StoreError, match=r"S0102: .*No space left on device"):
         store.append(run_rows("r1"))
     assert list((store.root / "parts/scores").iterdir()) == []
 
@@ -210,10 +210,10 @@ def test_a_part_that_is_gone_or_cut_short_is_named(store: Store, run_rows: Build
     [part] = store.parts("scores")
     part.chmod(0o644)
     part.write_bytes(part.read_bytes()[:-7])
-    with pytest.raises(StoreError, match=f"W0103: .*{part.name}.*bytes, the file has"):
+    with pytest.raises(StoreError, match=f"S0103: .*{part.name}.*bytes, the file has"):
         store.parts("scores")
     part.unlink()
-    with pytest.raises(StoreError, match=f"W0103: .*{part.name}.*No such file"):
+    with pytest.raises(StoreError, match=f"S0103: .*{part.name}.*No such file"):
         store.parts("scores")
 
 
@@ -222,13 +222,13 @@ def test_a_part_of_rubbish_is_named(store: Store, run_rows: Build) -> None:
     [part] = store.parts("samples")
     part.chmod(0o644)
     part.write_bytes(b"x" * part.stat().st_size)
-    with pytest.raises(StoreError, match=f"W0103: .*{part.name}"):
+    with pytest.raises(StoreError, match=f"S0103: .*{part.name}"):
         store.known("samples", None)
 
 
 def test_a_damaged_commit_is_named(store: Store) -> None:
     (store.root / "commits" / "broken.json").write_text("{")
-    with pytest.raises(StoreError, match=r"W0402: .*broken.json"):
+    with pytest.raises(StoreError, match=r"S0402: .*broken.json"):
         store.commits()
 
 
@@ -239,13 +239,13 @@ def test_a_newer_store_commit_or_table_is_refused(store: Store, run_rows: Build)
     for part in body["parts"]:
         part["version"] += 1
     path.write_text(json.dumps(body))
-    with pytest.raises(StoreError, match=f"W0104: `scores` has version {TABLES['scores'].version + 1}"):
+    with pytest.raises(StoreError, match=f"S0104: `scores` has version {TABLES['scores'].version + 1}"):
         Store.open(store.root, create=False).parts("scores")
     path.write_text(json.dumps({"format": "tripos.commit/9"}))
-    with pytest.raises(StoreError, match=r"W0104: .*tripos.commit/9"):
+    with pytest.raises(StoreError, match=r"S0104: .*tripos.commit/9"):
         Store.open(store.root, create=False).commits()
     (store.root / store_module.MARKER).write_text('{"format":"tripos.store/2"}')
-    with pytest.raises(StoreError, match=r"W0104: .*tripos.store/2"):
+    with pytest.raises(StoreError, match=r"S0104: .*tripos.store/2"):
         Store.open(store.root, create=False)
 
 
@@ -284,7 +284,7 @@ def test_a_writer_keeps_its_rows_where_the_disk_refuses(
     writer = Writer(store)
     writer.add_all({"scores": run_rows("r1")["scores"]})
     with monkeypatch.context() as patch:
-        patch.setattr(Store, "append", lambda *_: (_ for _ in ()).throw(StoreError("W0102", "full")))
+        patch.setattr(Store, "append", lambda *_: (_ for _ in ()).throw(StoreError("S0102", "full")))
         with pytest.raises(StoreError):
             writer.flush()
     assert writer.flush() is not None

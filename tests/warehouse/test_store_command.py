@@ -46,7 +46,7 @@ def test_check_ends_with_1_and_names_the_damage(root: Path, capsys: Say) -> None
     Store.open(root, create=False).parts("samples")[0].unlink()
     assert run_command(["store", "check", "--store", str(root)]) == 1
     said = capsys.readouterr()
-    assert said.err.startswith("error[W0401]: the part `")
+    assert said.err.startswith("error[S0401]: the part `")
     assert "1 damage found" in said.out
 
 
@@ -101,7 +101,7 @@ def test_a_grace_that_is_no_time_is_refused(root: Path, capsys: Say, grace: str)
 
 def test_no_store_is_an_error_of_the_command(tmp_path: Path, capsys: Say) -> None:
     assert run_command(["store", "check", "--store", str(tmp_path / "nowhere")]) == 2
-    assert "W0101" in capsys.readouterr().err
+    assert "S0101" in capsys.readouterr().err
 
 
 def test_an_action_is_needed(capsys: Say) -> None:

@@ -72,7 +72,7 @@ def bait(store: Store, path: str) -> None:
 @pytest.mark.parametrize("path", OUTSIDE)
 def test_gc_removes_nothing_outside_of_the_store(store: Store, thesis: Path, path: str) -> None:
     bait(store, path.format(folder=thesis.parent))
-    with pytest.raises(StoreError, match=r"W0402: .*is not parts/scores/NAME.parquet"):
+    with pytest.raises(StoreError, match=r"S0402: .*is not parts/scores/NAME.parquet"):
         collect(Store.open(store.root, create=False), 0.0)
     assert thesis.read_bytes() == b"five years"
 
@@ -81,9 +81,9 @@ def test_gc_removes_nothing_outside_of_the_store(store: Store, thesis: Path, pat
 def test_no_verb_takes_a_path_that_is_not_one_of_a_part(store: Store, thesis: Path, path: str) -> None:
     bait(store, path.format(folder=thesis.parent))
     again = Store.open(store.root, create=False)
-    assert [damage.code for damage in check_store(again).damages] == ["W0402"]
+    assert [damage.code for damage in check_store(again).damages] == ["S0402"]
     for verb in (compact, collect, connect, Store.files, Store.commits):
-        with pytest.raises(StoreError, match="W0402"):
+        with pytest.raises(StoreError, match="S0402"):
             verb(again)
     assert thesis.read_bytes() == b"five years"
 
@@ -95,9 +95,9 @@ def test_a_part_that_is_a_link_is_not_read(store: Store, tmp_path: Path, run_row
     part.rename(elsewhere)
     part.symlink_to(elsewhere)
     again = Store.open(store.root, create=False)
-    assert [damage.code for damage in check_store(again).damages] == ["W0401"]
+    assert [damage.code for damage in check_store(again).damages] == ["S0401"]
     for verb in (compact, connect, Store.files):
-        with pytest.raises(StoreError, match=r"W0103: .*no regular file"):
+        with pytest.raises(StoreError, match=r"S0103: .*no regular file"):
             verb(again)
 
 
@@ -106,7 +106,7 @@ def test_a_part_that_is_a_pipe_is_not_waited_for(store: Store, run_rows: Build) 
     [part] = store.parts("scores")
     part.unlink()
     os.mkfifo(part)
-    with pytest.raises(StoreError, match="W0103"):
+    with pytest.raises(StoreError, match="S0103"):
         connect(Store.open(store.root, create=False))
 
 
@@ -123,7 +123,7 @@ def test_a_folder_that_is_a_link_closes_the_store(store: Store, tmp_path: Path, 
     if folder.is_dir():
         folder.rename(tmp_path / "moved")
     folder.symlink_to(home)
-    with pytest.raises(StoreError, match="W0107"):
+    with pytest.raises(StoreError, match="S0107"):
         Store.open(store.root, create=False)
     with suppress(StoreError):  # it was opened before the link was there
         collect(store, 0.0)
@@ -136,7 +136,7 @@ def test_a_file_that_is_a_link_is_not_written(store: Store, tmp_path: Path, name
     mine.write_text("keep")
     (store.root / name).unlink(missing_ok=True)
     (store.root / name).symlink_to(mine)
-    with pytest.raises(StoreError, match="W0107"):
+    with pytest.raises(StoreError, match="S0107"):
         Store.open(store.root, create=False)
     assert mine.read_text() == "keep"
 
@@ -154,13 +154,13 @@ def test_the_verbs_of_the_store_end_with_a_code(
 ) -> None:
     bait(store, str(thesis))
     assert run_command(["store", *verb, "--store", str(store.root)]) in (1, 2)
-    assert "error[W0402]" in capsys.readouterr().err
+    assert "error[S0402]" in capsys.readouterr().err
     assert thesis.exists()
 
 
 def test_a_compaction_that_replaces_itself_hides_nothing(store: Store) -> None:
     commit(store, "compaction-000001", [], replaces=["compaction-000001"])
-    assert [damage.code for damage in check_store(store).damages] == ["W0402"]
+    assert [damage.code for damage in check_store(store).damages] == ["S0402"]
 
 
 def test_a_path_of_a_part_is_that_of_its_table() -> None:

@@ -131,7 +131,7 @@ def test_a_run_asked_for_shows_itself_alone(store: Store, run_rows: Build) -> No
 
 
 def test_a_run_that_is_not_there_is_an_error(store: Store) -> None:
-    with pytest.raises(StoreError, match="W0301: the store has no run `r9`"):
+    with pytest.raises(StoreError, match="S0301: the store has no run `r9`"):
         connect(store, "r9")
 
 
@@ -222,7 +222,7 @@ def test_a_plan_of_an_unknown_format_is_refused(store: Store, run_rows: Build) -
     rows = run_rows("r1")
     rows["runs"][0]["plan"] = json.dumps(json.loads(rows["runs"][0]["plan"]) | {"format": "tripos.plan/99"})
     store.append(rows)
-    with pytest.raises(StoreError, match="W0104: the plan of run `r1`"):
+    with pytest.raises(StoreError, match="S0104: the plan of run `r1`"):
         connect(store)
 
 
@@ -237,7 +237,7 @@ def test_a_part_that_is_no_parquet_is_an_error_of_the_store(store: Store, run_ro
     [part] = store.parts("scores")
     part.chmod(0o644)
     part.write_bytes(b"x" * part.stat().st_size)
-    with pytest.raises(StoreError, match=r"W0103: .*" + part.name):
+    with pytest.raises(StoreError, match=r"S0103: .*" + part.name):
         connect(store)
 
 

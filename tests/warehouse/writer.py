@@ -29,7 +29,7 @@ class Writer:
         return self._count
 
     def add(self, table: str, row: Row) -> None:
-        """Adds a row. Raises `StoreError` W0105 for a table that does not exist, and what `flush` raises."""
+        """Adds a row. Raises `StoreError` S0105 for a table that does not exist, and what `flush` raises."""
         self.add_all({table: [row]})
 
     def add_all(self, rows: Mapping[str, Sequence[Row]]) -> None:
@@ -42,7 +42,7 @@ class Writer:
             self.flush()
 
     def flush(self) -> Commit | None:
-        """Commits what waits; `None` where nothing does. Raises `StoreError` W0102 or W0105."""
+        """Commits what waits; `None` where nothing does. Raises `StoreError` S0102 or S0105."""
         if not self._count:
             return None
         commit = self._store.append(self._waiting)

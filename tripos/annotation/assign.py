@@ -146,10 +146,10 @@ class Desk:
     round: int | None = None
 
     def __post_init__(self) -> None:
-        """Raises `Failure`: W0701 for a role that grades nothing, W0702 for an unfit name."""
+        """Raises `Failure`: S0701 for a role that grades nothing, S0702 for an unfit name."""
         if not NAME.fullmatch(self.name):
             raise Failure(
-                "W0702",
+                "S0702",
                 f"`{self.name}` cannot be the name of a person here",
                 "letters, digits, `.`, `_` and `-`, such as --name anna",
             )
@@ -161,7 +161,7 @@ class Desk:
         return Replies(self.connection, self.plan, self.run, self.role, batches.evaluator_of(self.name), self.round)
 
     def hand(self, choice: Choice, now: Callable[[], datetime]) -> Hand:
-        """Draws a batch and records it. Raises `Failure`: W0707 where nothing is left to hand out, W0704; and
+        """Draws a batch and records it. Raises `Failure`: S0707 where nothing is left to hand out, S0704; and
         `StoreError` where the store cannot be written."""
         handed = self._handed()
         replies = self.replies
@@ -169,7 +169,7 @@ class Desk:
         sought, graded = len(drawn), replies.graded()
         drawn = {each: shown for each, shown in drawn.items() if each.judgement_id not in graded}
         if not drawn:
-            raise Failure("W0707", *self._nothing(choice, sought))
+            raise Failure("S0707", *self._nothing(choice, sought))
         order = shuffled(drawn, choice.seed, self.name)
         rows = tuple(_row(each, drawn[each], choice.seed, self.name) for each in order)
         name = name_of(self.run.run_id, self.role, self.name, choice.seed, rows)
@@ -203,7 +203,7 @@ class Desk:
         shown = {wanted[name]: each for name, each in replies.show(found).items()}
         if lost := len(wanted) - len(shown):
             raise Failure(
-                "W0704",
+                "S0704",
                 f"{lost} of the {len(wanted)} replies of the batch `{batch.batch}` are not in the store",
                 "name the store that it was made from with `--store`",
             )

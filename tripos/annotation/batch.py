@@ -153,7 +153,7 @@ def row_name(seed: int, name: str, judgement_id: str) -> str:
 def save(store: Store, batch: Batch) -> Batch:
     """Records a batch, and gives back what the store has under its name: the first record stays as it is.
 
-    Raises `StoreError` W0102 where the disk refuses.
+    Raises `StoreError` S0102 where the disk refuses.
     """
     folder = store.root / FOLDER
     path = folder / f"{batch.batch}.json"
@@ -173,11 +173,11 @@ def save(store: Store, batch: Batch) -> Batch:
 
 
 def get(store: Store, name: str) -> Batch:
-    """The batch of that name. Raises `Failure` W0704 where the store has no readable record of it."""
+    """The batch of that name. Raises `Failure` S0704 where the store has no readable record of it."""
     path = store.root / FOLDER / f"{name}.json"
     if not (name.isalnum() and path.is_file()):
         raise Failure(
-            "W0704",
+            "S0704",
             f"the store at `{store.root}` has no record of the batch `{name}`",
             "name the store that the file was made from with `--store`",
         )
@@ -185,7 +185,7 @@ def get(store: Store, name: str) -> Batch:
 
 
 def every(store: Store) -> Iterator[Batch]:
-    """All batches that were handed out from a store, by name. Raises `Failure` W0704 where a record is unreadable."""
+    """All batches that were handed out from a store, by name. Raises `Failure` S0704 where a record is unreadable."""
     for path in sorted((store.root / FOLDER).glob("*.json")):
         yield _read(path)
 
@@ -194,9 +194,9 @@ def _read(path: Path) -> Batch:
     try:
         said = orjson.loads(read_plain(path))
         if said.pop("format") != FORMAT:
-            raise Failure("W0704", f"`{path}` is of another format than `{FORMAT}`", "update Tripos")
+            raise Failure("S0704", f"`{path}` is of another format than `{FORMAT}`", "update Tripos")
         rows = tuple(Row(**{**row, "marks": tuple(Mark(**mark) for mark in row["marks"])}) for row in said.pop("rows"))
         return Batch(**said, rows=rows)
     except (OSError, ValueError, KeyError, TypeError) as error:
         told = " ".join(str(error).split())
-        raise Failure("W0704", f"`{path}` is unreadable ({told})", "copy it back from a backup of the store") from error
+        raise Failure("S0704", f"`{path}` is unreadable ({told})", "copy it back from a backup of the store") from error

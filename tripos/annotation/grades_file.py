@@ -19,18 +19,18 @@ FORMAT = "tripos.grades/1"
 
 
 def read_grades(path: Path) -> Answers:
-    """What stands in a file of the page. Raises `Failure` W0706 where it cannot be read or is none."""
+    """What stands in a file of the page. Raises `Failure` S0706 where it cannot be read or is none."""
     try:
         lines = path.read_bytes().split(b"\n")[:-1]
     except OSError as error:
-        raise Failure("W0706", f"`{path}` cannot be read ({error.strerror})", "is it where you left it?") from error
+        raise Failure("S0706", f"`{path}` cannot be read ({error.strerror})", "is it where you left it?") from error
     try:
         head = orjson.loads(lines[0])
         if head["format"] != FORMAT:
             raise ValueError
         batch = str(head["batch"])
     except (IndexError, ValueError, KeyError, TypeError) as error:
-        raise Failure("W0706", f"`{path}` is no file of `tripos annotate`", "give the file that it wrote") from error
+        raise Failure("S0706", f"`{path}` is no file of `tripos annotate`", "give the file that it wrote") from error
     rows: dict[str, str] = {}
     entries: dict[tuple[str, str], Entry] = {}
     rationales: dict[str, str] = {}
@@ -44,7 +44,7 @@ def read_grades(path: Path) -> Answers:
                 entries[row, str(said["metric"])] = Entry(row, str(said["metric"]), said["value"], f"line {number}")
         except (ValueError, KeyError, TypeError) as error:
             raise Failure(
-                "W0706", f"line {number} of `{path}` is no grade", "it was changed by hand: put it back"
+                "S0706", f"line {number} of `{path}` is no grade", "it was changed by hand: put it back"
             ) from error
         rows.setdefault(row, f"line {number}")
     given = tuple(entry for entry in entries.values() if entry.value is not None)
@@ -55,14 +55,14 @@ class GradesFile:
     """The file of one batch, open for further grades. `values` and `rationales` have what was given so far, by row."""
 
     def __init__(self, path: Path, batch: Batch, now: str) -> None:
-        """Goes on with the file where there is one of this batch. Raises `Failure`: W0706 where the file is none,
-        W0703 where it belongs to another batch or cannot be written."""
+        """Goes on with the file where there is one of this batch. Raises `Failure`: S0706 where the file is none,
+        S0703 where it belongs to another batch or cannot be written."""
         self.path = path
         self.values: dict[str, dict[str, Any]] = {row.row: {} for row in batch.rows}
         self.rationales: dict[str, str] = {}
         found = read_grades(path) if path.exists() and path.stat().st_size else None
         if found is not None and found.batch != batch.batch:
-            raise Failure("W0703", f"`{path}` belongs to another batch", "name another file with `-o`")
+            raise Failure("S0703", f"`{path}` belongs to another batch", "name another file with `-o`")
         try:
             self._file = path.open("ab", buffering=0)
             if found is None:
@@ -72,7 +72,7 @@ class GradesFile:
             whole = path.read_bytes().rfind(b"\n") + 1
             self._file.truncate(whole)
         except OSError as error:
-            raise Failure("W0703", f"cannot write `{path}`: {error.strerror}", "name another with `-o`") from error
+            raise Failure("S0703", f"cannot write `{path}`: {error.strerror}", "name another with `-o`") from error
         for entry in found.entries:
             self.values.setdefault(entry.row, {})[entry.metric] = entry.value
         self.rationales.update(found.rationales)

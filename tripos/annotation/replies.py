@@ -93,7 +93,7 @@ class Scale:
 def chosen_role(plan: Plan, role: str | None, compared: str) -> str:
     """The role that a person fills: `role`, or without one the only role that grades, or `judge`.
 
-    Raises `Failure` W0701 where it gives no grades that a person could give in its place.
+    Raises `Failure` S0701 where it gives no grades that a person could give in its place.
     """
     grades = [step for scenario in plan.scenarios for step in scenario.steps if isinstance(step, Grade)]
     scorers = [plan.scorer(step.scorer) for step in grades]
@@ -102,10 +102,10 @@ def chosen_role(plan: Plan, role: str | None, compared: str) -> str:
     if role in known:
         return role
     if not known:
-        raise Failure("W0701", f"nothing in `{plan.benchmark.name}` is graded by a judge", "its scores are computed")
+        raise Failure("S0701", f"nothing in `{plan.benchmark.name}` is graded by a judge", "its scores are computed")
     close = nearest(role, known)
     hint = f"did you mean `{close}`?" if close else f"those that grade are {', '.join(f'`{each}`' for each in known)}"
-    raise Failure("W0701", f"the role `{role}` grades nothing in `{plan.benchmark.name}`", hint)
+    raise Failure("S0701", f"the role `{role}` grades nothing in `{plan.benchmark.name}`", hint)
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ from tripos_warehouse.exports import spreadsheet_text
 def read_sheet(path: Path) -> Answers:
     """What stands in a spreadsheet. Empty cells are no entries.
 
-    Raises `Failure` W0706 where it cannot be read or is not one that `tripos annotate` wrote.
+    Raises `Failure` S0706 where it cannot be read or is not one that `tripos annotate` wrote.
     """
     try:
         # Row by row: a person may have formatted whole columns, a million cells each.
@@ -48,7 +48,7 @@ def read_sheet(path: Path) -> Answers:
     except (OSError, InvalidFileException, zipfile.BadZipFile, KeyError, ValueError, TypeError, ParseError) as error:
         told = error.strerror if isinstance(error, OSError) else " ".join(str(error).split())
         raise Failure(
-            "W0706", f"`{path}` cannot be read ({told})", "save it as .xlsx once more, and try again"
+            "S0706", f"`{path}` cannot be read ({told})", "save it as .xlsx once more, and try again"
         ) from error
 
 
@@ -56,7 +56,7 @@ def _read(path: Path, book: Workbook) -> Answers:
     about = list(book[ABOUT].iter_rows(max_row=1, max_col=2, values_only=True)) if ABOUT in book.sheetnames else []
     if not about or about[0][0] != SHEET_FORMAT or len(about[0]) < 2:
         raise Failure(
-            "W0706",
+            "S0706",
             f"`{path}` is no sheet of `tripos annotate`",
             "give the file that it wrote; a sheet that was copied into another file cannot be taken",
         )

@@ -46,7 +46,7 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 def serve(hand: Hand, grades: GradesFile, port: int, token: str, now: Now, opened: Callable[[str], None]) -> int:
     """Serves until it is interrupted; how many replies are graded then. `opened` is told the address.
 
-    Raises `Failure` W0708 where the port cannot be had.
+    Raises `Failure` S0708 where the port cannot be had.
     """
     with suppress(KeyboardInterrupt):
         asyncio.run(_serve(hand, grades, port, token, now, opened))
@@ -69,7 +69,7 @@ async def _serve(
             await site.start()
         except OSError as error:
             hint = "give another with `--port`, or none for any that is free"
-            raise Failure("W0708", f"port {port} cannot be had: {error.strerror or error}", hint) from error
+            raise Failure("S0708", f"port {port} cannot be had: {error.strerror or error}", hint) from error
         opened(f"http://{HOST}:{runner.addresses[0][1]}/{token}/")
         await asyncio.Event().wait()
     finally:

@@ -91,6 +91,6 @@ def _open(store: Store, fingerprints: Collection[str]) -> RunLedger | Committed:
     try:
         return open_ledger(store, fingerprints)
     except StoreError as error:
-        if error.code != "W0102":
+        if error.code != "S0102":
             raise
         return Committed(store, fingerprints)

@@ -113,7 +113,7 @@ CHARACTERS_OF = 5000
 
 
 def read_history(store: Store, benchmark: str) -> History:
-    """The earlier runs of a benchmark, whatever the format of their plans. Raises `StoreError` W0103 or W0104."""
+    """The earlier runs of a benchmark, whatever the format of their plans. Raises `StoreError` S0103 or S0104."""
     files = {table: [str(path) for path in paths] for table, paths in store.files().items()}
     if not files["runs"]:
         return NO_HISTORY
@@ -128,7 +128,7 @@ def _reading() -> Iterator[duckdb.DuckDBPyConnection]:
     try:
         yield connection
     except duckdb.Error as error:
-        raise StoreError("W0103", f"the store cannot be read: {' '.join(str(error).split())}") from error
+        raise StoreError("S0103", f"the store cannot be read: {' '.join(str(error).split())}") from error
     finally:
         connection.close()
 

@@ -112,7 +112,7 @@ class RunWarning:
 def family_warning(prepared: PreparedRun) -> RunWarning | None:
     """Warn of judges that would grade their own model family."""
     return _warning(
-        "R0205",
+        "W1205",
         "a judge would grade its own family, which judges favour",
         [each.shown for each in prepared.judges_of_their_own_family()],
         "give the role another model: --role NAME=PROVIDER/MODEL",
@@ -122,7 +122,7 @@ def family_warning(prepared: PreparedRun) -> RunWarning | None:
 def settings_warning(prepared: PreparedRun) -> RunWarning | None:
     """Warn of settings that a model does not take."""
     return _warning(
-        "R0209",
+        "W1209",
         "a model does not take a setting, and is asked without it",
         [each.shown for each in prepared.settings_not_taken()],
         "take the setting out of the step, or give the role another model: --role NAME=PROVIDER/MODEL",

@@ -60,10 +60,10 @@ def check(
     digest: str | None = None,
     key: str | None = None,
 ) -> Verified:
-    """Check a release. Raises `Failure`: W0851 where there is none, R0202 for a digest that is none."""
+    """Check a release. Raises `Failure`: S0851 where there is none, R0202 for a digest that is none."""
     folder = find_release(path) or Path(path)
     if not folder.is_dir():
-        raise Failure("W0851", f"there is no release at `{path}`", "give the folder that `tripos release` wrote")
+        raise Failure("S0851", f"there is no release at `{path}`", "give the folder that `tripos release` wrote")
     if digest is not None and not re.fullmatch("[0-9a-f]{64}", digest.lower()):
         raise Failure("R0202", f"`--digest {digest}` is no SHA-256", "it has 64 hexadecimal digits")
     return verify_folder(
@@ -168,5 +168,5 @@ def copy(made: Made, zipped: bool, url: str | None) -> list[str]:
     try:
         copies = [str(pack(made.path))] if zipped else []
     except OSError as error:
-        raise Failure("W0850", f"cannot write the zip: {error.strerror}", "release to another folder") from error
+        raise Failure("S0850", f"cannot write the zip: {error.strerror}", "release to another folder") from error
     return copies + ([push_to(made.path, url)] if url is not None else [])

@@ -73,10 +73,10 @@ class Results:
     def sql(self, query: str, params: object = None) -> duckdb.DuckDBPyRelation:
         """What a query gives, as a relation of DuckDB: `.df()` of it is pandas, `.pl()` polars, `.to_arrow_table()`
         Arrow, `.fetchall()` tuples; it is computed when it is asked for one of these. `params` fill `?` or `$name`.
-        What would write a file or run a statement, such as `.to_parquet(…)` or `.query(…)`, raises `StoreError` W0205.
+        What would write a file or run a statement, such as `.to_parquet(…)` or `.query(…)`, raises `StoreError` S0205.
 
-        Raises `StoreError`: W0203 for anything but one query that reads, W0204 for a name that is not there, W0205 for
-        a file or a setting, W0201 for what else is wrong with it.
+        Raises `StoreError`: S0203 for anything but one query that reads, S0204 for a name that is not there, S0205 for
+        a file or a setting, S0201 for what else is wrong with it.
 
         >>> import tempfile
         >>> with tempfile.TemporaryDirectory() as folder, Results(Store.open(folder, create=True)) as results:
@@ -105,7 +105,7 @@ class Results:
 
     def report(self, run: str | None = None) -> Report:
         """The measures of a run, with their errors and intervals; of the last one without `run`, which is the id of a
-        run or how one begins. Raises `StoreError` W0301 where there is no such run."""
+        run or how one begins. Raises `StoreError` S0301 where there is no such run."""
         from tripos_warehouse.report.report import report
         from tripos_warehouse.views.runs import get_selected
 
@@ -145,7 +145,7 @@ class Results:
 
 def open(root: str | Path = "results") -> Results:  # noqa: A001 - `tripos.open` is its name
     """The results in a store. What of it is damaged is left out, with a `UserWarning` that names it. Raises
-    `StoreError`: W0101 where there is none, W0103 and W0104 where it cannot be read."""
+    `StoreError`: S0101 where there is none, S0103 and S0104 where it cannot be read."""
     return Results(Store.open(root, create=False, tell=_warn, tolerant=True))
 
 

@@ -131,7 +131,7 @@ def _main(verb: Callable[[argparse.Namespace], int], options: argparse.Namespace
         return int(verb(options))
     except Exception as error:
         inputs = sys.modules.get("tripos.cli.inputs")
-        damaged = ("W0103",) if options.verb == "sql" else ("W0103", "W0201")  # in SQL a person makes mistakes
+        damaged = ("S0103",) if options.verb == "sql" else ("S0103", "S0201")  # in SQL a person makes mistakes
         if inputs is None or (isinstance(error, Failure) and error.code not in damaged) or not inputs.found_damage():
             raise
         return int(verb(options))

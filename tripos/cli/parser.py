@@ -65,7 +65,7 @@ class Parser(argparse.ArgumentParser):
             for place in given if isinstance(given, list) else [given]:
                 foreign = why_no_folder(place) if isinstance(place, str) else None
                 if foreign is not None:
-                    raise Failure("W0106", *foreign)
+                    raise Failure("S0106", *foreign)
 
     def _without_option(self, said: str) -> str | None:
         """How a word is written that was given as an option, such as `--run` where a run has a place of its own."""

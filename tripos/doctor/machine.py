@@ -99,7 +99,7 @@ def store_checks(root: Path, folder: Path) -> Iterator[Check]:
         commits = store.commits()
         store.files()
     except StoreError as error:
-        if error.code == "W0101":
+        if error.code == "S0101":
             told = f"{shown} is a folder without a store; the first run makes one in it"
             yield ok(STORE, "place", told)
         else:

@@ -21,7 +21,7 @@ from tripos_compiler.language import DEEPEST, Tree, TreeFault, TreeRead, read_tr
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.views.views import connect_run
 
-CODE = "W0838"
+CODE = "S0838"
 QUERY = """
 select samples.model, samples.status, samples.reply, any_value(items.fields) as fields, samples.sample_id
 from {schema}.samples as samples
@@ -44,8 +44,8 @@ def read_draft(store: Store, run: str | None, step: str, only: Sequence[str]) ->
     """The tree of the outlines that a step of a run has replied to its items, in the order of their first field. What
     several of them call by one name is one branch. `only` are conditions `FIELD=VALUE` of the items.
 
-    Raises `StoreError` where there is no such run, and `Failure`: W0838 where the step has no replies, not all of them
-    or those of several models, W0835 where one is no outline.
+    Raises `StoreError` where there is no such run, and `Failure`: S0838 where the step has no replies, not all of them
+    or those of several models, S0835 where one is no outline.
     """
     wanted = _conditions(only)
     connection, found = connect_run(store, run)
@@ -71,7 +71,7 @@ def read_draft(store: Store, run: str | None, step: str, only: Sequence[str]) ->
         raise Failure(CODE, message, "run the spec again; what is there is not asked again", SOME_FAILED)
     branches: dict[str, Any] = {}
     for number, (_, model, _, reply) in enumerate(replies, 1):
-        _merge(branches, sound(read_outline(reply), f"reply {number} of {model}", "W0835").branches)
+        _merge(branches, sound(read_outline(reply), f"reply {number} of {model}", "S0835").branches)
     said = f"Drafted by run {found.run_id}, step {step} by {models[0]}."
     return Draft(Tree(branches), said)
 

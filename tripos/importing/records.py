@@ -15,7 +15,7 @@ from tripos_compiler.diagnostics import nearest
 from tripos_compiler.inputs import DataError, FoundFile
 from tripos_runtime.datasets.data_folders import DataFolders
 
-UNFIT_MAPPING = "W0502"
+UNFIT_MAPPING = "S0502"
 PARTS = ("each", "columns", "set", "values")
 NAMES: Mapping[str, tuple[str, ...]] = {
     "item": ("item_id", "item"),
@@ -84,7 +84,7 @@ def is_blank(said: Any) -> bool:
 
 def read_mapping(path: str | None, columns: Sequence[str], fixed: Mapping[str, Any], each: str | None) -> ColumnMap:
     """The mapping of a TOML file, if any, with what the command line says put over it: `columns` are written
-    `FIELD=COLUMN`, `fixed` are fields that are the same in every row. Raises `Failure` W0502."""
+    `FIELD=COLUMN`, `fixed` are fields that are the same in every row. Raises `Failure` S0502."""
     told = _file(path) if path is not None else {}
     over = dict(_pair(text) for text in columns)
     own = {str(name): str(column) for name, column in told.get("columns", {}).items()}
@@ -98,7 +98,7 @@ def read_mapping(path: str | None, columns: Sequence[str], fixed: Mapping[str, A
 
 
 def read_fixed(texts: Sequence[str]) -> dict[str, str]:
-    """What `--set FIELD=VALUE` says. Raises `Failure` W0502."""
+    """What `--set FIELD=VALUE` says. Raises `Failure` S0502."""
     return dict(_pair(text, "--set FIELD=VALUE") for text in texts)
 
 
@@ -135,7 +135,7 @@ _FORMS = {
 }
 
 
-UNREADABLE = "W0501"
+UNREADABLE = "S0501"
 SHEET_MARK = "mark:"
 """Begins the key of a column in which a sheet of `tripos annotate` asks for grades."""
 
@@ -197,7 +197,7 @@ class Table:
 def read_table(source: str, told: ColumnMap) -> Table:
     """The rows of a file, or of all that a pattern means: `*` matches within a name, and `{field}` is also a column.
 
-    Raises `Failure`: W0501 where a file is not there or cannot be read, W0502 where no row has a column that the
+    Raises `Failure`: S0501 where a file is not there or cannot be read, S0502 where no row has a column that the
     mapping names.
     """
     reader = DataFolders()
@@ -218,7 +218,7 @@ def read_table(source: str, told: ColumnMap) -> Table:
         if column not in columns:
             close = nearest(column, columns)
             hint = f"did you mean `{close}`?" if close else f"its columns are {', '.join(columns[:12])}"
-            raise Failure("W0502", f"`{name}` should be in the column `{column}`, which no row has", hint)
+            raise Failure("S0502", f"`{name}` should be in the column `{column}`, which no row has", hint)
     return table
 
 
@@ -231,7 +231,7 @@ def _records(reader: DataFolders, file: FoundFile, told: ColumnMap) -> Iterator[
         entries = _entries(said.get(told.each))
         if entries is None:
             message = f"row {number} of `{file.path}` has no list of records in the column `{told.each}`"
-            raise Failure("W0502", message, "`each` names a column whose lists hold a record a reply")
+            raise Failure("S0502", message, "`each` names a column whose lists hold a record a reply")
         rest = {name: value for name, value in said.items() if name != told.each}
         for part, entry in enumerate(entries, 1):
             yield Record(file.path, number, part, {**rest, **entry}, told)

@@ -91,7 +91,7 @@ def whole(said: Any, field: str) -> int | None:
 def settle(
     rejected: Sequence[Rejection], rows: int, file: str | None, *, skip: bool, what: str, options: Collection[str]
 ) -> None:
-    """Writes the rejected rows to `file` and shows the first of them. Raises `Failure` W0503 where there are any,
+    """Writes the rejected rows to `file` and shows the first of them. Raises `Failure` S0503 where there are any,
     unless they are skipped: one of usage where one of the
     `options` is what all rows lack, or what is wrong with them."""
     if file is not None:
@@ -116,7 +116,7 @@ def settle(
     if bad == rows:
         hint = f"give another `--{rejected[0].field}`" if option else "mend them, or say how to read them"
     raise Failure(
-        "W0503",
+        "S0503",
         f"{bad:,} of {rows:,} rows do not fit, so no {what} was imported",
         hint,
         USAGE if option else SOME_FAILED,
@@ -150,7 +150,7 @@ def _write(rejected: Sequence[Rejection], path: Path) -> None:
                 file.write(json.dumps(told, ensure_ascii=False, default=str) + "\n")
     except OSError as error:
         raise Failure(
-            "W0102", f"cannot write `{path}`: {error.strerror}", "check the path and its permissions"
+            "S0102", f"cannot write `{path}`: {error.strerror}", "check the path and its permissions"
         ) from error
 
 

@@ -117,7 +117,7 @@ def _not_asked(case: Case, reply: Reply) -> str:
 
 
 def read_replies(table: Table, plan: Plan, source: CaseSource) -> Replies:
-    """The replies of a file to the items of a plan. Raises `Failure` W0502 where the mapping says what there is not,
+    """The replies of a file to the items of a plan. Raises `Failure` S0502 where the mapping says what there is not,
     and `DataError` where the items cannot be read."""
     return _Reader(table, plan, source).read()
 
@@ -150,10 +150,10 @@ class _Reader:
                 hint = (
                     f"did you mean `{close}`?" if close else f"its fields are {', '.join(OWN)}, and those of the items"
                 )
-                raise Failure("W0502", f"a reply has no field `{name}`", hint)
+                raise Failure("S0502", f"a reply has no field `{name}`", hint)
         if not any(told.column("reply", record.said) for record in self.table.records):
             hint = f"say which it is: `--column reply=COLUMN`; the file has {', '.join(self.table.columns[:10])}"
-            raise Failure("W0502", "no column has the replies", hint)
+            raise Failure("S0502", "no column has the replies", hint)
 
     def _take(self, record: Record) -> None:
         said = record.get("reply")

@@ -60,7 +60,7 @@ class Read:
 def read_scores(table: Table, plan: Plan, run: Run, connection: duckdb.DuckDBPyConnection) -> Read:
     """The scores of a file. `connection` shows `run` (`connect_run`), of which `plan` is.
 
-    Raises `Failure`: W0502 where the mapping says what there is not, W0504 where the run has nothing to grade.
+    Raises `Failure`: S0502 where the mapping says what there is not, S0504 where the run has nothing to grade.
     """
     return _Reader(table, plan, run, connection).read()
 
@@ -76,7 +76,7 @@ class _Reader:
         self.replies = replies_of(connection, schema, run, self.arms, self.given)
         if not self.replies:
             raise Failure(
-                "W0504", f"run `{run.run_id}` has no reply that a scorer grades", "`tripos list` shows the runs"
+                "S0504", f"run `{run.run_id}` has no reply that a scorer grades", "`tripos list` shows the runs"
             )
         self.by_id = {reply.sample["sample_id"]: reply for reply in self.replies}
         self.by_item: dict[tuple[str, str], list[Reply]] = {}
@@ -121,7 +121,7 @@ class _Reader:
 
     def _columns_of_metrics(self) -> dict[str, tuple[str, str | None]]:
         """Where every metric has a column: that column and the one of its rationale, by metric; empty for a file with a
-        row for each score. Raises `Failure` W0502."""
+        row for each score. Raises `Failure` S0502."""
         told, columns = self.table.records[0].told, self.table.columns
         self._check_names(told.columns, told.set)
         mapped = {
@@ -137,7 +137,7 @@ class _Reader:
         if not mapped:
             names = ", ".join(sorted(set(self.words.values()))[:8])
             hint = f"say `--column metric=COLUMN`, or `--column NAME=COLUMN` with the name of a metric: {names}"
-            raise Failure("W0502", "no column says which metric a value is of, and none is called like one", hint)
+            raise Failure("S0502", "no column says which metric a value is of, and none is called like one", hint)
         return {
             metric: (column, next((free[t] for t in self._rationales(metric, column) if t in free), None))
             for metric, column in mapped.items()
@@ -148,7 +148,7 @@ class _Reader:
             yield from (folded(form.format(name)) for form in RATIONALE)
 
     def _check_names(self, *told: Mapping[str, object]) -> None:
-        """Raises `Failure` W0502 for a field that nothing has."""
+        """Raises `Failure` S0502 for a field that nothing has."""
         known = {*self.own, *self.items.field_names, *self.arms}
         for name in (name for names in told for name in names):
             if name not in known and folded(name) not in self.words:
@@ -158,7 +158,7 @@ class _Reader:
                     if close
                     else f"its fields are {', '.join(self.own)}, and those of the items"
                 )
-                raise Failure("W0502", f"a score has no field `{name}`", hint)
+                raise Failure("S0502", f"a score has no field `{name}`", hint)
 
     def _scores(self, record: Record, rejected: list[Rejection]) -> Iterator[GivenScore]:
         """The scores of one row. What does not fit is added to `rejected`, so that all of a row is said at once."""

@@ -51,26 +51,26 @@ def _document(branches: Mapping[str, Any]) -> Any:
 
 
 def check_suffix(path: Path) -> str:
-    """The suffix of a file of a tree. Raises `Failure` W0836 where it has none that is one."""
+    """The suffix of a file of a tree. Raises `Failure` S0836 where it has none that is one."""
     if path.suffix.casefold() not in SUFFIXES:
-        raise Failure("W0836", f"`{path}` is no file of a tree", f"call it {', '.join(f'`NAME{s}`' for s in SUFFIXES)}")
+        raise Failure("S0836", f"`{path}` is no file of a tree", f"call it {', '.join(f'`NAME{s}`' for s in SUFFIXES)}")
     return path.suffix.casefold()
 
 
 def get_tree(path: Path) -> Tree:
-    """The tree of a file. Raises `Failure` W0836 where it cannot be read or something in it is no branch."""
+    """The tree of a file. Raises `Failure` S0836 where it cannot be read or something in it is no branch."""
     check_suffix(path)
     if not path.is_file():
         draft = path.with_name(f"{path.stem}{DRAFT}{path.suffix}")
         hint = f"the draft is `{draft}`" if draft.is_file() else "name the draft that you have read"
-        raise Failure("W0836", f"there is no file `{path}`", hint)
+        raise Failure("S0836", f"there is no file `{path}`", hint)
     try:
         read = read_tree(placed_in(path, str(path)))
     except DataError as error:
-        raise Failure("W0836", error.message, error.help) from error
+        raise Failure("S0836", error.message, error.help) from error
     except OSError as error:
-        raise Failure("W0836", f"cannot read `{path}`: {error.strerror}", "check the path") from error
-    return sound(read, str(path), "W0836")
+        raise Failure("S0836", f"cannot read `{path}`: {error.strerror}", "check the path") from error
+    return sound(read, str(path), "S0836")
 
 
 def sound(read: TreeRead, shown: str, code: str) -> Tree:
@@ -102,7 +102,7 @@ class Approval:
 def approve(path: Path, by: str, at: datetime, *, replace: bool = False) -> Approval:
     """Notes beside a tree that `by` approved it as it is; a draft takes its name without `.draft`.
 
-    Raises `Failure`: W0836 where it is no sound tree, W0837 where another tree has that name already, unless it may
+    Raises `Failure`: S0836 where it is no sound tree, S0837 where another tree has that name already, unless it may
     `replace` that.
     """
     tree = get_tree(path)
@@ -111,7 +111,7 @@ def approve(path: Path, by: str, at: datetime, *, replace: bool = False) -> Appr
     target = path.with_name(path.stem.removesuffix(DRAFT) + path.suffix)
     if draft and target.exists() and target.read_bytes() != content and not replace:
         hint = f"compare the two; `--replace` puts the draft in the place of `{target.name}`"
-        raise Failure("W0837", f"there is a tree `{target}` already, and it is another", hint)
+        raise Failure("S0837", f"there is a tree `{target}` already, and it is another", hint)
     approval = Approval(target, sha256(content).hexdigest(), tree, by, at)
     said = {"tree": target.name, "sha256": approval.sha256, "approved_by": by, "approved_at": at.isoformat()}
     # The approval is there first: without its tree it says nothing, and a tree never stands there as if it were own.

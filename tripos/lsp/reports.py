@@ -25,7 +25,7 @@ from tripos_compiler.diagnostics import Diagnostic as Mistake, Diagnostics
 from tripos_compiler.source import Source
 from tripos_compiler.syntax import parse
 
-UNNECESSARY = frozenset({"E0209", "E0611"})
+UNNECESSARY = frozenset({"W0209", "W0611"})
 """Codes of what could be left out, which editors fade."""
 TOP = Range(Position(0, 0), Position(0, 0))
 

@@ -56,8 +56,8 @@ def push_to_hub(folder: Path, given: str) -> str:
     """Makes a release the head of a data set in one commit, and gives it a tag that is called as its version; where it
     is. A version that has its tag is never changed, and what lies there that is no release is left alone.
 
-    Raises `Failure`: W0850 where something else is there, W0876 where the Hub refuses, W0877 where it cannot be
-    reached, W0857 without its library.
+    Raises `Failure`: S0850 where something else is there, S0876 where the Hub refuses, S0877 where it cannot be
+    reached, S0857 without its library.
     """
     place = place_of(given)
     if place.revision is not None:
@@ -95,7 +95,7 @@ def push_to_hub(folder: Path, given: str) -> str:
 def fetch_from_hub(given: str, to: Path) -> None:
     """Puts a release of the Hub into a folder.
 
-    Raises `Failure` as `push_to_hub` does, and W0851 where there is none.
+    Raises `Failure` as `push_to_hub` does, and S0851 where there is none.
     """
     place = place_of(given)
     api = _api()
@@ -107,12 +107,12 @@ def fetch_from_hub(given: str, to: Path) -> None:
             names = api.list_repo_files(place.name, repo_type=_KIND, revision=commit)
         except RevisionNotFoundError as error:
             hint = "see the tags of the data set: a release has its version"
-            raise Failure("W0851", f"`{place.name}` has no version `{place.revision}` on the Hub", hint) from error
+            raise Failure("S0851", f"`{place.name}` has no version `{place.revision}` on the Hub", hint) from error
         except RepositoryNotFoundError as error:
             hint = "see the name; where it is private, put a token into HF_TOKEN"
-            raise Failure("W0851", f"the Hub has no data set `{place.name}` that you may read", hint) from error
+            raise Failure("S0851", f"the Hub has no data set `{place.name}` that you may read", hint) from error
         if MANIFEST not in names:
-            raise Failure("W0851", f"there is no release at `{given}`: it has no {MANIFEST}", _HINT)
+            raise Failure("S0851", f"there is no release at `{given}`: it has no {MANIFEST}", _HINT)
         api.snapshot_download(place.name, repo_type=_KIND, revision=commit, local_dir=to)
     shutil.rmtree(to / ".cache", ignore_errors=True)
     (to / OF_THE_HUB).unlink(missing_ok=True)
@@ -165,9 +165,9 @@ def _read(api: HfApi, place: Place, revision: str) -> bytes | None:
 
 
 def _api() -> HfApi:
-    """The Hub, at the address that the environment names. Raises `Failure` W0857 without its library."""
+    """The Hub, at the address that the environment names. Raises `Failure` S0857 without its library."""
     if importlib.util.find_spec("huggingface_hub") is None:
-        raise Failure("W0857", "the Hub needs `huggingface_hub`", "pip install 'tripos[release]'")
+        raise Failure("S0857", "the Hub needs `huggingface_hub`", "pip install 'tripos[release]'")
     from huggingface_hub import HfApi
     from huggingface_hub.utils import disable_progress_bars, logging
 
@@ -197,23 +197,23 @@ def _failure(where: str, error: BaseException) -> Failure:
     match error:
         case HfHubHTTPError(response=response) if response.status_code in (401, 403):
             hint = "put a token that may write there into HF_TOKEN, or log in: hf auth login"
-            return Failure("W0876", f"the Hub refuses {where}: {_why(response.status_code)}", hint)
+            return Failure("S0876", f"the Hub refuses {where}: {_why(response.status_code)}", hint)
         case HfHubHTTPError(response=response) if response.status_code == 404:
             hint = "see that the owner exists, and that your token may write there"
-            return Failure("W0876", f"the Hub knows no {where}, or you may not see it", hint)
+            return Failure("S0876", f"the Hub knows no {where}, or you may not see it", hint)
         case HfHubHTTPError(response=response) if response.status_code in (409, 412):
-            return Failure("W0850", f"{where} was changed while this was pushed", "push again", SOME_FAILED)
+            return Failure("S0850", f"{where} was changed while this was pushed", "push again", SOME_FAILED)
         case HfHubHTTPError(response=response):
             message = f"the Hub failed at {where}: HTTP {response.status_code}"
-            return Failure("W0877", message, "try again later", SOME_FAILED)
+            return Failure("S0877", message, "try again later", SOME_FAILED)
         case httpx.HTTPError() | OSError():
             message = f"the Hub cannot be reached: {type(error).__name__}"
-            return Failure("W0877", message, f"see the network, and {_ENDPOINT} if you set it", SOME_FAILED)
+            return Failure("S0877", message, f"see the network, and {_ENDPOINT} if you set it", SOME_FAILED)
         case ValueError():
             told = next(iter(str(error).strip().splitlines()), "it gave no reason")
-            return Failure("W0876", f"the Hub does not take {where}: {told}", "see the card, README.md")
+            return Failure("S0876", f"the Hub does not take {where}: {told}", "see the card, README.md")
     message = f"sending to {where} failed: {type(error).__name__}"
-    return Failure("W0877", message, "try again later", SOME_FAILED)
+    return Failure("S0877", message, "try again later", SOME_FAILED)
 
 
 def _why(status: int) -> str:
@@ -222,4 +222,4 @@ def _why(status: int) -> str:
 
 def _in_the_way(where: str, what: str) -> Failure:
     hint = "a release is never changed: raise the version, or push it elsewhere"
-    return Failure("W0850", f"`{where}` {what}", hint, SOME_FAILED)
+    return Failure("S0850", f"`{where}` {what}", hint, SOME_FAILED)

@@ -34,7 +34,7 @@ def write_public(
 ) -> dict[str, int]:
     """Writes those rows of `datasets` below a release's folder that are not `held` back, and gives how many by path.
 
-    Raises `Failure` W0854 for a value that cannot be written so that it is read back as it is.
+    Raises `Failure` S0854 for a value that cannot be written so that it is read back as it is.
     """
     counts: dict[str, int] = {}
     for dataset in (each for each in source.plan.datasets if each.name in datasets):
@@ -130,7 +130,7 @@ def _line(row: SourceRow, canary: str) -> bytes:
     values = plain(row.values)
     if item_id(whole(orjson.loads(orjson.dumps(values)))) != row.item_id:
         raise Failure(
-            "W0854", f"item `{row.item_id}` has a value that cannot be frozen", "report this as a bug of Tripos"
+            "S0854", f"item `{row.item_id}` has a value that cannot be frozen", "report this as a bug of Tripos"
         )
     file, number = row.origin
     said = {"file": file, "row": number, "values": values, "canary": canary}

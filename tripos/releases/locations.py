@@ -64,7 +64,7 @@ def find_release(given: str) -> Path | None:
     """The folder of what a command was given, if it is a release. What lies in a zip or at a URL is put into a folder
     that goes with the process.
 
-    Raises `Failure` W0851 for a zip or a URL that cannot be read, and for the Hub as `push_to_hub` does.
+    Raises `Failure` S0851 for a zip or a URL that cannot be read, and for the Hub as `push_to_hub` does.
     """
     if given.startswith(HUB):
         from tripos.releases.hub import fetch_from_hub, place_of
@@ -100,7 +100,7 @@ def push(folder: Path, url: str) -> str:
     """Copies a release to `URL/NAME-VERSION`, the manifest last, so that it is there whole or not at all; where it is.
     On the Hub, `hf://OWNER/NAME`, it becomes the head of a data set.
 
-    Raises `Failure` W0850 where a file of another content is there, or the store refuses.
+    Raises `Failure` S0850 where a file of another content is there, or the store refuses.
     """
     if url.startswith(HUB):
         from tripos.releases.hub import push_to_hub
@@ -120,9 +120,9 @@ def push(folder: Path, url: str) -> str:
             except AlreadyExistsError as error:
                 if bytes(obstore.get(store, name).bytes()) != content:
                     message = f"`{place}/{name}` is there already, with other content"
-                    raise Failure("W0850", message, "a release is never changed: push it elsewhere") from error
+                    raise Failure("S0850", message, "a release is never changed: push it elsewhere") from error
     except (BaseError, ValueError, OSError) as error:
-        raise Failure("W0850", f"cannot write to `{place}`: {_first(error)}", _HINT, SOME_FAILED) from error
+        raise Failure("S0850", f"cannot write to `{place}`: {_first(error)}", _HINT, SOME_FAILED) from error
     return place
 
 
@@ -139,7 +139,7 @@ def _fetched(url: str) -> Path:
         store = _store(url.rstrip("/"))
         raw = bytes(obstore.get(store, MANIFEST).bytes())
     except (BaseError, ValueError, OSError) as error:
-        raise Failure("W0851", f"there is no release at `{url}`: {_first(error)}", _HINT) from error
+        raise Failure("S0851", f"there is no release at `{url}`: {_first(error)}", _HINT) from error
     folder = temporary(PurePosixPath(url.rstrip("/")).name)
     try:
         names = [file.path for file in Manifest.model_validate_json(raw).files]
@@ -151,13 +151,13 @@ def _fetched(url: str) -> Path:
     for name in dict.fromkeys((*names, *UNLISTED)):
         target = folder / name
         if not target.resolve().is_relative_to(folder.resolve()):
-            raise Failure("W0851", f"`{url}` names a file outside of it: `{name}`", _HINT, SOME_FAILED)
+            raise Failure("S0851", f"`{url}` names a file outside of it: `{name}`", _HINT, SOME_FAILED)
         try:
             content = bytes(obstore.get(store, name).bytes())
         except FileNotFoundError:
             continue  # verifying says so
         except (BaseError, OSError) as error:
-            raise Failure("W0851", f"cannot read `{url}/{name}`: {_first(error)}", _HINT, SOME_FAILED) from error
+            raise Failure("S0851", f"cannot read `{url}/{name}`: {_first(error)}", _HINT, SOME_FAILED) from error
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(content)
     return folder
@@ -172,7 +172,7 @@ def _one_file(url: str) -> Path:
     try:
         content = bytes(obstore.get(_store(around), name).bytes())
     except (BaseError, ValueError, OSError) as error:
-        raise Failure("W0851", f"there is no release at `{url}`: {_first(error)}", _HINT) from error
+        raise Failure("S0851", f"there is no release at `{url}`: {_first(error)}", _HINT) from error
     path = temporary("zip") / name
     path.write_bytes(content)
     return path
@@ -187,7 +187,7 @@ def _unpacked(path: Path) -> Path:
         return unpack(path, temporary(path.stem))
     except (zipfile.BadZipFile, zlib.error, OSError, NotImplementedError, RuntimeError) as error:
         hint = "get it again from where it was published"
-        raise Failure("W0851", f"cannot read the zip `{path}`: {error}", hint, SOME_FAILED) from error
+        raise Failure("S0851", f"cannot read the zip `{path}`: {error}", hint, SOME_FAILED) from error
 
 
 def temporary(name: str) -> Path:

@@ -84,7 +84,7 @@ def served_in(store: Path, run_id: str | None = None) -> dict[str, list[str]]:
     try:
         kept = Store.open(store, create=False)
     except StoreError as error:
-        if error.code == "W0101":
+        if error.code == "S0101":
             return {}
         raise
     only = "" if run_id is None else "and run_id = ?"

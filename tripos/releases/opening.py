@@ -94,7 +94,7 @@ class Release:
         return DataFolders((self.folder / DATA, *outer))
 
     def plan(self) -> Plan:
-        """The plan that was frozen. Raises `Failure` W0855 where it, or what a run needs beside it, was changed."""
+        """The plan that was frozen. Raises `Failure` S0855 where it, or what a run needs beside it, was changed."""
         self._check_files()
         try:
             plan = Plan.model_validate_json((self.folder / "plan.json").read_bytes())
@@ -106,7 +106,7 @@ class Release:
 
     def compilation(self, releases: ReleaseFinder) -> Compilation:
         """The frozen plan in the form that compiling a spec gives; `releases` finds those that it extends and does not
-        hold. Raises `Failure`: W0855, and W0871 where one is not found."""
+        hold. Raises `Failure`: S0855, and S0871 where one is not found."""
         plan = self.plan()
         extended = tuple(self._extended(plan, releases))
         return Compilation(plan, (), tuple(_sources(self, extended)), releases=extended)
@@ -125,7 +125,7 @@ class Release:
                 error = _find(releases, asked, places[0])
                 assert isinstance(error, ReleaseError)
                 message = f"{self.manifest.name} extends {each.name} {each.version}: {error.message}"
-                raise Failure("W0871", message, error.help) from error
+                raise Failure("S0871", message, error.help) from error
             yield release
 
     def _check_files(self) -> None:
@@ -142,12 +142,12 @@ class Release:
 
 
 def open_release(folder: Path) -> Release:
-    """The release in a folder. Raises `Failure` W0851 where its manifest is none, or of a newer Tripos."""
+    """The release in a folder. Raises `Failure` S0851 where its manifest is none, or of a newer Tripos."""
     try:
         raw = (folder / MANIFEST).read_bytes()
     except OSError as error:
         hint = "give the folder that `tripos release` wrote, such as releases/NAME-1.0.0"
-        raise Failure("W0851", f"`{folder}` is no release: it has no {MANIFEST}", hint) from error
+        raise Failure("S0851", f"`{folder}` is no release: it has no {MANIFEST}", hint) from error
     try:
         return Release(folder, Manifest.model_validate_json(raw), digest_of(raw))
     except ValidationError as error:
@@ -155,7 +155,7 @@ def open_release(folder: Path) -> Release:
         place = ".".join(map(str, first["loc"]))
         said = f"`{place}`: {first['msg'].lower()}" if place else first["msg"].lower()
         hint = "it was changed, or is of a newer Tripos: get it again, or update Tripos"
-        raise Failure("W0851", f"the manifest of `{folder}` cannot be read: {said}", hint, SOME_FAILED) from error
+        raise Failure("S0851", f"the manifest of `{folder}` cannot be read: {said}", hint, SOME_FAILED) from error
 
 
 def recompiled_digest(
@@ -167,7 +167,7 @@ def recompiled_digest(
 
 
 def recompile(release: Release, outer: Sequence[Path] = (), releases: ReleaseFinder | None = None) -> Compilation:
-    """Compiles a release's own sources; `releases` finds those that it extends. Raises `Failure` W0855 where its main
+    """Compiles a release's own sources; `releases` finds those that it extends. Raises `Failure` S0855 where its main
     file cannot be read."""
     try:
         return compile_spec(
@@ -204,7 +204,7 @@ def _find(releases: ReleaseFinder, asked: Asked, near: str) -> FoundRelease | Re
 
 def _damaged(folder: Path, what: str) -> Failure:
     return Failure(
-        "W0855", f"the release `{folder}` is damaged: {what}", f"see all of it: tripos verify {folder}", SOME_FAILED
+        "S0855", f"the release `{folder}` is damaged: {what}", f"see all of it: tripos verify {folder}", SOME_FAILED
     )
 
 

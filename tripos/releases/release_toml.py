@@ -26,13 +26,13 @@ HUB = frozenset(
 
 
 def check_license(expression: str | None, what: str) -> str:
-    """The expression as SPDX writes it. Raises `Failure` W0852 where there is none, or SPDX knows no such licence.
+    """The expression as SPDX writes it. Raises `Failure` S0852 where there is none, or SPDX knows no such licence.
 
     >>> check_license("Apache-2.0 or mit", "the benchmark")
     'Apache-2.0 OR MIT'
     """
     if not expression:
-        raise Failure("W0852", f"{what} has no licence", 'say it in the spec, such as `license "CC-BY-4.0"`')
+        raise Failure("S0852", f"{what} has no licence", 'say it in the spec, such as `license "CC-BY-4.0"`')
     from license_expression import get_spdx_licensing
 
     spdx = get_spdx_licensing()
@@ -45,7 +45,7 @@ def check_license(expression: str | None, what: str) -> str:
     if bad:
         named = ", ".join(f"`{each}`" for each in unknown) or f"`{expression}`"
         hint = "use the names of spdx.org/licenses, joined with AND, OR and WITH; LicenseRef-NAME for one of your own"
-        raise Failure("W0852", f"the licence of {what} is no SPDX expression: {named}", hint)
+        raise Failure("S0852", f"the licence of {what} is no SPDX expression: {named}", hint)
     return str(spdx.parse(expression).render())
 
 

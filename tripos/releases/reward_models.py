@@ -69,7 +69,7 @@ class Lent:
 
 def lent_artefacts(plan: Plan, extended: Sequence[FoundRelease]) -> dict[str, Lent]:
     """The models that releases name for the roles of scorers which a plan has of them, by role; of one that several
-    name, one that has its files. Raises `Failure` W0878 where two of them name different models for one role."""
+    name, one that has its files. Raises `Failure` S0878 where two of them name different models for one role."""
     found: dict[str, Lent] = {}
     for release in extended:
         opened = open_release(Path(release.folder))
@@ -83,7 +83,7 @@ def lent_artefacts(plan: Plan, extended: Sequence[FoundRelease]) -> dict[str, Le
             earlier = found.get(said.role)
             if earlier is not None and earlier.said.digest != said.digest:
                 message = f"{earlier.release.title} and {release.title} name two reward models for `{said.role}`"
-                raise Failure("W0878", message, "extend one of them; or `take` what the other needs no such model for")
+                raise Failure("S0878", message, "extend one of them; or `take` what the other needs no such model for")
             if earlier is None or _rank(said) < _rank(earlier.said):
                 found[said.role] = Lent(said, release)
     return found
@@ -94,13 +94,13 @@ def with_lent(
 ) -> tuple[Artefact, ...]:
     """The models that a release names: its own, and those that are lent, which lie in the releases that it holds.
 
-    Raises `Failure` W0882 where its own is another than that of a release by which the same scores were given."""
+    Raises `Failure` S0882 where its own is another than that of a release by which the same scores were given."""
     found = {each.said.role: each for each in own}
     for role, each in lent.items():
         mine = found.get(role)
         if mine is not None and mine.said.digest != each.said.digest:
             message = f"cannot release the reward model of `{role}`: {each.release.title} scores by another"
-            raise Failure("W0882", message, f"leave it out: the release has {each.said.digest[:12]}")
+            raise Failure("S0882", message, f"leave it out: the release has {each.said.digest[:12]}")
         path = _path_of(each, extends)
         if mine is not None and path is None:
             continue
@@ -146,7 +146,7 @@ def with_artefacts(
     the releases that its spec extends. What `tripos.toml` says of such a role is for other benchmarks; what was given
     `by_hand` must be the same model where every row says that it is of this release.
 
-    Raises `Failure`: R0262 for another model, R0263 where the release only names it and nobody gave its folder, W0878
+    Raises `Failure`: R0262 for another model, R0263 where the release only names it and nobody gave its folder, S0878
     where two releases name different ones.
     """
     filled = dict(roles)
@@ -186,7 +186,7 @@ def artefact_folders(
 
 
 def open_artefact(name: str, folder: Path) -> BatchedReward:
-    """The model of that name, out of its folder. Raises `ModelError`, or `Failure` W0855 where its files are others."""
+    """The model of that name, out of its folder. Raises `ModelError`, or `Failure` S0855 where its files are others."""
     digest = name.rpartition("@")[2]
     try:
         model = open_reward(f"{folder}@{digest}")
@@ -197,7 +197,7 @@ def open_artefact(name: str, folder: Path) -> BatchedReward:
         if error.code not in ("R0234", "R0237"):
             raise
         message = f"the reward model of the release is damaged: `{folder}`"
-        raise Failure("W0855", message, "see all of it: tripos verify DIR", SOME_FAILED) from error
+        raise Failure("S0855", message, "see all of it: tripos verify DIR", SOME_FAILED) from error
 
 
 def _artefacts(
@@ -239,7 +239,7 @@ def artefacts_of(plan: Plan, about: About, given: Mapping[str, str], beside: Pat
     """The models of a release, by role: those of `release.toml`, whose paths begin in `beside`, and those that are
     `given`, each by its folder or its digest.
 
-    Raises `Failure`: W0881 for a role that takes none, W0882 for one that cannot be released, W0852 for its licence.
+    Raises `Failure`: S0881 for a role that takes none, S0882 for one that cannot be released, S0852 for its licence.
     """
     taking = reward_roles(plan)
     named = sorted(about.artefacts.keys() | given.keys())
@@ -248,7 +248,7 @@ def artefacts_of(plan: Plan, about: About, given: Mapping[str, str], beside: Pat
             close = nearest(role, taking)
             there = f"these do: {', '.join(sorted(taking))}" if taking else "no scorer of it `gives reward`"
             hint = f"did you mean `{close}`?" if close else there
-            raise Failure("W0881", f"no role `{role}` of the benchmark takes a reward model", hint)
+            raise Failure("S0881", f"no role `{role}` of the benchmark takes a reward model", hint)
     found = [(role, _terms(role, about.artefacts.get(role, ArtefactTerms()), given, beside)) for role in named]
     # Terms alone hold for whatever model is given, and name none.
     return tuple(_artefact(role, terms) for role, terms in found if terms.folder or terms.digest)
@@ -300,7 +300,7 @@ def _artefact(role: str, found: _Terms) -> Artefact:
         return Artefact(_pinned(role, held, terms, license_), {})
     if license_ is None:
         hint = f"release.toml: `license` below `[{ARTEFACTS}.{role}]`; or `copy = false` and its `source`"
-        raise Failure("W0852", f"the reward model of `{role}` is to be copied without a licence", hint)
+        raise Failure("S0852", f"the reward model of `{role}` is to be copied without a licence", hint)
     files = {f"{ARTEFACTS}/{role}/{name}": path for name, path in sorted(_copied(folder))}
     size = sum(path.stat().st_size for path in files.values())
     path = f"{ARTEFACTS}/{role}"
@@ -323,4 +323,4 @@ def _pinned(role: str, digest: str, terms: ArtefactTerms, license_: str | None) 
 
 
 def _unfit(role: str, why: str, hint: str) -> Failure:
-    return Failure("W0882", f"cannot release the reward model of `{role}`: {why}", hint)
+    return Failure("S0882", f"cannot release the reward model of `{role}`: {why}", hint)

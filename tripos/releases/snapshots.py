@@ -119,7 +119,7 @@ def gather(
     """Puts the rows of all data sets that are made where `source` finds them, as the last run of a store that asked
     for them left them; by data set, when each item was made. `releases` are the folders of those that are extended.
 
-    Raises `Failure` W0854 where the store has no such run, or some rows are yet to be made.
+    Raises `Failure` S0854 where the store has no such run, or some rows are yet to be made.
     """
     made = [each for each in plan.made if each.name not in source.sources.made.frozen]
     if not made:
@@ -135,11 +135,11 @@ def gather(
             for name, item, at in connection.execute(query).fetchall():
                 times.setdefault(name, {})[item] = at
     except StoreError as error:
-        raise Failure("W0854", f"the items are made by models: {error.message}", _HINT) from error
+        raise Failure("S0854", f"the items are made by models: {error.message}", _HINT) from error
     needed = set().union(*(each.fingerprints for each in made))
     found = next((told for *told, prints in runs if needed <= set(prints)), None)
     if found is None:
-        raise Failure("W0854", f"the items are made by models, and no run in `{store}` made them", _HINT)
+        raise Failure("S0854", f"the items are made by models, and no run in `{store}` made them", _HINT)
     _make(plan, source, _binding(plan, *found), kept, releases)
     return times
 
@@ -154,7 +154,7 @@ def _binding(plan: Plan, roles: str, models: list[str], identities: str | None) 
     try:
         return replace(bind(plan, tuple(models), others), identities=orjson.loads(identities or "{}"))
     except BindingError as error:
-        raise Failure("W0854", f"the run that made the items does not fit: {error.message}", _HINT) from error
+        raise Failure("S0854", f"the run that made the items does not fit: {error.message}", _HINT) from error
 
 
 def _make(plan: Plan, source: CaseSource, binding: Binding, store: Store, releases: Mapping[str, str]) -> None:
@@ -167,11 +167,11 @@ def _make(plan: Plan, source: CaseSource, binding: Binding, store: Store, releas
         maker.functions = load_plugins(plan, Path(source.spec_files[0]).parent, releases)
         maker.go_through()
     except (PluginError, StoreError) as error:
-        raise Failure("W0854", error.message, error.hint) from error
+        raise Failure("S0854", error.message, error.hint) from error
     for name, each in maker.makers.items():
         if each.open:
             message = f"{len(each.open):,} rows of `{name}` are yet to be made"
-            raise Failure("W0854", message, "finish the run that makes them, without --limit")
+            raise Failure("S0854", message, "finish the run that makes them, without --limit")
 
 
 def freeze(
@@ -185,7 +185,7 @@ def freeze(
     """Writes the rows that were made below a release's folder. Of items that are `held` back only the name stands
     there, and what they say in a file of the same path below `private`.
 
-    Raises `Failure` W0854 for a value that cannot be written so that it is read back as it is.
+    Raises `Failure` S0854 for a value that cannot be written so that it is read back as it is.
     """
     counts: dict[str, int] = {}
     outer: list[ExternalFile] = []
@@ -241,7 +241,7 @@ def take_frozen(plan: Plan, extended: Sequence[FoundRelease], folder: Path) -> F
 def _line(row: MadeRow, item: str, at: datetime | None, canary: str) -> bytes:
     values = plain(row.values)
     if item_id(whole(orjson.loads(orjson.dumps(values)))) != item:
-        raise Failure("W0854", f"item `{item}` has a value that cannot be frozen", "report this as a bug of Tripos")
+        raise Failure("S0854", f"item `{item}` has a value that cannot be frozen", "report this as a bug of Tripos")
     said = {
         "place": row.place,
         "values": values,

@@ -29,7 +29,7 @@ _UNPRINTED = re.compile(r"\\[ntr]|\\|\s|[{}]")
 
 
 def check_sources(release: Release, compilation: Compilation, outer: Sequence[Path], releases: ReleaseFinder) -> None:
-    """Raises `Failure` W0855 where the frozen plan of a release is not what its sources say."""
+    """Raises `Failure` S0855 where the frozen plan of a release is not what its sources say."""
     plan = compilation.plan
     assert plan is not None
     if (fault := next(_unlisted(release, plan, compilation.releases), None)) is not None:
@@ -166,4 +166,4 @@ def _made_here(release: Release) -> bool:
 
 def _refused(release: Release, what: str) -> Failure:
     hint = f"do not use it; see all of it: tripos verify {release.folder}"
-    return Failure("W0855", f"the release `{release.folder}` is not what its sources say: {what}", hint, SOME_FAILED)
+    return Failure("S0855", f"the release `{release.folder}` is not what its sources say: {what}", hint, SOME_FAILED)

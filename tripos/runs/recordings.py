@@ -93,7 +93,7 @@ def replayed(model_name: str, store_root: str | Path) -> Cassette | None:
     root, run = _place(which, Path(store_root))
     if run == which and not (root / MARKER).is_file():
         message = f"`{model_name}` is no folder with a store, and there is no store at `{root}` with a run of that name"
-        raise Failure("W0101", message, "name the folder of the recording, or with --store the store of the run")
+        raise Failure("S0101", message, "name the folder of the recording, or with --store the store of the run")
     try:
         store = Store.open(root, create=False)
         connection = connect(store)

@@ -59,7 +59,7 @@ def find_store(path: str | Path) -> Store | None:
     try:
         return Store.open(path, create=False)
     except StoreError as error:
-        if error.code == "W0101":
+        if error.code == "S0101":
             return None
         raise
 

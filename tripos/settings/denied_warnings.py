@@ -9,6 +9,9 @@ from tripos.failure import Failure
 from tripos.settings.config import NAME, Config
 from tripos_compiler.diagnostics import CODES, EVERY, nearest
 
+OF_A_COMMAND = ("W0824", "W0875", "W1208")
+"""Warnings of commands that check no spec, which cannot be denied."""
+
 
 def chosen_denials(options: Namespace, config: Config) -> dict[str, str]:
     """The codes that are denied, or `warnings`, and by what each is. Raises `Failure` for a code that is none."""
@@ -24,11 +27,11 @@ def denied_codes(given: Sequence[str], config: Config, by: str = "deny") -> dict
 
 
 def _known(code: str, by: str) -> str:
-    """A code as the catalogue has it: a warning of the compiler, or one of judges or settings when a run is bound."""
-    known = {EVERY, "R0205", "R0209", *(each for each in CODES if each.startswith("E"))}
+    """The code of a warning as the catalogue has it: one of the compiler, or of the models of a run."""
+    known = {EVERY, *(each for each in CODES if each.startswith("W") and each not in OF_A_COMMAND)}
     found = next((each for each in known if each.casefold() == code.casefold()), None)
     if found is None:
         close = nearest(code, known)
-        hint = f"did you mean `{close}`?" if close else f"give codes such as E0309, or `{EVERY}` for all"
+        hint = f"did you mean `{close}`?" if close else f"give codes such as W0309, or `{EVERY}` for all"
         raise Failure("R0202", f"{by}: there is no code `{code}` of a warning", hint)
     return found

@@ -21,7 +21,7 @@ from tripos.settings.environment import PROFILE, settings_in, unknown_variables,
 from tripos.settings.toml_lines import find_line
 from tripos_compiler.diagnostics import nearest
 
-UNKNOWN_VARIABLE = "R0208"
+UNKNOWN_VARIABLE = "W1208"
 MERGED = ("roles", "endpoints", "prices", "limits", "check")
 """Tables of which a later layer replaces entries; any other setting it replaces whole."""
 OPTIONS: Mapping[str, tuple[str, ...]] = {

@@ -40,7 +40,7 @@ def as_tokens(tokenizer: Any, chat: Chat) -> Tokens:
     """A chat in the template of the tokenizer. The prompt and the reply are cut into tokens apart from each other,
     since a model that is asked sees the prompt's tokens before there is a reply.
 
-    Raises `Failure` W0814 where the template refuses the chat, or writes the prompt otherwise once it has a reply.
+    Raises `Failure` S0814 where the template refuses the chat, or writes the prompt otherwise once it has a reply.
     """
     before = _written(tokenizer, chat.prompt, asked=True)
     whole = _written(tokenizer, (*chat.prompt, {"role": "assistant", "content": chat.reply}), asked=False)
@@ -49,7 +49,7 @@ def as_tokens(tokenizer: Any, chat: Chat) -> Tokens:
         before = _written(tokenizer, chat.prompt, asked=False)
     if not whole.startswith(before) or len(whole) == len(before):
         hint = "take another model, or give its tokenizer a template that goes on where the prompt ends"
-        raise Failure("W0814", "the model's chat template writes a prompt otherwise once it has a reply", hint)
+        raise Failure("S0814", "the model's chat template writes a prompt otherwise once it has a reply", hint)
     prompt = _ids(tokenizer, before)
     return Tokens((*prompt, *_ids(tokenizer, whole[len(before) :])), len(prompt))
 
@@ -77,7 +77,7 @@ def _written(tokenizer: Any, messages: Iterable[Message], *, asked: bool) -> str
     except Exception as error:  # a template may raise whatever it likes
         told = (str(error).strip().splitlines() or [type(error).__name__])[0]
         hint = "take another model, or ask without a system message"
-        raise Failure("W0814", f"the model's chat template refuses a chat: {told}", hint) from error
+        raise Failure("S0814", f"the model's chat template refuses a chat: {told}", hint) from error
 
 
 def loss_of(model: Any, tokens: Sequence[Tokens], at_once: int, pad: int) -> float | None:
@@ -150,14 +150,14 @@ class Chats:
 def read_chats(path: Path) -> Chats:
     """Reads JSON Lines with `messages` that end with the assistant's, or with `prompt` and `completion`.
 
-    Raises `Failure` W0813 for a file that cannot be read, a line that is neither, and a provenance that is of other
+    Raises `Failure` S0813 for a file that cannot be read, a line that is neither, and a provenance that is of other
     bytes.
     """
     try:
         content = path.read_bytes()
     except OSError as error:
         hint = "`tripos export distillation -o FILE` writes one"
-        raise Failure("W0813", f"cannot read `{path}`: {error.strerror or error}", hint) from error
+        raise Failure("S0813", f"cannot read `{path}`: {error.strerror or error}", hint) from error
     sha256 = hashlib.sha256(content).hexdigest()
     provenance = _provenance(path, sha256)
     lines = [(number, line) for number, line in enumerate(content.splitlines(), 1) if line.strip()]
@@ -179,24 +179,24 @@ def _provenance(path: Path, sha256: str) -> Mapping[str, Any] | None:
         return None
     except (OSError, ValueError, KeyError, TypeError) as error:
         hint = "export again, or take it away: then lines are kept together by their prompts"
-        raise Failure("W0813", f"`{beside(path)}` is not the provenance of training data", hint) from error
+        raise Failure("S0813", f"`{beside(path)}` is not the provenance of training data", hint) from error
     if told.get("sha256") != sha256 or told.get("kind") not in ("distillation", None) or not isinstance(items, list):
         if told.get("kind") == "preferences":
             hint = "export `distillation`, or an `export` of the spec with `best of`"
-            raise Failure("W0813", f"`{path}` has pairs of replies, and no chats", hint)
+            raise Failure("S0813", f"`{path}` has pairs of replies, and no chats", hint)
         raise _other_bytes(path)
     return dict(told)
 
 
 def _other_bytes(path: Path) -> Failure:
     hint = "export again; or, where the change was meant, take the provenance away"
-    return Failure("W0813", f"`{path}` was changed after `{beside(path).name}` was written", hint)
+    return Failure("S0813", f"`{path}` was changed after `{beside(path).name}` was written", hint)
 
 
 def _chat(path: Path, number: int, line: bytes) -> tuple[tuple[Message, ...], str]:
     def wrong(what: str) -> Failure:
         hint = "a line has `messages` that end with the assistant's, or `prompt` and `completion`"
-        return Failure("W0813", f"{path}:{number}: {what}", hint)
+        return Failure("S0813", f"{path}:{number}: {what}", hint)
 
     try:
         read = orjson.loads(line)

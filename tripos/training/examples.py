@@ -88,7 +88,7 @@ which questions share. Of a row that has no longer one, its longest is compared 
 
 
 def find_examples(plan: Plan, names: Sequence[str]) -> list[Pairing] | None:
-    """The exports of these names where the first is one of examples; None where it is not. Raises `Failure` W0601 for
+    """The exports of these names where the first is one of examples; None where it is not. Raises `Failure` S0601 for
     another that is not one."""
     known = {each.name: each for each in plan.exports if isinstance(each, Pairing) and each.kind == "examples"}
     if not names or names[0] not in known:
@@ -97,7 +97,7 @@ def find_examples(plan: Plan, names: Sequence[str]) -> list[Pairing] | None:
         if name not in known:
             close = nearest(name, known)
             hint = f"did you mean `{close}`?" if close else f"there is {', '.join(f'`{each}`' for each in known)}"
-            raise Failure("W0601", f"the spec makes no examples called `{name}`", hint)
+            raise Failure("S0601", f"the spec makes no examples called `{name}`", hint)
     return [known[name] for name in names]
 
 
@@ -107,7 +107,7 @@ def write_examples(plan: Plan, exports: Sequence[Pairing], source: CaseSource, p
     A line has `messages`: what is asked, and the answer, of the assistant. The lines of several exports are mixed
     evenly. The provenance has an entry for every line, with the export and the item, and says how many rows were left
     out, why, and which were like what question. Raises `Failure` E0301 where a row has no value for what an export
-    says, W0821 where there is no example, and `StoreError` W0604 where the disk refuses.
+    says, S0821 where there is no example, and `StoreError` S0604 where the disk refuses.
     """
     asked = Asked.of(plan, source)
     left_out: Counter[str] = Counter()
@@ -116,7 +116,7 @@ def write_examples(plan: Plan, exports: Sequence[Pairing], source: CaseSource, p
     if not any(made):
         hint = "look at `where` and `beside`, and at whether the rows are those that are asked"
         named = " and ".join(f"`{each.name}`" for each in exports)
-        raise Failure("W0821", f"no row gives {named} an example", hint)
+        raise Failure("S0821", f"no row gives {named} an example", hint)
     lines = _mixed(made)
     written = write_lines(path, (each.line for each in lines))
     datasets = dict.fromkeys(export.dataset for export in exports)

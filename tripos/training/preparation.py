@@ -30,13 +30,13 @@ class Device:
 
 
 def choose_device(wanted: str = "auto") -> Device:
-    """The device of that kind; `auto` is a GPU where there is one. Raises `Failure` W0816 for one that is not
+    """The device of that kind; `auto` is a GPU where there is one. Raises `Failure` S0816 for one that is not
     there."""
     import torch
 
     there = torch.cuda.is_available()
     if wanted == "cuda" and not there:
-        raise Failure("W0816", "there is no GPU that torch can use", "`--device cpu`, or a build of torch for the GPU")
+        raise Failure("S0816", "there is no GPU that torch can use", "`--device cpu`, or a build of torch for the GPU")
     if wanted != "cpu" and there:
         return Device("cuda", str(torch.cuda.get_device_name()), bool(torch.cuda.is_bf16_supported()))
     return Device("cpu", f"{torch.get_num_threads()} threads", False)
@@ -57,7 +57,7 @@ def split_by_group(groups: Sequence[str], share: float, seed: int) -> Split:
     """Holds out the `share` of the groups, of at least one where it is above 0, whose seeded digests are the smallest.
 
     `groups` has the group of every line. All lines of a group are on one side, so what is held out was not seen in
-    another form; and a group keeps its side when others come, unless it stands at the edge. Raises `Failure` W0815
+    another form; and a group keeps its side when others come, unless it stands at the edge. Raises `Failure` S0815
     where nothing would be left to learn.
 
     >>> split_by_group(["a", "a", "b", "c"], 0.3, seed=0)
@@ -68,7 +68,7 @@ def split_by_group(groups: Sequence[str], share: float, seed: int) -> Split:
     if count >= len(order):
         found = f"{len(order)} item" + ("" if len(order) == 1 else "s")
         hint = "train on more items, or on all of them: `--held-out 0`"
-        raise Failure("W0815", f"the data have {found}: nothing is left to learn where {count} is held out", hint)
+        raise Failure("S0815", f"the data have {found}: nothing is left to learn where {count} is held out", hint)
     held = set(order[:count])
     return Split(
         tuple(place for place, group in enumerate(groups) if group not in held),
@@ -82,11 +82,11 @@ LIBRARIES = ("torch", "transformers", "trl", "datasets", "accelerate", "peft")
 
 
 def need(libraries: Sequence[str] = LIBRARIES) -> None:
-    """Raises `Failure` W0812, with the command that installs them, where one of `libraries` is lacking."""
+    """Raises `Failure` S0812, with the command that installs them, where one of `libraries` is lacking."""
     lacking = [name for name in libraries if importlib.util.find_spec(name) is None]
     if lacking:
         some = ", ".join(f"`{name}`" for name in lacking)
-        raise Failure("W0812", f"training needs {some}", "pip install 'tripos[train]'")
+        raise Failure("S0812", f"training needs {some}", "pip install 'tripos[train]'")
 
 
 def versions(libraries: Sequence[str] = LIBRARIES) -> dict[str, str]:

@@ -16,7 +16,7 @@ BESIDE = frozenset((NAME, DATA, beside(Path(DATA)).name))
 
 
 def write_report(folder: Path, report: Mapping[str, Any]) -> Path:
-    """Writes the report into the model's folder, and says where. Raises `StoreError` W0604 where the disk refuses."""
+    """Writes the report into the model's folder, and says where. Raises `StoreError` S0604 where the disk refuses."""
     write_lines(folder / NAME, [json.dumps(report, ensure_ascii=False, indent=2).encode()])
     return folder / NAME
 

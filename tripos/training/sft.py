@@ -36,7 +36,7 @@ class LanguageModel:
 def load_language_model(name: str, *, half: bool = False) -> LanguageModel:
     """The model of a Hub's name, a folder, or a `.gguf` file, on the CPU, in 32 bits or, with `half`, in bfloat16.
 
-    Weights of a GGUF file are unpacked, so that they can be trained. Raises `Failure` W0814 where there is no such
+    Weights of a GGUF file are unpacked, so that they can be trained. Raises `Failure` S0814 where there is no such
     model or it cannot be read.
     """
     import torch
@@ -45,7 +45,7 @@ def load_language_model(name: str, *, half: bool = False) -> LanguageModel:
     path = Path(name).expanduser()
     local = path.exists()
     if not local and (name.endswith(".gguf") or name.startswith((".", "/", "~"))):
-        raise Failure("W0814", f"there is no model `{name}`", "give a folder, a .gguf file, or a name of the Hub")
+        raise Failure("S0814", f"there is no model `{name}`", "give a folder, a .gguf file, or a name of the Hub")
     options: dict[str, Any] = {"local_files_only": local}
     where = str(path) if local else name
     if local and path.is_file():
@@ -56,10 +56,10 @@ def load_language_model(name: str, *, half: bool = False) -> LanguageModel:
     except (OSError, ValueError, KeyError, RuntimeError, ImportError) as error:
         told = (str(error).strip().splitlines() or [type(error).__name__])[0]
         hint = "a causal model in the form of transformers: a folder, a .gguf file, or a name of the Hub"
-        raise Failure("W0814", f"cannot load `{name}`: {told}", hint) from error
+        raise Failure("S0814", f"cannot load `{name}`: {told}", hint) from error
     _unpacked(model)
     if tokenizer.eos_token_id is None:
-        raise Failure("W0814", f"the tokenizer of `{name}` has no token that ends a text", "take another model")
+        raise Failure("S0814", f"the tokenizer of `{name}` has no token that ends a text", "take another model")
     plain = not tokenizer.chat_template
     if plain:
         tokenizer.chat_template = PLAIN
@@ -75,7 +75,7 @@ def _unpacked(model: Any) -> None:
         return
     dense = all(parameter.is_floating_point() for parameter in model.parameters())
     if not dense:
-        raise Failure("W0814", "the weights are quantised and stay so", "take the model before it was quantised")
+        raise Failure("S0814", "the weights are quantised and stay so", "take the model before it was quantised")
     model.hf_quantizer = None
     model.is_quantized = False
     if hasattr(model.config, "quantization_config"):
@@ -83,14 +83,14 @@ def _unpacked(model: Any) -> None:
 
 
 def save_language_model(loaded: LanguageModel, folder: Path) -> None:
-    """Writes weights, configuration, tokenizer and template. Raises `Failure` W0817 where the disk refuses."""
+    """Writes weights, configuration, tokenizer and template. Raises `Failure` S0817 where the disk refuses."""
     try:
         loaded.model.save_pretrained(folder)
         loaded.tokenizer.save_pretrained(folder)
         for file in folder.glob("*.safetensors"):  # which are written for their owner only
             file.chmod(0o644)
     except OSError as error:
-        raise Failure("W0817", f"cannot write `{folder}`: {error.strerror or error}", "write it elsewhere") from error
+        raise Failure("S0817", f"cannot write `{folder}`: {error.strerror or error}", "write it elsewhere") from error
 
 
 FORMAT = "tripos.model/1"
@@ -111,7 +111,7 @@ class Prepared:
 
 def prepare(data: Chats, tokenizer: Any, recipe: Recipe) -> Prepared:
     """Parts the data by item and leaves out chats of more than `recipe.max_tokens` tokens: cut off, a reply would teach
-    to stop anywhere. Raises `Failure` W0815 where nothing is left to learn."""
+    to stop anywhere. Raises `Failure` S0815 where nothing is left to learn."""
     split = split_by_group([chat.group for chat in data.chats], recipe.held_out, recipe.seed)
     tokens = [as_tokens(tokenizer, chat) for chat in data.chats]
     fitting = set(within(tokens, recipe.max_tokens))
@@ -120,7 +120,7 @@ def prepare(data: Chats, tokenizer: Any, recipe: Recipe) -> Prepared:
     if not learned:
         shortest = min(len(each.ids) for each in tokens)
         hint = f"allow more with `--max-tokens`: the shortest has {shortest:,}"
-        raise Failure("W0815", f"every chat has more than {recipe.max_tokens:,} tokens", hint)
+        raise Failure("S0815", f"every chat has more than {recipe.max_tokens:,} tokens", hint)
     return Prepared(split, learned, held_out, len(tokens) - len(fitting))
 
 
@@ -130,7 +130,7 @@ def fine_tune(
     """Trains the model of `recipe` on `data`, writes it to `folder` with its report beside it, and returns the report.
 
     The loss is taken of the tokens of replies only. With adapters, these are merged into the weights that are written,
-    so that the folder is a model like any other. Raises `Failure` W0813 to W0817.
+    so that the folder is a model like any other. Raises `Failure` S0813 to S0817.
     """
     import transformers
 
@@ -159,7 +159,7 @@ def fine_tune(
         done = int(trainer.state.global_step)
     if not all(math.isfinite(each["loss"]) for each in curve) or (after is not None and not math.isfinite(after)):
         hint = "take a lower `--learning-rate`"
-        raise Failure("W0817", "the loss is not a number any more: nothing was written", hint, SOME_FAILED)
+        raise Failure("S0817", "the loss is not a number any more: nothing was written", hint, SOME_FAILED)
     model = trainer.model.merge_and_unload() if recipe.lora else trainer.model
     save_language_model(LanguageModel(model, loaded.tokenizer, loaded.plain), folder)
     report = {
@@ -259,7 +259,7 @@ def _train(trainer: Any) -> None:
         trainer.train()
     except torch.OutOfMemoryError as error:
         hint = "fewer lines `--at-once`, fewer `--max-tokens`, or adapters: `--lora 16`"
-        raise Failure("W0817", "the device has no memory left", hint, SOME_FAILED) from error
+        raise Failure("S0817", "the device has no memory left", hint, SOME_FAILED) from error
 
 
 class _Teller:

@@ -94,7 +94,7 @@ FAMILIES = {
     "E07": "scorers",
     "E08": "termination",
     "E09": "releases",
-    "E10": "protocol",
+    "W": "warnings",
 }
 """What the first digits of a compiler's code say."""
 

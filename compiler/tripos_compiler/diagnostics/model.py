@@ -20,8 +20,8 @@ def deny(diagnostics: Iterable[Diagnostic], denied: Mapping[str, str]) -> tuple[
 
     `denied` has the codes, or `warnings` for all of them, and by what each is denied, which the error notes.
 
-    >>> warning = Diagnostic("E0309", "row 2 says what row 1 says", (), severity="warning")
-    >>> [error] = deny([warning], {"E0309": "--deny"})
+    >>> warning = Diagnostic("W0309", "row 2 says what row 1 says", (), severity="warning")
+    >>> [error] = deny([warning], {"W0309": "--deny"})
     >>> error.severity, error.notes
     ('error', ('denied by --deny',))
     """

@@ -1,4 +1,4 @@
-"""`# allow E0309: reason` silences warnings where they are; a comment that says it wrongly or in vain is a warning."""
+"""`# allow W0309: reason` silences warnings where they are; a comment that says it wrongly or in vain is a warning."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from tripos_compiler.diagnostics.model import Diagnostic, Diagnostics, Edit, Lab
 from tripos_compiler.source import PIECE, Source, Span, comments
 
 ALLOW = re.compile(
-    r"#\s*allow\s+(?P<codes>[EWR]\d\w*(?:\s*[,，、]\s*\w+)*)\s*(?:[:：](?P<reason>.*)|(?P<unmarked>\S.*))?",
+    r"#\s*allow\s+(?P<codes>[ERSW]\d\w*(?:\s*[,，、]\s*\w+)*)\s*(?:[:：](?P<reason>.*)|(?P<unmarked>\S.*))?",
     re.IGNORECASE,
 )
 """A comment that starts with `allow` and something like a code; any other is only a comment."""
-OWN = {"E0110", "E0111"}
+OWN = {"W0110", "W0111"}
 """What such a comment is itself warned of. It cannot be silenced, or nobody would see a comment that does nothing."""
 
 
@@ -126,9 +126,9 @@ def _without_reason(shown: Diagnostics, allow: _Allow) -> None:
     message = "this `allow` gives no reason"
     if allow.colon is not None:
         help_ = "put a colon between the codes and the reason"
-        shown.warning("E0111", message, allow.comment, help=help_, edits=[Edit(allow.colon, ":")])
+        shown.warning("W0111", message, allow.comment, help=help_, edits=[Edit(allow.colon, ":")])
     else:
-        shown.warning("E0111", message, allow.comment, help=f"say why: `# allow {allow.code}: …`")
+        shown.warning("W0111", message, allow.comment, help=f"say why: `# allow {allow.code}: …`")
 
 
 def _without_effect(shown: Diagnostics, allow: _Allow, given: list[Diagnostic], silenced: list[Silenced]) -> None:
@@ -137,19 +137,19 @@ def _without_effect(shown: Diagnostics, allow: _Allow, given: list[Diagnostic], 
         close = nearest(allow.code, CODES)
         help_ = f"did you mean `{close}`?" if close else "`tripos explain` lists all codes"
         edits = [Edit(allow.span, close)] if close else []
-        shown.warning("E0110", f"there is no code {code}", allow.span, help=help_, edits=edits)
+        shown.warning("W0110", f"there is no code {code}", allow.span, help=help_, edits=edits)
     elif allow.code in OWN:
         help_ = "mend the comment that it is about, or remove it"
-        shown.warning("E0110", f"{code} cannot be silenced", allow.span, help=help_)
+        shown.warning("W0110", f"{code} cannot be silenced", allow.span, help=help_)
     elif any(item.severity == "error" for item in here):
         help_ = "mend it: only warnings can be silenced"
-        shown.warning("E0110", f"{code} is an error here, and stays one", allow.span, help=help_)
+        shown.warning("W0110", f"{code} is an error here, and stays one", allow.span, help=help_)
     elif any(each.diagnostic.code == allow.code and _covers(allow, each.diagnostic) for each in silenced):
         shown.warning(
-            "E0110", f"{code} is silenced here already", allow.span, help="one comment is enough: remove this"
+            "W0110", f"{code} is silenced here already", allow.span, help="one comment is enough: remove this"
         )
     elif not any(item.severity == "error" for item in given):
         places = [item.labels[0] for item in shown.items if item.code == allow.code and item.labels]
         near = [Label(place.span, "here it is") for place in places if place.span.source is allow.span.source][:1]
         help_ = "remove it, or put it at the end of the line with the warning, or alone on the line above"
-        shown.warning("E0110", f"there is no warning {code} here to silence", allow.span, *near, help=help_)
+        shown.warning("W0110", f"there is no warning {code} here to silence", allow.span, *near, help=help_)

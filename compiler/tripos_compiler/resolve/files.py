@@ -212,7 +212,7 @@ class Extending:
         message = f"`{text.value}` is used without its digest: here it is {release.title}"
         end = replace(last.span, low=last.span.high)
         edits = (Edit(end, pin),)
-        self.program.diagnostics.warning("E0911", message, text.span, help=f"pin it:{pin}", edits=edits)
+        self.program.diagnostics.warning("W0911", message, text.span, help=f"pin it:{pin}", edits=edits)
 
     def _read(self, use: Statement, release: FoundRelease, chain: tuple[FoundRelease, ...]) -> list[Statement] | None:
         first = len(self.program.sources)

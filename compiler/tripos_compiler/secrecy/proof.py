@@ -32,7 +32,7 @@ from tripos_compiler.secrecy.scenarios import SHOWN, Following
 from tripos_compiler.secrecy.tables import MAY_READ, Copies, Tables
 from tripos_compiler.source import Span
 
-FOLLOWS = ("E1001", "E1008")
+FOLLOWS = ("W1001", "W1008")
 """What is said of the protocol where answers are shown: the question answers itself, shots hold the answer."""
 
 
@@ -267,7 +267,7 @@ class Proof:
             text = self.places.text(inner, span)
             if span not in used:
                 message = "there is nothing secret to reveal here"
-                self.program.diagnostics.warning("E0503", message, span, help=f"write `{text}` alone")
+                self.program.diagnostics.warning("W0503", message, span, help=f"write `{text}` alone")
                 used.add(span)
             if not door.shown:
                 continue
@@ -341,4 +341,4 @@ def check_marks(program: Program) -> None:
             continue
         help_ = f"mark it too: `{copy.field[1]} … secret`; or allow this where nothing is given away"
         label = Label(spans[copy.of[1]], "the secret field")
-        program.diagnostics.warning("E0505", copy.why, spans[copy.field[1]], label, help=help_)
+        program.diagnostics.warning("W0505", copy.why, spans[copy.field[1]], label, help=help_)

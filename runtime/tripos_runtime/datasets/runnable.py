@@ -27,7 +27,7 @@ class NotApproved(Exception):
         self.code = "R0245"
         shown = ", ".join(f"`{path}`" for path in drafts)
         self.message = f"nobody has approved {shown} as it is"
-        self.hint = "the warning E0399 says how it is approved; `tripos plan` shows without that what a run costs"
+        self.hint = "the warning W0399 says how it is approved; `tripos plan` shows without that what a run costs"
         super().__init__(self.message)
 
 

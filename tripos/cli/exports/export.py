@@ -72,7 +72,7 @@ def _kind(options: Namespace, plan: Plan) -> str:
     declared = {export.name: export for export in plan.exports if isinstance(export, Export)}
     if options.what in {export.name for export in plan.exports if isinstance(export, Pairing)}:
         hint = f"name the spec: `tripos export {options.what} --spec PATH -o {options.output}`"
-        raise StoreError("W0601", f"`{options.what}` is made of data, and not of a run", hint)
+        raise StoreError("S0601", f"`{options.what}` is made of data, and not of a run", hint)
     if options.what in declared:
         return "distillation" if declared[options.what].kind == "best" else "preferences"
     if options.what in KINDS:
@@ -80,7 +80,7 @@ def _kind(options: Namespace, plan: Plan) -> str:
     names = [*KINDS, *declared]
     close = nearest(options.what, names)
     hint = f"did you mean `{close}`?" if close else f"there is {', '.join(f'`{name}`' for name in names)}"
-    raise StoreError("W0601", f"there is no export `{options.what}`", hint)
+    raise StoreError("S0601", f"there is no export `{options.what}`", hint)
 
 
 def _check_options(options: Namespace, kind: str) -> None:

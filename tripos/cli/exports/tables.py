@@ -50,19 +50,19 @@ def export_eee(connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run, opti
 
 
 def export_tables(connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run, options: Namespace) -> None:
-    """Writes the tables that were asked for, or all. Raises `StoreError` W0604 where the disk refuses."""
+    """Writes the tables that were asked for, or all. Raises `StoreError` S0604 where the disk refuses."""
     names = _tables(options)
     path = Path(options.output)
     if options.what == "xlsx":
         if path.suffix.lower() != ".xlsx":
-            raise StoreError("W0202", f"`{path}` is no workbook", "end the name in `.xlsx`")
+            raise StoreError("S0202", f"`{path}` is no workbook", "end the name in `.xlsx`")
         written = _workbook(connection, plan, run, names, path, options.secrets)
     else:
         suffix = f".{options.what}"
         single = path.suffix.lower() == suffix
         if single and len(names) > 1:
             raise StoreError(
-                "W0202",
+                "S0202",
                 f"{len(names)} tables do not fit into `{path}`",
                 "name a folder, or one of them: --table scores",
             )
@@ -119,7 +119,7 @@ def _hidden(plan: Plan, run: Run, names: Sequence[str]) -> list[str]:
 
 def _folder(path: Path) -> None:
     if path.exists() and not path.is_dir():
-        raise StoreError("W0604", f"`{path}` is a file, and several are to be written", "name a folder")
+        raise StoreError("S0604", f"`{path}` is a file, and several are to be written", "name a folder")
 
 
 def _print(value: Any) -> None:

@@ -71,7 +71,7 @@ def main(options: Namespace) -> int:
     if (folder.exists() and not folder.is_dir()) or (
         folder.is_dir() and any(each.name not in BESIDE - {NAME} for each in folder.iterdir())
     ):
-        raise Failure("W0818", f"there is something in `{folder}`", "give a new folder with `-o DIR`")
+        raise Failure("S0818", f"there is something in `{folder}`", "give a new folder with `-o DIR`")
     from tripos.training.chats import read_chats
     from tripos.training.preparation import choose_device
     from tripos.training.sft import fine_tune
@@ -117,14 +117,14 @@ def _exported(options: Namespace, path: Path) -> Path:
     spec = Namespace(**{**vars(options), "path": options.source})
     plan = compile_given(spec, chosen_settings(options).config)[0].plan
     if plan is None:
-        raise Failure("W0813", f"`{options.source}` has mistakes, so nothing is exported of it", "mend those above")
+        raise Failure("S0813", f"`{options.source}` has mistakes, so nothing is exported of it", "mend those above")
     names = [each.name for each in plan.exports if each.kind == "best"]
     name = options.export or (names[0] if len(names) == 1 else None)
     if name is None or name not in names:
         some = ", ".join(f"`{each}`" for each in names) or "none"
         what = f"the spec has no export `{name}` of the best replies" if name else "nothing says which export to learn"
         hint = f"`--export NAME`; there is {some}" if names else "declare one: `export NAME { best of … }`"
-        raise Failure("W0601", what, hint)
+        raise Failure("S0601", what, hint)
     connection, run = connect_run(open_store(options), options.run, plan)
     nothing: dict[str, list[str]] = {
         each: [] for each in ("per", "rows", "models", "scenario", "only", "hold_out", "apart_from", "replies_of")

@@ -92,7 +92,7 @@ def train(options: Namespace) -> int:
     if (folder.exists() and not folder.is_dir()) or (
         folder.is_dir() and any(each.name not in own for each in folder.iterdir())
     ):
-        raise Failure("W0818", f"there is something in `{folder}`", "give a new folder with `-o DIR`")
+        raise Failure("S0818", f"there is something in `{folder}`", "give a new folder with `-o DIR`")
     from tripos.training.preparation import choose_device
     from tripos.training.reward.audit import WARNING
     from tripos.training.reward.pairs import read_pairs, without
@@ -163,7 +163,7 @@ def _files(options: Namespace, folder: Path) -> tuple[Path, Path | None]:
     learned = found_pairings(plan, named or _for_training(plan, tested))
     if not learned:
         hint = "declare one: `export NAME { pairs from DATASET … }`, or test fewer"
-        raise Failure("W0601", "the spec has no pairs to learn", hint)
+        raise Failure("S0601", "the spec has no pairs to learn", hint)
     if both := [each.name for each in learned if each in tested]:
         raise Failure("R0202", f"`{both[0]}` is learned and tested", "name another with `--test` or `--export`")
     from tripos.training.reward.pairing import write_pairs
@@ -182,14 +182,14 @@ def _for_training(plan: Plan, tested: Sequence[Pairing]) -> list[str]:
 
 
 def compiled_pairs(options: Namespace, path: str) -> tuple[Plan, CaseSource]:
-    """The plan of a spec, and where its rows come from. Raises `Failure` W0821 where it has mistakes."""
+    """The plan of a spec, and where its rows come from. Raises `Failure` S0821 where it has mistakes."""
     from tripos.cli.specs.check import compile_given
     from tripos.settings.load import load_config
 
     spec = Namespace(**{**vars(options), "path": path})
     compilation, folders = compile_given(spec, load_config(Path.cwd()))
     if compilation.plan is None:
-        raise Failure("W0821", f"`{path}` has mistakes, so nothing is made of it", "mend those above")
+        raise Failure("S0821", f"`{path}` has mistakes, so nothing is made of it", "mend those above")
     return compilation.plan, CaseSource(compilation.plan, folders, tuple(each.path for each in compilation.sources))
 
 
@@ -199,14 +199,14 @@ def pairings_of(plan: Plan) -> list[Pairing]:
 
 
 def found_pairings(plan: Plan, names: Sequence[str]) -> list[Pairing]:
-    """The exports of these names. Raises `Failure` W0601 for another."""
+    """The exports of these names. Raises `Failure` S0601 for another."""
     known = {each.name: each for each in pairings_of(plan)}
     for name in names:
         if name not in known:
             close = nearest(name, known)
             some = ", ".join(f"`{each}`" for each in known) or "none"
             hint = f"did you mean `{close}`?" if close else f"there is {some}"
-            raise Failure("W0601", f"the spec makes no pairs called `{name}`", hint)
+            raise Failure("S0601", f"the spec makes no pairs called `{name}`", hint)
     return [known[name] for name in names]
 
 

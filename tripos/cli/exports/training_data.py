@@ -106,7 +106,7 @@ REASONS = {
 
 
 def export_training(connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run, options: Namespace, kind: str) -> None:
-    """Writes the training data and its provenance. Raises `StoreError`, W0603 where there is none."""
+    """Writes the training data and its provenance. Raises `StoreError`, S0603 where there is none."""
     path = Path(options.output)
     wanted = wanted_of(options, plan, run, kind)
     with ExitStack() as opened:
@@ -118,7 +118,7 @@ def export_training(connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run,
         )
     if not made.examples:
         told = "; ".join(_left_out(made)) or "the run has no replies to these steps"
-        raise StoreError("W0603", f"nothing to export: {told}", _mend(wanted, made))
+        raise StoreError("S0603", f"nothing to export: {told}", _mend(wanted, made))
     written = write_lines(path, (each.line for each in made.examples))
     data = provenance(plan, run, wanted, made, written)
     write_lines(beside(path), [json.dumps(data, ensure_ascii=False, indent=2).encode()])
@@ -163,14 +163,14 @@ def wanted_of(options: Namespace, plan: Plan, run: Run, kind: str) -> Wanted:
 
 
 def _hold_out(options: Namespace, plan: Plan, declared: tuple[str, ...]) -> tuple[str, ...]:
-    """The subsets whose items are left out: those that are named, or all. Raises `StoreError` W0811 for another."""
+    """The subsets whose items are left out: those that are named, or all. Raises `StoreError` S0811 for another."""
     known = [each.name for each in plan.subsets]
     named = _names(options.hold_out)
     if unknown := [name for name in named if name not in known]:
         close = nearest(unknown[0], known)
         some = ", ".join(f"`{name}`" for name in known) or "none"
         hint = f"did you mean `{close}`?" if close else f"the subsets of the spec: {some}"
-        raise StoreError("W0811", f"there is no subset `{unknown[0]}` to hold out", hint)
+        raise StoreError("S0811", f"there is no subset `{unknown[0]}` to hold out", hint)
     return named or declared or tuple(known)
 
 

@@ -80,24 +80,24 @@ def _sides(store: Store, options: Namespace, open_: ExitStack) -> tuple[Side, Si
 
 
 def _models(options: Namespace, one: Run, two: Run, alone: bool) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The models of both sides, those in the same place being compared. Raises `StoreError` W0614."""
+    """The models of both sides, those in the same place being compared. Raises `StoreError` S0614."""
     named = [name.strip() for each in options.models for name in each.split(",") if name.strip()]
     if named:
         if len(named) != 2:
-            raise StoreError("W0614", f"`--models` names {len(named)}, and two are compared", "write --models A,B")
+            raise StoreError("S0614", f"`--models` names {len(named)}, and two are compared", "write --models A,B")
         return _model(named[0], one), _model(named[1], two)
     if alone:
         if len(one.models) != 2:
             some = ", ".join(one.models)
             told = "one model: give two runs" if len(one.models) == 1 else f"{len(one.models)} models: {some}"
-            raise StoreError("W0614", f"run `{one.run_id}` compares {told}", "say which two: --models A,B")
+            raise StoreError("S0614", f"run `{one.run_id}` compares {told}", "say which two: --models A,B")
         return one.models[:1], one.models[1:]
     shared = tuple(model for model in one.models if model in two.models)
     if shared:
         return shared, shared
     if len(one.models) == len(two.models) == 1:
         return one.models, two.models
-    raise StoreError("W0614", "the two runs have no model in common", "say which to compare: --models A,B")
+    raise StoreError("S0614", "the two runs have no model in common", "say which to compare: --models A,B")
 
 
 def _model(text: str, run: Run) -> tuple[str, ...]:
@@ -108,7 +108,7 @@ def _model(text: str, run: Run) -> tuple[str, ...]:
         return tuple(found)
     close = nearest(text, run.models)
     hint = f"did you mean `{close}`?" if close else f"its models are {', '.join(run.models)}"
-    raise StoreError("W0614", f"run `{run.run_id}` has no model `{text}`", hint)
+    raise StoreError("S0614", f"run `{run.run_id}` has no model `{text}`", hint)
 
 
 def spec_changes(before: Plan, after: Plan) -> list[Line]:
@@ -142,10 +142,10 @@ def _judges(one: Run, two: Run) -> list[Line]:
 
 
 def _refuse_majors(one: Run, two: Run) -> None:
-    """Raises `StoreError` W0859 where the versions of a benchmark say themselves that their figures differ in kind."""
+    """Raises `StoreError` S0859 where the versions of a benchmark say themselves that their figures differ in kind."""
     if not comparable(one.version, two.version):
         message = f"the runs are of versions {one.version} and {two.version} of `{two.benchmark}`, which differ in kind"
-        raise StoreError("W0859", message, "see what changed: tripos diff A B; compare all the same with --anyway")
+        raise StoreError("S0859", message, "see what changed: tripos diff A B; compare all the same with --anyway")
 
 
 def _refuse(changed: list[Line]) -> None:
@@ -153,7 +153,7 @@ def _refuse(changed: list[Line]) -> None:
     if scoring:
         more = f", and {len(scoring) - 1} more" if len(scoring) > 1 else ""
         message = f"scores of the two runs mean different things: {scoring[0]}{more}"
-        raise StoreError("W0615", message, "run both under one rubric and one judge, or compare with `--anyway`")
+        raise StoreError("S0615", message, "run both under one rubric and one judge, or compare with `--anyway`")
 
 
 def _head(one: Side, two: Side, changed: list[Line]) -> list[str]:

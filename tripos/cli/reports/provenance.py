@@ -76,7 +76,7 @@ class Told:
 def find(connection: duckdb.DuckDBPyConnection, text: str) -> Told:
     """What the store has of the result whose name is `text` or alone begins with it.
 
-    Raises `StoreError`: W0302 where there is none, W0303 where there are several.
+    Raises `StoreError`: S0302 where there is none, S0303 where there are several.
     """
     table, key = _key_of(connection, text)
     return Finder(connection).told(table, key)
@@ -87,7 +87,7 @@ def _key_of(connection: duckdb.DuckDBPyConnection, text: str) -> tuple[str, str]
     hint = "ids stand in the columns sample_id, judgement_id, score_id and comparison_id of the tables: `tripos sql`"
     if len(wanted) < SHORTEST:
         raise StoreError(
-            "W0302", f"`{harmless(text)}` is too short to look for", f"write {SHORTEST} characters of the id or more"
+            "S0302", f"`{harmless(text)}` is too short to look for", f"write {SHORTEST} characters of the id or more"
         )
     found: list[tuple[str, str]] = []
     for table, column in TABLES.items():
@@ -97,10 +97,10 @@ def _key_of(connection: duckdb.DuckDBPyConnection, text: str) -> tuple[str, str]
     if len(exact or found) == 1:
         return (exact or found)[0]
     if not found:
-        raise StoreError("W0302", f"no sample, judgement, score or comparison `{harmless(text)}` in the store", hint)
+        raise StoreError("S0302", f"no sample, judgement, score or comparison `{harmless(text)}` in the store", hint)
     some = ", ".join(f"`{key}` of {table}" for table, key in found[:MOST_NAMED])
     more = ", …" if len(found) > MOST_NAMED else ""
-    raise StoreError("W0303", f"`{harmless(text)}` could be several: {some}{more}", "write more of the id")
+    raise StoreError("S0303", f"`{harmless(text)}` could be several: {some}{more}", "write more of the id")
 
 
 class Finder:

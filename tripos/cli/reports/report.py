@@ -116,11 +116,11 @@ def show_report(report: Report, *, sql: bool, store: str | None) -> None:
 
 
 def write_junit(report: Report, path: str) -> None:
-    """Writes what came of the expectations as JUnit XML. Raises `Failure` W0102 where the disk refuses."""
+    """Writes what came of the expectations as JUnit XML. Raises `Failure` S0102 where the disk refuses."""
     try:
         Path(path).write_text(junit(report), "utf-8")
     except OSError as error:
-        raise Failure("W0102", f"cannot write `{path}`: {error.strerror}", "write it somewhere else") from error
+        raise Failure("S0102", f"cannot write `{path}`: {error.strerror}", "write it somewhere else") from error
 
 
 def _plan_of(options: Namespace) -> Plan | None:

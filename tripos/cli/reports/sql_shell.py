@@ -149,9 +149,9 @@ class Shell:
             case [".schema", name]:
                 self._schema(name.rstrip(";").removesuffix("()"))
             case [".schema"]:
-                raise StoreError("W0207", "`.schema` needs a name", "such as `.schema samples`; `.tables` lists them")
+                raise StoreError("S0207", "`.schema` needs a name", "such as `.schema samples`; `.tables` lists them")
             case _:
-                raise StoreError("W0207", f"no command `{words[0]}`", "`.help` lists the commands")
+                raise StoreError("S0207", f"no command `{words[0]}`", "`.help` lists the commands")
 
     def _schema(self, name: str) -> None:
         if f"{name}()" in self.names:

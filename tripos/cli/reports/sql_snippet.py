@@ -34,12 +34,12 @@ def snippet_text(statements: Sequence[str]) -> str:
 
 
 def write_database(statements: Sequence[str], path: str) -> int:
-    """Writes a database that has them; it appears whole or not at all. Raises `Failure` W0206 where there is a file of
-    the name already that is none of ours, W0102 where the disk refuses."""
+    """Writes a database that has them; it appears whole or not at all. Raises `Failure` S0206 where there is a file of
+    the name already that is none of ours, S0102 where the disk refuses."""
     target = Path(path)
     temporary = target.with_name(f".{target.name}.{uuid.uuid4().hex}")
     if target.exists() and not _is_ours(target):
-        raise Failure("W0206", f"`{target}` is there already and was not made by `--duckdb`", "choose another name")
+        raise Failure("S0206", f"`{target}` is there already and was not made by `--duckdb`", "choose another name")
     try:
         with duckdb.connect(str(temporary)) as database:
             for statement in statements:
@@ -47,7 +47,7 @@ def write_database(statements: Sequence[str], path: str) -> int:
         temporary.replace(target)
     except (OSError, duckdb.IOException) as error:
         reason = getattr(error, "strerror", None) or " ".join(str(error).split())
-        raise Failure("W0102", f"cannot write `{target}`: {reason}", "write it somewhere else") from error
+        raise Failure("S0102", f"cannot write `{target}`: {reason}", "write it somewhere else") from error
     finally:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)

@@ -56,7 +56,7 @@ class Shown:
 def find(connection: duckdb.DuckDBPyConnection, text: str) -> Shown:
     """The conversation or reply whose name is `text`, or alone begins with it; of a turn its conversation.
 
-    Raises `StoreError`: W0302 where there is none, W0303 where there are several.
+    Raises `StoreError`: S0302 where there is none, S0303 where there are several.
     """
     finder = Finder(connection)
     key = _key_of(finder, text)
@@ -71,7 +71,7 @@ def _key_of(finder: Finder, text: str) -> str:
     wanted = text.strip().casefold()
     if len(wanted) < SHORTEST:
         hint = f"write {SHORTEST} characters of the id or more"
-        raise StoreError("W0302", f"`{harmless(text)}` is too short to look for", hint)
+        raise StoreError("S0302", f"`{harmless(text)}` is too short to look for", hint)
     query = f"""select distinct key from (
       select sample_id as key from main.samples where starts_with(sample_id, $wanted)
       union all select conversation_id from main.turns where starts_with(conversation_id, $wanted)
@@ -81,9 +81,9 @@ def _key_of(finder: Finder, text: str) -> str:
     if wanted in found or len(found) == 1:
         return wanted if wanted in found else str(found[0])
     if not found:
-        raise StoreError("W0302", f"no conversation or reply `{harmless(text)}` in the store", HINT)
+        raise StoreError("S0302", f"no conversation or reply `{harmless(text)}` in the store", HINT)
     some = ", ".join(f"`{key}`" for key in found[:MOST_NAMED]) + (", …" if len(found) > MOST_NAMED else "")
-    raise StoreError("W0303", f"`{harmless(text)}` could be several: {some}", "write more of the id")
+    raise StoreError("S0303", f"`{harmless(text)}` could be several: {some}", "write more of the id")
 
 
 def _conversation(finder: Finder, row: Row) -> Shown:

@@ -114,7 +114,7 @@ def _output(options: Namespace) -> Path:
     if path.suffix.lower() != SHEET:
         raise Failure("R0202", f"`{path}` is no spreadsheet", f"end the name in {SHEET}, or give --page")
     if path.exists():
-        raise Failure("W0703", f"`{path}` is there already, perhaps with grades in it", "name another file with `-o`")
+        raise Failure("S0703", f"`{path}` is there already, perhaps with grades in it", "name another file with `-o`")
     return path
 
 
@@ -148,13 +148,13 @@ def _items(name: str | None, desk: Desk) -> Drawn | None:
 
 
 def _resumed(desk: Desk, path: Path) -> batches.Batch:
-    """The batch of a file that was begun. Raises `Failure` W0703 where it is not of this person, role and run."""
+    """The batch of a file that was begun. Raises `Failure` S0703 where it is not of this person, role and run."""
     batch = batches.get(desk.store, read_grades(path).batch)
     wanted = desk.run.run_id, desk.role, desk.name, desk.round
     if (batch.run_id, batch.role, batch.name, batch.round) != wanted:
         round_ = "" if batch.round is None else f" in round {batch.round}"
         told = f"`{path}` is of `{batch.name}` as `{batch.role}` on run `{batch.run_id}`{round_}"
-        raise Failure("W0703", told, "name another file with `-o`")
+        raise Failure("S0703", told, "name another file with `-o`")
     return batch
 
 
@@ -166,7 +166,7 @@ def _write_sheet(path: Path, hand: Hand) -> None:
         with path.open("xb") as file:
             file.write(content)
     except OSError as error:
-        raise Failure("W0703", f"cannot write `{path}`: {error.strerror}", "name another file with `-o`") from error
+        raise Failure("S0703", f"cannot write `{path}`: {error.strerror}", "name another file with `-o`") from error
 
 
 def _say(hand: Hand, path: Path, options: Namespace) -> None:
@@ -232,7 +232,7 @@ def _take(options: Namespace) -> int:
         _list(taken.faults)
     hint = "mend it and take it again" + ("; `--partial` leaves out unfinished replies" if taken.open else "")
     count = _count(len(taken.faults), "thing")
-    raise Failure("W0705", f"{count} in `{path}` cannot be taken, so nothing was", hint, SOME_FAILED)
+    raise Failure("S0705", f"{count} in `{path}` cannot be taken, so nothing was", hint, SOME_FAILED)
 
 
 def _read(path: Path) -> Answers:

@@ -90,7 +90,7 @@ def _bring_in(options: Namespace, store: Store, run_id: str, table: Table, found
             _show_changed(change.changed)
             many = len(change.changed)
             raise Failure(
-                "W0505",
+                "S0505",
                 f"{many:,} of {len(found.scores):,} scores {'is' if many == 1 else 'are'} in the store already, and"
                 f" {'another' if many == 1 else 'others'} than here",
                 "`--replace` replaces what is there; `--round 2` keeps both",

@@ -28,7 +28,7 @@ def approve_main(options: Namespace) -> int:
     try:
         done = approve(Path(options.file), by, datetime.now(UTC).replace(microsecond=0), replace=options.replace)
     except OSError as error:
-        raise Failure("W0836", f"cannot write beside `{options.file}`: {error.strerror}", "check the folder") from error
+        raise Failure("S0836", f"cannot write beside `{options.file}`: {error.strerror}", "check the folder") from error
     told = {
         "tree": done.path.as_posix(),
         "sha256": done.sha256,
@@ -57,7 +57,7 @@ def main(options: Namespace) -> int:
         if getattr(options, name):
             raise Failure("R0202", f"`--{name}` is said of a run, and none is named", "add `--run RUN`")
     shown = "standard input" if options.file == "-" else options.file
-    tree = sound(read_outline(_text(options.file)), shown, "W0835")
+    tree = sound(read_outline(_text(options.file)), shown, "S0835")
     return _write(_below(tree, options.top), options)
 
 
@@ -65,9 +65,9 @@ def _text(path: str) -> str:
     try:
         return Path(path).read_text("utf-8") if path != "-" else sys.stdin.read()
     except OSError as error:
-        raise Failure("W0835", f"cannot read `{path}`: {error.strerror}", "check the path") from error
+        raise Failure("S0835", f"cannot read `{path}`: {error.strerror}", "check the path") from error
     except UnicodeDecodeError as error:
-        raise Failure("W0835", f"`{path}` is not text in UTF-8", "save it as a text file in UTF-8") from error
+        raise Failure("S0835", f"`{path}` is not text in UTF-8", "save it as a text file in UTF-8") from error
 
 
 def _drafted(options: Namespace) -> Draft:
@@ -98,12 +98,12 @@ def _write(tree: Tree, options: Namespace, said: str = "", *, draft: bool = Fals
     if draft and not path.stem.endswith(DRAFT):
         path = path.with_name(f"{path.stem}{DRAFT}{path.suffix}")
     if path.exists() and not options.replace:
-        raise Failure("W0837", f"`{path}` is there already", "give another name, or `--replace` it")
+        raise Failure("S0837", f"`{path}` is there already", "give another name, or `--replace` it")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(tree_text(tree, suffix, said), "utf-8")
     except OSError as error:
-        raise Failure("W0836", f"cannot write `{path}`: {error.strerror}", "check the folder") from error
+        raise Failure("S0836", f"cannot write `{path}`: {error.strerror}", "check the folder") from error
     print(harmless(f"{path}: {leaves}"))
     if draft:
         print(harmless(f"a draft: read it, mend it, then `tripos approve {path} --name YOU`"))

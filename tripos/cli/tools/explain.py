@@ -113,7 +113,7 @@ def _near(name: str) -> str:
     """What to say of the codes near to one that is not there.
 
     >>> _near("E99"), _near("OOPS")
-    ('the nearest is E1011; `tripos explain E` lists its kin', 'did you mean opens?')
+    ('the nearest is E0919; `tripos explain E` lists its kin', 'did you mean opens?')
     """
     kin = [code for code in CODES if code[0] == name[:1]]
     if kin and re.fullmatch(r"[0-9]{1,4}", name[1:]):

@@ -20,16 +20,16 @@ from tripos_runtime.datasets.data_folders import DataFolders, files_of
 
 
 def check_pinned(compilation: Compilation) -> None:
-    """Raises `Failure` W0870 where a spec extends a release of which it does not say the digest: then what was released
+    """Raises `Failure` S0870 where a spec extends a release of which it does not say the digest: then what was released
     could not be told."""
     for release in compilation.unpinned:
         message = f"the spec extends {release.title} without its digest"
-        raise Failure("W0870", message, f'write it after its name: sha256 "{release.digest}"')
+        raise Failure("S0870", message, f'write it after its name: sha256 "{release.digest}"')
 
 
 def hold(extended: Sequence[FoundRelease], about: About, folder: Path) -> tuple[ExtendedRelease, ...]:
     """Copies the releases that are extended into a release's folder, where that is allowed; how each is found again.
-    One that lies in another of them comes with it. Raises `Failure` W0855 where a file is not as it was released, and
+    One that lies in another of them comes with it. Raises `Failure` S0855 where a file is not as it was released, and
     `OSError`."""
     found = []
     for release in sorted(extended, key=lambda each: each.name):
@@ -62,7 +62,7 @@ def _copy(release: Release, to: Path) -> None:
         shutil.copyfile(source, target)
         if file_digest(target) != file.sha256:
             hint = f"see all of it: tripos verify {release.folder}"
-            raise Failure("W0855", f"the release `{release.folder}` is damaged: `{file.path}` was changed", hint)
+            raise Failure("S0855", f"the release `{release.folder}` is damaged: `{file.path}` was changed", hint)
     for name in UNLISTED:
         if (release.folder / name).is_file():
             shutil.copyfile(release.folder / name, to / name)
@@ -132,7 +132,7 @@ def contents_of(
     a data folder, only what `release.toml` allows; and none of the files, by SHA-256, that have items which are `held`
     back.
 
-    Raises `Failure` W0853 for data that a release cannot find again.
+    Raises `Failure` S0853 for data that a release cannot find again.
     """
     root = spec_root(compilation, plan)
     main = Path(compilation.sources[0].path).resolve()
@@ -143,14 +143,14 @@ def contents_of(
         location = Path(used.found.location).resolve()
         if Path(used.source).is_absolute():
             message = f"data by an absolute path cannot be released: `{used.source}`"
-            raise Failure("W0853", message, "name it relative to the spec or to a data folder")
+            raise Failure("S0853", message, "name it relative to the spec or to a data folder")
         terms = about.data.get(used.found.path) or about.data.get(used.source)
         lent = next(
             (each for each in compilation.releases if location.is_relative_to(Path(each.folder).resolve())), None
         )
         if lent is not None and used.found.sha256 in held:
             message = f"items are withheld that {lent.title} shows to everybody: `{used.found.path}`"
-            raise Failure("W0853", message, "withhold items of files of your own")
+            raise Failure("S0853", message, "withhold items of files of your own")
         if lent is not None:
             continue
         if used.found.sha256 in held:
@@ -207,7 +207,7 @@ def _data_of(compilation: Compilation, plan: Plan, folders: DataFolders) -> Iter
             for found in files_of(folders, tree.source, spec_files, trees):
                 yield _Used(found, tree.source, None)
     except DataError as error:
-        raise Failure("W0853", error.message, error.help) from error
+        raise Failure("S0853", error.message, error.help) from error
 
 
 def _inside(path: Path, root: Path) -> str:

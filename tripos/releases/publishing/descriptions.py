@@ -116,10 +116,10 @@ def lacking() -> list[str]:
 
 
 def need() -> None:
-    """Raises `Failure` W0857, with the command that installs them, where libraries lack."""
+    """Raises `Failure` S0857, with the command that installs them, where libraries lack."""
     if found := lacking():
         some = ", ".join(f"`{name}`" for name in found)
-        raise Failure("W0857", f"releasing needs {some}", "pip install 'tripos[release]'")
+        raise Failure("S0857", f"releasing needs {some}", "pip install 'tripos[release]'")
 
 
 CARD = "README.md"

@@ -28,7 +28,7 @@ LEAST_BYTES = 20
 
 
 def check_leaks(folder: Path, source: CaseSource, extended: Sequence[FoundRelease] = ()) -> None:
-    """Raises `Failure` W0853 where a text of a withheld item is in a file of the release in `folder`: in another data
+    """Raises `Failure` S0853 where a text of a withheld item is in a file of the release in `folder`: in another data
     file, in a scenario over other rows, in a prompt. Withheld are those of its plan, and of the releases that it
     extends, where their text is at hand. Texts that published items of their data set share do not count, and neither
     does how they are broken into lines."""
@@ -37,7 +37,7 @@ def check_leaks(folder: Path, source: CaseSource, extended: Sequence[FoundReleas
         for release in extended:
             hidden |= _hidden_in(release, extended, source)
     except DataError as error:
-        raise Failure("W0853", error.message, error.help) from error
+        raise Failure("S0853", error.message, error.help) from error
     if not hidden:
         return
     for path in sorted(each for each in folder.rglob("*") if each.is_file()):
@@ -47,7 +47,7 @@ def check_leaks(folder: Path, source: CaseSource, extended: Sequence[FoundReleas
             name = path.relative_to(folder).as_posix()
             quoted = found if len(found) <= 40 else found[:39] + "…"
             message = f"`{name}` would publish the text of an item that is withheld: “{quoted}”"
-            raise Failure("W0853", message, "take it out of that file, or withhold the item no longer")
+            raise Failure("S0853", message, "take it out of that file, or withhold the item no longer")
 
 
 def _hidden(source: CaseSource, held: AbstractSet[str]) -> set[str]:
@@ -121,7 +121,7 @@ def _texts(path: Path) -> Iterator[str]:
 
 def held_files(plan: Plan, source: CaseSource, held_back: frozenset[str] = frozenset()) -> set[str]:
     """The data files, by SHA-256, that have items which are withheld, here or in a release that is extended: those in
-    `held_back`. Raises `Failure` W0853 where what was made from such items would tell them."""
+    `held_back`. Raises `Failure` S0853 where what was made from such items would tell them."""
     if not held_back and not any(subset.withheld for subset in plan.subsets):
         return set()
     held = held_sets(source, held_back)
@@ -129,7 +129,7 @@ def held_files(plan: Plan, source: CaseSource, held_back: frozenset[str] = froze
         of = next(iter(sorted(_made_from(made, plan) & held)), None)
         if of is not None:
             message = f"`{made.name}` is made from `{of}`, of which items are withheld"
-            raise Failure("W0853", message, "what was made from them would tell them: withhold the items that it makes")
+            raise Failure("S0853", message, "what was made from them would tell them: withhold the items that it makes")
     return {file.sha256 for dataset in plan.datasets if dataset.name in held for file in dataset.files}
 
 
@@ -150,7 +150,7 @@ def held_sets(source: CaseSource, held_back: frozenset[str] = frozenset()) -> se
             if scenario.rows is not None and any(case.item_id in held for case in source.of(scenario, Selection()))
         }
     except DataError as error:
-        raise Failure("W0853", error.message, error.help) from error
+        raise Failure("S0853", error.message, error.help) from error
 
 
 def put_aside(private: Path, release: Path) -> Path:

@@ -91,10 +91,10 @@ class Made:
 def make_release(wanted: Wanted, to: Path) -> Made:
     """Writes `to/NAME-VERSION`.
 
-    Raises `Failure`: E0901 for a version that says less than what changed, W0850 where something else is there, W0852
-    for a licence, W0853 for data that cannot be released, W0854 for items that nobody has made yet, W0857 where
-    libraries lack, W0858 where the release would not compile to its own plan, W0878 where releases name two models for
-    one role, W0881 and W0882 for a model that a scorer names.
+    Raises `Failure`: E0901 for a version that says less than what changed, S0850 where something else is there, S0852
+    for a licence, S0853 for data that cannot be released, S0854 for items that nobody has made yet, S0857 where
+    libraries lack, S0858 where the release would not compile to its own plan, S0878 where releases name two models for
+    one role, S0881 and S0882 for a model that a scorer names.
     """
     need()
     check_pinned(wanted.compilation)
@@ -228,7 +228,7 @@ def _items(wanted: Wanted, source: CaseSource, contents: Contents, folder: Path,
                 )
             )
     except DataError as error:
-        raise Failure("W0854", f"cannot freeze the items: {error.message}", error.help) from error
+        raise Failure("S0854", f"cannot freeze the items: {error.message}", error.help) from error
     return made
 
 
@@ -248,7 +248,7 @@ def _license_text(wanted: Wanted, about: About, license_: str) -> bytes:
     if named.is_file():
         return named.read_bytes()
     if about.license_file is not None:
-        raise Failure("W0852", f"there is no licence file `{named}`", "mend `license_file` in release.toml")
+        raise Failure("S0852", f"there is no licence file `{named}`", "mend `license_file` in release.toml")
     title = wanted.plan.benchmark.title
     return f"SPDX-License-Identifier: {license_}\n\n{title} is under the licence that this names.\n".encode()
 
@@ -274,7 +274,7 @@ def _check(folder: Path, wanted: Wanted, contents: Contents) -> None:
     found = recompiled_digest(open_release(folder), outer, releases)
     if found != wanted.plan.digest:
         message = "the release would not compile to its own plan"
-        raise Failure("W0858", message, "see that every data file lies in the spec's folder or in one data folder")
+        raise Failure("S0858", message, "see that every data file lies in the spec's folder or in one data folder")
 
 
 def _outer(wanted: Wanted) -> Sequence[Path]:
@@ -296,7 +296,7 @@ def _put(building: Path, target: Path, manifest: Manifest) -> Made:
                     os.replace(building / name, target / name)  # noqa: PTH105
             return Made(target, digest, manifest, was_there=True)
         raise Failure(
-            "W0850",
+            "S0850",
             f"`{target}` is there already, with other content",
             "a release is never changed: raise the version of the benchmark, or release to another folder",
             SOME_FAILED,
@@ -311,7 +311,7 @@ def _put(building: Path, target: Path, manifest: Manifest) -> Made:
 
 def _unwritable(to: Path, error: OSError) -> Failure:
     return Failure(
-        "W0850", f"cannot write to `{to}`: {error.strerror or error}", "release to another folder", SOME_FAILED
+        "S0850", f"cannot write to `{to}`: {error.strerror or error}", "release to another folder", SOME_FAILED
     )
 
 

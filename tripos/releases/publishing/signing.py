@@ -27,7 +27,7 @@ def sign(folder: Path, key: Path, name: str, environ: Mapping[str, str]) -> str:
     """Signs the manifest in a folder with a secret key and gives the name of the file that has the signature.
 
     The same key makes the same bytes: the trusted comment of minisign says what is signed, and not when. Raises
-    `Failure` W0856 where the key cannot be used.
+    `Failure` S0856 where the key cannot be used.
     """
     try:
         text = key.read_bytes()
@@ -71,7 +71,7 @@ def _sign_ssh(folder: Path, key: Path) -> str:
 
 def signature_checks(folder: Path, key: str | None) -> list[Check]:
     """What there is to say of a release's signatures, held against a public key where one is given: a file, or what
-    stands in it. Raises `Failure` W0856 where the key is none."""
+    stands in it. Raises `Failure` S0856 where the key is none."""
     raw = _bytes(folder / MANIFEST)
     there = [name for name in SIGNATURES if (folder / name).exists()]
     if not there:
@@ -153,7 +153,7 @@ def _is_minisign(line: str) -> bool:
 
 
 def _ssh_keygen(arguments: list[str], raw: bytes) -> subprocess.CompletedProcess[bytes]:
-    """What ssh-keygen says. Raises `Failure` W0856 where there is none."""
+    """What ssh-keygen says. Raises `Failure` S0856 where there is none."""
     environ = {**os.environ, "LC_ALL": "C", "SSH_ASKPASS_REQUIRE": "never"}
     try:
         return subprocess.run(
@@ -172,8 +172,8 @@ def _bytes(path: Path) -> bytes:
 
 def _need_minisign() -> None:
     if importlib.util.find_spec("minisign") is None:
-        raise Failure("W0857", "signing with minisign needs `minisign`", "pip install 'tripos[release]'")
+        raise Failure("S0857", "signing with minisign needs `minisign`", "pip install 'tripos[release]'")
 
 
 def _refused(message: str, hint: str) -> Failure:
-    return Failure("W0856", message, hint)
+    return Failure("S0856", message, hint)

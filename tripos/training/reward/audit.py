@@ -133,7 +133,7 @@ def audit(
 ) -> Audit:
     """Audits a way to learn: trains it `seeds` times on every variant of what is learned, and `nulls` times on shuffled
     labels. `tested` shares no topic with `learned`. `known` has what was learned of all pairs already, by seed;
-    `criteria` learns which criteria are met. Every figure is told as soon as it is there. Raises `Failure` W0815 where
+    `criteria` learns which criteria are met. Every figure is told as soon as it is there. Raises `Failure` S0815 where
     there is one topic only."""
     variants = []
     error = None

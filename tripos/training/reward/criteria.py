@@ -63,8 +63,8 @@ class CriteriaLearner:
         return lambda pairs: found.rewards(self._rows(pairs))
 
     def fit(self, learned: Preferences, seed: int) -> Classifiers:
-        """The classifiers whose penalty does best on the groups that the seed holds out. Raises `Failure` W0815 and
-        W0830."""
+        """The classifiers whose penalty does best on the groups that the seed holds out. Raises `Failure` S0815 and
+        S0830."""
         need_criteria(learned)
         split = split_by_group(learned.groups, self.share, seed)
         rows = self._rows(learned)
@@ -97,11 +97,11 @@ def known(pairs: Preferences) -> bool:
 
 
 def need_criteria(pairs: Preferences) -> None:
-    """Raises `Failure` W0830 where the pairs do not say of the same criteria which are met."""
+    """Raises `Failure` S0830 where the pairs do not say of the same criteria which are met."""
     if not known(pairs):
         hint = "list the same in every export: `worth [d.asks, d.right]`"
         what = "list different criteria" if any(pairs.criteria) else "do not say which criteria a reply meets"
-        raise Failure("W0830", f"the pairs {what}", hint)
+        raise Failure("S0830", f"the pairs {what}", hint)
 
 
 def _ticked(pairs: Preferences) -> tuple[Numbers, Numbers]:
@@ -109,7 +109,7 @@ def _ticked(pairs: Preferences) -> tuple[Numbers, Numbers]:
     used = np.unique(np.concatenate([pairs.better, pairs.worse]))
     places = [int(place) for place in used if pairs.criteria and pairs.criteria[place] is not None]
     if not places:
-        raise Failure("W0815", "no reply that is learned says which criteria it meets", "give more topics")
+        raise Failure("S0815", "no reply that is learned says which criteria it meets", "give more topics")
     return np.array(places), np.array([pairs.criteria[place] for place in places], dtype=float)
 
 

@@ -52,7 +52,7 @@ class HeadLearner:
         return lambda pairs: head.rewards(self._rows(pairs))
 
     def fit(self, learned: Preferences, seed: int) -> Head:
-        """The head whose penalty does best on the groups that the seed holds out. Raises `Failure` W0815."""
+        """The head whose penalty does best on the groups that the seed holds out. Raises `Failure` S0815."""
         rows = self._rows(learned)
         split = split_by_group(learned.groups, self.share, seed)
         taught, kept = learned.only(split.learned), learned.only(split.held_out)

@@ -125,8 +125,8 @@ def write_pairs(plan: Plan, pairings: Sequence[Pairing], source: CaseSource, pat
 
     A line has `prompt`, `chosen`, `rejected` and `margin`; the provenance has an entry for every line, with the export,
     the item, what it shares with others (`groups`), who wrote the two (`by`), how much they are worth, and, where the
-    export lists criteria, which of them they meet. Raises `Failure` W0821 where there is no pair, and `StoreError`
-    W0604 where the disk refuses.
+    export lists criteria, which of them they meet. Raises `Failure` S0821 where there is no pair, and `StoreError`
+    S0604 where the disk refuses.
     """
     found: list[tuple[str, Pair]] = []
     left_out: Counter[str] = Counter()
@@ -136,7 +136,7 @@ def write_pairs(plan: Plan, pairings: Sequence[Pairing], source: CaseSource, pat
         left_out += fewer
     if not found:
         hint = "give the replies different `worth`, or look at `where` and `when`"
-        raise Failure("W0821", f"no two replies of {_names(pairings)} make a pair", hint)
+        raise Failure("S0821", f"no two replies of {_names(pairings)} make a pair", hint)
     written = write_lines(path, (_line(pair) for _, pair in found))
     said = {
         "format": FORMAT,

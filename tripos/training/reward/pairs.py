@@ -31,20 +31,20 @@ class Tested:
 def apart(learned: Preferences, tested: Preferences) -> Tested:
     """Takes from what is tested every pair that shares a value it is grouped by with any pair that is learned.
 
-    Raises `Failure` W0822 where nothing is left to test on.
+    Raises `Failure` S0822 where nothing is left to test on.
     """
     seen = frozenset().union(*learned.keys)
     kept = [place for place, keys in enumerate(tested.keys) if not keys & seen]
     shared = {key for keys in tested.keys for key in keys & seen}
     if not kept:
         hint = "test on other topics, or take `group` out of one of the exports"
-        raise Failure("W0822", "every pair of the test shares a topic with what is learned", hint)
+        raise Failure("S0822", "every pair of the test shares a topic with what is learned", hint)
     return Tested(tested.only(kept).trimmed(), len(tested) - len(kept), len(shared))
 
 
 def without(pairs: Preferences, sources: Sequence[str]) -> Preferences:
-    """The pairs of which none of these sources wrote a reply. Raises `Failure` W0831 for a source that wrote none, and
-    W0815 where no pair is left."""
+    """The pairs of which none of these sources wrote a reply. Raises `Failure` S0831 for a source that wrote none, and
+    S0815 where no pair is left."""
     if not sources:
         return pairs
     wrote = sorted({name for by in pairs.by for name in by if name})
@@ -53,11 +53,11 @@ def without(pairs: Preferences, sources: Sequence[str]) -> Preferences:
             close = nearest(name, wrote)
             some = ", ".join(f"`{each}`" for each in wrote[:8]) or "nobody, for `by` says no name"
             raise Failure(
-                "W0831", f"no reply is by `{name}`", f"did you mean `{close}`?" if close else f"there is {some}"
+                "S0831", f"no reply is by `{name}`", f"did you mean `{close}`?" if close else f"there is {some}"
             )
     kept = [place for place, by in enumerate(pairs.by) if not set(by) & set(sources)]
     if not kept:
-        raise Failure("W0815", "every pair has a reply by one of these", "leave out fewer")
+        raise Failure("S0815", "every pair has a reply by one of these", "leave out fewer")
     left = pairs.only(kept).trimmed()
     return replace(left, told={**left.told, "pairs": len(kept), "replies": len(left.texts), "without": list(sources)})
 
@@ -112,14 +112,14 @@ class Preferences:
 def read_pairs(path: Path) -> Preferences:
     """Reads JSON Lines with `prompt`, `chosen` and `rejected`, each a text or messages, and perhaps `margin`.
 
-    What belongs together says the provenance beside the file; without it pairs of one prompt do. Raises `Failure` W0821
+    What belongs together says the provenance beside the file; without it pairs of one prompt do. Raises `Failure` S0821
     for a file that cannot be read or is changed, and for a line that is no pair.
     """
     try:
         content = path.read_bytes()
     except OSError as error:
         hint = "`tripos export NAME --spec SPEC -o FILE` writes one"
-        raise Failure("W0821", f"cannot read `{path}`: {error.strerror or error}", hint) from error
+        raise Failure("S0821", f"cannot read `{path}`: {error.strerror or error}", hint) from error
     sha256 = hashlib.sha256(content).hexdigest()
     lines = [(number, line) for number, line in enumerate(content.splitlines(), 1) if line.strip()]
     said = _provenance(path, sha256, len(lines))
@@ -140,7 +140,7 @@ def read_pairs(path: Path) -> Preferences:
             if met is not None:
                 criteria.setdefault(place, tuple(map(bool, met)))
     if not lines:
-        raise Failure("W0821", f"`{path}` has no pairs", "`tripos export NAME --spec SPEC -o FILE` writes some")
+        raise Failure("S0821", f"`{path}` has no pairs", "`tripos export NAME --spec SPEC -o FILE` writes some")
     told = {name: (said or {}).get(name) for name in ("benchmark", "version", "plan_digest", "exports", "licence")}
     told = {"file": path.name, "sha256": sha256, "pairs": len(lines), "replies": len(places), **told}
     told["grouped_by"] = "prompt" if said is None else "group"
@@ -195,13 +195,13 @@ def _provenance(path: Path, sha256: str, count: int) -> Mapping[str, Any] | None
         return None
     except (OSError, ValueError) as error:
         hint = "export again, or take it away: then pairs are kept together by their prompts"
-        raise Failure("W0821", f"`{beside(path)}` is not the provenance of training data", hint) from error
+        raise Failure("S0821", f"`{beside(path)}` is not the provenance of training data", hint) from error
     if not isinstance(said, dict) or said.get("kind") != "preferences":
         hint = "export `preferences`, or an `export` of the spec with `pairs`"
-        raise Failure("W0821", f"`{path}` has no pairs of replies", hint)
+        raise Failure("S0821", f"`{path}` has no pairs of replies", hint)
     if said.get("sha256") != sha256 or len(said.get("lines", ())) != count:
         hint = "export again; or, where the change was meant, take the provenance away"
-        raise Failure("W0821", f"`{path}` was changed after `{beside(path).name}` was written", hint)
+        raise Failure("S0821", f"`{path}` was changed after `{beside(path).name}` was written", hint)
     return said
 
 
@@ -212,9 +212,9 @@ def _pair(path: Path, number: int, line: bytes) -> tuple[str, str, str, float]:
         prompt, chosen, rejected = (_text(read[name]) for name in ("prompt", "chosen", "rejected"))
         margin = float(read.get("margin") or 0)
     except (orjson.JSONDecodeError, KeyError, TypeError, ValueError) as error:
-        raise Failure("W0821", f"{path}:{number}: no pair of replies", hint) from error
+        raise Failure("S0821", f"{path}:{number}: no pair of replies", hint) from error
     if not chosen or not rejected:
-        raise Failure("W0821", f"{path}:{number}: a reply is empty", hint)
+        raise Failure("S0821", f"{path}:{number}: a reply is empty", hint)
     return prompt, chosen, rejected, margin
 
 

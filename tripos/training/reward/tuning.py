@@ -87,7 +87,7 @@ class TunedLearner:
             loss = loss_of(rewards, on, margins=False)
             if not math.isfinite(loss):
                 hint = "take a lower `--learning-rate`"
-                raise Failure("W0817", "the loss is not a number any more: nothing was written", hint, SOME_FAILED)
+                raise Failure("S0817", "the loss is not a number any more: nothing was written", hint, SOME_FAILED)
             found = {"loss": loss, "accuracy": accuracy(rewards, on)}
             self.tell(f"  epoch {epoch + 1} of {recipe.epochs}: {found['accuracy']:.3f} right on what is held out")
             if best is None or loss < best[0]:
@@ -118,7 +118,7 @@ class TunedLearner:
             optimizer.step()
         except torch.OutOfMemoryError as error:
             hint = "a smaller `--batch`, fewer `--max-tokens`, or less `--context`"
-            raise Failure("W0817", "the device has no memory left", hint, SOME_FAILED) from error
+            raise Failure("S0817", "the device has no memory left", hint, SOME_FAILED) from error
 
 
 def _rewards_of(network: RewardNetwork, pairs: Preferences, at_once: int) -> Numbers:

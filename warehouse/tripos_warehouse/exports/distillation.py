@@ -87,13 +87,13 @@ def distil(
     over those of their cells in which every model has a value. A model without any value there takes no part. What is
     held out counts for which model is best, and is no example.
 
-    Raises `StoreError` W0602 where there is no such measure, score or dimension, and where the replies of other runs
+    Raises `StoreError` S0602 where there is no such measure, score or dimension, and where the replies of other runs
     are in no cell of `per`, or of none of the models.
     """
     graded = bool(set(wanted.per) & set(SCORE_DIMS)) and not wanted.every
     if replied and graded:
         message = f"replies that are not graded are in no cell of `{wanted.per[0]}`"
-        raise StoreError("W0602", message, "take all of the best models: `every reply` in the export, or `--every`")
+        raise StoreError("S0602", message, "take all of the best models: `every reply` in the export, or `--every`")
     by, values = _values(connection, plan, run, wanted)
     lower = any(each.name == wanted.by and each.lower_is_better for each in plan.measures)
     best = choose_best(by, values, wanted.per, wanted.models, lower_is_better=lower)
@@ -120,7 +120,7 @@ def _others(replied: Sequence[Replied], run: Run, wanted: Wanted) -> tuple[HeldO
         if not models:
             some = ", ".join(f"`{name}`" for name in wanted.models)
             message = f"run `{each.run.run_id}` has no reply of {some}"
-            raise StoreError("W0602", message, "name runs of the models that are graded")
+            raise StoreError("S0602", message, "name runs of the models that are graded")
         subsets = tuple(subset.name for subset in each.plan.subsets)
         apart = tuple(dict.fromkeys((*wanted.apart_from, run.run_id)))
         own, found = _replies(each, replace(wanted, models=models, hold_out=subsets, apart_from=apart))
@@ -183,7 +183,7 @@ def _values(
     allowed = (*place_columns(plan), *SCORE_DIMS)
     if wrong := [name for name in wanted.per if name not in allowed]:
         some = ", ".join(f"`{name}`" for name in allowed)
-        raise StoreError("W0602", f"there is no `{wrong[0]}` to be best per", f"there is {some}")
+        raise StoreError("S0602", f"there is no `{wrong[0]}` to be best per", f"there is {some}")
     columns = "".join(f", {sql.name(name)}" for name in wanted.per)
     weight = "1.0" if "metric" in wanted.per else weight_of_score(plan)
     rows = connection.execute(
@@ -201,7 +201,7 @@ def _measured(
     if wrong := [name for name in per if name not in measure.by]:
         goes = ", ".join(f"`{name}`" for name in measure.by)
         hint = f"it goes by {goes}; `--by` with the name of a score goes by anything" if goes else "leave out `--per`"
-        raise StoreError("W0602", f"measure `{measure.name}` does not go by `{wrong[0]}`", hint)
+        raise StoreError("S0602", f"measure `{measure.name}` does not go by `{wrong[0]}`", hint)
     table = evaluate(connection, plan, measure)
     return measure.by, [(row.model, row.by, row.value) for row in table.rows]
 
@@ -262,7 +262,7 @@ def no_such_score(plan: Plan, name: str) -> StoreError:
         hint = f"did you mean {' or '.join(f'`{each}`' for each in near[:3])}?"
     else:
         hint = f"there are the scores {_some(scores)}" + (f" and the measures {_some(measures)}" if measures else "")
-    return StoreError("W0602", f"no score or measure `{name}` has a value in this run", hint)
+    return StoreError("S0602", f"no score or measure `{name}` has a value in this run", hint)
 
 
 def _some(names: Sequence[str]) -> str:

@@ -28,7 +28,7 @@ class Written:
 def appearing(path: Path) -> Iterator[Path]:
     """A path beside `path` to write to, which takes its place at the end; after a failure nothing is left of it.
 
-    Folders that lack are made. Raises `StoreError` W0604 where the disk refuses.
+    Folders that lack are made. Raises `StoreError` S0604 where the disk refuses.
 
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     with appearing(Path(folder) / "a" / "b.txt") as new:
@@ -47,7 +47,7 @@ def appearing(path: Path) -> Iterator[Path]:
         new.replace(path)
     except OSError as error:
         told = error.strerror or str(error)
-        raise StoreError("W0604", f"cannot write `{path}`: {told}", "write it somewhere else") from error
+        raise StoreError("S0604", f"cannot write `{path}`: {told}", "write it somewhere else") from error
     finally:
         if new is not None:
             with suppress(OSError):
@@ -55,7 +55,7 @@ def appearing(path: Path) -> Iterator[Path]:
 
 
 def write_lines(path: Path, lines: Iterable[bytes]) -> Written:
-    """Writes lines, each of which gets a line feed. Raises `StoreError` W0604 where the disk refuses."""
+    """Writes lines, each of which gets a line feed. Raises `StoreError` S0604 where the disk refuses."""
     rows, hashed = 0, hashlib.sha256()
     with appearing(path) as new, new.open("wb") as file:
         for line in lines:

@@ -88,7 +88,7 @@ def read_held_out(connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run, w
     """What `wanted` holds out of the items of `run`. `connection` shows `run` alone.
 
     Of a subset that is every item that any run of the benchmark in the store has marked as one of its, in whatever
-    scenario it is run. Raises `StoreError` W0301 for a run that the store has not.
+    scenario it is run. Raises `StoreError` S0301 for a run that the store has not.
     """
     if not wanted.hold_out and not wanted.apart_from:
         return NOTHING

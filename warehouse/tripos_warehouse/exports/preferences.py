@@ -29,7 +29,7 @@ def pairs(connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run, wanted: W
     Two replies are compared on what both were given, metric by metric and judge by judge: the difference is the mean
     over these, with the weights of the metrics where they have some. `connection` shows `run` alone.
 
-    Raises `StoreError` W0602 where no score is called so.
+    Raises `StoreError` S0602 where no score is called so.
     """
     held = read_held_out(connection, plan, run, wanted)
     found = held.kept(read_replies(connection, plan, run, wanted))

@@ -93,7 +93,7 @@ def asked_steps(plan: Plan, role: str) -> tuple[str, ...]:
 def read_replies(connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run, wanted: Wanted) -> Replies:
     """The replies that `wanted` is made of, by scenario and item, and within an item by model and sample number.
 
-    A reply that several arms share is there once for each. Raises `StoreError` W0602 for a step or model that the run
+    A reply that several arms share is there once for each. Raises `StoreError` S0602 for a step or model that the run
     has not.
     """
     _check(plan, run, wanted)
@@ -134,10 +134,10 @@ def _check(plan: Plan, run: Run, wanted: Wanted) -> None:
     }
     if lacking := [name for name in wanted.rows if name not in asks]:
         some = ", ".join(f"`{name}`" for name in sorted(asks))
-        raise StoreError("W0602", f"no `{lacking[0]}` is asked of `{run.compared_role}`", f"there is {some}")
+        raise StoreError("S0602", f"no `{lacking[0]}` is asked of `{run.compared_role}`", f"there is {some}")
     if strangers := [name for name in wanted.models if name not in run.models]:
         some = ", ".join(f"`{name}`" for name in run.models)
-        raise StoreError("W0602", f"`{strangers[0]}` is not compared in run `{run.run_id}`", f"there is {some}")
+        raise StoreError("S0602", f"`{strangers[0]}` is not compared in run `{run.run_id}`", f"there is {some}")
 
 
 def _order(plan: Plan, columns: Sequence[str], models: Sequence[str]) -> Callable[[Reply], Any]:

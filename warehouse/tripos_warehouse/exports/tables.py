@@ -141,7 +141,7 @@ class Table:
 
 
 def write_parquet(source: Source, path: Path) -> Table:
-    """Writes a table as Parquet. Raises `StoreError` W0604 where the disk refuses."""
+    """Writes a table as Parquet. Raises `StoreError` S0604 where the disk refuses."""
     rows = 0
     with appearing(path) as new, pq.ParquetWriter(new, source.schema, compression="zstd") as writer:
         for batch in source.batches:
@@ -152,7 +152,7 @@ def write_parquet(source: Source, path: Path) -> Table:
 
 def write_csv(source: Source, path: Path, raw: bool) -> Table:
     """Writes a table as CSV in UTF-8. Texts that a spreadsheet would take for a formula get an apostrophe before them,
-    unless `raw`; numbers do not. Raises `StoreError` W0604 where the disk refuses."""
+    unless `raw`; numbers do not. Raises `StoreError` S0604 where the disk refuses."""
     rows = marked = 0
     with appearing(path) as new, new.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")

@@ -66,7 +66,7 @@ def write_workbook(
     """Writes the tables into one workbook. `longest` says of a table, by column, how many UTF-16 units its longest
     text has, where that may be too many for a cell.
 
-    Raises `StoreError` W0604 where the disk refuses.
+    Raises `StoreError` S0604 where the disk refuses.
     """
     from openpyxl import Workbook
 

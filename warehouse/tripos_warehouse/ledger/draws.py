@@ -54,7 +54,7 @@ class Draws:
 
     def find(self, table: str, request: str) -> list[tuple[Row, Row | None]]:
         """What is known of the replies of a table that were sent for the request of that digest, each with the
-        unreadable first reply before it, if there was one. Raises `StoreError` W0103 where a part cannot be read."""
+        unreadable first reply before it, if there was one. Raises `StoreError` S0103 where a part cannot be read."""
         (key,) = get_table(table).key
         found: dict[str, Row] = {}
         for path, numbers in self._of(table).find(request).items():

@@ -123,7 +123,7 @@ class Kept:
 def alone(store: Store) -> Iterator[None]:
     """Keeps other imports of scores out of a store: each builds on what it finds there.
 
-    Raises `StoreError`: W0506 while another one is at work, W0102 where the store cannot be written.
+    Raises `StoreError`: S0506 while another one is at work, S0102 where the store cannot be written.
     """
     try:
         locks = Locks(store.root)
@@ -131,7 +131,7 @@ def alone(store: Store) -> Iterator[None]:
         raise unwritable(store.root, error) from error
     try:
         if not locks.hold(place_of(IMPORT, "scores")):
-            raise StoreError("W0506", "another import of scores into this store is under way", "wait for its end")
+            raise StoreError("S0506", "another import of scores into this store is under way", "wait for its end")
         yield
     finally:
         locks.close()
@@ -172,7 +172,7 @@ def keep(store: Store, given: Sequence[GivenScore], now: datetime) -> Kept:
     """Keeps scores in one commit: all of them or none. What is kept already is not kept again; a score whose value or
     reason differs takes the place of the earlier one. `now` has a zone.
 
-    Raises `StoreError`: W0102 where the disk refuses, W0105 for a row that fits none.
+    Raises `StoreError`: S0102 where the disk refuses, S0105 for a row that fits none.
     """
     found = difference(store, given)
     fresh, every = ({each.judgement_id for each in some} for some in (found.fresh, given))

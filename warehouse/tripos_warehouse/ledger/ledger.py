@@ -31,7 +31,7 @@ from tripos_warehouse.store.store import WORKS, Store, new_name, unwritable
 
 
 def count_rows(paths: Iterable[Path], column: str, text: str) -> int:
-    """How many rows have `text` in `column`. Raises `StoreError` W0103 where a part cannot be read.
+    """How many rows have `text` in `column`. Raises `StoreError` S0103 where a part cannot be read.
 
     >>> count_rows([], "run_id", "r1")
     0
@@ -69,8 +69,8 @@ def open_ledger(store: Store, fingerprints: Collection[str], release: str | None
     """The ledger of a store for a run that can use results of these `fingerprints`. Rows that it keeps bear `release`,
     the digest of the release that is run, if any.
 
-    What processes that died had kept is committed first. Raises `StoreError`: W0102 where the store cannot be written,
-    W0103 and W0104 as `Store.files` does.
+    What processes that died had kept is committed first. Raises `StoreError`: S0102 where the store cannot be written,
+    S0103 and S0104 as `Store.files` does.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -143,7 +143,7 @@ class RunLedger:
         """Whole rows by id, those that are not flushed yet among them. What is not kept is absent, and so is what this
         ledger committed since others last did.
 
-        Raises `StoreError` W0103 where a part cannot be read.
+        Raises `StoreError` S0103 where a part cannot be read.
         """
         names = list(dict.fromkeys(ids))
         try:
@@ -178,7 +178,7 @@ class RunLedger:
         """The rows of a table, whatever step they were made for, whose reply was sent for the request of that digest;
         each with its unreadable first reply, if there was one. What is not committed yet is absent.
 
-        Raises `StoreError` W0103 where a part cannot be read.
+        Raises `StoreError` S0103 where a part cannot be read.
         """
         try:
             return self._draws.find(table, request)
@@ -189,7 +189,7 @@ class RunLedger:
             return self._draws.find(table, request)
 
     def item_count(self, run_id: str) -> int:
-        """How many items of a run are kept and committed. Raises `StoreError` W0103 where a part cannot be read."""
+        """How many items of a run are kept and committed. Raises `StoreError` S0103 where a part cannot be read."""
         return count_rows(self._paths(RUN_ITEMS.name, [*self._commits.values(), *self._mine]), "run_id", run_id)
 
     def refresh(self) -> bool:
@@ -198,7 +198,7 @@ class RunLedger:
         What this ledger itself committed is taken in with it, and not before: a run that is alone comes to each of its
         results once, and so its memory does not grow with them.
 
-        Raises `StoreError` W0103 and W0104 as `Store.files` does.
+        Raises `StoreError` S0103 and S0104 as `Store.files` does.
         """
         count = self._ticks.count()
         if count == self._seen:
@@ -228,7 +228,7 @@ class RunLedger:
     def keep(self, rows: Mapping[str, Sequence[Row]]) -> None:
         """Takes rows that belong together, by table. When it returns they survive the death of this process.
 
-        Raises `StoreError`: W0105 for a row with wrong columns, which is not taken; W0102 where the disk refuses: the
+        Raises `StoreError`: S0105 for a row with wrong columns, which is not taken; S0102 where the disk refuses: the
         rows stay in memory then, and a later `flush` may succeed.
         """
         rows = {
@@ -260,7 +260,7 @@ class RunLedger:
     def flush(self) -> Commit | None:
         """Commits what was kept, and then lets go of what was released. `None` where nothing waited.
 
-        Raises `StoreError`: W0102 where the disk refuses, W0105 where a value does not fit its column. What could not
+        Raises `StoreError`: S0102 where the disk refuses, S0105 where a value does not fit its column. What could not
         be committed waits for the next flush, and for the next process.
         """
         self._close_batch()

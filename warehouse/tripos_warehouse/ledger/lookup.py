@@ -57,7 +57,7 @@ class Lookup:
     def rows(
         self, table: str, path: Path, numbers: Sequence[int], columns: Sequence[str] | None = None
     ) -> Iterator[Row]:
-        """The rows of a part with these numbers, or some columns of them, lowest first. Raises `StoreError` W0103."""
+        """The rows of a part with these numbers, or some columns of them, lowest first. Raises `StoreError` S0103."""
         ends = self._ends_of(path)
         for group, among in groupby(sorted(numbers), key=lambda number: bisect_right(ends, number)):
             start = ends[group - 1] if group else 0

@@ -52,7 +52,7 @@ class WorkList:
         return said_of(self._path, self._is_kept)
 
     def add(self, ids: Iterable[str]) -> None:
-        """Takes further names. Raises `StoreError` W0102 where the disk refuses."""
+        """Takes further names. Raises `StoreError` S0102 where the disk refuses."""
         rest = iter(ids)
         while batch := list(islice(rest, _WAITING)):
             self._waiting.extend(batch)
@@ -60,7 +60,7 @@ class WorkList:
                 self._write()
 
     def finish(self, said: Mapping[str, Any]) -> None:
-        """Says that every name is kept, and `said`, which is JSON. Raises `StoreError` W0102 where the disk refuses."""
+        """Says that every name is kept, and `said`, which is JSON. Raises `StoreError` S0102 where the disk refuses."""
         self._write()
         new = self._new
         assert new is not None

@@ -96,17 +96,17 @@ def evaluate(connection: duckdb.DuckDBPyConnection, plan: Plan, measure: Measure
     at the `df` degrees of freedom that the SQL gives; there is none without an error above zero. No interval leaves the
     measure's bounds. What is not there has a `reason`.
 
-    Raises `StoreError` W0201 where the SQL fails or lacks a column.
+    Raises `StoreError` S0201 where the SQL fails or lacks a column.
     """
     try:
         table = run_query(connection, sql_of(plan, measure))
     except StoreError as error:
         told = f"internal error: the SQL of measure `{measure.name}` failed: {error.message}"
-        raise StoreError("W0201", told, "please report it with the spec") from error
+        raise StoreError("S0201", told, "please report it with the spec") from error
     needed = {"model", *measure.by, "value", "standard_error", "df", "items", "n", "total"}
     if missing := sorted(needed - set(table.column_names)):
         raise StoreError(
-            "W0201", f"internal error: the SQL of measure `{measure.name}` lacks the column `{missing[0]}`"
+            "S0201", f"internal error: the SQL of measure `{measure.name}` lacks the column `{missing[0]}`"
         )
     still = is_moved_median(plan, measure.figure)
     of_metrics = _ends_of_metrics(plan, measure)
@@ -135,7 +135,7 @@ def evaluate_or_tell(connection: duckdb.DuckDBPyConnection, plan: Plan, measure:
     try:
         return evaluate(connection, plan, measure)
     except StoreError as error:
-        if error.code != "W0201":
+        if error.code != "S0201":
             raise
         return MeasureTable(measure, (), error.message)
 

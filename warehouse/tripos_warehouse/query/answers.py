@@ -26,7 +26,7 @@ __all__ = ["render_table", "run_query", "write_answer"]
 def run_query(connection: duckdb.DuckDBPyConnection, sql: str) -> pa.Table:
     """The table that a query gives; of several statements, that of the last.
 
-    Raises `StoreError` W0203 for a statement that could do more than read, and what `answering` raises.
+    Raises `StoreError` S0203 for a statement that could do more than read, and what `answering` raises.
 
     >>> run_query(duckdb.connect(), "select 1 as one").to_pylist()
     [{'one': 1}]
@@ -53,13 +53,13 @@ def _plain_texts(table: pa.Table) -> pa.Table:
 def write_answer(table: pa.Table, path: str | Path) -> None:
     """Writes `table` to `path` as its extension says: `.csv`, `.parquet`, `.json` (one array) or `.jsonl`.
 
-    The file appears whole or not at all. Raises `StoreError`: W0202 for another extension, W0102 where the
+    The file appears whole or not at all. Raises `StoreError`: S0202 for another extension, S0102 where the
     disk refuses.
     """
     target = Path(path)
     if (form := _FORMS.get(target.suffix.lower())) is None:
         forms = ", ".join(f"`{each}`" for each in _FORMS)
-        raise StoreError("W0202", f"cannot write `{target.suffix or target.name}` files", f"end the name in {forms}")
+        raise StoreError("S0202", f"cannot write `{target.suffix or target.name}` files", f"end the name in {forms}")
     content = form(table)
     try:
         handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
@@ -72,7 +72,7 @@ def write_answer(table: pa.Table, path: str | Path) -> None:
             Path(temporary).unlink(missing_ok=True)
             raise
     except OSError as error:
-        raise StoreError("W0102", f"cannot write `{target}`: {error.strerror}", "write it somewhere else") from error
+        raise StoreError("S0102", f"cannot write `{target}`: {error.strerror}", "write it somewhere else") from error
 
 
 def _csv(table: pa.Table) -> bytes:

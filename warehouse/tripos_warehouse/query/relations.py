@@ -33,7 +33,7 @@ _ASKED = ("__getitem__", "__getattr__")
 
 
 class Relation(duckdb.DuckDBPyRelation):
-    """A relation of DuckDB that only reads, as do all that are made from it. The rest raises `StoreError` W0205."""
+    """A relation of DuckDB that only reads, as do all that are made from it. The rest raises `StoreError` S0205."""
 
     __slots__ = ()
 
@@ -57,7 +57,7 @@ def reading(found: Any) -> Any:
     [(1,)]
     >>> relation.write_csv("n.csv")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    tripos_warehouse.errors.StoreError: W0205: ...
+    tripos_warehouse.errors.StoreError: S0205: ...
     """
     if isinstance(found, duckdb.DuckDBPyRelation):
         found.__class__ = Relation
@@ -77,7 +77,7 @@ def _asked(function: Callable[..., Any]) -> Callable[..., Any]:
 def _refused(name: str) -> Callable[..., Any]:
     def refuse(*_: Any, **__: Any) -> Any:
         hint = "take the rows out, as with `.to_arrow_table()` or `.df()`, and go on with those"
-        raise StoreError("W0205", f"`{name}` of a relation does more than read the store", hint)
+        raise StoreError("S0205", f"`{name}` of a relation does more than read the store", hint)
 
     refuse.__name__ = refuse.__qualname__ = name
     return refuse

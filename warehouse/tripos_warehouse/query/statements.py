@@ -54,7 +54,7 @@ Answer = TypeVar("Answer")
 def statements_of(connection: duckdb.DuckDBPyConnection, text: str) -> list[duckdb.Statement]:
     """The statements of a text, all of which only read.
 
-    Raises `StoreError`: W0203 for one that could do more, and what `answering` raises.
+    Raises `StoreError`: S0203 for one that could do more, and what `answering` raises.
 
     >>> [statement.query for statement in statements_of(duckdb.connect(), "select 1; from range(3)")]
     ['select 1; ', 'from range(3)']
@@ -64,21 +64,21 @@ def statements_of(connection: duckdb.DuckDBPyConnection, text: str) -> list[duck
     for statement in statements:
         if not _reads(statement):
             raise StoreError(
-                "W0203",
+                "S0203",
                 f"`{' '.join(statement.query.split())[:60]}` is not a query",
                 "ask with `select`; `-o FILE` writes the answer to a file",
             )
         if word := _written_inside(statement.query):
             hint = f'ask with `select` alone; a name `{word}` stands in quotes: "{word}"'
-            raise StoreError("W0203", f"a query with a `{word}` in it does not only read", hint)
+            raise StoreError("S0203", f"a query with a `{word}` in it does not only read", hint)
     return statements
 
 
 def answering(connection: duckdb.DuckDBPyConnection, ask: Callable[[], Answer]) -> Answer:
     """What `ask` gives.
 
-    Raises `StoreError` where DuckDB refuses, with its message in one line: W0204 for a table, column or function that
-    is not there, W0205 for a file, the network, an extension or a setting, W0201 for anything else.
+    Raises `StoreError` where DuckDB refuses, with its message in one line: S0204 for a table, column or function that
+    is not there, S0205 for a file, the network, an extension or a setting, S0201 for anything else.
     """
     try:
         return ask()
@@ -86,11 +86,11 @@ def answering(connection: duckdb.DuckDBPyConnection, ask: Callable[[], Answer]) 
         message = str(error)
         told = _one_line(message)
         if isinstance(error, duckdb.BinderException | duckdb.CatalogException) and _UNKNOWN.search(message):
-            raise StoreError("W0204", _short(told), _did_you_mean(connection, message)) from error
+            raise StoreError("S0204", _short(told), _did_you_mean(connection, message)) from error
         if isinstance(error, duckdb.PermissionException) or _SHUT.search(message):
             hint = "a query reads the store and nothing else; `-o FILE` writes its answer to a file"
-            raise StoreError("W0205", told, hint) from error
-        raise StoreError("W0201", told if len(told) <= LONGEST else f"{told[:LONGEST].rstrip()} …") from error
+            raise StoreError("S0205", told, hint) from error
+        raise StoreError("S0201", told if len(told) <= LONGEST else f"{told[:LONGEST].rstrip()} …") from error
 
 
 def names_of(connection: duckdb.DuckDBPyConnection) -> dict[str, list[str]]:

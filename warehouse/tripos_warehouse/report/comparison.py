@@ -128,7 +128,7 @@ def compare(one: Side, two: Side, *, by_judge: bool = True) -> Comparison:
     """Compares `two` with `one`. With `by_judge` a pair is two scores by the same judge, which is right where both
     sides have the same ones; without it, two means over judges.
 
-    Raises `StoreError`: W0611 where they are of two benchmarks, W0612 where a metric has another scale, W0613 where
+    Raises `StoreError`: S0611 where they are of two benchmarks, S0612 where a metric has another scale, S0613 where
     they share no item.
     """
     check_comparable(one, two)
@@ -147,15 +147,15 @@ def compare(one: Side, two: Side, *, by_judge: bool = True) -> Comparison:
 
 
 def check_comparable(one: Side, two: Side) -> None:
-    """Raises `StoreError` W0611 or W0612 as `compare` does."""
+    """Raises `StoreError` S0611 or S0612 as `compare` does."""
     if one.run.benchmark != two.run.benchmark:
         message = f"`{one.run.run_id}` is a run of `{one.run.benchmark}`, `{two.run.run_id}` of `{two.run.benchmark}`"
-        raise StoreError("W0611", message, "compare runs of one benchmark: `tripos list` shows them")
+        raise StoreError("S0611", message, "compare runs of one benchmark: `tripos list` shows them")
     before, after = _scales(one.plan), _scales(two.plan)
     for name in after:
         if name in before and before[name] != after[name]:
             message = f"`{name}` is on another scale: {before[name]} in one run, {after[name]} in the other"
-            raise StoreError("W0612", message, "run the earlier spec again on the new scale")
+            raise StoreError("S0612", message, "run the earlier spec again on the new scale")
 
 
 def _scales(plan: Plan) -> dict[str, str]:
@@ -218,7 +218,7 @@ def _read(one: Side, two: Side, by_judge: bool) -> tuple[_Pairs, int, int, int]:
         [(count_a, count_b)] = joined.sql("select (select count(*) from one), (select count(*) from two)").fetchall()
     if not table.num_rows:
         hint = "both sides must have scores of the same items in the same scenarios; `tripos list` shows the runs"
-        raise StoreError("W0613", f"the two sides share no scored item: {count_a:,} scores and {count_b:,}", hint)
+        raise StoreError("S0613", f"the two sides share no scored item: {count_a:,} scores and {count_b:,}", hint)
     values = {name: np.asarray(table.column(name).to_pylist(), dtype=object) for name in columns}
     weights = metric_weights(two.plan)
     pairs = zip(values["scenario"], values["metric"], strict=True)

@@ -139,7 +139,7 @@ def leaderboard(
     that ran only under versions whose figures are not `comparable` with those of the newest run are left out, unless
     they are to be ranked `anyway`.
 
-    Raises `StoreError`: W0301 for a benchmark that has no run, W0602 for a measure that it has not, or that does not
+    Raises `StoreError`: S0301 for a benchmark that has no run, S0602 for a measure that it has not, or that does not
     come to one value for each model.
     """
     by_benchmark: dict[str, list[Run]] = defaultdict(list)
@@ -149,7 +149,7 @@ def leaderboard(
         if name not in by_benchmark:
             close = _nearest(name, by_benchmark)
             hint = f"did you mean `{close}`?" if close else f"its benchmarks are {', '.join(sorted(by_benchmark))}"
-            raise StoreError("W0301", f"the store has no run of a benchmark `{name}`", hint)
+            raise StoreError("S0301", f"the store has no run of a benchmark `{name}`", hint)
     boards = []
     for name in benchmarks or sorted(by_benchmark):
         of_it = by_benchmark[name]
@@ -178,11 +178,11 @@ def _measure(plan: Plan, name: str) -> Measure:
     if name not in known:
         close = _nearest(name, known)
         hint = f"did you mean `{close}`?" if close else f"its measures are {', '.join(known)}"
-        raise StoreError("W0602", f"`{plan.benchmark.name}` has no measure `{name}`", hint)
+        raise StoreError("S0602", f"`{plan.benchmark.name}` has no measure `{name}`", hint)
     if not _is_alone(plan, known[name]):
         message = f"`{name}` of `{plan.benchmark.name}` does not come to one value for each model"
         those = [each.name for each in plan.measures if _is_alone(plan, each)]
-        raise StoreError("W0602", message, f"these do: {', '.join(those)}" if those else "none of its measures does")
+        raise StoreError("S0602", message, f"these do: {', '.join(those)}" if those else "none of its measures does")
     return known[name]
 
 

@@ -134,14 +134,14 @@ class _Body(_Format):
 def read_commit(path: Path) -> Commit:
     """The commit that a file holds.
 
-    Raises `StoreError` W0402 where the file is damaged, W0104 where a newer Tripos wrote it, and `FileNotFoundError`
+    Raises `StoreError` S0402 where the file is damaged, S0104 where a newer Tripos wrote it, and `FileNotFoundError`
     where it is gone.
     """
     try:
         content = read_plain(path)
         if (format_ := _Format.model_validate_json(content).format) not in (COMMIT_FORMAT, REPLACING_FORMAT):
             raise StoreError(
-                "W0104", f"`{path}` has the format `{format_}`", "update Tripos: this store is newer than it"
+                "S0104", f"`{path}` has the format `{format_}`", "update Tripos: this store is newer than it"
             )
         body = _Body.model_validate_json(content)
         parts = tuple(Part(each.table, each.path, each.rows, each.bytes, each.version) for each in body.parts)
@@ -155,13 +155,13 @@ def read_commit(path: Path) -> Commit:
     except (OSError, OverflowError) as error:
         raise _damaged(path, getattr(error, "strerror", None) or str(error)) from error
     if body.name != path.stem:
-        raise StoreError("W0402", f"the commit `{path}` says that its name is `{body.name}`", "rename the file back")
+        raise StoreError("S0402", f"the commit `{path}` says that its name is `{body.name}`", "rename the file back")
     return Commit(body.name, written_at, parts, replaces=tuple(body.replaces))
 
 
 def _damaged(path: Path, why: str) -> StoreError:
     return StoreError(
-        "W0402",
+        "S0402",
         f"the commit `{path}` is unreadable ({why})",
         "restore the file from a backup, or delete it: what it made visible is then asked for again",
     )

@@ -135,7 +135,7 @@ class Index:
         return sum(map(len, self._runs))
 
     def load(self, paths: Iterable[Path]) -> None:
-        """Takes in the rows of further parts, those that were committed first first. Raises `StoreError` W0103."""
+        """Takes in the rows of further parts, those that were committed first first. Raises `StoreError` S0103."""
         chunks: list[Run] = []
         for path in paths:
             number = len(self.parts)

@@ -96,7 +96,7 @@ def segments(root: Path) -> list[str]:
 
 
 def to_line(rows: Mapping[str, Sequence[Row]]) -> bytes:
-    """The line that holds `rows`. Raises `StoreError` W0105 where they fit no table.
+    """The line that holds `rows`. Raises `StoreError` S0105 where they fit no table.
 
     >>> to_line({"run_items": [{"run_id": "r", "scenario": "QA", "item_id": "1"}]})
     b'{"run_items":[{"run_id":"r","scenario":"QA","item_id":"1"}]}\\n'

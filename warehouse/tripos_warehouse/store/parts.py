@@ -80,12 +80,12 @@ def discard(root: Path, parts: Sequence[Part]) -> None:
 def check_part(root: Path, part: Part, commit: Commit) -> Path:
     """The file of a committed part.
 
-    Raises `StoreError`: W0103 where it is gone or has another size, W0104 for a schema newer than ours.
+    Raises `StoreError`: S0103 where it is gone or has another size, S0104 for a schema newer than ours.
     """
     path = root / part_path(part.table, part.path)
     if part.version > (known := TABLES[part.table].version):
         raise StoreError(
-            "W0104",
+            "S0104",
             f"`{part.table}` has version {part.version} in commit `{commit.name}`; this Tripos knows {known}",
             "update Tripos",
         )
@@ -103,7 +103,7 @@ def check_part(root: Path, part: Part, commit: Commit) -> Path:
 
 @contextmanager
 def reading(path: Path) -> Iterator[pq.ParquetFile]:
-    """The part, open. Raises `StoreError` W0103 where it is damaged."""
+    """The part, open. Raises `StoreError` S0103 where it is damaged."""
     try:
         with pq.ParquetFile(path) as file:
             yield file
@@ -129,7 +129,7 @@ def _column(table: str, field: pa.Field[Any], content: pa.Table) -> Any:
 def broken(path: Path, why: str) -> StoreError:
     """The error of a part that cannot be read."""
     return StoreError(
-        "W0103",
+        "S0103",
         f"the part `{path}` is missing or unreadable ({why})",
         "restore the file from a backup, or delete the commit that lists it: its calls are then made again",
     )

@@ -19,9 +19,9 @@ _NONE = type(None)
 
 
 def get_table(name: str) -> Table:
-    """The table of that name. Raises `StoreError` W0105 where there is none."""
+    """The table of that name. Raises `StoreError` S0105 where there is none."""
     if name not in TABLES:
-        raise StoreError("W0105", f"no table `{name}`", f"the tables are {', '.join(sorted(TABLES))}")
+        raise StoreError("S0105", f"no table `{name}`", f"the tables are {', '.join(sorted(TABLES))}")
     return TABLES[name]
 
 
@@ -31,13 +31,13 @@ def to_arrow(table: str, rows: Sequence[Row]) -> pa.Table:
     A nullable column that is not given is null; times are aware. A map column takes a mapping. A lone surrogate, which
     a model can send and UTF-8 cannot hold, becomes `\\ufffd`.
 
-    Raises `StoreError` W0105 that names the table, the column and the value.
+    Raises `StoreError` S0105 that names the table, the column and the value.
 
     >>> to_arrow("run_items", [{"run_id": "r", "scenario": "QA", "item_id": "1"}]).num_rows
     1
     >>> to_arrow("run_items", [{"run_id": "r", "scenario": "QA", "item_id": 1}])
     Traceback (most recent call last):
-    tripos_warehouse.errors.StoreError: W0105: `run_items.item_id` takes string, not `1`
+    tripos_warehouse.errors.StoreError: S0105: `run_items.item_id` takes string, not `1`
     """
     schema = get_table(table).schema
     names = set(schema.names)
@@ -55,13 +55,13 @@ def to_arrow(table: str, rows: Sequence[Row]) -> pa.Table:
 
 
 def check_columns(table: str, row: Row) -> None:
-    """Raises `StoreError` W0105 where a row has a column that its table lacks, or lacks one that must have a value."""
+    """Raises `StoreError` S0105 where a row has a column that its table lacks, or lacks one that must have a value."""
     schema = get_table(table).schema
     names = set(schema.names)
     if unknown := sorted(row.keys() - names):
-        raise StoreError("W0105", f"`{table}` has no column `{unknown[0]}` (value `{_show(row[unknown[0]])}`)")
+        raise StoreError("S0105", f"`{table}` has no column `{unknown[0]}` (value `{_show(row[unknown[0]])}`)")
     if missing := sorted(name for name in names - row.keys() if not schema.field(name).nullable):
-        raise StoreError("W0105", f"a row of `{table}` lacks the column `{missing[0]}`")
+        raise StoreError("S0105", f"a row of `{table}` lacks the column `{missing[0]}`")
 
 
 def _column(table: str, field: pa.Field[Any], values: list[Any]) -> pa.Array[Any]:
@@ -79,7 +79,7 @@ def _column(table: str, field: pa.Field[Any], values: list[Any]) -> pa.Array[Any
     elif pa.types.is_floating(field.type) and bool in types:
         _refuse(table, field, values, lambda value: isinstance(value, bool))
     if not field.nullable and _NONE in types:
-        raise StoreError("W0105", f"`{table}.{field.name}` must have a value, not `None`")
+        raise StoreError("S0105", f"`{table}.{field.name}` must have a value, not `None`")
     array: pa.Array[Any]
     try:
         array = pa.array(values, type=field.type)
@@ -94,7 +94,7 @@ def _column(table: str, field: pa.Field[Any], values: list[Any]) -> pa.Array[Any
 def _refuse(table: str, field: pa.Field[Any], values: list[Any], is_wrong: Callable[[Any], bool]) -> None:
     for value in values:
         if value is not None and is_wrong(value):
-            raise StoreError("W0105", f"`{table}.{field.name}` takes {field.type}, not `{_show(value)}`")
+            raise StoreError("S0105", f"`{table}.{field.name}` takes {field.type}, not `{_show(value)}`")
 
 
 def _fits(value: Any, type: pa.DataType) -> bool:

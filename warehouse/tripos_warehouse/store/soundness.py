@@ -65,7 +65,7 @@ def content_problem(table: str, content: pa.Table | pa.RecordBatch) -> str | Non
 
 
 def check_rows(table: str, path: Path) -> None:
-    """Raises `StoreError` W0103 where a part holds rows that are not sound, or has other columns than its table."""
+    """Raises `StoreError` S0103 where a part holds rows that are not sound, or has other columns than its table."""
     with reading(path) as file:
         schema = file.schema_arrow
         check_schema(table, path, schema)
@@ -76,7 +76,7 @@ def check_rows(table: str, path: Path) -> None:
 
 
 def check_schema(table: str, path: Path, schema: pa.Schema) -> None:
-    """Raises `StoreError` W0103 where a part has a column that its table has not."""
+    """Raises `StoreError` S0103 where a part has a column that its table has not."""
     known = TABLES[table].schema
     for each in schema:
         if each.name not in known.names or known.field(each.name).type != each.type:
@@ -84,9 +84,9 @@ def check_schema(table: str, path: Path, schema: pa.Schema) -> None:
 
 
 def fits(table: str, content: pa.Table) -> None:
-    """Raises `StoreError` W0105 where rows that are on their way to a part are not sound."""
+    """Raises `StoreError` S0105 where rows that are on their way to a part are not sound."""
     if (wrong := content_problem(table, content)) is not None:
-        raise StoreError("W0105", f"a row of `{table}`: {wrong}")
+        raise StoreError("S0105", f"a row of `{table}`: {wrong}")
 
 
 def _is_of_a_calendar(column: Any) -> bool:

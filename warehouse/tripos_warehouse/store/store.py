@@ -99,8 +99,8 @@ class Store:
         called, once each, with what is damaged and left out. `tolerant`: damaged commits and parts are left out too,
         for who only reads; a run would pay again for what they hold, and `gc` would remove it.
 
-        Raises `StoreError`: W0101 no store there, W0102 it cannot be made, W0104 of a newer format, W0106 no folder,
-        W0107 a link in it.
+        Raises `StoreError`: S0101 no store there, S0102 it cannot be made, S0104 of a newer format, S0106 no folder,
+        S0107 a link in it.
 
         >>> import tempfile
         >>> with tempfile.TemporaryDirectory() as folder:
@@ -111,7 +111,7 @@ class Store:
         """
         foreign = why_no_folder(str(root))
         if foreign is not None:
-            raise StoreError("W0106", *foreign)
+            raise StoreError("S0106", *foreign)
         folder = Path(root).expanduser().resolve()
         marker = folder / MARKER
         if create and not marker.is_file():
@@ -129,15 +129,15 @@ class Store:
             found = orjson.loads(read_plain(marker))["format"]
         except (FileNotFoundError, NotADirectoryError) as error:
             raise StoreError(
-                "W0101", f"no store at `{folder}`", "run a benchmark first, or name the store with `--store`"
+                "S0101", f"no store at `{folder}`", "run a benchmark first, or name the store with `--store`"
             ) from error
         except (OSError, orjson.JSONDecodeError, KeyError, TypeError) as error:
             raise StoreError(
-                "W0103", f"`{marker}` is unreadable ({error})", f'write `{{"format":"{STORE_FORMAT}"}}` into it'
+                "S0103", f"`{marker}` is unreadable ({error})", f'write `{{"format":"{STORE_FORMAT}"}}` into it'
             ) from error
         if found != STORE_FORMAT:
             raise StoreError(
-                "W0104",
+                "S0104",
                 f"the store at `{folder}` has the format `{found}`; this Tripos reads `{STORE_FORMAT}`",
                 "update Tripos",
             )
@@ -150,8 +150,8 @@ class Store:
         """Makes the rows of all tables visible at once, under one commit.
 
         With a `name` that is committed already nothing happens, and that commit comes back with
-        `repeated` set. Raises `StoreError`: W0105 a row does not fit its table (nothing is written),
-        W0102 the disk refuses (earlier commits stay as they are).
+        `repeated` set. Raises `StoreError`: S0105 a row does not fit its table (nothing is written),
+        S0102 the disk refuses (earlier commits stay as they are).
         """
         return self.append_arrow({table: to_arrow(table, batch) for table, batch in rows.items() if batch}, name)
 
@@ -199,7 +199,7 @@ class Store:
     def recover(self) -> int:
         """Commits what processes that died had kept, and says how many segments there were.
 
-        Raises `StoreError`: W0102 where the disk refuses; what was kept stays where it is.
+        Raises `StoreError`: S0102 where the disk refuses; what was kept stays where it is.
         """
         found = 0
         try:
@@ -228,14 +228,14 @@ class Store:
             return False  # another process was faster
         if kept.newer:
             message = f"the journal segment `{name}` was not written by this Tripos, and its rows are left out"
-            self._note(StoreError("W0404", message, "update Tripos: it then commits them"))
+            self._note(StoreError("S0404", message, "update Tripos: it then commits them"))
             return False
         rejected = list(kept.damaged)
         if kept.lines:
             try:
                 self.append_arrow(_sound(merge(kept.lines)), name)
             except _UNFIT as error:
-                if isinstance(error, StoreError) and error.code != "W0105":
+                if isinstance(error, StoreError) and error.code != "S0105":
                     raise
                 places = _fitting(kept.lines)
                 fitting = [line for place, line in enumerate(kept.lines) if place in places]
@@ -246,14 +246,14 @@ class Store:
             aside = self.root / JOURNAL / REJECTED / f"{name}{SUFFIX}"
             lines = f"{len(rejected):,} line{'' if len(rejected) == 1 else 's'} of kept rows that fit no table"
             hint = "look at the lines; what they held is asked for again by the next run"
-            self._note(StoreError("W0404", f"{lines} went to `{aside}`", hint))
+            self._note(StoreError("S0404", f"{lines} went to `{aside}`", hint))
         path.unlink(missing_ok=True)
         return True
 
     def commits(self) -> list[Commit]:
         """Every commit that no other replaces, oldest first.
 
-        Raises `StoreError` W0103 or W0104 for one that cannot be read.
+        Raises `StoreError` S0103 or S0104 for one that cannot be read.
         """
         commits = self.all_commits()
         replaced = {name for commit in commits for name in commit.replaces}
@@ -280,14 +280,14 @@ class Store:
     def files(self) -> dict[str, list[Path]]:
         """The committed files of every table at one moment, oldest commit first.
 
-        Raises `StoreError`: W0103 for one that is gone or cut short, W0104 for a schema newer than ours.
+        Raises `StoreError`: S0103 for one that is gone or cut short, S0104 for a schema newer than ours.
         """
         found: dict[str, list[Path]] = {table: [] for table in TABLES}
         for commit in self.commits():
             for part in commit.parts:
                 if part.table not in found:
                     message = f"commit `{commit.name}` has a table `{part.table}`, which is left out"
-                    self.leave_out(StoreError("W0402", message, "update Tripos"))
+                    self.leave_out(StoreError("S0402", message, "update Tripos"))
                 elif (path := self._path(part, commit)) is not None:
                     found[part.table].append(path)
         return found
@@ -435,7 +435,7 @@ def unwritable(root: Path, error: Exception) -> StoreError:
             why = (str(error).splitlines() or [type(error).__name__])[0]
             hint = "mend the disk and run the same command again"
     return StoreError(
-        "W0102",
+        "S0102",
         f"cannot write to the store at `{root}`: {why}",
         f"{hint}; everything committed so far is kept and is not asked for twice",
     )

@@ -41,7 +41,7 @@ def part_path(table: str, path: str) -> str:
 
 
 def check_links(root: Path) -> None:
-    """Raises `StoreError` W0107 where a folder of the store, or one of the files that every process writes, is a link
+    """Raises `StoreError` S0107 where a folder of the store, or one of the files that every process writes, is a link
     or is of another kind than it should be."""
     below = root / "parts"
     _check(below, is_folder=True)
@@ -95,7 +95,7 @@ def _check(path: Path, *, is_folder: bool) -> None:
         return
     kind = "a link" if stat.S_ISLNK(mode) else "no folder" if is_folder else "no regular file"
     raise StoreError(
-        "W0107",
+        "S0107",
         f"`{path}` is {kind}, so the store may lead out of its folder",
         "a store that you were given: do not use it; one of your own: put the folder itself in the place of the link",
     )

@@ -102,7 +102,7 @@ class Checkup:
 
 
 def check_store(store: Store) -> Checkup:
-    """Reads everything that is committed. Raises `StoreError` W0102 only where the journal cannot be looked at."""
+    """Reads everything that is committed. Raises `StoreError` S0102 only where the journal cannot be looked at."""
     damages: list[Damage] = []
     every = _commits(store, damages)
     replaced = {name for commit in every for name in commit.replaces}
@@ -138,7 +138,7 @@ def _commits(store: Store, damages: list[Damage]) -> list[Commit]:
         try:
             commit = read_commit(path)
         except StoreError as error:
-            damages.append(Damage("W0402", error.message, error.hint))
+            damages.append(Damage("S0402", error.message, error.hint))
             continue
         found.append(commit)
     return sorted(found, key=lambda commit: (commit.written_at, commit.name))
@@ -147,7 +147,7 @@ def _commits(store: Store, damages: list[Damage]) -> list[Commit]:
 def _part(store: Store, part: Part, commit: Commit, damages: list[Damage]) -> Path | None:
     """The file of a part whose size, rows and columns are as they should be; otherwise the damage is noted."""
     if part.table not in TABLES:
-        damages.append(Damage("W0402", f"commit `{commit.name}` has a table `{part.table}`", "update Tripos"))
+        damages.append(Damage("S0402", f"commit `{commit.name}` has a table `{part.table}`", "update Tripos"))
         return None
     try:
         path = check_part(store.root, part, commit)
@@ -202,11 +202,11 @@ def _dangling(paths: dict[str, list[Path]]) -> list[Damage]:
             count, first = row
             if count:
                 message = f"{count:,} rows of `{table}` are about rows that `{other}` lacks, such as `{first}`"
-                found.append(Damage("W0403", message, TAKEN_AWAY))
+                found.append(Damage("S0403", message, TAKEN_AWAY))
         sources = [_source(paths[name]) if paths[name] else None for name in ("samples", "turns")]
         for count, first, wrong in turns_lacking(database, *sources):
             message = f"{count:,} {'conversations' if count > 1 else 'conversation'} {wrong}, such as `{first}`"
-            found.append(Damage("W0403", message, TAKEN_AWAY))
+            found.append(Damage("S0403", message, TAKEN_AWAY))
     return found
 
 
@@ -223,13 +223,13 @@ def _journal(store: Store, damages: list[Damage]) -> tuple[int, int]:
         else:
             left += 1
             message = f"the journal segment `{name}` was left behind and could not be committed"
-            damages.append(Damage("W0404", message, "update Tripos, and open the store where you may write to it"))
+            damages.append(Damage("S0404", message, "update Tripos, and open the store where you may write to it"))
     for path in sorted((store.root / JOURNAL / REJECTED).glob(f"*{SUFFIX}")):
         message = f"`{path}` has kept rows that fit no table"
-        damages.append(Damage("W0404", message, "look at the lines; delete the file once you need them no more"))
+        damages.append(Damage("S0404", message, "look at the lines; delete the file once you need them no more"))
     return live, left
 
 
 def _damaged(message: str) -> Damage:
     hint = "restore the file from a backup, or delete the commit that lists it: its calls are then made again"
-    return Damage("W0401", message, hint)
+    return Damage("S0401", message, hint)

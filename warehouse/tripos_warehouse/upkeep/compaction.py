@@ -48,7 +48,7 @@ def compact(store: Store, big_bytes: int = BIG_BYTES) -> Compacted | None:
     another process is at it or was faster.
 
     Readers see what was there before or what is there after. The old files stay until `collect` takes them away.
-    Raises `StoreError`: W0102 where the disk refuses, W0103 for a damaged part, W0104 for a newer schema.
+    Raises `StoreError`: S0102 where the disk refuses, S0103 for a damaged part, S0104 for a newer schema.
     """
     place = place_of(COMPACTION, "")
     try:
@@ -60,7 +60,7 @@ def compact(store: Store, big_bytes: int = BIG_BYTES) -> Compacted | None:
             store.locks.free(place)
     except pa.ArrowException as error:
         message = f"rows of a part do not fit their table ({' '.join(str(error).split())})"
-        raise StoreError("W0103", message, "`tripos store check` says which part it is") from error
+        raise StoreError("S0103", message, "`tripos store check` says which part it is") from error
     except (OSError, BaseError) as error:
         raise unwritable(store.root, error) from error
 

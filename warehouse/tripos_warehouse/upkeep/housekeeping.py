@@ -38,8 +38,8 @@ class Removed:
 def collect(store: Store, grace_s: float = GRACE_S, *, dry_run: bool = False) -> list[Removed]:
     """Removes what nobody reads and is older than `grace_s`, and says what; with `dry_run` it only says it.
 
-    What a process that died had kept is committed first. Raises `StoreError`: W0102 where the disk refuses, W0103 and
-    W0104 for a commit that cannot be read, since nobody knows then what is needed.
+    What a process that died had kept is committed first. Raises `StoreError`: S0102 where the disk refuses, S0103 and
+    S0104 for a commit that cannot be read, since nobody knows then what is needed.
     """
     try:
         if not dry_run:

@@ -120,14 +120,14 @@ class Current:
 
 
 def read_plan(text: str, run_id: str, benchmark: str) -> Plan:
-    """The plan that a run was made from. Raises `StoreError` W0104 where it is of an unknown format."""
+    """The plan that a run was made from. Raises `StoreError` S0104 where it is of an unknown format."""
     try:
         return Plan.model_validate_json(text)
     except ValidationError as error:
         problem = error.errors()[0]
         where = ".".join(str(part) for part in problem["loc"])
         raise StoreError(
-            "W0104",
+            "S0104",
             f"the plan of run `{run_id}` of `{benchmark}` is not one that this Tripos reads: {where}: {problem['msg']}",
             "update Tripos, or run the benchmark again",
         ) from error

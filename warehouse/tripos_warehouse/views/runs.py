@@ -128,11 +128,11 @@ def list_runs(connection: duckdb.DuckDBPyConnection) -> list[ListedRun]:
 def find_run(connection: duckdb.DuckDBPyConnection, text: str | None = None) -> Run:
     """The run whose id is `text` or alone begins with it; without `text` the latest.
 
-    Raises `StoreError` W0301 where there is none, or more than one.
+    Raises `StoreError` S0301 where there is none, or more than one.
     """
     runs = all_runs(connection)
     if not runs:
-        raise StoreError("W0301", "the store has no runs yet", "`tripos run SPEC --model MODEL` makes one")
+        raise StoreError("S0301", "the store has no runs yet", "`tripos run SPEC --model MODEL` makes one")
     if text is None:
         return runs[0]
     exact = [run for run in runs if run.run_id == text]
@@ -141,10 +141,10 @@ def find_run(connection: duckdb.DuckDBPyConnection, text: str | None = None) -> 
         return found[0]
     if found:
         names = ", ".join(f"`{run.run_id}`" for run in found[:3]) + (", …" if len(found) > 3 else "")
-        raise StoreError("W0301", f"`{text}` could be {len(found)} runs: {names}", "write more of the id")
+        raise StoreError("S0301", f"`{text}` could be {len(found)} runs: {names}", "write more of the id")
     nearest = difflib.get_close_matches(text, [run.run_id for run in runs], n=1, cutoff=0.5)
     hint = f"did you mean `{nearest[0]}`?" if nearest else f"`tripos list` shows the runs, such as `{runs[0].run_id}`"
-    raise StoreError("W0301", f"no run `{text}`", hint)
+    raise StoreError("S0301", f"no run `{text}`", hint)
 
 
 def find_previous(connection: duckdb.DuckDBPyConnection, run: Run) -> list[str]:
@@ -155,11 +155,11 @@ def find_previous(connection: duckdb.DuckDBPyConnection, run: Run) -> list[str]:
 
 
 def get_plan(connection: duckdb.DuckDBPyConnection, run: Run) -> Plan:
-    """The plan that `run` was made from. Raises `StoreError` W0104 where it is of a format that we do not know."""
+    """The plan that `run` was made from. Raises `StoreError` S0104 where it is of a format that we do not know."""
     # All of it: a result that is not read to its end keeps a connection from its next query.
     found = connection.execute("select plan from main.runs where run_id = ?", [run.run_id]).fetchall()
     if not found:
-        raise StoreError("W0301", f"no run `{run.run_id}`")
+        raise StoreError("S0301", f"no run `{run.run_id}`")
     return read_plan(found[0][0], run.run_id, run.benchmark)
 
 

@@ -39,7 +39,7 @@ def connect(store: Store, run_id: str | None = None) -> duckdb.DuckDBPyConnectio
     With `run_id` the schema of that run's benchmark shows exactly that run; every other shows what is
     current for the latest run of its benchmark. Threads need a cursor each.
 
-    Raises `StoreError`: W0103, W0104 as `Store.files` does, W0301 for a run that the store lacks.
+    Raises `StoreError`: S0103, S0104 as `Store.files` does, S0301 for a run that the store lacks.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -63,7 +63,7 @@ def connect_run(
     `only` what of it has these values of axes and arms. The macros of the benchmarks, for people who write queries, are
     there where `macros` asks for them: to make them takes as long as many a query.
 
-    Raises `StoreError` as `connect` and `find_run` do, and W0210 for a plan of another benchmark.
+    Raises `StoreError` as `connect` and `find_run` do, and S0210 for a plan of another benchmark.
     """
     found: list[Run] = []
 
@@ -71,7 +71,7 @@ def connect_run(
         found.append(find_run(connection, text))
         if plan is not None and plan.benchmark.name != found[0].benchmark:
             message = f"run `{found[0].run_id}` is of `{found[0].benchmark}`, and the spec of `{plan.benchmark.name}`"
-            raise StoreError("W0210", message, "name a run of that benchmark: `tripos list` shows them")
+            raise StoreError("S0210", message, "name a run of that benchmark: `tripos list` shows them")
         return found[0].run_id
 
     return _opened(store, chosen, plan=plan, only=only, macros=macros), found[0]
@@ -144,7 +144,7 @@ def _shown(
             made.append(whole)
     except duckdb.Error as error:
         connection.close()
-        raise StoreError("W0103", f"the store cannot be read: {' '.join(str(error).split())}") from error
+        raise StoreError("S0103", f"the store cannot be read: {' '.join(str(error).split())}") from error
     except BaseException:
         connection.close()
         raise
@@ -281,7 +281,7 @@ def _currents(
     if run_id is not None:
         found = connection.execute(f"select {columns} from main.runs where run_id = ?", [run_id]).fetchone()
         if found is None:
-            raise StoreError("W0301", f"the store has no run `{run_id}`", "`tripos list` shows the runs")
+            raise StoreError("S0301", f"the store has no run `{run_id}`", "`tripos list` shows the runs")
         _, of_run, text, fingerprints, compared, selected = found
         if plan is None:
             plan = read_plan(text, run_id, of_run)

@@ -24,7 +24,7 @@ where a function of numbers has nothing to divide.
 A text may be a choice or a path too, a number may be an integer, and a list may be a set, which is in order then:
 numbers from the least, texts by their characters. Where a function has no value, as the first item of an empty list,
 the score is `undefined` if a reply is the reason, and counts as failed; it is `not_applicable` if the item is. `check`
-warns of the former ([E0320](../errors.md)). What can be seen to be wrong when the spec is compiled is an error.
+warns of the former ([W0320](../errors.md)). What can be seen to be wrong when the spec is compiled is an error.
 
 This page is generated: the signatures and texts are those of the code.
 """

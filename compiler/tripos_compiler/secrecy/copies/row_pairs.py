@@ -91,7 +91,7 @@ MOST_ROWS = 2_000
 """So many rows with secrets are looked for in other data sets: the first half of them, and others spread evenly."""
 SHARED = 0.5
 """The share of the rows of one of two data sets that must be in the other: less is a row here and there that stands in
-both, which is a matter of E1008."""
+both, which is a matter of W1008."""
 BY_VALUES = 3
 """By the values of so many pairs of fields rows are put together."""
 

@@ -161,7 +161,7 @@ class _Reading:
             place = f"row {earlier.number}" + ("" if earlier.path == file.path else f" of {earlier.path}")
             message = f"row {number} of {file.path} says what {place} says"
             help_ = "rows that repeat are run once; remove them, or add the field that tells them apart"
-            self.program.diagnostics.warning("E0309", message, self.columns.where, help=help_)
+            self.program.diagnostics.warning("W0309", message, self.columns.where, help=help_)
         return True
 
     def _no_column(self, field: DataField, files: list[tuple[str, list[str]]]) -> None:

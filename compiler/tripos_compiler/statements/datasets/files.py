@@ -75,7 +75,7 @@ def check_origins(program: Program) -> None:
             name, source = bare_name(each.dataset.name), each.dataset.source
             message = f"the rows of `{name}` ship with the benchmark, and those of `{theirs}` come from a given folder"
             help_ = f"put `{source}` into the folder of --data, or allow it where sample rows are meant"
-            program.diagnostics.warning("E1011", message, each.span, help=help_)
+            program.diagnostics.warning("W1011", message, each.span, help=help_)
 
 
 def bare_name(name: str) -> str:

@@ -55,7 +55,7 @@ def tree_files(program: Program, path: Text, found: Sequence[FoundFile]) -> tupl
         if approved_name(file.path) is not None:
             message = f"{file.path} is a draft that nobody has approved"
             help_ = f"read it, mend it, then `tripos approve {file.location} --name YOU`"
-            program.diagnostics.warning("E0399", message, path.span, help=help_)
+            program.diagnostics.warning("W0399", message, path.span, help=help_)
             files.append(TreeFile(path=file.path, sha256=file.sha256, draft=True))
             continue
         approval = _approval(program, path, file)
@@ -66,7 +66,7 @@ def tree_files(program: Program, path: Text, found: Sequence[FoundFile]) -> tupl
         if not same:
             message = f"{file.path} is not what {approval[1]} approved: it was changed since"
             help_ = f"read it again, then `tripos approve {file.location} --name YOU`"
-            program.diagnostics.warning("E0399", message, path.span, help=help_)
+            program.diagnostics.warning("W0399", message, path.span, help=help_)
         by = approval[1] if same else None
         files.append(TreeFile(path=file.path, sha256=file.sha256, draft=not same, approved_by=by))
     if not files:

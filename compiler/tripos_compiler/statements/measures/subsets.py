@@ -88,7 +88,7 @@ def _warn_of_small_strata(program: Program, statement: Statement, take: int, per
     others = len(small) - 1
     notes = [f"{others} more {'strata are' if others > 1 else 'stratum is'} too small"] if others else []
     help_ = "take fewer, or go by fewer dimensions"
-    program.diagnostics.warning("E0620", message, statement.head, help=help_, notes=notes)
+    program.diagnostics.warning("W0620", message, statement.head, help=help_, notes=notes)
 
 
 def _strata(program: Program, scenario: Scenario, per: tuple[str, ...]) -> Iterator[tuple[Mapping[str, str], int]]:

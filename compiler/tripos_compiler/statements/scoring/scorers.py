@@ -190,7 +190,7 @@ def _check_arguments_shown(
         where = "" if len(silent) == len(program.languages) else f" in {' and '.join(silent)}"
         message = f"no text of scorer `{name.text}` shows `{parameter}`{where}"
         help_ = f"put `{{{{ {parameter} }}}}` in its prompt, or remove the parameter"
-        program.diagnostics.warning("E1010", message, binding.span or name.span, help=help_)
+        program.diagnostics.warning("W1010", message, binding.span or name.span, help=help_)
 
 
 def _mentions_metrics(*groups: dict[str, tuple[FilledHole, ...]]) -> bool:
@@ -242,7 +242,7 @@ def _fair(program: Program, statement: Statement, role: Name, gives: Gives) -> b
         if compared:
             message = f"`{role.text}` is under test and judges itself"
             help_ = "let a role of its own judge: `role judge`"
-            program.diagnostics.warning("E0703", message, role.span, help=help_)
+            program.diagnostics.warning("W0703", message, role.span, help=help_)
         return True
     if compared:
         message = f"`{role.text}` is compared, and a reward is given by a model that is not"

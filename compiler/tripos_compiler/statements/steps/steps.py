@@ -147,6 +147,6 @@ def warn_undefined(steps: Steps, typed: Typed, what: str, when: Typed | None = N
     for may in left:
         if not steps.replied(*may.lack.of):
             continue
-        if any(item.code == "E0320" and item.labels[0].span == may.span for item in items):
+        if any(item.code == "W0320" and item.labels[0].span == may.span for item in items):
             continue
-        steps.program.diagnostics.warning("E0320", f"{what}: {may.lack.why}", may.span, help=may.lack.guard)
+        steps.program.diagnostics.warning("W0320", f"{what}: {may.lack.why}", may.span, help=may.lack.guard)

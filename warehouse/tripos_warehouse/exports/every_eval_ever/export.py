@@ -52,14 +52,14 @@ def write_eee(
     """Writes both files of every compared model below `folder`, under the paths that the datastore has.
 
     The names depend on the run and the model only, so that the same run gives the same bytes. With `secrets` lines have
-    reference answers. Raises `StoreError`: W0603 where nothing has a value, W0604 where the disk refuses, W0605 where a
+    reference answers. Raises `StoreError`: S0603 where nothing has a value, S0604 where the disk refuses, S0605 where a
     file does not fit its schema.
     """
     tool = connection.execute("select tool_version from main.runs where run_id = ?", [run.run_id]).fetchall()[0][0]
     written = [_write(connection, plan, run, model, folder, (organization, tool), secrets) for model in run.models]
     found = [each for each in written if each is not None]
     if not found:
-        raise StoreError("W0603", "nothing to export: no score of this run has a value", "`tripos report` says why")
+        raise StoreError("S0603", "nothing to export: no score of this run has a value", "`tripos report` says why")
     return found
 
 
@@ -222,14 +222,14 @@ def _validator(name: str) -> Any:
 
 
 def check(document: Mapping[str, Any], name: str) -> None:
-    """Raises `StoreError` W0605 where a document does not fit the schema called `name`."""
+    """Raises `StoreError` S0605 where a document does not fit the schema called `name`."""
     from jsonschema.exceptions import best_match
 
     error = best_match(_validator(name).iter_errors(document))
     if error is not None:
         where = "/".join(map(str, error.absolute_path)) or "the whole"
         told = " ".join(error.message.split())[:200]
-        raise StoreError("W0605", f"Every Eval Ever {VERSION} does not take this: {where}: {told}", "please report it")
+        raise StoreError("S0605", f"Every Eval Ever {VERSION} does not take this: {where}: {told}", "please report it")
 
 
 def _checked(document: Mapping[str, Any], name: str, option: int = 0) -> bytes:

@@ -137,7 +137,7 @@ def _warn_kept_out(
     message = f"{some} {'has' if one else 'have'} a text of `{held}`, {why}: {does}"
     mends = "give other rows, such as another split" if left_out else f"write `holds out {held}` in the export"
     notes = [f"row {row.number} of {row.path}: “{_brief(text)}”"]
-    program.diagnostics.warning("E1008", message, program.declared["export"][name].span, help=mends, notes=notes)
+    program.diagnostics.warning("W1008", message, program.declared["export"][name].span, help=mends, notes=notes)
 
 
 def _brief(text: str) -> str:
@@ -238,7 +238,7 @@ def _warn(program: Program, source: Source, found: Sequence[Found], where: str, 
     more = f", and of {len(found) - 1} more" if len(found) > 1 else ""
     message = f"`{name}` has the question of row {first.number} of {where}{more}: {source.does}"
     notes = [f"row {first.row.number} of {first.row.path}: “{_brief(first.question)}”"]
-    program.diagnostics.warning("E1008", message, span, help=source.mends, notes=notes)
+    program.diagnostics.warning("W1008", message, span, help=source.mends, notes=notes)
 
 
 def _text(row: Mapping[str, Any], fields: Sequence[str]) -> str:

@@ -37,7 +37,7 @@ def check_protocol(program: Program, statement: Statement, scenario: Scenario, c
     if len(rows) > 1 and not shown and _all_asked_of_rows(scenario):
         message = f"no prompt shows the row `{cases.alias}`: every row asks the same"
         help_ = f"put a field of `{cases.alias}` in a prompt, or run over no rows"
-        program.diagnostics.warning("E1006", message, statement.head, help=help_)
+        program.diagnostics.warning("W1006", message, statement.head, help=help_)
     elif shown:
         _asked_twice(program, statement, cases, rows, shown, steps)
     _options(program, cases, rows, shown, steps)
@@ -50,7 +50,7 @@ def _samples_alike(program: Program, steps: Steps) -> None:
         if isinstance(step, Ask) and step.samples > 1 and step.settings.temperature == 0:
             message = f"`{step.name}` is sampled {step.samples} times at temperature 0: the replies are copies"
             help_ = "raise the temperature, or ask once: copies of a reply make no figure more certain"
-            program.diagnostics.warning("E1007", message, steps.wholes[step.name].span, help=help_)
+            program.diagnostics.warning("W1007", message, steps.wholes[step.name].span, help=help_)
 
 
 def _told(step: Step) -> Iterator[Expr]:
@@ -106,12 +106,12 @@ def _asked_twice(
         one, other_ = against[0]
         message = f"rows {one} and {other_} of this scenario ask the same and want different answers{_more(against)}"
         help_ = "mend the answers, or show the model the field that tells the rows apart"
-        program.diagnostics.warning("E1004", message, where, help=help_)
+        program.diagnostics.warning("W1004", message, where, help=help_)
     if twice:
         one, other_ = twice[0]
         message = f"rows {one} and {other_} of this scenario ask the same{_more(twice)}"
         help_ = "remove the copies: a question that stands twice counts twice in every figure"
-        program.diagnostics.warning("E1003", message, where, help=help_)
+        program.diagnostics.warning("W1003", message, where, help=help_)
 
 
 def _more(pairs: Sequence[object]) -> str:
@@ -134,7 +134,7 @@ def _options(program: Program, cases: Cases, rows: list[dict[str, Any]], shown: 
                 if call.function == "chosen_option" and fields and not fields & shown and "*" not in shown:
                     message = f"`{step.name}` reads which option is chosen, and no prompt shows the options"
                     help_ = "print them: `{{ lettered(…) }}`"
-                    program.diagnostics.warning("E1005", message, where, help=help_)
+                    program.diagnostics.warning("W1005", message, where, help=help_)
                     seen.add(key)
                     continue
                 double = [number for number, names in enumerate(rows, 1) if _has_double(options, names)]
@@ -143,7 +143,7 @@ def _options(program: Program, cases: Cases, rows: list[dict[str, Any]], shown: 
                     more = f", and in {len(double) - 1} more" if len(double) > 1 else ""
                     message = f"an option stands twice in row {double[0]} of this scenario{more}"
                     help_ = "mend the row: of two options that say the same one is counted as wrong"
-                    program.diagnostics.warning("E1009", message, where, help=help_)
+                    program.diagnostics.warning("W1009", message, where, help=help_)
 
 
 def _has_double(options: Expr, names: Mapping[str, Any]) -> bool:

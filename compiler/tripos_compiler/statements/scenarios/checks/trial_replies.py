@@ -85,13 +85,13 @@ class _Tried:
         if winner is not None and share >= WINS:
             message = f"{winner.name} to every row gets {share:.2f} on `{name}`"
             help_ = "balance the answers, or tighten the score; a baseline beside the models shows what it is worth"
-            self.program.diagnostics.warning("E1001", message, where, help=help_)
+            self.program.diagnostics.warning("W1001", message, where, help=help_)
         lost = self._without_answer(trials, sample)
         if lost:
             more = f", nor of {len(lost) - 1} more" if len(lost) > 1 else ""
             message = f"no reply gets `{name}` of row {lost[0]} of this scenario{more}"
             help_ = "mend the key of the row: its own answer is not counted as right"
-            self.program.diagnostics.warning("E1002", message, where, help=help_)
+            self.program.diagnostics.warning("W1002", message, where, help=help_)
 
     def _share(self, trial: Trial, rows: Sequence[Mapping[str, Any]]) -> float:
         """For which share of the rows a reply is right; 0 where it cannot win any more, or where the score applies to

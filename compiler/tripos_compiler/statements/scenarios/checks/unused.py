@@ -40,15 +40,17 @@ def check_unused_axes(program: Program, statement: Statement, cases: Cases, step
         where = "" if len(silent) == len(program.languages) else f" in {' and '.join(silent)}"
         message = f"no prompt mentions `{axis.name}`{where}"
         help_ = f"put `{{{{ {axis.name} }}}}` in a prompt, or take it out of the context"
-        report = program.diagnostics.warning if cases.from_file else program.diagnostics.error
-        report("E0401", message, written.head, help=help_)
+        if cases.from_file:
+            program.diagnostics.warning("W0401", message, written.head, help=help_)
+        else:
+            program.diagnostics.error("E0401", message, written.head, help=help_)
 
 
 KINDS = ("role", "axis", "arm", "tree", "dataset", "scorer", "function")
 """What is reported where nothing in any file names it."""
 
 
-OF_USE = frozenset({"E0209", "E0610", "E0611"})
+OF_USE = frozenset({"W0209", "W0610", "W0611"})
 
 
 def check_unused_steps(program: Program, statement: Statement, scenario: Scenario, steps: Steps) -> None:
@@ -58,7 +60,7 @@ def check_unused_steps(program: Program, statement: Statement, scenario: Scenari
         if isinstance(step, Ask | Converse | Retrieve) and step.name not in taken:
             message = f"nothing uses what `{step.name}` yields"
             help_ = "score it, put it in a prompt, or remove the step: its calls are paid for"
-            program.diagnostics.warning("E0611", message, steps.wholes[step.name].span, help=help_)
+            program.diagnostics.warning("W0611", message, steps.wholes[step.name].span, help=help_)
     for arm in scenario.arms:
         alike: dict[tuple[tuple[str, str], ...], set[tuple[str, ...]]] = {}
         for treatment in scenario.treatments:
@@ -69,7 +71,7 @@ def check_unused_steps(program: Program, statement: Statement, scenario: Scenari
             where = written.head if written is not None else statement.head
             message = f"nothing in this scenario depends on the arm `{arm}`"
             help_ = f'say what differs: `system "…" when {arm} == …`, or take it out of `arms`'
-            program.diagnostics.warning("E0610", message, where, help=help_)
+            program.diagnostics.warning("W0610", message, where, help=help_)
 
 
 def check_unused_declarations(program: Program) -> None:
@@ -84,4 +86,4 @@ def check_unused_declarations(program: Program) -> None:
             if declared.span not in used and declared.span.source is program.sources[0]:
                 is_value = kind == "scorer" and name in program.formulas and not program.formulas[name].scores
                 message = f"{'value' if is_value else kind} `{name}` is never used"
-                program.diagnostics.warning("E0209", message, declared.span, help="use it, or remove it")
+                program.diagnostics.warning("W0209", message, declared.span, help="use it, or remove it")
