@@ -62,7 +62,7 @@ def test_there_are_as_many_pairs_as_are_asked_for(folder: Path, tripos: Command)
 def test_a_difference_is_an_error_with_the_two_messages(leaking: Path, tripos: Command) -> None:
     done = tripos("check", "s.tripos", "--worlds")
     assert done.code == 1
-    assert "error[R0501]: what `candidate` is told by `reply` of `squares` depends on the\n" in done.err
+    assert "error[R0501]: the prompt of `candidate` in `reply` of `squares` depends on the\n" in done.err
     assert "--> s.tripos:6:7" in done.err
     assert ": 1 depends on a secret (" in done.out
     [was] = [line for line in done.err.splitlines() if "note: - " in line]

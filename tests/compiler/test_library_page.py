@@ -23,7 +23,7 @@ from tripos_compiler.typing.expressions import Elaborator
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = DOCS / "language" / "functions.md"
 LANGUAGE = DOCS / "language" / "expressions.md"
-TABLE = re.compile(r"^\| function \| gives \|\n(?:\|.*\n)+", re.MULTILINE)
+TABLE = re.compile(r"^\| function \| (?:gives|description) \|\n(?:\|.*\n)+", re.MULTILINE)
 EXAMPLE = re.compile(r"^```tripos fragment\n(.*?)^```\n(?:\n```text\n(.*?)\n```\n)?", re.MULTILINE | re.DOTALL)
 
 

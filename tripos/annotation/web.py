@@ -69,7 +69,7 @@ async def _serve(
             await site.start()
         except OSError as error:
             hint = "give another with `--port`, or none for any that is free"
-            raise Failure("S0708", f"port {port} cannot be had: {error.strerror or error}", hint) from error
+            raise Failure("S0708", f"port {port} is not available: {error.strerror or error}", hint) from error
         opened(f"http://{HOST}:{runner.addresses[0][1]}/{token}/")
         await asyncio.Event().wait()
     finally:

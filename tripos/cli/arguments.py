@@ -87,44 +87,52 @@ def add_spec(parser: argparse.ArgumentParser, *, several: str = "") -> None:
         )
     else:
         parser.add_argument("path", metavar="PATH", help=help_)
-    parser.add_argument("--data", metavar="DIR", action="append", default=[], help="look for data files here too")
+    parser.add_argument(
+        "--data", metavar="DIR", action="append", default=[], help="search this folder for data files too"
+    )
     add_releases(parser)
     add_deny(parser)
 
 
 def add_releases(parser: argparse.ArgumentParser) -> None:
     """Where releases are that the spec extends."""
-    help_ = "look here too for releases that the spec extends"
+    help_ = "search this folder too for releases that the spec extends"
     parser.add_argument("--releases", metavar="DIR", action="append", default=[], help=help_)
 
 
 def add_deny(parser: argparse.ArgumentParser) -> None:
     """The warnings that count as errors."""
-    help_ = "these warnings count as errors; `warnings` are all of them"
+    help_ = "turn these warnings into errors; `warnings`: all of them"
     parser.add_argument("--deny", metavar="CODE[,CODE]", action="append", default=[], help=help_)
 
 
 def add_store_options(parser: argparse.ArgumentParser) -> None:
     """The store, and the profile of settings."""
-    parser.add_argument("--store", metavar="DIR", help="where results are kept (default: results)")
-    parser.add_argument("--profile", metavar="NAME", help="take the settings of [profiles.NAME] in tripos.toml")
+    parser.add_argument("--store", metavar="DIR", help="folder of the store (default: results)")
+    parser.add_argument("--profile", metavar="NAME", help="use the settings of [profiles.NAME] in tripos.toml")
 
 
 def add_roles(parser: argparse.ArgumentParser) -> None:
     """Who takes part, and with which items."""
-    parser.add_argument("--model", metavar="A[,B]", action="append", default=[], help="fills the compared role")
-    help_ = "fills another role; without it a role takes the compared model"
+    parser.add_argument(
+        "--model",
+        metavar="A[,B]",
+        action="append",
+        default=[],
+        help="model under test; several are separated by commas",
+    )
+    help_ = "model for another role (default: the model under test)"
     parser.add_argument("--role", metavar="NAME=A[,B]", action="append", default=[], help=help_)
-    parser.add_argument("--limit", type=positive, metavar="N", help="at most N items a scenario")
-    help_ = "only items whose axis, or treatments whose arm, has this value; may be repeated"
+    parser.add_argument("--limit", type=positive, metavar="N", help="use at most N items for each scenario")
+    help_ = "use only items, or treatments, with this value of an axis or arm; may be repeated"
     parser.add_argument("--only", metavar="AXIS=V[,V]", action="append", default=[], help=help_)
     help_ = "run this scenario only; may be repeated"
     parser.add_argument("--scenario", metavar="NAME", action="append", default=[], help=help_)
-    parser.add_argument("--subset", metavar="NAME", help="only the items of this `subset` of the spec")
+    parser.add_argument("--subset", metavar="NAME", help="use only the items of this `subset` of the spec")
     parser.add_argument("--seed", type=int, metavar="N", help="with --limit: draw the items with this seed")
 
 
 def add_junit(parser: argparse.ArgumentParser) -> None:
     """Where JUnit XML is written to."""
-    help_ = "write what came of every `expect` to a file, as JUnit XML for CI"
+    help_ = "write the result of every `expect` to a file, as JUnit XML for CI"
     parser.add_argument("--junit", metavar="FILE", help=help_)

@@ -65,7 +65,7 @@ def take_public(source: CaseSource, folder: Path, manifest: Manifest) -> None:
         if path.is_file() and not _is_here(source, dataset):
             if (place := looked_into_by(plan, dataset.name)) is not None:
                 message = f"`{dataset.name}` has rows that are withheld, and {place} looks into all of them"
-                raise Failure("R0264", message, "whoever has them gives the folder: --data DIR")
+                raise Failure("R0264", message, "give the folder of the data: --data DIR")
             source.sources.public[dataset.name] = tuple(_rows(path))
             withhold(source, manifest, dataset.name)
 

@@ -76,7 +76,7 @@ def _without(source: CaseSource, name: str, manifest: Manifest) -> None:
     """Has a run go without the rows of a data set that are withheld."""
     if (place := looked_into_by(source.plan, name)) is not None:
         message = f"items of `{name}` are withheld, their text is not here, and {place} looks into all of them"
-        raise Failure("R0264", message, "whoever has it gives the folder: --data DIR")
+        raise Failure("R0264", message, "give the folder of the data: --data DIR")
     withhold(source, manifest, name)
 
 

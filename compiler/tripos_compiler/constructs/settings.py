@@ -30,15 +30,13 @@ SETTINGS: Mapping[str, Setting] = MappingProxyType(
         "temperature": Setting("NUMBER", "sampling temperature", 0, 2),
         "max_tokens": Setting("COUNT", "longest reply, in tokens", 1),
         "stop": Setting("STRING", "text at which the reply ends"),
-        "top_p": Setting("NUMBER", "share of the probability that is sampled from", 0, 1),
-        "top_k": Setting("COUNT", "how many of the likeliest tokens are sampled from", 1),
+        "top_p": Setting("NUMBER", "nucleus sampling: share of the probability mass to sample from", 0, 1),
+        "top_k": Setting("COUNT", "number of most likely tokens to sample from", 1),
         "seed": Setting("COUNT", "seed of the sampling; the next sample has the next number"),
-        "presence_penalty": Setting("NUMBER", "penalty of what was said before", -2, 2),
-        "frequency_penalty": Setting("NUMBER", "penalty by how often it was said before", -2, 2),
-        "reasoning_effort": Setting(
-            "none|minimal|low|medium|high|xhigh", "how much the model thinks before it replies"
-        ),
-        "provider": Setting("BLOCK", "fields of the provider's own, sent as they are"),
+        "presence_penalty": Setting("NUMBER", "penalty for tokens that have occurred", -2, 2),
+        "frequency_penalty": Setting("NUMBER", "penalty for tokens by their frequency so far", -2, 2),
+        "reasoning_effort": Setting("none|minimal|low|medium|high|xhigh", "amount of reasoning before the reply"),
+        "provider": Setting("BLOCK", "fields for the provider, sent unchanged"),
     }
 )
 """By the name of the field. A text may be written several times, anything else once."""

@@ -53,7 +53,7 @@ def as_product(first: Entry, names: Sequence[Entry], diagnostics: Diagnostics) -
     keyword = first.elements[0]
     word = keyword.text if isinstance(keyword, Name) else ""
     help_ = f"write `{word} {' * '.join(_joined_names(product))}`: every combination of their values"
-    diagnostics.error("E0106", f"what `{word}` takes is joined by `*`, not by commas", product.span, help=help_)
+    diagnostics.error("E0106", f"the values of `{word}` are joined by `*`, not by commas", product.span, help=help_)
     return Entry(first.span.to(names[-1].span), elements, None)
 
 

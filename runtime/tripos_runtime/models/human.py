@@ -57,7 +57,7 @@ class HumanModel:
         """What the person says to that."""
         said = await in_thread(lambda: self._asked(request.messages))
         if said is None:
-            hint = "what was said is kept: the same command goes on from there"
+            hint = "give the same command again: it continues after the kept turns"
             raise ModelError(LEFT, f"`{self.name}` has left", hint, fatal=True)
         self._before = (*request.messages, Message("assistant", said))
         return Reply(said, self.name, "stop", None, None, 0.0)

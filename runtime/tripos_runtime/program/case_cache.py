@@ -121,4 +121,4 @@ def at_once(work: Coroutine[Any, Any, Value]) -> Value:
     finally:
         _at_once.reset(token)
         work.close()
-    raise RuntimeError("what should wait for nobody waits")
+    raise RuntimeError("a step that should not wait waits")

@@ -9,27 +9,27 @@ from tripos.cli.arguments import add_deny, add_junit, add_store_options
 
 def add_report(parser: argparse.ArgumentParser) -> None:
     """Options of `tripos report`."""
-    parser.add_argument("run", metavar="RUN", nargs="?", help="a run, or the beginning of its name (default: the last)")
+    parser.add_argument("run", metavar="RUN", nargs="?", help="a run, or a prefix of its name (default: the last run)")
     add_store_options(parser)
-    help_ = "take the measures of this spec, and not those that the run was made with; nothing is asked"
+    help_ = "compute the measures of this spec from the results of the run; make no call"
     parser.add_argument("--spec", metavar="PATH", help=help_)
     parser.add_argument(
-        "--data", metavar="DIR", action="append", default=[], help="with --spec: look for data here too"
+        "--data", metavar="DIR", action="append", default=[], help="with --spec: search this folder for data too"
     )
-    help_ = "only items whose axis, or treatments whose arm, has this value; may be repeated"
+    help_ = "use only items, or treatments, with this value of an axis or arm; may be repeated"
     parser.add_argument("--only", metavar="AXIS=V[,V]", action="append", default=[], help=help_)
     add_deny(parser)
     add_junit(parser)
-    parser.add_argument("--sql", action="store_true", help="show the SQL of every measure")
+    parser.add_argument("--sql", action="store_true", help="print the SQL of every measure")
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
 
 
 def add_compare(parser: argparse.ArgumentParser) -> None:
     """Options of `tripos compare`."""
-    help_ = "two runs, or one with two models (default: the last; of one model, with the run before it)"
+    help_ = "two runs, or one run with two models (default: the last run; if it has one model, with the run before)"
     parser.add_argument("runs", metavar="RUN", nargs="*", help=help_)
     parser.add_argument("--models", metavar="A,B", action="append", default=[], help="the two models to compare")
-    help_ = "compare although the rubric, the judges or what is scored changed between the runs"
+    help_ = "compare even if the rubric, the judges or the scores changed between the runs"
     parser.add_argument("--anyway", action="store_true", help=help_)
     add_store_options(parser)
     parser.add_argument("--json", action="store_true", help="print the comparison as JSON")
@@ -37,17 +37,17 @@ def add_compare(parser: argparse.ArgumentParser) -> None:
 
 def add_leaderboard(parser: argparse.ArgumentParser) -> None:
     """Options of `tripos leaderboard`."""
-    parser.add_argument("benchmarks", metavar="BENCHMARK", nargs="*", help="these benchmarks (default: all)")
-    help_ = "take this measure of a benchmark in place of the one that stands for it; may be repeated"
+    parser.add_argument("benchmarks", metavar="BENCHMARK", nargs="*", help="benchmarks to show (default: all)")
+    help_ = "use this measure of a benchmark instead of its headline; may be repeated"
     parser.add_argument("--measure", metavar="BENCHMARK=NAME", action="append", default=[], help=help_)
-    help_ = "show the figures of this CSV file beside the models, marked and unranked; may be repeated"
+    help_ = "add the published figures of this CSV file, marked and without a rank; may be repeated"
     parser.add_argument("--published", metavar="FILE", action="append", default=[], help=help_)
     formats = ("text", "markdown", "csv", "json")
-    parser.add_argument("--format", choices=formats, default="text", help="how it is shown")
+    parser.add_argument("--format", choices=formats, default="text", help="set the output format")
     add_store_options(parser)
-    help_ = "rank models that ran under other major versions too, though their scores mean something else"
+    help_ = "rank models of other major versions too, although their scores have another meaning"
     parser.add_argument("--anyway", action="store_true", help=help_)
-    parser.add_argument("--json", action="store_true", help="print it as JSON, as --format json does")
+    parser.add_argument("--json", action="store_true", help="print JSON, like --format json")
 
 
 def add_sql(parser: argparse.ArgumentParser) -> None:
@@ -55,12 +55,14 @@ def add_sql(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("query", metavar="QUERY", nargs="?", help="DuckDB SQL")
     add_store_options(parser)
     parser.add_argument(
-        "--run", metavar="RUN", help="show this run in the benchmark's views (default: what is current)"
+        "--run", metavar="RUN", help="show this run in the benchmark's views (default: the latest state)"
     )
-    parser.add_argument("-o", "--output", metavar="FILE", help="write .csv, .parquet, .json or .jsonl")
-    help_ = "print the SQL that makes the same views and macros in any DuckDB, without Tripos"
+    parser.add_argument(
+        "-o", "--output", metavar="FILE", help="write the answer to a file: .csv, .parquet, .json or .jsonl"
+    )
+    help_ = "print SQL that creates the same views and macros in any DuckDB"
     parser.add_argument("--snippet", action="store_true", help=help_)
-    help_ = "make a DuckDB database of the same views and macros, for any program that opens one"
+    help_ = "write a DuckDB database with the same views and macros"
     parser.add_argument("--duckdb", metavar="FILE", help=help_)
 
 
@@ -72,20 +74,20 @@ def add_list(parser: argparse.ArgumentParser) -> None:
 
 def add_why(parser: argparse.ArgumentParser) -> None:
     """Options of `tripos why`."""
-    help_ = "a sample_id, judgement_id or score_id, or the beginning of one, of 6 characters or more"
+    help_ = "a sample_id, judgement_id or score_id, or a prefix of one, of 6 characters or more"
     parser.add_argument("key", metavar="KEY", help=help_)
     add_store_options(parser)
-    parser.add_argument("--full", action="store_true", help="show every text whole")
-    parser.add_argument("--json", action="store_true", help="print it as JSON")
+    parser.add_argument("--full", action="store_true", help="print every text in full")
+    parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 def add_show(parser: argparse.ArgumentParser) -> None:
     """Options of `tripos show`."""
     help_ = (
-        "a conversation_id, turn_id or sample_id, or the beginning of one, of 6 characters or more; without one the "
-        "last replies are listed"
+        "a conversation_id, turn_id or sample_id, or a prefix of one, of 6 characters or more "
+        "(default: list the last replies)"
     )
     parser.add_argument("key", metavar="KEY", nargs="?", help=help_)
     add_store_options(parser)
     parser.add_argument("--full", action="store_true", help="list all replies that followed")
-    parser.add_argument("--json", action="store_true", help="print it as JSON")
+    parser.add_argument("--json", action="store_true", help="print JSON")

@@ -25,29 +25,31 @@ def _add_running(parser: argparse.ArgumentParser) -> None:
     """How a benchmark is run, and who fills its roles."""
     add_roles(parser)
     add_store_options(parser)
-    help_ = "at most so many calls at a time an endpoint (default: 16)"
+    help_ = "largest number of concurrent calls to an endpoint (default: 16)"
     parser.add_argument("--max-connections", type=positive, metavar="N", help=help_)
-    help_ = "tries after a call that failed in passing (default: 5)"
+    help_ = "retries for transient errors (default: 5)"
     parser.add_argument("--max-retries", type=count, metavar="N", help=help_)
-    help_ = "spend at most this: 5usd, 200000tokens or 1000calls; may be repeated for other units"
+    help_ = "spend at most this amount: 5usd, 200000tokens or 1000calls; may be repeated for other units"
     parser.add_argument("--budget", metavar="AMOUNT", action="append", default=[], help=help_)
-    help_ = "longest time of a call, with its retries (default: 600)"
+    help_ = "timeout of a call with its retries, in seconds (default: 600)"
     parser.add_argument("--timeout", type=seconds, metavar="S", help=help_)
-    help_ = "how long an endpoint may be silent before its calls fail (default: 900)"
+    help_ = "time that an endpoint may be silent before its calls fail, in seconds (default: 900)"
     parser.add_argument("--patience", type=seconds, metavar="S", help=help_)
-    help_ = "refuse to run with other data, models, prices or functions than the lock pins (default: tripos.lock)"
+    help_ = "refuse to run with data, models, prices or functions that differ from the lock file (default: tripos.lock)"
     parser.add_argument("--locked", metavar="FILE", nargs="?", const="tripos.lock", help=help_)
-    parser.add_argument("--dry-run", action="store_true", help="show what would be asked and reused; ask nothing")
-    help_ = "write how the run goes as JSON Lines to a file, or to standard output for `-`"
+    parser.add_argument("--dry-run", action="store_true", help="forecast calls, reuse and cost; make no call")
+    help_ = "write the progress of the run as JSON Lines to a file, or to standard output for `-`"
     parser.add_argument("--events", metavar="FILE", help=help_)
     add_junit(parser)
-    help_ = "also show every endpoint: calls under way and waiting, retries"
+    help_ = "show every endpoint too: running calls, waiting calls and retries"
     parser.add_argument("-v", "--verbose", action="store_true", help=help_)
     parser.add_argument("--json", action="store_true", help="print a summary as JSON instead of the report")
 
 
 def add_teach(parser: argparse.ArgumentParser) -> None:
     """Options of `tripos teach`: those of `tripos run`, and who teaches."""
-    parser.add_argument("--name", metavar="NAME", required=True, help="who you are; your turns will say human/NAME")
+    parser.add_argument(
+        "--name", metavar="NAME", required=True, help="your name; the model of your turns is human/NAME"
+    )
     add_spec(parser)
     _add_running(parser)

@@ -185,7 +185,7 @@ def _refuse_shared_files(options: Namespace) -> None:
     """Raises `Failure` R0202 for files that each run would write anew."""
     for option, given in (("--junit", options.junit), ("--events", options.events)):
         if given and given != "-":
-            message = f"`{option} {given}` holds what came of one run, and {len(options.paths)} paths are given"
+            message = f"`{option} {given}` holds the results of one run, but {len(options.paths)} paths are given"
             raise Failure("R0202", message, "run one benchmark at a time with it")
     if options.json and options.events:
         raise Failure("R0202", "`--events -` and `--json` both write on standard output", "leave one of them out")

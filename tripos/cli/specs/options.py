@@ -15,41 +15,45 @@ from tripos.cli.arguments import (
 def add_check(parser: argparse.ArgumentParser) -> None:
     """Options of `tripos check`."""
     parser.add_argument("paths", metavar="PATH", nargs="+", help="a .tripos file, or a folder that holds one")
-    parser.add_argument("--data", metavar="DIR", action="append", default=[], help="look for data files here too")
+    parser.add_argument(
+        "--data", metavar="DIR", action="append", default=[], help="search this folder for data files too"
+    )
     add_releases(parser)
     add_deny(parser)
     formats = ("text", "json", "sarif", "github")
-    parser.add_argument("--format", choices=formats, default="text", help="how mistakes are shown")
-    help_ = "an earlier version, a spec or a plan in JSON, of which the version number must say enough"
+    parser.add_argument("--format", choices=formats, default="text", help="set the format of errors and warnings")
+    help_ = "check the version number against an earlier version: a spec, or a plan in JSON"
     parser.add_argument("--against", metavar="PATH", help=help_)
-    help_ = "go through the benchmark in so many pairs of worlds that differ in secrets alone (default: 4)"
+    help_ = "test secrecy in N pairs of worlds that differ in secrets alone (default: 4)"
     parser.add_argument("--worlds", type=positive, metavar="N", nargs="?", const=4, help=help_)
 
 
 def add_fmt(parser: argparse.ArgumentParser) -> None:
     """Options of `tripos fmt`."""
-    help_ = "a .tripos file, or a folder: all of them below it; `-` reads standard input and writes standard output"
+    help_ = "a .tripos file, or a folder with such files; `-`: read standard input, write standard output"
     parser.add_argument("paths", metavar="PATH", nargs="+", help=help_)
-    parser.add_argument("--check", action="store_true", help="change nothing; exit 1 and name what would change")
-    parser.add_argument("--diff", action="store_true", help="change nothing; show what would change")
+    parser.add_argument(
+        "--check", action="store_true", help="change nothing; name files to format, and exit with 1 if there are any"
+    )
+    parser.add_argument("--diff", action="store_true", help="change nothing; show the changes as a diff")
 
 
 def add_describe(parser: argparse.ArgumentParser) -> None:
     """Options of `tripos describe`."""
     add_spec(parser)
-    help_ = "describe these data sets only (default: all that are read from files)"
+    help_ = "describe these data sets only (default: all from files)"
     parser.add_argument("--dataset", metavar="NAME[,NAME]", action="append", default=[], help=help_)
     parser.add_argument("--together", action="store_true", help="describe the data sets as one")
-    help_ = "describe the rows of each value of a field, or of each combination of several, apart"
+    help_ = "describe the rows separately for each value of a field, or each combination of several"
     parser.add_argument("--by", metavar="FIELD[,FIELD]", action="append", default=[], help=help_)
     help_ = "with --by: count these values under one name; may be repeated"
     parser.add_argument("--group", metavar="NAME=V[,V]", action="append", default=[], help=help_)
     help_ = "describe these fields only"
     parser.add_argument("--field", metavar="NAME[,NAME]", action="append", default=[], help=help_)
     figures = ("rows", "values", "distinct", "mean", "least", "median", "most")
-    help_ = "with --by: the figure that the table shows of each field (default: mean)"
+    help_ = "with --by: show this figure for each field (default: mean)"
     parser.add_argument("--figure", choices=figures, help=help_)
-    help_ = "count the length of texts in these (default: characters)"
+    help_ = "count the length of texts in this unit (default: characters)"
     parser.add_argument("--unit", choices=("characters", "words"), default="characters", help=help_)
     help_ = "print a table, or all figures as JSON or CSV"
     parser.add_argument("--format", choices=("table", "json", "csv"), default="table", help=help_)

@@ -53,7 +53,7 @@ def _diagnostic(leak: Leak, compared: str, compilation: Compilation) -> Diagnost
     at = leak.difference
     fields = _listed([f"`{name}`" for name in leak.alone])
     what = "secret" if len(leak.alone) == 1 else "secrets"
-    message = f"what `{compared}` is told by `{at.part.step}` of `{at.unit.scenario}` depends on the {what} {fields}"
+    message = f"the prompt of `{compared}` in `{at.part.step}` of `{at.unit.scenario}` depends on the {what} {fields}"
     return Diagnostic(
         "R0501",
         message,

@@ -9,9 +9,9 @@ from tripos.cli.arguments import add_store_options
 
 def add_doctor(parser: argparse.ArgumentParser) -> None:
     """Options of `tripos doctor`."""
-    help_ = "look at this model; may be repeated (default: those of the settings)"
+    help_ = "check this model; may be repeated (default: those of the settings)"
     parser.add_argument("--model", metavar="A[,B]", action="append", default=[], help=help_)
-    help_ = "look at the models of a role too; may be repeated"
+    help_ = "check the models of a role too; may be repeated"
     parser.add_argument("--role", metavar="NAME=A[,B]", action="append", default=[], help=help_)
     add_store_options(parser)
     parser.add_argument("--ask", action="store_true", help="make one small call to each model, which may cost a little")
@@ -21,13 +21,13 @@ def add_doctor(parser: argparse.ArgumentParser) -> None:
 def add_explain(parser: argparse.ArgumentParser) -> None:
     """Options of `tripos explain`."""
     help_ = (
-        "such as E0201, or E02 for what begins so; or a word of the language, such as `scenario`, `shots` or `mean`, "
-        "and `index` for all of it; without one all codes are listed"
+        "a code such as E0201, a prefix such as E02, or a word of the language such as `scenario`, `shots` or `mean`; "
+        "`index` lists all words (default: list all codes)"
     )
     parser.add_argument("codes", metavar="CODE|WORD", nargs="*", help=help_)
 
 
 def add_lsp(parser: argparse.ArgumentParser) -> None:
     """Options of `tripos lsp`."""
-    help_ = "speak over standard input and output; there is no other way, and some editors say it"
+    help_ = "use standard input and output, which is also the default; some editors need the option"
     parser.add_argument("--stdio", action="store_true", help=help_)

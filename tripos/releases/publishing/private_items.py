@@ -129,7 +129,7 @@ def held_files(plan: Plan, source: CaseSource, held_back: frozenset[str] = froze
         of = next(iter(sorted(_made_from(made, plan) & held)), None)
         if of is not None:
             message = f"`{made.name}` is made from `{of}`, of which items are withheld"
-            raise Failure("S0853", message, "what was made from them would tell them: withhold the items that it makes")
+            raise Failure("S0853", message, "rows made from them would reveal them: withhold these rows too")
     return {file.sha256 for dataset in plan.datasets if dataset.name in held for file in dataset.files}
 
 

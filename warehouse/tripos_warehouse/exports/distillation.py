@@ -257,7 +257,7 @@ def no_such_score(plan: Plan, name: str) -> StoreError:
     own = [each for each in names if each.rpartition(".")[2] == name]
     near = own or difflib.get_close_matches(name, names, n=1, cutoff=0.6)
     if name in names:
-        hint = "`tripos report` shows what came of it"
+        hint = "`tripos report` shows the results"
     elif near:
         hint = f"did you mean {' or '.join(f'`{each}`' for each in near[:3])}?"
     else:

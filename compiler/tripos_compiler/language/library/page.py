@@ -24,7 +24,8 @@ where a function of numbers has nothing to divide.
 A text may be a choice or a path too, a number may be an integer, and a list may be a set, which is in order then:
 numbers from the least, texts by their characters. Where a function has no value, as the first item of an empty list,
 the score is `undefined` if a reply is the reason, and counts as failed; it is `not_applicable` if the item is. `check`
-warns of the former ([W0320](../errors.md)). What can be seen to be wrong when the spec is compiled is an error.
+warns of the former ([W0320](../errors.md)). Errors that the compiler can detect are
+errors of `tripos check`.
 
 This page is generated: the signatures and texts are those of the code.
 """
@@ -43,7 +44,7 @@ def functions_page() -> str:
 def functions_table() -> str:
     """A Markdown table with the signature of every function and what it gives."""
     rows = "".join(f"| `{function.shown}` | {_gives(function)} |\n" for function in FUNCTIONS.values())
-    return "| function | gives |\n| --- | --- |\n" + rows
+    return "| function | description |\n| --- | --- |\n" + rows
 
 
 def _gives(function: Function) -> str:

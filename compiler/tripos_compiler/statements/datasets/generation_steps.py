@@ -144,7 +144,7 @@ def _beside(making: Making, statement: Statement, question: Question | None) -> 
     for inner in written.body:
         if is_secret(inner):
             help_ = "remove it: only what is written into the rows can be secret"
-            making.error("E0106", "what is said beside the branches has no secrets", inner.head, help=help_)
+            making.error("E0106", "the reply of a walk has no secret fields", inner.head, help=help_)
             sound = False
         if inner.name().text == name.text:
             message = f"`{name.text}` is what the walk calls the branches that it chose"
@@ -179,7 +179,7 @@ def lower_verify(making: Making, statement: Statement, number: int) -> None:
             name = inner.name()
             if is_secret(inner):
                 help_ = "remove it: only what is written into the rows can be secret"
-                making.error("E0106", "what is said of a row has no secrets", inner.head, help=help_)
+                making.error("E0106", "the reply of a `verify` has no secret fields", inner.head, help=help_)
             if name.text in scope:
                 message = f"`{name.text}` is a name of this data set's rows or axes"
                 making.error("E0202", message, name.span, help="take another name")

@@ -261,7 +261,7 @@ class _Lowering:
         if fits(typed.type, NumberType()) or (isinstance(typed.type, ListType) and fits(typed.type.of, BoolType())):
             return typed.expr
         self.good = False
-        message = f"what a reply is worth must be `number`, or a list of criteria, this is `{shown(typed.type)}`"
+        message = f"the worth of a reply must be `number`, or a list of criteria, this is `{shown(typed.type)}`"
         self.program.diagnostics.error("E0301", message, syntax.span)
         return None
 

@@ -96,7 +96,7 @@ def _fixed(reading: Reading, known: Known, argument: Argument) -> tuple[str, str
                 return None  # it was reported
     if key.text == "pair" and key.text in names:
         help_ = f"take `{known.measure.name}` by `pair`"
-        reading.error("E0621", "who makes a pair is known to a run only", key.span, help_)
+        reading.error("E0621", "the raters of a pair are known only in a run", key.span, help_)
         return None
     if key.text not in names:
         close = nearest(key.text, names)

@@ -38,7 +38,7 @@ def find_operand(reading: Reading, syntax: Syntax) -> Scored | Known | None:
         reading.error("E0301", "an aggregate is taken of something with a name", syntax.span, help_)
     elif reading.own is None:
         help_ = "declare it: `measure NAME = …`"
-        reading.error("E0301", "what is expected is a measure with a name", syntax.span, help_)
+        reading.error("E0301", "an expectation needs a measure with a name", syntax.span, help_)
     return None
 
 

@@ -60,7 +60,7 @@ def _report_again(program: Program, tables: tuple[Statement, Statement], table: 
     for scenario in table:
         if scenario in program.allocation.get(scorer, {}):
             message = f"`{scorer}` has rows for `{scenario}` here and in a release"
-            help_ = "what a release gives stays: write rows for scenarios of your own"
+            help_ = "write rows only for scenarios of your own"
             program.diagnostics.error("E0917", message, own.head, help=help_)
 
 

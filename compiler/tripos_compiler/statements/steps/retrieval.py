@@ -86,7 +86,7 @@ def _source(steps: Steps, statement: Statement, name: Name) -> tuple[Typed, Name
         alias = alias or written
     elif alias is None:
         help_ = f"write `retrieve {name.text} from … as x`"
-        program.diagnostics.error("E0106", "what is looked through needs a name", written.span, help=help_)
+        program.diagnostics.error("E0106", "the elements of the source need a name", written.span, help=help_)
         return None
     typed = (None if is_let else _rows(steps, written)) or steps.elaborator().expression(written)
     if typed is None:

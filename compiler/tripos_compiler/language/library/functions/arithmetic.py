@@ -90,7 +90,7 @@ def power(value: float, exponent: float) -> float:
 
 
 def has_no_root(given: Mapping[str, object]) -> str | None:
-    """What is wrong with a number that is written out and has no square root.
+    """Return the error of a literal number without a square root.
 
     >>> has_no_root({"value": -1})
     'a negative number has no square root'
@@ -100,7 +100,7 @@ def has_no_root(given: Mapping[str, object]) -> str | None:
 
 
 def has_no_logarithm(given: Mapping[str, object]) -> str | None:
-    """What is wrong with numbers that are written out and have no logarithm.
+    """Return the error of literal numbers without a logarithm.
 
     >>> has_no_logarithm({"value": 0, "base": 10})
     'only a positive number has a logarithm'

@@ -24,7 +24,7 @@ def default(value: T | None, fallback: T) -> T:
 def readable(value: T | None) -> T:
     """The value; where it is missing, or a reply leaves it undefined, the reply counts as one that could not be read.
 
-    What depends on it is a `parse_failure` then, which no measure counts unless it says `missing: zero`. So
+    A dependent score is then a `parse_failure`, which no measure counts unless it says `missing: zero`. So
     `readable(last_number(reply.text)) == q.answer` tells an answer that is wrong from one that is none, where
     `default(…)` makes one of the other.
 

@@ -43,7 +43,7 @@ def echoed(text: str, source: str, run: int = RUN) -> float:
 
 
 def has_no_run(given: Mapping[str, object]) -> str | None:
-    """What is wrong with a length of a run that is written out.
+    """Return the error of a literal length of a run.
 
     >>> has_no_run({"run": 0})
     'a run has one word at least'

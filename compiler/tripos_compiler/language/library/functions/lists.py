@@ -124,7 +124,7 @@ def nth(items: Collection[T], index: int) -> T:
 
 
 def is_negative(given: Mapping[str, object]) -> str | None:
-    """What is wrong with a position that is written out.
+    """Return the error of a literal position.
 
     >>> is_negative({"index": -1})
     'positions count from 0; `last(items)` is the last item'
@@ -176,7 +176,7 @@ def picked(items: Sequence[T], keys: Sequence[K], key: K) -> list[T]:
 
 
 def drawn(items: Collection[K], count: int, by: str) -> list[K]:
-    """So many items, drawn by chance: a text decides which and in what order, and the same text draws the same.
+    """Return items that are drawn at random: the same text draws the same items in the same order.
 
     An item that a list has twice is drawn once. Of fewer items all of them, shuffled. It is what guessing comes to:
     `drawn(options, 3, q.stem)`.
@@ -198,7 +198,7 @@ def in_sequence(items: Collection[K]) -> list[K]:
 
 
 def some(items: Collection[bool]) -> bool:
-    """Whether one item at least is true; of none it is false.
+    """Return true if at least one item is true; false for an empty list.
 
     >>> some([False, True])
     True
@@ -207,7 +207,7 @@ def some(items: Collection[bool]) -> bool:
 
 
 def every(items: Collection[bool]) -> bool:
-    """Whether all items are true; of none it is true.
+    """Return true if all items are true; true for an empty list.
 
     >>> every([False, True])
     False

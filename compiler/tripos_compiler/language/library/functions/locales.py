@@ -66,7 +66,7 @@ def convention_of(locale: str) -> Convention | None:
 
 
 def is_no_locale(arguments: Mapping[str, object]) -> str | None:
-    """What is wrong with a locale that is written out."""
+    """Return the error of a literal locale."""
     locale = arguments.get("numbers")
     if not isinstance(locale, str) or convention_of(locale) is not None:
         return None

@@ -132,7 +132,7 @@ def _value(parts: Mapping[str, str | None]) -> float | None:
 
 
 def same_number(a: float | None, b: float | None) -> bool:
-    """Whether both numbers are there and equal to one part in a million.
+    """Return true if both numbers exist and are equal to one part in a million.
 
     Numbers below 1 are equal where they differ by less than one millionth.
 

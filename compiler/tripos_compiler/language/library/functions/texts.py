@@ -69,7 +69,7 @@ def _runs() -> Any:
 
 
 def exact(a: str, b: str) -> bool:
-    """Whether two texts are equal but for case and the space around and between words.
+    """Return true if two texts are equal, ignoring case and the space around and between words.
 
     >>> exact(" The  Answer", "the answer")
     True
@@ -78,7 +78,7 @@ def exact(a: str, b: str) -> bool:
 
 
 def contains(text: str, part: str) -> bool:
-    """Whether a text has another in it, in capitals or not.
+    """Return true if a text contains another, ignoring case.
 
     >>> contains("Teach DONE.", "teach done")
     True
@@ -87,7 +87,7 @@ def contains(text: str, part: str) -> bool:
 
 
 def starts_with(text: str, part: str) -> bool:
-    """Whether a text begins with another, in capitals or not.
+    """Return true if a text begins with another, ignoring case.
 
     >>> starts_with("Yes, it is.", "yes")
     True
@@ -96,7 +96,7 @@ def starts_with(text: str, part: str) -> bool:
 
 
 def ends_with(text: str, part: str) -> bool:
-    """Whether a text ends with another, in capitals or not.
+    """Return true if a text ends with another, ignoring case.
 
     >>> ends_with("So it is TRUE", "true")
     True
@@ -105,7 +105,7 @@ def ends_with(text: str, part: str) -> bool:
 
 
 def matches(text: str, pattern: str) -> bool:
-    """Whether a regular expression is found in a text.
+    """Return true if a regular expression matches a part of a text.
 
     The expression is one of Python's `re`. Its time is not bounded: `(a+)+b` can take for ever.
 
@@ -119,7 +119,7 @@ def matches(text: str, pattern: str) -> bool:
 
 
 def is_no_pattern(given: Mapping[str, object]) -> str | None:
-    """What is wrong with a pattern that is written out.
+    """Return the error of a literal pattern.
 
     >>> is_no_pattern({"pattern": "(a"})
     'this pattern is not a regular expression: missing ), unterminated subpattern'
@@ -205,7 +205,7 @@ def split(text: str, separator: str) -> list[str]:
 
 
 def is_empty(given: Mapping[str, object]) -> str | None:
-    """What is wrong with a text that is looked for and written out.
+    """Return the error of a literal text to search for.
 
     >>> is_empty({"text": "", "separator": ""})
     '`separator` is empty'

@@ -186,7 +186,7 @@ _SO = re.compile(r"因此|所以|综上|总之|故|可见|应[为是]|therefore|
 def option_letters(answer: str | Collection[str], parts: int = 1) -> list[str]:
     """The letters of options that an answer gives, in their order.
 
-    What is marked as the answer counts: a field of JSON, what stands in the last `\\boxed{…}` or follows the last
+    Only the marked answer counts: a field of JSON, what stands in the last `\\boxed{…}` or follows the last
     `答案：`, `answer is` or the like, else the last `选`; as far as the reasons. Of one part, the letters that stand
     together are given, where the answer begins with them, or else the last ones; of several `parts` one behind each
     number, or all of them. Full width, traditional characters and JSON are read, small letters where there is nothing
@@ -205,10 +205,10 @@ def option_letters(answer: str | Collection[str], parts: int = 1) -> list[str]:
 
 
 def right_or_wrong(answer: str | Collection[str], parts: int = 1) -> list[str]:
-    """What an answer says of statements: `T` right, `F` wrong, `N` not said; in their order.
+    """Return the verdicts of an answer on statements, in order: `T` true, `F` false, `N` not given.
 
     Read are 对, 错, 正确, 错误, √, ×, T, F, true, false, yes, no and the like, in any width, case and script; 是, 否,
-    and A and B for right and wrong, where they stand alone. What is marked as the answer counts, as in
+    and A and B for right and wrong, where they stand alone. Only the marked answer counts, as in
     `option_letters`. Of one part, the verdict of the conclusion (所以, 因此, …), of the first sentence, or else of the
     last that has one; of several `parts` one behind each number, or all verdicts.
 

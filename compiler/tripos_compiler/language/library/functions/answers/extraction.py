@@ -31,7 +31,7 @@ _BOXED = re.compile(r"\\boxed\s{0,9}\{|\\fbox\s{0,9}\{|\\.|[{}]", re.DOTALL)
 
 
 def boxed(text: str) -> str | None:
-    """What stands in the last `\\boxed{…}` of a text, without the space around it; missing where there is none.
+    """Return the content of the last `\\boxed{…}` of a text, without the space around it; missing if there is none.
 
     >>> boxed("so $x = \\\\boxed{\\\\frac{1}{2}}$."), boxed("no box")
     ('\\\\frac{1}{2}', None)
@@ -49,7 +49,7 @@ def boxed(text: str) -> str | None:
 
 
 def after(text: str, marker: str) -> str | None:
-    """What follows the last marker in a text, without the space around it; missing where the marker is not there.
+    """Return the text after the last marker, without the space around it; missing if there is no marker.
 
     >>> after("6 * 7 = 42\\n#### 42", "####"), after("42", "####")
     ('42', None)
@@ -81,7 +81,7 @@ _NEAR = 80
 
 
 def is_yes(text: str) -> bool | None:
-    """Whether a text says yes or no; missing where it says neither.
+    """Return true if a text says yes and false if it says no; missing if it says neither.
 
     The word that it opens with counts, after a label such as `Answer:`; where that says neither, the one that it ends
     with. English and Chinese are read.

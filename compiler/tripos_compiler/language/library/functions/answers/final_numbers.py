@@ -172,7 +172,7 @@ def final_number(text: str, numbers: Locale = DEFAULT) -> float | None:
     number of all. A result that is said on the way (`as a result`, `the result of step 1 is …`) is no label. A
     number may have thousands separators, a currency sign, a unit behind it, a fraction part (`3/4`, `1 3/4`, `½`,
     `\\frac{3}{4}`) or a power of ten (`1.5 × 10^3`), or be written in Chinese (`十二`, `三分之二`, `3万`). A per cent
-    sign changes nothing. What separates thousands and decimals is said by the language at hand, as of `last_number`.
+    sign changes nothing. The language of the item determines the separators, as in `last_number`.
 
     >>> final_number("18 - 6 = 12, so $1,234.50."), final_number("Answer: -3 degrees, not 5"), final_number("none")
     (1234.5, -3.0, None)

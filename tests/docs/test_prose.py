@@ -1,0 +1,63 @@
+"""A ratchet on prose: the number of banned openings and phrases of each area may only fall."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+from tests.docs.prose import docstring_faults, faults_in, helps_of, messages_of
+from tripos.cli.main import build_parser
+
+ROOT = Path(__file__).parents[2]
+LEGS = ("compiler/tripos_compiler", "runtime/tripos_runtime", "warehouse/tripos_warehouse", "tripos")
+MOST_IN_MESSAGES = 0
+MOST_IN_DOCSTRINGS = {
+    "compiler/tripos_compiler": 440,
+    "runtime/tripos_runtime": 430,
+    "warehouse/tripos_warehouse": 165,
+    "tripos": 365,
+    "tests": 300,
+}
+"""At most so many; lower them when you mend some."""
+
+
+def modules(folder: str) -> list[Path]:
+    return sorted((ROOT / folder).rglob("*.py"))
+
+
+def test_the_documentation_has_no_banned_opening_or_phrase() -> None:
+    pages = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    assert {page.name: faults for page in pages if (faults := faults_in(page.read_text("utf-8")))} == {}
+
+
+def test_the_pages_of_diagnostics_have_no_banned_opening_or_phrase() -> None:
+    pages = sorted((ROOT / "compiler/tripos_compiler/diagnostics/pages").glob("*.md"))
+    assert len(pages) > 150
+    assert {page.name: faults for page in pages if (faults := faults_in(page.read_text("utf-8")))} == {}
+
+
+def test_help_texts_have_no_banned_opening_or_phrase() -> None:
+    texts = list(helps_of(build_parser()))
+    assert len(texts) > 150
+    assert [text for text in texts if faults_in(text[:1].upper() + text[1:])] == []
+
+
+def test_messages_have_no_more_banned_openings_and_phrases() -> None:
+    texts = [text for leg in LEGS for path in modules(leg) for text in messages_of(ast.parse(path.read_text("utf-8")))]
+    assert len(texts) > 1000
+    faults = [text for text in texts if faults_in(text[:1].upper() + text[1:])]
+    assert len(faults) <= MOST_IN_MESSAGES, "\n".join(faults)
+
+
+def test_docstrings_have_no_more_banned_openings() -> None:
+    found = {
+        folder: [fault for path in modules(folder) for fault in docstring_faults(path)] for folder in MOST_IN_DOCSTRINGS
+    }
+    more = {folder: faults for folder, faults in found.items() if len(faults) > MOST_IN_DOCSTRINGS[folder]}
+    assert {folder: (len(faults), faults[:20]) for folder, faults in more.items()} == {}
+
+
+def test_a_banned_opening_is_found_in_every_kind_of_block() -> None:
+    text = "# Who asks\n\nIt is. What stands here is wrong.\n\n- Whether so\n\n| what | a |\n| --- | --- |\n\n`What`? Fine."
+    assert faults_in(text) == ["Who asks", "What stands here is wrong.", "Whether so", "What"]
+    assert faults_in("```\nWhat is code\n```\nA sentence that asks what is meant.") == []
