@@ -81,8 +81,8 @@ def number(text: str, numbers: Locale = DEFAULT) -> float | None:
     """The number that a whole text is; missing where it is anything else.
 
     Read are thousands separators, a currency sign, an exponent, digits of any script, fractions (`3/4`, `1 3/4`, `½`),
-    and their LaTeX (`\\frac{3}{4}`, between dollar signs or not). A per cent sign changes nothing: `50%` is 50. What
-    separates thousands and decimals is said by the language at hand, as of `last_number`.
+    and their LaTeX (`\\frac{3}{4}`, between dollar signs or not). A per cent sign changes nothing: `50%` is 50. The
+    language of the item determines the separators, as in `last_number`.
 
     >>> number("-1,234.50"), number("1 3/4"), number("about 5")
     (-1234.5, 1.75, None)
