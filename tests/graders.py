@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from tripos.annotation.assign import Choice, Desk, Hand
+from tripos.annotation.assign import Assignment, AssignmentDesk, AssignmentOptions
 from tripos.annotation.grades_file import GradesFile
 from tripos.cli.main import run_command
 from tripos.failure import Failure
@@ -27,7 +27,7 @@ from tripos_warehouse.views.views import connect_run
 
 PEOPLE = ("anna", "ben")
 RATERS = ("human/carl", "lab/judge")
-EVERYTHING = Choice(None, {}, (), None, None, 0)
+EVERYTHING = AssignmentOptions(None, {}, (), None, None, 0)
 Said = tuple[float, str | None]
 
 
@@ -48,7 +48,7 @@ class Graders:
         name = self.random.choice(PEOPLE)
         sample = self.random.choice((None, 1, 2, 4))
         try:
-            hand = self._hand(store, name, Choice(None, {}, (), sample, None, self.random.randrange(3)))
+            hand = self._hand(store, name, AssignmentOptions(None, {}, (), sample, None, self.random.randrange(3)))
         except (Failure, StoreError):
             return f"{name} is handed nothing"
         part = self.random.random() < 0.3
@@ -87,17 +87,17 @@ class Graders:
         for rater, round_ in sorted({key[:2] for key in self.rated}):
             self._import(store, [each for each in self._gradable(store, rater, round_) if each[0] in self.rated])
 
-    def _hand(self, store: str, name: str, choice: Choice) -> Hand:
+    def _hand(self, store: str, name: str, choice: AssignmentOptions) -> Assignment:
         opened = Store.open(self.folder / store, create=False)
         connection, run = connect_run(opened)
         with connection:
-            desk = Desk(opened, connection, get_plan(connection, run), run, "judge", name)
+            desk = AssignmentDesk(opened, connection, get_plan(connection, run), run, "judge", name)
             return desk.hand(choice, lambda: datetime.now(UTC))
 
-    def _key(self, hand: Hand, row: Any) -> tuple[Any, ...]:
+    def _key(self, hand: Assignment, row: Any) -> tuple[Any, ...]:
         return hand.batch.name, row.judgement_id, hand.shown[row.row].texts
 
-    def _take(self, store: str, hand: Hand, said: dict[str, dict[str, Said]]) -> None:
+    def _take(self, store: str, hand: Assignment, said: dict[str, dict[str, Said]]) -> None:
         """Takes back a file of the page with these grades by row."""
         if not said:
             return

@@ -11,7 +11,7 @@ import pytest
 
 from tests.conftest import SHARED_DATA, Command
 from tripos.api.compilation import find_spec
-from tripos.cli.exports.train_reward import pairings_of
+from tripos.cli.exports.spec_data import pairings_of
 from tripos.training.reward.pairing import pairs_of
 from tripos_compiler.plan import Ask, Plan
 from tripos_runtime.asking.asking import Question, text_reader

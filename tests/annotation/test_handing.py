@@ -9,7 +9,7 @@ import pytest
 
 from tests.annotation.conftest import JUDGE, MODELS, Rows, batches
 from tests.conftest import Command
-from tripos.annotation.replies import Replies
+from tripos.annotation.replies import RunReplies
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.views.runs import get_plan
 from tripos_warehouse.views.views import connect_run
@@ -30,7 +30,7 @@ def test_a_person_is_handed_every_reply_that_a_judge_grades(ran: Path, tripos: C
 def test_judgements_and_scores_have_the_names_that_a_model_would_have_given_them(ran: Path, ask: Rows) -> None:
     connection, run = connect_run(Store.open("results", create=False))
     with connection:
-        replies = Replies(connection, get_plan(connection, run), run, "judge", JUDGE)
+        replies = RunReplies(connection, get_plan(connection, run), run, "judge", JUDGE)
         found = list(replies.candidates())
     assert {each.judgement_id for each in found} == {
         row["judgement_id"] for row in ask("select judgement_id from main.judgements")
@@ -43,7 +43,7 @@ def test_judgements_and_scores_have_the_names_that_a_model_would_have_given_them
 def test_a_person_sees_what_the_judges_prompt_prints_and_in_its_order(ran: Path, ask: Rows) -> None:
     connection, run = connect_run(Store.open("results", create=False))
     with connection:
-        replies = Replies(connection, get_plan(connection, run), run, "judge", "human/anna")
+        replies = RunReplies(connection, get_plan(connection, run), run, "judge", "human/anna")
         found = list(replies.candidates())
         shown = replies.show(found)
     seen = {(each.scenario, each.sample_id): shown[each.judgement_id].texts for each in found}
@@ -215,7 +215,7 @@ def test_every_sample_is_graded_where_the_condition_holds(chained: Path, tripos:
 def test_what_the_judges_prompt_does_not_print_is_not_shown(chained: Path) -> None:
     connection, run = connect_run(Store.open("results", create=False))
     with connection:
-        replies = Replies(connection, get_plan(connection, run), run, "judge", "human/anna")
+        replies = RunReplies(connection, get_plan(connection, run), run, "judge", "human/anna")
         shown = replies.show(list(replies.candidates()))
     assert {label for each in shown.values() for label, _ in each.texts} == {"Response"}
     assert {(scale.metric, scale.values) for each in shown.values() for scale in each.scales} == {
@@ -248,7 +248,7 @@ def test_where_a_judge_looks_into_a_data_set_its_prompt_is_shown(quiz: Path, tri
     assert done.code == 0, done.err
     connection, run = connect_run(Store.open("results", create=False))
     with connection:
-        replies = Replies(connection, get_plan(connection, run), run, "judge", "human/anna")
+        replies = RunReplies(connection, get_plan(connection, run), run, "judge", "human/anna")
         shown = replies.show(list(replies.candidates()))
     assert len(shown) == 3
     for each in shown.values():

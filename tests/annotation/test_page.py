@@ -15,7 +15,7 @@ from aiohttp.test_utils import TestClient, TestServer
 
 from tests.annotation.conftest import MODELS, Rows
 from tests.conftest import Command
-from tripos.annotation.assign import Choice, Desk, Hand
+from tripos.annotation.assign import Assignment, AssignmentDesk, AssignmentOptions
 from tripos.annotation.grades_file import GradesFile, read_grades
 from tripos.annotation.web import app_of, done_count, page_data
 from tripos.failure import Failure
@@ -29,20 +29,20 @@ PATH = Path("anna.jsonl")
 
 
 @pytest.fixture
-def hand(ran: Path) -> Hand:
+def hand(ran: Path) -> Assignment:
     store = Store.open("results", create=False)
     connection, run = connect_run(store)
     with connection:
-        desk = Desk(store, connection, get_plan(connection, run), run, "judge", "anna")
-        return desk.hand(Choice(), lambda: AT)
+        desk = AssignmentDesk(store, connection, get_plan(connection, run), run, "judge", "anna")
+        return desk.hand(AssignmentOptions(), lambda: AT)
 
 
 @pytest.fixture
-def grades(hand: Hand) -> GradesFile:
+def grades(hand: Assignment) -> GradesFile:
     return GradesFile(PATH, hand.batch, AT.isoformat())
 
 
-def asked(hand: Hand, grades: GradesFile, go: Callable[[TestClient[Any, Any]], Awaitable[Any]]) -> Any:
+def asked(hand: Assignment, grades: GradesFile, go: Callable[[TestClient[Any, Any]], Awaitable[Any]]) -> Any:
     """What `go` finds out with a client of the page."""
 
     async def served() -> Any:
@@ -52,7 +52,7 @@ def asked(hand: Hand, grades: GradesFile, go: Callable[[TestClient[Any, Any]], A
     return asyncio.run(served())
 
 
-def got(hand: Hand, grades: GradesFile, path: str, **headers: str) -> tuple[ClientResponse, str]:
+def got(hand: Assignment, grades: GradesFile, path: str, **headers: str) -> tuple[ClientResponse, str]:
     async def go(client: TestClient[Any, Any]) -> tuple[ClientResponse, str]:
         response = await client.get(path, headers=headers)
         return response, await response.text()
@@ -61,7 +61,7 @@ def got(hand: Hand, grades: GradesFile, path: str, **headers: str) -> tuple[Clie
     return found
 
 
-def posted(hand: Hand, grades: GradesFile, *said: Any, **headers: str) -> list[int]:
+def posted(hand: Assignment, grades: GradesFile, *said: Any, **headers: str) -> list[int]:
     async def go(client: TestClient[Any, Any]) -> list[int]:
         return [(await client.post(f"/{TOKEN}/grade", json=each, headers=headers)).status for each in said]
 
@@ -69,7 +69,7 @@ def posted(hand: Hand, grades: GradesFile, *said: Any, **headers: str) -> list[i
     return found
 
 
-def test_only_who_has_the_token_gets_in(hand: Hand, grades: GradesFile) -> None:
+def test_only_who_has_the_token_gets_in(hand: Assignment, grades: GradesFile) -> None:
     for path in ("/", "/x/", f"/{TOKEN[:-1]}/", "/x/items.json", "/x/page.js"):
         response, text = got(hand, grades, path)
         assert response.status == 404 and "Clarity" not in text
@@ -78,7 +78,7 @@ def test_only_who_has_the_token_gets_in(hand: Hand, grades: GradesFile) -> None:
 
 @pytest.mark.parametrize("headers", [{"Host": "evil.example"}, {"Origin": "http://evil.example"}, {"Origin": "null"}])
 def test_another_site_is_kept_out_also_where_it_has_the_token(
-    hand: Hand, grades: GradesFile, headers: dict[str, str]
+    hand: Assignment, grades: GradesFile, headers: dict[str, str]
 ) -> None:
     assert got(hand, grades, f"/{TOKEN}/items.json", **headers)[0].status == 403
     row = hand.batch.rows[0].row
@@ -86,7 +86,7 @@ def test_another_site_is_kept_out_also_where_it_has_the_token(
     assert not grades.values[row]
 
 
-def test_nothing_is_loaded_from_elsewhere(hand: Hand, grades: GradesFile) -> None:
+def test_nothing_is_loaded_from_elsewhere(hand: Assignment, grades: GradesFile) -> None:
     response, page = got(hand, grades, f"/{TOKEN}/")
     policy = response.headers["Content-Security-Policy"]
     assert "default-src 'none'" in policy and "unsafe" not in policy and "*" not in policy
@@ -96,12 +96,12 @@ def test_nothing_is_loaded_from_elsewhere(hand: Hand, grades: GradesFile) -> Non
     assert "://" not in parts and "innerHTML" not in parts and "style=" not in parts and "onclick" not in parts
 
 
-def test_the_files_of_the_machine_are_not_served(hand: Hand, grades: GradesFile) -> None:
+def test_the_files_of_the_machine_are_not_served(hand: Assignment, grades: GradesFile) -> None:
     for name in ("web.py", "..%2fweb.py", "%2e%2e/web.py", "page.html%00", "../../etc/passwd"):
         assert got(hand, grades, f"/{TOKEN}/{name}")[0].status == 404
 
 
-def test_the_page_is_blind(hand: Hand, grades: GradesFile, ask: Rows) -> None:
+def test_the_page_is_blind(hand: Assignment, grades: GradesFile, ask: Rows) -> None:
     text = got(hand, grades, f"/{TOKEN}/items.json")[1]
     secrets = {*MODELS, *(row["s"] for row in ask("select sample_id as s from main.samples"))}
     secrets |= {row["i"] for row in ask("select item_id as i from main.items")}
@@ -109,7 +109,7 @@ def test_the_page_is_blind(hand: Hand, grades: GradesFile, ask: Rows) -> None:
     assert not [secret for secret in secrets if secret in text]
 
 
-def test_the_page_shows_every_reply_in_the_order_of_the_batch(hand: Hand, grades: GradesFile) -> None:
+def test_the_page_shows_every_reply_in_the_order_of_the_batch(hand: Assignment, grades: GradesFile) -> None:
     data = page_data(hand, grades)
     assert [item["row"] for item in data["items"]] == [row.row for row in hand.batch.rows]
     assert {(scale["metric"], len(scale["values"])) for item in data["items"] for scale in item["scales"]} == {
@@ -117,7 +117,7 @@ def test_the_page_shows_every_reply_in_the_order_of_the_batch(hand: Hand, grades
     }  # fmt: skip
 
 
-def test_a_grade_is_in_the_file_when_the_page_hears_of_it(hand: Hand, grades: GradesFile) -> None:
+def test_a_grade_is_in_the_file_when_the_page_hears_of_it(hand: Assignment, grades: GradesFile) -> None:
     row = hand.batch.rows[0].row
     said = [{"row": row, "metric": "CLEAR", "value": 3}, {"row": row, "rationale": "short <b>"}]
     assert posted(hand, grades, *said) == [200, 200]
@@ -140,20 +140,20 @@ def test_a_grade_is_in_the_file_when_the_page_hears_of_it(hand: Hand, grades: Gr
         {"row": "none", "metric": "CLEAR", "value": 3},
     ],
 )
-def test_what_is_not_on_the_scale_is_not_kept(hand: Hand, grades: GradesFile, said: dict[str, Any]) -> None:
+def test_what_is_not_on_the_scale_is_not_kept(hand: Assignment, grades: GradesFile, said: dict[str, Any]) -> None:
     before = PATH.read_bytes()
     assert posted(hand, grades, {"row": hand.batch.rows[0].row, **said}, [], "x") == [422, 422, 422]
     assert PATH.read_bytes() == before
 
 
-def test_a_form_of_another_site_cannot_post(hand: Hand, grades: GradesFile) -> None:
+def test_a_form_of_another_site_cannot_post(hand: Assignment, grades: GradesFile) -> None:
     async def go(client: TestClient[Any, Any]) -> int:
         return (await client.post(f"/{TOKEN}/grade", data='{"row": 1}', headers={"Content-Type": "text/plain"})).status
 
     assert asked(hand, grades, go) == 415
 
 
-def test_the_same_file_is_gone_on_with(hand: Hand, grades: GradesFile) -> None:
+def test_the_same_file_is_gone_on_with(hand: Assignment, grades: GradesFile) -> None:
     row = hand.batch.rows[0]
     posted(hand, grades, *({"row": row.row, "metric": mark.metric, "value": 4} for mark in row.marks))
     posted(hand, grades, {"row": hand.batch.rows[1].row, "rationale": "why"})
@@ -164,7 +164,7 @@ def test_the_same_file_is_gone_on_with(hand: Hand, grades: GradesFile) -> None:
     assert done_count(hand, again) == 1
 
 
-def test_half_a_line_that_a_crash_left_is_not_read_and_not_built_on(hand: Hand, grades: GradesFile) -> None:
+def test_half_a_line_that_a_crash_left_is_not_read_and_not_built_on(hand: Assignment, grades: GradesFile) -> None:
     row = hand.batch.rows[0].row
     posted(hand, grades, {"row": row, "metric": "CLEAR", "value": 3})
     grades.close()
@@ -177,14 +177,14 @@ def test_half_a_line_that_a_crash_left_is_not_read_and_not_built_on(hand: Hand, 
     assert [entry.value for entry in read_grades(PATH).entries] == [8.0]
 
 
-def test_a_grade_can_be_taken_away_again(hand: Hand, grades: GradesFile) -> None:
+def test_a_grade_can_be_taken_away_again(hand: Assignment, grades: GradesFile) -> None:
     row = hand.batch.rows[0].row
     posted(hand, grades, {"row": row, "metric": "CLEAR", "value": 3}, {"row": row, "metric": "CLEAR", "value": None})
     assert grades.values[row] == {}
     assert read_grades(PATH).entries == ()
 
 
-def test_the_file_of_another_batch_is_left_alone(hand: Hand, grades: GradesFile, tripos: Command) -> None:
+def test_the_file_of_another_batch_is_left_alone(hand: Assignment, grades: GradesFile, tripos: Command) -> None:
     grades.close()
     before = PATH.read_bytes()
     done = tripos("annotate", "--name", "ben", "--page", "-o", str(PATH))
@@ -192,7 +192,7 @@ def test_the_file_of_another_batch_is_left_alone(hand: Hand, grades: GradesFile,
     assert PATH.read_bytes() == before
 
 
-def test_a_port_that_is_taken_is_told(hand: Hand, grades: GradesFile) -> None:
+def test_a_port_that_is_taken_is_told(hand: Assignment, grades: GradesFile) -> None:
     import socket
 
     from tripos.annotation.web import serve
@@ -205,7 +205,7 @@ def test_a_port_that_is_taken_is_told(hand: Hand, grades: GradesFile) -> None:
     assert caught.value.code == "S0708"
 
 
-def test_grades_of_the_page_are_taken_back(hand: Hand, grades: GradesFile, tripos: Command, ask: Rows) -> None:
+def test_grades_of_the_page_are_taken_back(hand: Assignment, grades: GradesFile, tripos: Command, ask: Rows) -> None:
     for row in hand.batch.rows:
         posted(hand, grades, *({"row": row.row, "metric": mark.metric, "value": 4} for mark in row.marks))
     grades.close()
@@ -216,7 +216,7 @@ def test_grades_of_the_page_are_taken_back(hand: Hand, grades: GradesFile, tripo
 
 
 def test_a_full_disk_is_told_and_leaves_no_half_line(
-    hand: Hand, grades: GradesFile, monkeypatch: pytest.MonkeyPatch
+    hand: Assignment, grades: GradesFile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     row = hand.batch.rows[0].row
     before = PATH.read_bytes()

@@ -12,8 +12,8 @@ from openpyxl.utils.escape import unescape
 
 from tests.annotation.conftest import MODELS, Rows, cells, grades_sheet
 from tests.conftest import Command
-from tripos.annotation.batch import Batch, Mark, Row
-from tripos.annotation.replies import Scale, Shown
+from tripos.annotation.batch import Batch, HandedReply, WantedGrade
+from tripos.annotation.replies import ShownReply, ShownScale
 from tripos.annotation.sheet import sheet_bytes
 
 
@@ -97,12 +97,12 @@ def test_a_file_is_never_written_over(book: Workbook, tripos: Command) -> None:
     assert Path("anna.xlsx").read_bytes() == before
 
 
-def one(text: str, language: str = "en", scale: Scale | None = None) -> Workbook:
-    scale = scale or Scale("CLEAR", "Clarity", "Clear?", 1, 5, True, ((3, 5, "yes"), (1, 2, "no")))
-    mark = Mark(scale.metric, scale.metric, "s", scale.low, scale.high, scale.whole)
-    row = Row("r1", "sums", "i", language, "s", "m", "b", "rubric", "j", "jf", "f", (mark,))
+def one(text: str, language: str = "en", scale: ShownScale | None = None) -> Workbook:
+    scale = scale or ShownScale("CLEAR", "Clarity", "Clear?", 1, 5, True, ((3, 5, "yes"), (1, 2, "no")))
+    mark = WantedGrade(scale.metric, scale.metric, "s", scale.low, scale.high, scale.whole)
+    row = HandedReply("r1", "sums", "i", language, "s", "m", "b", "rubric", "j", "jf", "f", (mark,))
     batch = Batch("b1", "run", "quiz", "judge", "anna", 0, "2026-03-01T08:00:00+00:00", {}, (row,))
-    shown = Shown(language, "Sums", (("Task", text),), (scale,))
+    shown = ShownReply(language, "Sums", (("Task", text),), (scale,))
     path = Path("one.xlsx")
     path.write_bytes(sheet_bytes(batch, {"r1": shown}, datetime(2026, 3, 1, 8, 0, tzinfo=UTC)))
     return load_workbook(path)
@@ -150,7 +150,7 @@ def test_a_scale_without_a_list_of_values_takes_numbers_within_its_bounds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    wide = one("a", scale=Scale("P", "Points", "", 0, 100, True, ()))
+    wide = one("a", scale=ShownScale("P", "Points", "", 0, 100, True, ()))
     (validation,) = grades_sheet(wide).data_validations.dataValidation
     assert (validation.type, validation.formula1, validation.formula2) == ("whole", "0", "100")
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.conftest import Command
 from tests.unproved import unproved, written
-from tripos.api.compilation import Spec
+from tripos.api.compilation import SpecSource
 from tripos_compiler.compile import Compilation
 
 ROWS = [{"question": f"What is {n} * {n}?", "answer": f"It is {n * n}, surely."} for n in range(2, 8)]
@@ -37,11 +37,11 @@ def leaking(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A spec that tells a secret, and that the compiler takes all the same."""
     (folder / "s.tripos").write_text(LEAKING, "utf-8")
 
-    def compile_(self: Spec, *_: object, **__: object) -> Compilation:
+    def compile_(self: SpecSource, *_: object, **__: object) -> Compilation:
         found = unproved(self.path)
         return Compilation(found.plan, (), found.compilation.sources, (), found.compilation.index)
 
-    monkeypatch.setattr(Spec, "compile", compile_)
+    monkeypatch.setattr(SpecSource, "compile", compile_)
     return folder
 
 

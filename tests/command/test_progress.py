@@ -9,8 +9,8 @@ from collections.abc import Awaitable, Callable
 import pytest
 from rich.console import Console
 
-from tripos.cli.progress.display import Lines, Screen, line, shown_progress
-from tripos.cli.progress.live_view import Moment, picture, shown_lanes
+from tripos.cli.progress.display import ProgressLines, Screen, line, shown_progress
+from tripos.cli.progress.live_view import Moment, live_view, shown_lanes
 from tripos.cli.progress.pace import Pace
 from tripos.cli.progress.summary import Ended, counts, shares, summary, summary_lines
 from tripos_runtime.asking.tally import Tally
@@ -41,7 +41,7 @@ ENDPOINTS = (
 def drawn(moment: Moment, height: int = 24) -> list[str]:
     console = Console(file=io.StringIO(), width=80, height=height, force_terminal=True, color_system=None)
     with console.capture() as captured:
-        console.print(picture(moment, height))
+        console.print(live_view(moment, height))
     return captured.get().splitlines()
 
 
@@ -79,7 +79,7 @@ def test_the_picture_tells_rate_cost_budget_failures_and_calls_under_way() -> No
         "5.0/s",
         "1m 10s left",
         "17 under way",
-        "1.2500 USD",
+        "1.25 USD",
         "of 5 USD",
         "failed: 3 R0104 rate limited, 1 R0111 server error",
         "two/b, two/c: silent",
@@ -238,7 +238,7 @@ def test_a_note_stays_above_the_picture() -> None:
 
 def test_lines_do_not_pile_up_where_someone_looks_late() -> None:
     stream = io.StringIO()
-    lines = Lines(stream)
+    lines = ProgressLines(stream)
     for elapsed in (200.0, 200.1, 209.9):
         lines.look(Moment(a_tally(), Pace(), elapsed))
     assert len(stream.getvalue().splitlines()) == 1
@@ -254,7 +254,7 @@ def test_the_summary_of_a_run_without_trouble_is_one_line() -> None:
     tally.asked["candidate", "sums"] = 3
     tally.samples["ok"] = tally.scores["scored"] = 3
     assert summary_lines(Ended("r", "finished", tally, 3.0, command="tripos run x")) == [
-        "finished: 3 calls asked; 0 tokens in, 0 out; cost 0.5000 USD"
+        "finished: 3 calls asked; 0 tokens in, 0 out; cost 0.50 USD"
     ]
 
 
@@ -262,7 +262,7 @@ def test_the_summary_of_one_call_counts_one() -> None:
     tally = Tally(tokens_in=1, tokens_out=1, cost_usd=0.5)
     tally.asked["candidate", "sums"] = tally.reused["candidate", "sums"] = 1
     assert summary_lines(Ended("r", "finished", tally, 3.0, command="tripos run x")) == [
-        "finished: 1 call asked, 1 reused; 1 token in, 1 out; cost 0.5000 USD"
+        "finished: 1 call asked, 1 reused; 1 token in, 1 out; cost 0.50 USD"
     ]
 
 
@@ -280,7 +280,7 @@ def test_the_summary_fits_80_columns_and_tells_shares_unknown_prices_and_what_to
         "998 ok (99.8%), 1 parse_failure (0.1%), 1 refused (0.1%)",
         "10,000 scored (99.9%), 1 parse_failure (0.1%)",
         "7 calls of hosted_vllm/a-model",
-        "cost 1.2500 USD and more",
+        "cost 1.25 USD and more",
         "of 5 USD",
         "tripos explain R0104",
         "tries the failed calls again: tripos run specs/x --limit 4",

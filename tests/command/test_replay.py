@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import QUIZ, Command
-from tripos.runs.recordings import find_cassette, replayed
+from tripos.runs.recordings import find_recording, open_recording
 from tripos_runtime.models.base import Reply, Request
 from tripos_runtime.models.mocks.mock import MockModel
 from tripos_warehouse.store.schemas import TABLES
@@ -266,7 +266,7 @@ def test_the_models_of_the_project_file_do_not_take_part_in_a_replay(
 
 def test_opening_a_recording_reads_no_reply(quiz: Path, once: Command) -> None:
     record(once, *CAREFUL)
-    cassette = replayed("replay/recorded", "results")
+    cassette = open_recording("replay/recorded", "results")
     assert cassette is not None
     for part in (quiz / "recorded/parts/samples").iterdir():
         part.unlink()
@@ -276,7 +276,7 @@ def test_opening_a_recording_reads_no_reply(quiz: Path, once: Command) -> None:
 
 def test_a_recording_names_the_models_of_its_roles(quiz: Path, once: Command) -> None:
     record(once, *CAREFUL)
-    cassette = find_cassette(["replay/recorded"], {}, "results")
+    cassette = find_recording(["replay/recorded"], {}, "results")
     assert cassette is not None
     assert dict(cassette.binding_models) == {
         "candidate": ("mock/careful",),

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import Command
-from tripos.annotation.assign import Choice, Desk, Hand
+from tripos.annotation.assign import Assignment, AssignmentDesk, AssignmentOptions
 from tripos.annotation.grades_file import GradesFile
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.views.runs import get_plan
@@ -39,7 +39,7 @@ allocate rubric {
 measure level = mean(A) by evaluator
 """
 QUESTIONS = ("1+1", "20+22")
-ALL = Choice(None, {}, (), None, None, 0)
+ALL = AssignmentOptions(None, {}, (), None, None, 0)
 FIRST = {"A": 3.0, "good": 8.0}
 
 
@@ -58,15 +58,15 @@ def run(tripos: Command, outside: str = "", *, name: str = "good", when: str = "
     return str(done.data["run_id"])
 
 
-def handed(of_run: str | None = None, name: str = "ben") -> Hand:
+def handed(of_run: str | None = None, name: str = "ben") -> Assignment:
     store = Store.open("results", create=False)
     connection, found = connect_run(store, of_run)
     with connection:
-        desk = Desk(store, connection, get_plan(connection, found), found, "judge", name)
+        desk = AssignmentDesk(store, connection, get_plan(connection, found), found, "judge", name)
         return desk.hand(ALL, lambda: datetime.now(UTC))
 
 
-def take(tripos: Command, hand: Hand, values: dict[str, float]) -> None:
+def take(tripos: Command, hand: Assignment, values: dict[str, float]) -> None:
     path = Path("said.jsonl")
     path.unlink(missing_ok=True)
     file = GradesFile(path, hand.batch, "now")

@@ -12,7 +12,7 @@ import pytest
 
 from tests.conftest import Command
 from tripos.cli.main import build_parser
-from tripos.cli.reports.sql_fastpath import quick_answer
+from tripos.cli.reports.sql import quick_answer
 from tripos.cli.reports.sql_shell import Completer
 
 MODELS = ("--model", "mock/careful", "--role", "judge=mock/careful:a,mock/careless:b")

@@ -12,13 +12,13 @@ from tests.releases.bucket_server import Bucket, serving
 from tests.releases.test_releases import LESSONS, contents, release
 from tripos.failure import Failure
 from tripos.releases.locations import find_release, push
-from tripos.releases.publishing.release import Made
+from tripos.releases.publishing.release import WrittenRelease
 
 URL = "s3://lab/releases"
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
+def made(tmp_path_factory: pytest.TempPathFactory) -> WrittenRelease:
     return release(LESSONS, tmp_path_factory.mktemp("bucket"))
 
 
@@ -37,7 +37,7 @@ def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[Bucket]:
         yield bucket
 
 
-def test_a_release_in_a_bucket_is_read_back_as_it_was(made: Made, bucket: Bucket, tripos: Command) -> None:
+def test_a_release_in_a_bucket_is_read_back_as_it_was(made: WrittenRelease, bucket: Bucket, tripos: Command) -> None:
     place = push(made.path, URL)
     assert list(bucket.objects)[-1] == f"releases/{made.path.name}/manifest.json"
     found = find_release(place)
@@ -47,7 +47,7 @@ def test_a_release_in_a_bucket_is_read_back_as_it_was(made: Made, bucket: Bucket
     assert push(made.path, URL) == place
 
 
-def test_a_push_that_was_cut_short_is_no_release_and_is_gone_on_with(made: Made, bucket: Bucket) -> None:
+def test_a_push_that_was_cut_short_is_no_release_and_is_gone_on_with(made: WrittenRelease, bucket: Bucket) -> None:
     bucket.most = 3
     with pytest.raises(Failure) as cut:
         push(made.path, URL)
@@ -59,7 +59,7 @@ def test_a_push_that_was_cut_short_is_no_release_and_is_gone_on_with(made: Made,
     assert find_release(push(made.path, URL)) is not None
 
 
-def test_a_file_of_other_content_is_not_written_over(made: Made, bucket: Bucket) -> None:
+def test_a_file_of_other_content_is_not_written_over(made: WrittenRelease, bucket: Bucket) -> None:
     key = f"releases/{made.path.name}/README.md"
     bucket.objects[key] = b"mine"
     with pytest.raises(Failure) as caught:
@@ -68,14 +68,16 @@ def test_a_file_of_other_content_is_not_written_over(made: Made, bucket: Bucket)
     assert not any(each.endswith("manifest.json") for each in bucket.objects)
 
 
-def test_what_was_added_in_a_bucket_is_named(made: Made, bucket: Bucket, tripos: Command) -> None:
+def test_what_was_added_in_a_bucket_is_named(made: WrittenRelease, bucket: Bucket, tripos: Command) -> None:
     place = push(made.path, URL)
     bucket.objects[f"releases/{made.path.name}/spec/added.tripos"] = b"x"
     done = tripos("verify", place)
     assert done.code == 1 and "spec/added.tripos is not in the manifest" in done.out
 
 
-def test_a_bucket_that_is_not_there_is_told(made: Made, monkeypatch: pytest.MonkeyPatch, bucket: Bucket) -> None:
+def test_a_bucket_that_is_not_there_is_told(
+    made: WrittenRelease, monkeypatch: pytest.MonkeyPatch, bucket: Bucket
+) -> None:
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1")
     with pytest.raises(Failure) as caught:
         push(made.path, URL)

@@ -10,7 +10,7 @@ from huggingface_hub import DatasetCard
 
 from tripos.cli.main import run_command
 from tripos.failure import Failure
-from tripos.releases.release_toml import read_about
+from tripos.releases.release_toml import read_release_toml
 
 LESSONS = Path(__file__).parents[2] / "tests/compat/previous/title"
 
@@ -39,5 +39,5 @@ def test_a_licence_that_the_hub_has_no_name_for_is_another(
 def test_a_file_about_a_release_that_says_something_of_another_kind_is_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / "release.toml").write_text(text, "utf-8")
     with pytest.raises(Failure) as caught:
-        read_about(tmp_path)
+        read_release_toml(tmp_path)
     assert caught.value.code == "R0203"

@@ -9,7 +9,7 @@ import pytest
 from tests.conftest import Command
 from tripos.api.compilation import find_spec
 from tripos.releases.publishing.contents import contents_of
-from tripos.releases.release_toml import About
+from tripos.releases.release_toml import ReleaseToml
 
 SPECS = Path(__file__).parents[2] / "specs"
 
@@ -35,7 +35,7 @@ def test_every_file_of_a_tree_is_copied() -> None:
     spec = find_spec(str(SPECS / "teachbench"))
     compilation = spec.compile()
     assert compilation.plan is not None
-    contents = contents_of(compilation, compilation.plan, spec.folders, About())
+    contents = contents_of(compilation, compilation.plan, spec.folders, ReleaseToml())
     subjects = sorted(Path(each.path).name for each in contents.copied if "/syllabus/" in each.path)
     assert subjects == sorted(path.name for path in (SPECS / "teachbench/syllabus").iterdir())
     assert len(subjects) == 7

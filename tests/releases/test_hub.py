@@ -16,19 +16,19 @@ from tests.releases.test_releases import LESSONS, contents, release
 from tripos.failure import Failure
 from tripos.releases.hub import push_to_hub
 from tripos.releases.locations import find_release
-from tripos.releases.publishing.release import Made
+from tripos.releases.publishing.release import WrittenRelease
 
 PLACE = "hf://lab/lessons"
 pytestmark = pytest.mark.filterwarnings("ignore:Use 'content=:DeprecationWarning")  # httpx', of how the library sends
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
+def made(tmp_path_factory: pytest.TempPathFactory) -> WrittenRelease:
     return release(LESSONS, tmp_path_factory.mktemp("hub"))
 
 
 @pytest.fixture(scope="module")
-def later(tmp_path_factory: pytest.TempPathFactory) -> Made:
+def later(tmp_path_factory: pytest.TempPathFactory) -> WrittenRelease:
     """A release of a later version, with another file and another prompt."""
     folder = tmp_path_factory.mktemp("later") / "spec"
     shutil.copytree(LESSONS, folder)
@@ -48,7 +48,7 @@ def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Hub]:
         yield hub
 
 
-def refused(made: Made, place: str = PLACE) -> Failure:
+def refused(made: WrittenRelease, place: str = PLACE) -> Failure:
     with pytest.raises(Failure) as caught:
         push_to_hub(made.path, place)
     return caught.value
@@ -59,7 +59,7 @@ def head(hub: Hub) -> dict[str, bytes]:
     return {name: raw for name, raw in repo.commits[repo.head].items() if name != ".gitattributes"}
 
 
-def test_a_release_is_one_commit_with_a_tag_of_its_version(made: Made, hub: Hub) -> None:
+def test_a_release_is_one_commit_with_a_tag_of_its_version(made: WrittenRelease, hub: Hub) -> None:
     assert push_to_hub(made.path, PLACE) == f"{PLACE}@1.2.3"
     repo = hub.repos["lab/lessons"]
     assert head(hub) == contents(made.path)
@@ -67,7 +67,9 @@ def test_a_release_is_one_commit_with_a_tag_of_its_version(made: Made, hub: Hub)
     assert len(hub.large) == 1
 
 
-def test_a_release_is_verified_and_run_from_the_hub(made: Made, hub: Hub, tripos: Command, tmp_path: Path) -> None:
+def test_a_release_is_verified_and_run_from_the_hub(
+    made: WrittenRelease, hub: Hub, tripos: Command, tmp_path: Path
+) -> None:
     done = tripos("release", str(LESSONS), "--to", str(tmp_path / "to"), "--push", PLACE)
     assert f"also    {PLACE}@1.2.3" in done.out, done.err
     done = tripos("verify", f"{PLACE}@1.2.3", "--digest", made.digest)
@@ -77,14 +79,14 @@ def test_a_release_is_verified_and_run_from_the_hub(made: Made, hub: Hub, tripos
     assert "lessons" in done.err.lower() and done.code in (0, 100), done.err
 
 
-def test_pushing_the_same_again_changes_nothing(made: Made, hub: Hub) -> None:
+def test_pushing_the_same_again_changes_nothing(made: WrittenRelease, hub: Hub) -> None:
     push_to_hub(made.path, PLACE)
     push_to_hub(made.path, PLACE)
     assert len(hub.repos["lab/lessons"].commits) == 2
 
 
 def test_a_later_version_becomes_the_head_and_the_earlier_one_stays_under_its_tag(
-    made: Made, later: Made, hub: Hub
+    made: WrittenRelease, later: WrittenRelease, hub: Hub
 ) -> None:
     push_to_hub(made.path, PLACE)
     push_to_hub(later.path, PLACE)
@@ -95,7 +97,7 @@ def test_a_later_version_becomes_the_head_and_the_earlier_one_stays_under_its_ta
     assert last is not None and contents(last) == contents(later.path)
 
 
-def test_a_push_that_ended_before_its_tag_is_finished(made: Made, later: Made, hub: Hub) -> None:
+def test_a_push_that_ended_before_its_tag_is_finished(made: WrittenRelease, later: WrittenRelease, hub: Hub) -> None:
     hub.broken["/tag/"] = 500
     assert refused(made).code == "S0877"
     hub.broken.clear()
@@ -107,7 +109,7 @@ def test_a_push_that_ended_before_its_tag_is_finished(made: Made, later: Made, h
     assert set(repo.tags) == {"1.2.3", "2.0.0"}
 
 
-def test_a_version_that_is_there_with_other_content_stays(made: Made, hub: Hub, tmp_path: Path) -> None:
+def test_a_version_that_is_there_with_other_content_stays(made: WrittenRelease, hub: Hub, tmp_path: Path) -> None:
     push_to_hub(made.path, PLACE)
     shutil.copytree(LESSONS, tmp_path / "spec")
     (tmp_path / "spec/release.toml").write_text('measures = "Other."\n')
@@ -120,14 +122,14 @@ def test_a_version_that_is_there_with_other_content_stays(made: Made, hub: Hub, 
 
 
 @pytest.mark.parametrize("there", [{"data.csv": b"mine"}, {"manifest.json": b"{}"}])
-def test_a_data_set_that_is_no_release_is_left_alone(made: Made, hub: Hub, there: dict[str, bytes]) -> None:
+def test_a_data_set_that_is_no_release_is_left_alone(made: WrittenRelease, hub: Hub, there: dict[str, bytes]) -> None:
     repo = hub.repos["lab/lessons"] = Repo()
     repo.commit(there)
     assert refused(made).code == "S0850"
     assert head(hub) == there
 
 
-def test_a_release_of_another_benchmark_is_left_alone(made: Made, hub: Hub) -> None:
+def test_a_release_of_another_benchmark_is_left_alone(made: WrittenRelease, hub: Hub) -> None:
     said = json.loads((made.path / "manifest.json").read_bytes()) | {"benchmark": "other"}
     repo = hub.repos["lab/lessons"] = Repo()
     repo.commit({"manifest.json": json.dumps(said).encode()})
@@ -149,7 +151,7 @@ def test_a_release_of_another_benchmark_is_left_alone(made: Made, hub: Hub) -> N
     ],
 )
 def test_what_the_hub_refuses_is_told_and_leaves_nothing(
-    made: Made, hub: Hub, part: str, status: int, code: str
+    made: WrittenRelease, hub: Hub, part: str, status: int, code: str
 ) -> None:
     hub.broken[part] = status
     found = refused(made)
@@ -158,14 +160,14 @@ def test_what_the_hub_refuses_is_told_and_leaves_nothing(
     assert "lab/lessons" not in hub.repos or head(hub) == {}
 
 
-def test_without_a_token_nothing_is_pushed(made: Made, hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_token_nothing_is_pushed(made: WrittenRelease, hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_TOKEN", "hf_another")
     found = refused(made)
     assert found.code == "S0876" and "HF_TOKEN" in found.hint
     assert hub.repos == {}
 
 
-def test_a_hub_that_cannot_be_reached_is_told(made: Made, hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_hub_that_cannot_be_reached_is_told(made: WrittenRelease, hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:1")
     assert refused(made).code == "S0877"
     with pytest.raises(Failure) as caught:
@@ -184,7 +186,7 @@ def test_a_hub_that_cannot_be_reached_is_told(made: Made, hub: Hub, monkeypatch:
     ],
 )
 def test_a_place_on_the_hub_without_a_release_is_told_so(
-    made: Made, hub: Hub, tripos: Command, given: str, code: str
+    made: WrittenRelease, hub: Hub, tripos: Command, given: str, code: str
 ) -> None:
     push_to_hub(made.path, PLACE)
     hub.repos["lab/empty"] = Repo()
@@ -193,7 +195,7 @@ def test_a_place_on_the_hub_without_a_release_is_told_so(
     assert (done.code, code in done.err) == (2, True), done.err
 
 
-def test_what_was_changed_on_the_hub_is_named(made: Made, hub: Hub, tripos: Command) -> None:
+def test_what_was_changed_on_the_hub_is_named(made: WrittenRelease, hub: Hub, tripos: Command) -> None:
     push_to_hub(made.path, PLACE)
     repo = hub.repos["lab/lessons"]
     repo.commit({**repo.commits[repo.head], "LICENSE": b"mine", "added.txt": b"x"})
@@ -202,5 +204,5 @@ def test_what_was_changed_on_the_hub_is_named(made: Made, hub: Hub, tripos: Comm
     assert "LICENSE was changed" in done.out and "added.txt is not in the manifest" in done.out
 
 
-def test_a_place_with_a_version_is_not_pushed_to(made: Made, hub: Hub) -> None:
+def test_a_place_with_a_version_is_not_pushed_to(made: WrittenRelease, hub: Hub) -> None:
     assert refused(made, f"{PLACE}@1.2.3").code == "R0202"

@@ -15,12 +15,12 @@ from tripos.api.compilation import find_spec, holds_benchmark
 from tripos.failure import Failure
 from tripos.releases.locations import find_release, pack, push
 from tripos.releases.opening import origin_of
-from tripos.releases.publishing.release import Made
+from tripos.releases.publishing.release import WrittenRelease
 from tripos.releases.verification import verify
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
+def made(tmp_path_factory: pytest.TempPathFactory) -> WrittenRelease:
     return release(LESSONS, tmp_path_factory.mktemp("places"))
 
 
@@ -30,7 +30,7 @@ class _Silent(http.server.SimpleHTTPRequestHandler):
 
 
 @pytest.fixture
-def url(made: Made) -> Iterator[str]:
+def url(made: WrittenRelease) -> Iterator[str]:
     """Where a web server on this machine has the release."""
     handler = partial(_Silent, directory=str(made.path.parent))
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
@@ -42,11 +42,11 @@ def url(made: Made) -> Iterator[str]:
     thread.join()
 
 
-def same(found: Path | None, made: Made) -> bool:
+def same(found: Path | None, made: WrittenRelease) -> bool:
     return found is not None and contents(found) == contents(made.path)
 
 
-def test_a_zip_is_the_release_and_has_the_same_bytes_each_time(made: Made) -> None:
+def test_a_zip_is_the_release_and_has_the_same_bytes_each_time(made: WrittenRelease) -> None:
     first = pack(made.path).read_bytes()
     target = pack(made.path)
     assert target.read_bytes() == first
@@ -56,7 +56,7 @@ def test_a_zip_is_the_release_and_has_the_same_bytes_each_time(made: Made) -> No
     assert plan is not None and plan.digest == made.manifest.plan
 
 
-def test_a_pushed_release_is_read_back_and_not_written_over(made: Made, tmp_path: Path) -> None:
+def test_a_pushed_release_is_read_back_and_not_written_over(made: WrittenRelease, tmp_path: Path) -> None:
     place = push(made.path, f"file://{tmp_path}/store")
     assert push(made.path, f"file://{tmp_path}/store") == place
     assert same(find_release(place), made)
@@ -66,7 +66,7 @@ def test_a_pushed_release_is_read_back_and_not_written_over(made: Made, tmp_path
     assert caught.value.code == "S0850"
 
 
-def test_what_was_tampered_with_in_a_store_is_named(made: Made, tmp_path: Path) -> None:
+def test_what_was_tampered_with_in_a_store_is_named(made: WrittenRelease, tmp_path: Path) -> None:
     place = push(made.path, f"file://{tmp_path}/store")
     folder = tmp_path / "store" / made.path.name
     (folder / "LICENSE").write_text("mine")
@@ -77,7 +77,7 @@ def test_what_was_tampered_with_in_a_store_is_named(made: Made, tmp_path: Path) 
     assert named == {"LICENSE", "spec/added.tripos"}
 
 
-def test_a_release_on_a_web_server_is_read(url: str, made: Made) -> None:
+def test_a_release_on_a_web_server_is_read(url: str, made: WrittenRelease) -> None:
     assert same(find_release(url), made)
 
 
@@ -95,7 +95,7 @@ def test_a_zip_that_is_none_is_told_so(tmp_path: Path) -> None:
     assert caught.value.code == "S0851"
 
 
-def test_a_release_is_a_benchmark_among_those_that_a_pattern_names(made: Made, tmp_path: Path) -> None:
+def test_a_release_is_a_benchmark_among_those_that_a_pattern_names(made: WrittenRelease, tmp_path: Path) -> None:
     assert holds_benchmark(made.path)
     assert holds_benchmark(pack(made.path))
     assert not holds_benchmark(tmp_path)

@@ -22,7 +22,7 @@ from tripos.releases.manifest import Manifest, canonical, checksum_line
 from tripos.releases.opening import open_release
 from tripos.releases.publishing.descriptions import croissant_faults
 from tripos.releases.publishing.lineage import find_parent, follow
-from tripos.releases.publishing.release import Made, Wanted, make_release
+from tripos.releases.publishing.release import ReleaseRequest, WrittenRelease, make_release
 from tripos.releases.publishing.signing import sign, signature_checks
 from tripos.releases.verification import Verified, verify
 from tripos_warehouse.store.store import Store
@@ -34,20 +34,20 @@ SCHEMA = ROOT / "docs/release.schema.json"
 TAMPERINGS = 200
 
 
-def release(spec: Path, to: Path, data: tuple[str, ...] = (), **more: Any) -> Made:
+def release(spec: Path, to: Path, data: tuple[str, ...] = (), **more: Any) -> WrittenRelease:
     found = find_spec(str(spec), data)
     compilation = found.compile()
     assert compilation.plan is not None, [each.message for each in compilation.diagnostics]
-    return make_release(Wanted(compilation, compilation.plan, found.folders, **more), to)
+    return make_release(ReleaseRequest(compilation, compilation.plan, found.folders, **more), to)
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
+def made(tmp_path_factory: pytest.TempPathFactory) -> WrittenRelease:
     return release(LESSONS, tmp_path_factory.mktemp("releases"))
 
 
 @pytest.fixture
-def copy(made: Made, tmp_path: Path) -> Path:
+def copy(made: WrittenRelease, tmp_path: Path) -> Path:
     """A release that may be tampered with."""
     folder = tmp_path / made.path.name
     shutil.copytree(made.path, folder)
@@ -64,19 +64,19 @@ def wrong(found: Verified) -> list[str]:
     return [f"{each.what} {each.told}" for each in found.wrong]
 
 
-def test_two_builds_from_different_folders_are_equal_byte_for_byte(made: Made, tmp_path: Path) -> None:
+def test_two_builds_from_different_folders_are_equal_byte_for_byte(made: WrittenRelease, tmp_path: Path) -> None:
     shutil.copytree(LESSONS, tmp_path / "elsewhere")
     again = release(tmp_path / "elsewhere", tmp_path / "to")
     assert contents(again.path) == contents(made.path)
     assert again.digest == made.digest
 
 
-def test_a_release_that_is_there_already_is_left_as_it_is(made: Made) -> None:
+def test_a_release_that_is_there_already_is_left_as_it_is(made: WrittenRelease) -> None:
     assert not made.was_there
     assert release(LESSONS, made.path.parent).was_there
 
 
-def test_a_release_is_never_changed(made: Made, tmp_path: Path) -> None:
+def test_a_release_is_never_changed(made: WrittenRelease, tmp_path: Path) -> None:
     shutil.copytree(LESSONS, tmp_path / "spec")
     (tmp_path / "spec/items.jsonl").write_text('{"level": "easy", "question": "1 + 1?", "answer": "2"}\n')
     before = contents(made.path)
@@ -87,7 +87,7 @@ def test_a_release_is_never_changed(made: Made, tmp_path: Path) -> None:
     assert [path.name for path in made.path.parent.iterdir()] == [made.path.name]
 
 
-def test_what_was_released_is_verified_whole(made: Made) -> None:
+def test_what_was_released_is_verified_whole(made: WrittenRelease) -> None:
     found = verify(made.path)
     assert wrong(found) == []
     good = {check.what for check in found.checks if check.outcome == "good"}
@@ -95,7 +95,7 @@ def test_what_was_released_is_verified_whole(made: Made) -> None:
     assert {file.path for file in made.manifest.files} <= good
 
 
-def test_the_manifest_fits_its_published_schema(made: Made) -> None:
+def test_the_manifest_fits_its_published_schema(made: WrittenRelease) -> None:
     import jsonschema
 
     schema = Manifest.model_json_schema()
@@ -105,13 +105,13 @@ def test_the_manifest_fits_its_published_schema(made: Made) -> None:
     jsonschema.validate(json.loads((made.path / "manifest.json").read_bytes()), schema)
 
 
-def test_every_item_bears_the_canary(made: Made) -> None:
+def test_every_item_bears_the_canary(made: WrittenRelease) -> None:
     table = pq.read_table(made.path / "items/explain.parquet")
     assert set(table["canary"].to_pylist()) == {canary_of("lessons")} == {made.manifest.canary}
     assert table["answer"].to_pylist() == ["42", "221", "437"]
 
 
-def test_the_card_is_one_of_the_hub_and_the_croissant_file_is_accepted(made: Made) -> None:
+def test_the_card_is_one_of_the_hub_and_the_croissant_file_is_accepted(made: WrittenRelease) -> None:
     from huggingface_hub import DatasetCard
 
     card = DatasetCard.load(made.path / "README.md")
@@ -197,7 +197,7 @@ def test_a_manifest_that_was_made_to_fit_itself_does_not_fit_the_rest(copy: Path
     assert wrong(verify(copy)) != []
 
 
-def test_the_digest_that_was_cited_tells_a_release_that_was_replaced(made: Made) -> None:
+def test_the_digest_that_was_cited_tells_a_release_that_was_replaced(made: WrittenRelease) -> None:
     assert wrong(verify(made.path, expected=made.digest)) == []
     assert "not the one that was asked for" in wrong(verify(made.path, expected="0" * 64))[0]
 
@@ -290,7 +290,7 @@ def test_a_signature_with_something_after_it_was_changed(copy: Path, tmp_path: P
     assert [check.outcome for check in signature_checks(copy, None)] == ["wrong"]
 
 
-def test_an_unsigned_release_is_shown_as_unsigned(made: Made, tmp_path: Path) -> None:
+def test_an_unsigned_release_is_shown_as_unsigned(made: WrittenRelease, tmp_path: Path) -> None:
     [check] = signature_checks(made.path, None)
     assert (check.outcome, check.told) == ("unchecked", "there is none: it is unsigned")
     (tmp_path / "key.pub").write_text(
@@ -299,7 +299,9 @@ def test_an_unsigned_release_is_shown_as_unsigned(made: Made, tmp_path: Path) ->
     assert signature_checks(made.path, str(tmp_path / "key.pub"))[0].outcome == "wrong"
 
 
-def test_every_row_of_a_run_bears_the_digest(made: Made, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_row_of_a_run_bears_the_digest(
+    made: WrittenRelease, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     store = tmp_path / "results"
     command = f"run {made.path} --model mock/careful --role judge=mock/careless --store {store}"
     assert run_command(command.split()) == NOT_HELD, capsys.readouterr().err
@@ -375,7 +377,7 @@ def test_a_licence_that_spdx_does_not_know_is_refused(tmp_path: Path, licence: s
     ],
 )
 def test_a_release_whose_version_understates_the_change_is_refused(
-    made: Made, tmp_path: Path, kind: str, version: str, code: str | None
+    made: WrittenRelease, tmp_path: Path, kind: str, version: str, code: str | None
 ) -> None:
     shutil.copytree(ROOT / "tests/compat/current" / kind, tmp_path / "spec")
     spec = tmp_path / "spec/spec.tripos"

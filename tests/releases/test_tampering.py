@@ -21,7 +21,7 @@ from tripos.failure import Failure
 from tripos.releases.locations import find_release, pack
 from tripos.releases.manifest import canonical, checksum_line
 from tripos.releases.opening import open_release
-from tripos.releases.publishing.release import Wanted, make_release
+from tripos.releases.publishing.release import ReleaseRequest, make_release
 from tripos.releases.release_toml import check_license
 from tripos.releases.verification import verify
 
@@ -34,7 +34,9 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     found = find_spec(str(LESSONS))
     compilation = found.compile()
     assert compilation.plan is not None
-    return make_release(Wanted(compilation, compilation.plan, found.folders), tmp_path_factory.mktemp("releases")).path
+    return make_release(
+        ReleaseRequest(compilation, compilation.plan, found.folders), tmp_path_factory.mktemp("releases")
+    ).path
 
 
 @pytest.fixture

@@ -50,7 +50,7 @@ def test_a_renamed_scenario_takes_over_every_reply_and_says_where_from(tmp_path:
     assert again.asked == {"a": 0}
     assert sorted(adopted(again, first)) == sorted(row["sample_id"] for row in first.table("samples"))
     assert again.engine.tally.done == again.engine.tally.total == 4
-    assert (sum(again.engine.tally.reused.values()), cost(again.engine.tally)) == (4, "0.0000 USD")
+    assert (sum(again.engine.tally.reused.values()), cost(again.engine.tally)) == (4, "0.00 USD")
 
 
 def test_what_was_taken_over_is_told_by_the_name_that_it_was_asked_for_under(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from hypothesis import given, settings, strategies as st
 from tests.conftest import Command
 from tripos.failure import Failure
 from tripos.training.chats import read_chats
-from tripos.training.preparation import split_by_group
+from tripos.training.common import split_by_group
 
 CHAT = {"messages": [{"role": "user", "content": "Why?"}, {"role": "assistant", "content": "So."}]}
 

@@ -13,14 +13,14 @@ from tests.conftest import Command
 from tests.training.preferences import preferences
 from tests.training.tiny_encoder import make_encoder
 from tripos.failure import Failure
-from tripos.training.preparation import Device
+from tripos.training.common import Device
 from tripos.training.reward.audit import audit
 from tripos.training.reward.criteria import CriteriaLearner, fitted, loss_of
 from tripos.training.reward.heads import HeadLearner
 from tripos.training.reward.learners import BagOfWords, accuracy, shuffled
 from tripos.training.reward.pairs import Preferences, read_pairs, without
 from tripos.training.reward.recipe import RewardRecipe
-from tripos.training.reward.train import Wanted, train_reward
+from tripos.training.reward.train import AuditSize, train_reward
 from tripos_runtime.models.reward.reward_network import read_network
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -190,7 +190,7 @@ def test_a_trained_sum_of_classifiers_scores_as_it_was_trained(tmp_path: Path, e
     pairs = read_pairs(tmp_path / "pairs.jsonl")
     recipe = RewardRecipe(str(encoder), tune="criteria", max_tokens=16)
     report = train_reward(
-        pairs, None, recipe, Wanted(2, 2), Device("cpu", "test", bf16=False), tmp_path / "critic", lambda line: None
+        pairs, None, recipe, AuditSize(2, 2), Device("cpu", "test", bf16=False), tmp_path / "critic", lambda line: None
     )
     assert report["accuracy"]["mean"] == 1.0
     assert report["average_margin"] > 0

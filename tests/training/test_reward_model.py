@@ -11,10 +11,10 @@ import pytest
 
 from tests.conftest import Command
 from tests.training.tiny_encoder import make_encoder
-from tripos.training.preparation import Device
+from tripos.training.common import Device
 from tripos.training.reward.pairs import read_pairs
 from tripos.training.reward.recipe import RewardRecipe
-from tripos.training.reward.train import Wanted, train_reward
+from tripos.training.reward.train import AuditSize, train_reward
 from tripos_runtime.models.base import Message, ModelError
 from tripos_runtime.models.reward.reward_artefact import open_reward, pinned_name
 from tripos_runtime.models.reward.reward_network import load_base, packed, read_network
@@ -58,7 +58,7 @@ def write_preferences(path: Path, count: int = 24) -> Path:
 def train(folder: Path, encoder: Path, **more: Any) -> dict[str, Any]:
     data = read_pairs(write_preferences(folder.parent / "pairs.jsonl"))
     recipe = RewardRecipe(str(encoder), max_tokens=32, **more)
-    return train_reward(data, None, recipe, Wanted(2, 2), CPU, folder, lambda line: None)
+    return train_reward(data, None, recipe, AuditSize(2, 2), CPU, folder, lambda line: None)
 
 
 @pytest.fixture(scope="session")

@@ -12,7 +12,7 @@ from tests.conftest import Command
 from tests.training.tiny import make_tiny, write_chats
 from tripos.failure import Failure
 from tripos.training.chats import IGNORED, Chat, Chats, as_tokens, loss_of, read_chats
-from tripos.training.preparation import Device
+from tripos.training.common import Device
 from tripos.training.recipe import Recipe
 from tripos.training.sft import fine_tune, load_language_model, prepare
 

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from tripos.training.preparation import LIBRARIES, quieten
+from tripos.training.common import LIBRARIES, silence_libraries
 
 needs_extra = [pytest.importorskip(name) for name in LIBRARIES]
 
 
 def make_tiny(folder: Path) -> Path:
     """Writes a model of Llama's shape that knows bytes, with weights drawn at random."""
-    quieten()
+    silence_libraries()
     import torch
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers
     from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast

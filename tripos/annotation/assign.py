@@ -11,19 +11,19 @@ from datetime import datetime
 import duckdb
 
 from tripos.annotation import batch as batches
-from tripos.annotation.batch import Batch, Row, name_of, row_name
-from tripos.annotation.replies import Candidate, Replies, Shown, chosen_role
+from tripos.annotation.batch import Batch, HandedReply, name_of, row_name
+from tripos.annotation.replies import GradableReply, RunReplies, ShownReply, chosen_role
 from tripos.failure import Failure
 from tripos_compiler.language import Drawn
 from tripos_compiler.plan import Plan, digest
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.views.runs import Run
 
-Show = Callable[[Sequence[Candidate]], Mapping[str, Shown]]
+Show = Callable[[Sequence[GradableReply]], Mapping[str, ShownReply]]
 
 
 @dataclass(frozen=True)
-class Choice:
+class AssignmentOptions:
     """What is asked for: `limit` items a scenario, items whose axis has one of the values in `only`, these scenarios,
     `sample` replies in all. `overlap` is the share of them that somebody else was handed too; `None` takes no notice
     of others. `items` are those of the `subset` of that name."""
@@ -37,7 +37,7 @@ class Choice:
     subset: str | None = None
     items: Drawn | None = None
 
-    def allows(self, candidate: Candidate) -> bool:
+    def allows(self, candidate: GradableReply) -> bool:
         """Whether a reply lies where `only` and `scenarios` say."""
         if self.scenarios and candidate.scenario not in self.scenarios:
             return False
@@ -48,14 +48,16 @@ class Choice:
 
 
 @dataclass(frozen=True)
-class Handed:
+class EarlierAssignments:
     """What was handed out before: what this person had, and what others had, as `(sample_id, fingerprint)`."""
 
     own: Collection[tuple[str, str]] = ()
     others: Collection[tuple[str, str]] = ()
 
 
-def draw(candidates: Iterable[Candidate], choice: Choice, handed: Handed, show: Show) -> dict[Candidate, Shown]:
+def draw(
+    candidates: Iterable[GradableReply], choice: AssignmentOptions, handed: EarlierAssignments, show: Show
+) -> dict[GradableReply, ShownReply]:
     """The replies for one person, with what they see of them, in no order yet (`shuffled`).
 
     Of `sample` replies, scenarios have equal shares as far as they have replies, and within them models. With an
@@ -72,16 +74,16 @@ def draw(candidates: Iterable[Candidate], choice: Choice, handed: Handed, show: 
     return found | _take(alone, count - len(found), choice.seed, show)
 
 
-def shuffled(drawn: Iterable[Candidate], seed: int, name: str) -> list[Candidate]:
+def shuffled(drawn: Iterable[GradableReply], seed: int, name: str) -> list[GradableReply]:
     """An order of their own for every person, the same for the same seed."""
     return sorted(drawn, key=lambda each: digest(["order", seed, name, each.judgement_id]))
 
 
-def _key(candidate: Candidate) -> tuple[str, str]:
+def _key(candidate: GradableReply) -> tuple[str, str]:
     return candidate.sample_id, candidate.step.fingerprint
 
 
-def _limited(candidates: Iterable[Candidate], limit: int | None) -> Iterator[Candidate]:
+def _limited(candidates: Iterable[GradableReply], limit: int | None) -> Iterator[GradableReply]:
     items: dict[str, set[str]] = {}
     for each in candidates:
         some = items.setdefault(each.scenario, set())
@@ -90,10 +92,12 @@ def _limited(candidates: Iterable[Candidate], limit: int | None) -> Iterator[Can
             yield each
 
 
-def _take(candidates: Sequence[Candidate], count: int | None, seed: int, show: Show) -> dict[Candidate, Shown]:
+def _take(
+    candidates: Sequence[GradableReply], count: int | None, seed: int, show: Show
+) -> dict[GradableReply, ShownReply]:
     """The first `count` that there is something to see of, in the order of the draw."""
     queue = _interleaved(candidates, seed)
-    found: dict[Candidate, Shown] = {}
+    found: dict[GradableReply, ShownReply] = {}
     while queue and (count is None or len(found) < count):
         size = len(queue) if count is None else count - len(found)
         some, queue = queue[:size], queue[size:]
@@ -102,15 +106,15 @@ def _take(candidates: Sequence[Candidate], count: int | None, seed: int, show: S
     return found
 
 
-def _interleaved(candidates: Iterable[Candidate], seed: int) -> list[Candidate]:
+def _interleaved(candidates: Iterable[GradableReply], seed: int) -> list[GradableReply]:
     """Every scenario's turn after another's, and within a scenario every model's."""
-    by_scenario: dict[str, dict[str, list[Candidate]]] = {}
+    by_scenario: dict[str, dict[str, list[GradableReply]]] = {}
     for each in sorted(candidates, key=lambda each: digest(["draw", seed, *_key(each)])):
         by_scenario.setdefault(each.scenario, {}).setdefault(each.model, []).append(each)
     return list(turns([list(turns(list(models.values()))) for models in by_scenario.values()]))
 
 
-def turns(queues: Sequence[Sequence[Candidate]]) -> Iterator[Candidate]:
+def turns(queues: Sequence[Sequence[GradableReply]]) -> Iterator[GradableReply]:
     """One of each queue, then the next of each, to the end of the longest."""
     for place in range(max(map(len, queues), default=0)):
         yield from (queue[place] for queue in queues if place < len(queue))
@@ -120,11 +124,11 @@ NAME = re.compile(r"[^\W_][\w.-]{0,62}")
 
 
 @dataclass(frozen=True)
-class Hand:
+class Assignment:
     """A batch and what is seen of each of its rows, by the name of the row."""
 
     batch: Batch
-    shown: Mapping[str, Shown]
+    shown: Mapping[str, ShownReply]
     shared: int | None = None
     """How many of the replies somebody else was handed too, where an overlap was asked for."""
     graded: int = 0
@@ -134,7 +138,7 @@ class Hand:
 
 
 @dataclass(frozen=True)
-class Desk:
+class AssignmentDesk:
     """A run of a store, and a person who grades it in a role; without a `round` for the first time."""
 
     store: Store
@@ -156,11 +160,11 @@ class Desk:
         chosen_role(self.plan, self.role, self.run.compared_role)
 
     @property
-    def replies(self) -> Replies:
+    def replies(self) -> RunReplies:
         """What there is to grade."""
-        return Replies(self.connection, self.plan, self.run, self.role, batches.evaluator_of(self.name), self.round)
+        return RunReplies(self.connection, self.plan, self.run, self.role, batches.evaluator_of(self.name), self.round)
 
-    def hand(self, choice: Choice, now: Callable[[], datetime]) -> Hand:
+    def hand(self, choice: AssignmentOptions, now: Callable[[], datetime]) -> Assignment:
         """Draws a batch and records it. Raises `Failure`: S0707 where nothing is left to hand out, S0704; and
         `StoreError` where the store cannot be written."""
         handed = self._handed()
@@ -191,11 +195,11 @@ class Desk:
         if choice.overlap is not None:
             shared = sum((row.sample_id, row.fingerprint) in handed.others for row in rows)
         shown = {row.row: drawn[each] for row, each in zip(rows, order, strict=True)}
-        return Hand(
+        return Assignment(
             batches.save(self.store, batch), shown, shared, sought - len(drawn), max(0, (choice.sample or 0) - sought)
         )
 
-    def again(self, batch: Batch) -> Hand:
+    def again(self, batch: Batch) -> Assignment:
         """What is seen of a batch that was handed out before."""
         wanted = {row.judgement_id: row.row for row in batch.rows}
         replies = self.replies
@@ -207,16 +211,16 @@ class Desk:
                 f"{lost} of the {len(wanted)} replies of the batch `{batch.batch}` are not in the store",
                 "name the store that it was made from with `--store`",
             )
-        return Hand(batch, shown)
+        return Assignment(batch, shown)
 
-    def _handed(self) -> Handed:
+    def _handed(self) -> EarlierAssignments:
         own: set[tuple[str, str]] = set()
         others: set[tuple[str, str]] = set()
         for each in (each for each in batches.every(self.store) if each.round == self.round):
             (own if each.name == self.name else others).update((row.sample_id, row.fingerprint) for row in each.rows)
-        return Handed(own, others)
+        return EarlierAssignments(own, others)
 
-    def _nothing(self, choice: Choice, graded: int) -> tuple[str, str]:
+    def _nothing(self, choice: AssignmentOptions, graded: int) -> tuple[str, str]:
         if graded:
             return f"`{self.name}` has graded all of it already", "`--take` of the same file changes a grade"
         if choice.overlap is not None:
@@ -227,8 +231,8 @@ class Desk:
         return "nothing of this run is there to grade", "without `--only`, `--scenario` and `--limit` there may be more"
 
 
-def _row(each: Candidate, shown: Shown, seed: int, name: str) -> Row:
-    return Row(
+def _row(each: GradableReply, shown: ShownReply, seed: int, name: str) -> HandedReply:
+    return HandedReply(
         row=row_name(seed, name, each.judgement_id),
         scenario=each.scenario,
         item_id=each.unit.case.item_id,

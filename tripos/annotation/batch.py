@@ -22,7 +22,7 @@ from tripos_warehouse.store.untrusted import read_plain
 
 
 @dataclass(frozen=True)
-class Entry:
+class EnteredGrade:
     """A grade as it was entered. `address` says where: `Grades!F7` in a sheet, `line 12` in the file of the page."""
 
     row: str
@@ -38,7 +38,7 @@ class Answers:
 
     batch: str
     rows: dict[str, str]
-    entries: tuple[Entry, ...]
+    entries: tuple[EnteredGrade, ...]
     rationales: dict[str, str]
     twice: tuple[tuple[str, str], ...] = ()
 
@@ -48,7 +48,7 @@ FOLDER = "annotations"
 
 
 @dataclass(frozen=True)
-class Mark:
+class WantedGrade:
     """A score that is asked for. `low` and `high` are inclusive, absent where the scale has no end; `whole` says
     whether only whole numbers are on it; `key` is what a judge's reply calls it."""
 
@@ -63,7 +63,7 @@ class Mark:
     def scale(self) -> str:
         """The scale in words.
 
-        >>> Mark("CLEAR", "CLEAR", "", 1, 5, True).scale, Mark("x", "x", "", None, None, False).scale
+        >>> WantedGrade("CLEAR", "CLEAR", "", 1, 5, True).scale, WantedGrade("x", "x", "", None, None, False).scale
         ('a whole number from 1 to 5', 'a number')
         """
         kind = "a whole number" if self.whole else "a number"
@@ -80,7 +80,7 @@ class Mark:
     def allows(self, value: float) -> bool:
         """Whether a finite value is on the scale.
 
-        >>> [Mark("CLEAR", "CLEAR", "", 1, 5, True).allows(value) for value in (1, 5.0, 5.5, 6)]
+        >>> [WantedGrade("CLEAR", "CLEAR", "", 1, 5, True).allows(value) for value in (1, 5.0, 5.5, 6)]
         [True, True, False, False]
         """
         above = self.low is None or value >= self.low
@@ -88,7 +88,7 @@ class Mark:
 
 
 @dataclass(frozen=True)
-class Row:
+class HandedReply:
     """A reply that was handed out. `row` is what the person's file calls it."""
 
     row: str
@@ -102,9 +102,9 @@ class Row:
     judgement_id: str
     judgement: str
     fingerprint: str
-    marks: tuple[Mark, ...]
+    marks: tuple[WantedGrade, ...]
 
-    def mark(self, metric: str) -> Mark | None:
+    def mark(self, metric: str) -> WantedGrade | None:
         """The mark of that metric, where it is asked for."""
         return next((mark for mark in self.marks if mark.metric == metric), None)
 
@@ -122,7 +122,7 @@ class Batch:
     seed: int
     made_at: str
     chosen: Mapping[str, Any]
-    rows: tuple[Row, ...]
+    rows: tuple[HandedReply, ...]
     round: int | None = None
 
     @property
@@ -140,7 +140,7 @@ def evaluator_of(name: str) -> str:
     return f"{HUMAN}{name}"
 
 
-def name_of(run_id: str, role: str, name: str, seed: int, rows: tuple[Row, ...]) -> str:
+def name_of(run_id: str, role: str, name: str, seed: int, rows: tuple[HandedReply, ...]) -> str:
     """The name of a batch, from what it is: the same command on the same store makes the same batch."""
     return digest(["annotation", run_id, role, name, seed, [row.judgement_id for row in rows]], size=6)
 
@@ -195,7 +195,10 @@ def _read(path: Path) -> Batch:
         said = orjson.loads(read_plain(path))
         if said.pop("format") != FORMAT:
             raise Failure("S0704", f"`{path}` is of another format than `{FORMAT}`", "update Tripos")
-        rows = tuple(Row(**{**row, "marks": tuple(Mark(**mark) for mark in row["marks"])}) for row in said.pop("rows"))
+        rows = tuple(
+            HandedReply(**{**row, "marks": tuple(WantedGrade(**mark) for mark in row["marks"])})
+            for row in said.pop("rows")
+        )
         return Batch(**said, rows=rows)
     except (OSError, ValueError, KeyError, TypeError) as error:
         told = " ".join(str(error).split())

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import duckdb
 import orjson
 
-from tripos.annotation.replies import Replies
-from tripos.importing.row_errors import Misfit
+from tripos.annotation.replies import RunReplies
+from tripos.importing.row_errors import UnfitValue
 from tripos.importing.scales import gradable
 from tripos.importing.scores import replies_of
 from tripos_compiler.plan import Grade, Plan
@@ -29,7 +29,7 @@ from tripos_warehouse.views.runs import Run, get_plan
 from tripos_warehouse.views.views import connect, connect_run
 
 
-class _Said(NamedTuple):
+class _GivenJudgement(NamedTuple):
     """A judgement from outside. `parsed` is what it says, by what each score is called there."""
 
     judgement_id: str
@@ -41,7 +41,7 @@ class _Said(NamedTuple):
     parsed: dict[str, Any]
 
 
-def carry(store: Store, plan: Plan, run_id: str) -> int:
+def carry_scores(store: Store, plan: Plan, run_id: str) -> int:
     """Writes the scores of what was said from outside of the replies of a run, as its plan has them, where the store
     lacks them or has them otherwise; how many these are. Raises `StoreError` as `connect_run` and `append` do."""
     prints = {step.judgement for step in _grades(plan)}
@@ -57,7 +57,7 @@ def carry(store: Store, plan: Plan, run_id: str) -> int:
     return len(found.fresh)
 
 
-def carry_on(store: Store, given: Sequence[GivenScore]) -> None:
+def carry_to_other_runs(store: Store, given: Sequence[GivenScore]) -> None:
     """Writes the scores of what was just said under the plans of other runs that have what it was said of."""
     if not given:
         return
@@ -79,7 +79,7 @@ def carry_on(store: Store, given: Sequence[GivenScore]) -> None:
         connection, run = connect_run(store, run_id)
         with connection:
             plan = get_plan(connection, run)
-        carry(store, plan, run_id)
+        carry_scores(store, plan, run_id)
 
 
 def _grades(plan: Plan) -> Iterator[Grade]:
@@ -102,7 +102,7 @@ def _any_given(store: Store, prints: set[str]) -> bool:
         return True
 
 
-def _said(connection: duckdb.DuckDBPyConnection, prints: Iterable[str]) -> list[_Said]:
+def _said(connection: duckdb.DuckDBPyConnection, prints: Iterable[str]) -> list[_GivenJudgement]:
     rows = connection.execute(
         f"""select judgement_id, sample_id, fingerprint, binding, evaluator, round, parsed from main.judgements
         where {is_given("evaluator", "round")} and list_contains($prints, fingerprint) and sample_id is not null
@@ -110,20 +110,20 @@ def _said(connection: duckdb.DuckDBPyConnection, prints: Iterable[str]) -> list[
         {"prints": sorted(prints)},
     ).fetchall()
     return [
-        _Said(name, sample, fingerprint, binding, evaluator, round_, orjson.loads(parsed or "{}"))
+        _GivenJudgement(name, sample, fingerprint, binding, evaluator, round_, orjson.loads(parsed or "{}"))
         for name, sample, fingerprint, binding, evaluator, round_, parsed in rows
     ]
 
 
 def _by_people(
-    connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run, every: Sequence[_Said]
+    connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run, every: Sequence[_GivenJudgement]
 ) -> Iterator[GivenScore]:
     """What people graded, of what they would be handed."""
     said = {each.judgement_id: each for each in every if each.round is None}
     roles = {plan.scorer(step.scorer).role for step in _grades(plan) if not plan.scorer(step.scorer).reward}
     for evaluator in sorted({each.evaluator for each in said.values()}):
         for role in sorted(roles - {run.compared_role}):
-            replies = Replies(connection, plan, run, role, evaluator)
+            replies = RunReplies(connection, plan, run, role, evaluator)
             found = [each for each in replies.candidates() if each.judgement_id in said]
             shown = replies.show(found)
             for each in found:
@@ -152,10 +152,10 @@ def _by_people(
 
 
 def _imported(
-    connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run, every: Sequence[_Said]
+    connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run, every: Sequence[_GivenJudgement]
 ) -> Iterator[GivenScore]:
     """What files rated, as far as the scales of the plan have it."""
-    said: dict[tuple[str, str, str], list[_Said]] = {}
+    said: dict[tuple[str, str, str], list[_GivenJudgement]] = {}
     for each in every:
         if each.round is not None:
             said.setdefault((each.sample_id, each.fingerprint, each.binding), []).append(each)
@@ -176,12 +176,12 @@ def _imported(
                             continue
                         try:
                             placed = given.scale.read(value)
-                        except Misfit:
+                        except UnfitValue:
                             continue
                         yield imported_score(sample, step, metric, each.evaluator, each.round, placed, reason, value)
 
 
-def _part(said: _Said, key: str) -> tuple[float | None, str | None]:
+def _part(said: _GivenJudgement, key: str) -> tuple[float | None, str | None]:
     """The value and the reason of one score of a judgement."""
     part = said.parsed.get(key)
     return (part.get("score"), part.get("reason")) if isinstance(part, dict) else (None, None)

@@ -12,7 +12,7 @@ from typing import Any
 
 import orjson
 
-from tripos.annotation.batch import Answers, Batch, Entry
+from tripos.annotation.batch import Answers, Batch, EnteredGrade
 from tripos.failure import Failure
 
 FORMAT = "tripos.grades/1"
@@ -32,7 +32,7 @@ def read_grades(path: Path) -> Answers:
     except (IndexError, ValueError, KeyError, TypeError) as error:
         raise Failure("S0706", f"`{path}` is no file of `tripos annotate`", "give the file that it wrote") from error
     rows: dict[str, str] = {}
-    entries: dict[tuple[str, str], Entry] = {}
+    entries: dict[tuple[str, str], EnteredGrade] = {}
     rationales: dict[str, str] = {}
     for number, line in enumerate(lines[1:], 2):
         try:
@@ -41,7 +41,9 @@ def read_grades(path: Path) -> Answers:
             if "rationale" in said:
                 rationales[row] = str(said["rationale"]).strip()
             else:
-                entries[row, str(said["metric"])] = Entry(row, str(said["metric"]), said["value"], f"line {number}")
+                entries[row, str(said["metric"])] = EnteredGrade(
+                    row, str(said["metric"]), said["value"], f"line {number}"
+                )
         except (ValueError, KeyError, TypeError) as error:
             raise Failure(
                 "S0706", f"line {number} of `{path}` is no grade", "it was changed by hand: put it back"

@@ -8,12 +8,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from tripos.annotation.batch import Answers, Batch, Entry, Mark, Row
+from tripos.annotation.batch import Answers, Batch, EnteredGrade, HandedReply, WantedGrade
 from tripos_warehouse.ledger.given_scores import GivenScore
 
 
 @dataclass(frozen=True)
-class Fault:
+class GradeError:
     """Something that cannot be taken: where it stands, and why."""
 
     address: str
@@ -21,25 +21,25 @@ class Fault:
 
 
 @dataclass(frozen=True)
-class Taken:
+class IngestedGrades:
     """The scores of a file, its faults, and how many of the replies that were handed out lack a grade."""
 
     scores: tuple[GivenScore, ...]
-    faults: tuple[Fault, ...]
+    faults: tuple[GradeError, ...]
     open: int
 
 
-def check(batch: Batch, answers: Answers, *, partial: bool) -> Taken:
+def check(batch: Batch, answers: Answers, *, partial: bool) -> IngestedGrades:
     """The grades that a file holds. A reply needs a value for every metric; with `partial`, replies that lack one are
     left out. Grades are to be kept only where there is no fault; faults come in the order of the file."""
     handed = {row.row: row for row in batch.rows}
-    faults = [Fault(address, reason) for address, reason in answers.twice]
+    faults = [GradeError(address, reason) for address, reason in answers.twice]
     faults += [
-        Fault(address, f"`{name}` is no reply of this batch")
+        GradeError(address, f"`{name}` is no reply of this batch")
         for name, address in answers.rows.items()
         if name not in handed
     ]
-    entries: dict[str, list[Entry]] = {}
+    entries: dict[str, list[EnteredGrade]] = {}
     for entry in answers.entries:
         entries.setdefault(entry.row, []).append(entry)
     places = {name: place for place, name in enumerate(answers.rows)}
@@ -58,29 +58,31 @@ def check(batch: Batch, answers: Answers, *, partial: bool) -> Taken:
         if not partial:
             names = ", ".join(f"`{each}`" for each in missing)
             begun = entered or row.row in answers.rationales
-            faults.append(Fault(address, f"no grade for {names}" if begun else "nothing is graded"))
-    return Taken(() if faults else tuple(scores), tuple(faults), still_open)
+            faults.append(GradeError(address, f"no grade for {names}" if begun else "nothing is graded"))
+    return IngestedGrades(() if faults else tuple(scores), tuple(faults), still_open)
 
 
-def _read(batch: Batch, row: Row, entries: Iterable[Entry], reason: str | None) -> tuple[list[GivenScore], list[Fault]]:
+def _read(
+    batch: Batch, row: HandedReply, entries: Iterable[EnteredGrade], reason: str | None
+) -> tuple[list[GivenScore], list[GradeError]]:
     given: list[GivenScore] = []
-    faults: list[Fault] = []
+    faults: list[GradeError] = []
     for entry in entries:
         if (mark := row.mark(entry.metric)) is None:
-            faults.append(Fault(entry.address, f"`{entry.metric}` is not graded in this scenario"))
+            faults.append(GradeError(entry.address, f"`{entry.metric}` is not graded in this scenario"))
             continue
         found = read_value(mark, entry.value)
         if isinstance(found, str):
-            faults.append(Fault(entry.address, found))
+            faults.append(GradeError(entry.address, found))
         else:
             given.append(_score(batch, row, mark, found, reason))
     return given, faults
 
 
-def read_value(mark: Mark, value: Any) -> float | str:
+def read_value(mark: WantedGrade, value: Any) -> float | str:
     """A value as a number on the scale, or what is wrong with it.
 
-    >>> mark = Mark("CLEAR", "CLEAR", "", 1, 5, True)
+    >>> mark = WantedGrade("CLEAR", "CLEAR", "", 1, 5, True)
     >>> read_value(mark, " ４ "), read_value(mark, 7), read_value(mark, "good")
     (4.0, '7 is not on the scale: a whole number from 1 to 5', '`good` is no number')
     """
@@ -100,7 +102,7 @@ def read_value(mark: Mark, value: Any) -> float | str:
     return number
 
 
-def _score(batch: Batch, row: Row, mark: Mark, value: float, reason: str | None) -> GivenScore:
+def _score(batch: Batch, row: HandedReply, mark: WantedGrade, value: float, reason: str | None) -> GivenScore:
     return GivenScore(
         score_id=mark.score_id,
         judgement_id=row.judgement_id,

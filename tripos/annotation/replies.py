@@ -14,7 +14,7 @@ from typing import Any
 import duckdb
 import orjson
 
-from tripos.annotation.batch import Mark
+from tripos.annotation.batch import WantedGrade
 from tripos.annotation.i18n import label_of, words_for
 from tripos.failure import Failure
 from tripos_compiler.diagnostics import nearest
@@ -39,7 +39,7 @@ SHOWN_AT_ONCE = 256
 
 
 @dataclass(frozen=True, eq=False)
-class Candidate:
+class GradableReply:
     """A reply that could be handed out, by the name that its judgement will have."""
 
     unit: Unit
@@ -47,7 +47,7 @@ class Candidate:
     judgement_id: str
     model: str
     binding: str
-    marks: tuple[Mark, ...]
+    marks: tuple[WantedGrade, ...]
 
     @property
     def scenario(self) -> str:
@@ -61,17 +61,17 @@ class Candidate:
 
 
 @dataclass(frozen=True)
-class Shown:
+class ShownReply:
     """What a person sees of a reply: headings and texts, as the judge's prompt takes them, in the item's language."""
 
     language: str
     title: str
     texts: tuple[tuple[str, str], ...]
-    scales: tuple[Scale, ...]
+    scales: tuple[ShownScale, ...]
 
 
 @dataclass(frozen=True)
-class Scale:
+class ShownScale:
     """A metric as a person sees it; `levels` are `(low, high, text)` from the highest down."""
 
     metric: str
@@ -109,7 +109,7 @@ def chosen_role(plan: Plan, role: str | None, compared: str) -> str:
 
 
 @dataclass(frozen=True)
-class Replies:
+class RunReplies:
     """The replies of a run, for the person `evaluator` in `role`. Without a `round` it is the first."""
 
     connection: duckdb.DuckDBPyConnection
@@ -124,7 +124,7 @@ class Replies:
         """What the steps ask."""
         return Questions(self.plan, self.plan.axes)
 
-    def candidates(self) -> Iterator[Candidate]:
+    def candidates(self) -> Iterator[GradableReply]:
         """Every reply once, by scenario and item; some may turn out to have nothing to grade (`show`)."""
         own = Binding(self.run.roles, self.run.compared_role, self.run.identities)
         binding = replace(own, models={**self.run.roles, self.role: (self.evaluator,)})
@@ -148,10 +148,10 @@ class Replies:
         query = "select judgement_id from main.judgements where evaluator = ?"
         return {name for (name,) in self.connection.execute(query, [self.evaluator]).fetchall()}
 
-    def show(self, candidates: Sequence[Candidate]) -> dict[str, Shown]:
+    def show(self, candidates: Sequence[GradableReply]) -> dict[str, ShownReply]:
         """What there is to see of each, by judgement; absent are those where a judge would have had nothing to grade,
         and those that the store does not say enough of."""
-        shown: dict[str, Shown] = {}
+        shown: dict[str, ShownReply] = {}
         for start in range(0, len(candidates), SHOWN_AT_ONCE):
             some = candidates[start : start + SHOWN_AT_ONCE]
             samples = self._samples({name for each in some for name in each.unit.samples.values()})
@@ -160,7 +160,7 @@ class Replies:
                     shown[each.judgement_id] = found
         return shown
 
-    def _of(self, unit: Unit, of_run: Wiring) -> Iterator[Candidate]:
+    def _of(self, unit: Unit, of_run: Wiring) -> Iterator[GradableReply]:
         for step in unit.wiring.treatment.steps:
             if not isinstance(step, Grade) or unit.wiring.role_of(step) != self.role:
                 continue
@@ -169,10 +169,10 @@ class Replies:
             names = unit.scores[step.fingerprint, self.evaluator]
             marks = tuple(self._mark(step, title, name) for title, name in names.items())
             binding = of_run.pattern(unit.model, unit.number).given_binding(step)
-            found = Candidate(unit, step, unit.judgement(step, self.evaluator), unit.scored(step), binding, marks)
+            found = GradableReply(unit, step, unit.judgement(step, self.evaluator), unit.scored(step), binding, marks)
             yield found if self.round is None else self._again(found, self.round)
 
-    def _again(self, found: Candidate, round: int) -> Candidate:
+    def _again(self, found: GradableReply, round: int) -> GradableReply:
         """The reply in a later round: its judgement and scores are called as those of an imported round are."""
         about = {"sample_id": found.sample_id, "binding": found.binding}
         named = [imported_score(about, found.step, mark.metric, self.evaluator, round, 0.0) for mark in found.marks]
@@ -181,12 +181,12 @@ class Replies:
         )
         return replace(found, judgement_id=named[0].judgement_id if named else found.judgement_id, marks=marks)
 
-    def _mark(self, step: Grade, title: str, score_id: str) -> Mark:
+    def _mark(self, step: Grade, title: str, score_id: str) -> WantedGrade:
         if step.metrics:
             metric = self.plan.metric(title)
-            return Mark(title, title, score_id, metric.low, metric.high, True)
+            return WantedGrade(title, title, score_id, metric.low, metric.high, True)
         low, high, whole = _bounds(self.plan.scorer(step.scorer).gives)
-        return Mark(title, VERDICT, score_id, low, high, whole)
+        return WantedGrade(title, VERDICT, score_id, low, high, whole)
 
     def _cases(self, scenario: Scenario) -> Iterator[Case]:
         found = self.connection.execute(
@@ -209,7 +209,7 @@ class Replies:
         ).fetchall()
         return {row[0]: dict(zip(OF_REPLY, row[1:], strict=True)) for row in rows}
 
-    def _show(self, each: Candidate, samples: Mapping[str, Row]) -> Shown | None:
+    def _show(self, each: GradableReply, samples: Mapping[str, Row]) -> ShownReply | None:
         unit, step = each.unit, each.step
         names = Names(unit.case.names)
         for ask in unit.wiring.asks.values():
@@ -241,9 +241,9 @@ class Replies:
             texts = ((words_for(language)["prompt"], asked),)
         scales = tuple(self._scale(step, mark, language) for mark in each.marks)
         scenario = unit.case.scenario
-        return Shown(language, scenario.title or scenario.name, texts, scales)
+        return ShownReply(language, scenario.title or scenario.name, texts, scales)
 
-    def _asked(self, each: Candidate) -> str | None:
+    def _asked(self, each: GradableReply) -> str | None:
         """What a model in the same role was asked about this reply, where one was."""
         found = self.connection.execute(
             """select messages from main.judgements
@@ -254,8 +254,8 @@ class Replies:
             return None
         return "\n\n".join(message["content"] for message in orjson.loads(found[0])) or None
 
-    def _scale(self, step: Grade, mark: Mark, language: str) -> Scale:
-        bare = Scale(mark.metric, mark.metric, "", mark.low, mark.high, mark.whole, ())
+    def _scale(self, step: Grade, mark: WantedGrade, language: str) -> ShownScale:
+        bare = ShownScale(mark.metric, mark.metric, "", mark.low, mark.high, mark.whole, ())
         if not step.metrics:
             return bare
         metric: Metric = self.plan.metric(mark.metric)

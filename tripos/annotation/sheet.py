@@ -25,9 +25,9 @@ from openpyxl.worksheet.datavalidation import DataValidation
 from openpyxl.worksheet.hyperlink import Hyperlink
 from openpyxl.worksheet.worksheet import Worksheet
 
-from tripos.annotation.batch import Answers, Batch, Entry, Row
+from tripos.annotation.batch import Answers, Batch, EnteredGrade, HandedReply
 from tripos.annotation.i18n import words_for
-from tripos.annotation.replies import Scale, Shown
+from tripos.annotation.replies import ShownReply, ShownScale
 from tripos.failure import Failure
 from tripos.importing.records import SHEET_MARK
 from tripos_warehouse.exports import spreadsheet_text
@@ -61,7 +61,7 @@ def _read(path: Path, book: Workbook) -> Answers:
             "give the file that it wrote; a sheet that was copied into another file cannot be taken",
         )
     rows: dict[str, str] = {}
-    entries: list[Entry] = []
+    entries: list[EnteredGrade] = []
     rationales: dict[str, str] = {}
     wrong: list[tuple[str, str]] = []
     for sheet in book.worksheets:
@@ -85,7 +85,7 @@ def _read(path: Path, book: Workbook) -> Answers:
             for key, value in found.items():
                 address = f"{sheet.title}!{get_column_letter(keys[key] + 1)}{place}"
                 if key.startswith(MARK_KEY) and not _empty(value):
-                    entries.append(Entry(name, key.removeprefix(MARK_KEY), value, address))
+                    entries.append(EnteredGrade(name, key.removeprefix(MARK_KEY), value, address))
                 elif key == RATIONALE_KEY and not _empty(value):
                     rationales[name] = unescape(str(value)).strip()
     return Answers(_text(about[0][1]), rows, tuple(entries), rationales, tuple(wrong))
@@ -123,7 +123,7 @@ _OPEN = PatternFill("solid", fgColor="FFF9DB")
 _SHUT = PatternFill("solid", fgColor="E4E4E4")
 
 
-def sheet_bytes(batch: Batch, shown: Mapping[str, Shown], made_at: datetime) -> bytes:
+def sheet_bytes(batch: Batch, shown: Mapping[str, ShownReply], made_at: datetime) -> bytes:
     """The file as bytes. `shown` has what is seen of each row, by its name; a sheet for each language of them."""
     book = Workbook()
     book.remove(book.active)  # type: ignore[arg-type]
@@ -153,7 +153,12 @@ class _Grades:
     """The sheet of one language, its rubric, and its long texts where there are any."""
 
     def __init__(
-        self, book: Workbook, language: str, rows: Sequence[tuple[int, Row]], shown: Mapping[str, Shown], several: bool
+        self,
+        book: Workbook,
+        language: str,
+        rows: Sequence[tuple[int, HandedReply]],
+        shown: Mapping[str, ShownReply],
+        several: bool,
     ) -> None:
         self.words = words_for(language)
         self.rows = rows
@@ -204,7 +209,7 @@ class _Grades:
             self.sheet.column_dimensions[get_column_letter(column)].width = width
         self.sheet.row_dimensions[HEADINGS_ROW].height = 5 * LINE
 
-    def _row(self, place: int, number: int, row: Row) -> None:
+    def _row(self, place: int, number: int, row: HandedReply) -> None:
         shown = self.shown[row.row]
         texts = dict(shown.texts)
         cells = [_cell(self.sheet, place, column) for column in range(1, len(self.keys) + 1)]
@@ -246,7 +251,7 @@ class _Grades:
         whole = f"{self.words['whole']} «{self.texts_title}», {first}"
         return text if len(text) <= CELL_MOST else f"{text[:CELL_MOST]}\n{whole}"
 
-    def _validation(self, scale: Scale) -> DataValidation:
+    def _validation(self, scale: ShownScale) -> DataValidation:
         if values := scale.values:
             kind: dict[str, Any] = {"type": "list", "formula1": f'"{",".join(map(str, values))}"'}
         else:

@@ -18,7 +18,7 @@ from typing import Any
 import orjson
 from aiohttp import web
 
-from tripos.annotation.assign import Hand
+from tripos.annotation.assign import Assignment
 from tripos.annotation.grades_file import GradesFile
 from tripos.annotation.i18n import words_for
 from tripos.annotation.ingest import read_value
@@ -43,7 +43,7 @@ Now = Callable[[], datetime]
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
-def serve(hand: Hand, grades: GradesFile, port: int, token: str, now: Now, opened: Callable[[str], None]) -> int:
+def serve(hand: Assignment, grades: GradesFile, port: int, token: str, now: Now, opened: Callable[[str], None]) -> int:
     """Serves until it is interrupted; how many replies are graded then. `opened` is told the address.
 
     Raises `Failure` S0708 where the port cannot be had.
@@ -53,13 +53,13 @@ def serve(hand: Hand, grades: GradesFile, port: int, token: str, now: Now, opene
     return done_count(hand, grades)
 
 
-def done_count(hand: Hand, grades: GradesFile) -> int:
+def done_count(hand: Assignment, grades: GradesFile) -> int:
     """How many replies have a grade for every metric."""
     return sum(all(mark.metric in grades.values[row.row] for mark in row.marks) for row in hand.batch.rows)
 
 
 async def _serve(
-    hand: Hand, grades: GradesFile, port: int, token: str, now: Now, opened: Callable[[str], None]
+    hand: Assignment, grades: GradesFile, port: int, token: str, now: Now, opened: Callable[[str], None]
 ) -> None:
     runner = web.AppRunner(app_of(hand, grades, token, now), access_log=None)
     await runner.setup()
@@ -76,7 +76,7 @@ async def _serve(
         await runner.cleanup()
 
 
-def app_of(hand: Hand, grades: GradesFile, token: str, now: Now) -> web.Application:
+def app_of(hand: Assignment, grades: GradesFile, token: str, now: Now) -> web.Application:
     """The application: `/TOKEN/` with the page, its script, its style and its items, and `/TOKEN/grade` that takes."""
     rows = {row.row: row for row in hand.batch.rows}
 
@@ -125,7 +125,7 @@ def app_of(hand: Hand, grades: GradesFile, token: str, now: Now) -> web.Applicat
     return app
 
 
-def page_data(hand: Hand, grades: GradesFile) -> dict[str, Any]:
+def page_data(hand: Assignment, grades: GradesFile) -> dict[str, Any]:
     """What the page shows. Nothing in it says which model, item or sample a reply is of."""
     languages = {shown.language for shown in hand.shown.values()}
     first = hand.shown[hand.batch.rows[0].row].language

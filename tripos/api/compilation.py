@@ -41,7 +41,7 @@ NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
-class Spec:
+class SpecSource:
     """A spec's main file, and the folders that its data, and the releases that it extends, are looked for in."""
 
     path: Path
@@ -84,7 +84,9 @@ class Spec:
         return replace(compilation, diagnostics=diagnostics, plan=None if failed else compilation.plan)
 
 
-def find_spec(path: str, data: Sequence[str] = (), standing: Sequence[str] = (), releases: Sequence[str] = ()) -> Spec:
+def find_spec(
+    path: str, data: Sequence[str] = (), standing: Sequence[str] = (), releases: Sequence[str] = ()
+) -> SpecSource:
     """The spec at a path: a file, or a folder whose main file has the folder's name or is its only benchmark. A path
     that does not exist here is looked for among the benchmarks that come with Tripos. Data files are looked for in
     `data`, which must exist, and in `standing`, those of `tripos.toml`, where they do; releases that it extends beside
@@ -99,7 +101,7 @@ def find_spec(path: str, data: Sequence[str] = (), standing: Sequence[str] = (),
         from tripos.releases.opening import open_release
 
         release = open_release(released)
-        return Spec(release.main, release.data_folders(folders.folders), extended, release)
+        return SpecSource(release.main, release.data_folders(folders.folders), extended, release)
     given = Path(path)
     if not given.exists():
         name = path.removeprefix("specs/")
@@ -109,7 +111,7 @@ def find_spec(path: str, data: Sequence[str] = (), standing: Sequence[str] = (),
             hint = "give a .tripos file or a folder that holds one"
             raise Failure("E0108", f"there is no spec at `{path}`", hint)
         given = shipped
-    return Spec(given if given.is_file() else _main_file(given), folders, extended)
+    return SpecSource(given if given.is_file() else _main_file(given), folders, extended)
 
 
 def _main_file(folder: Path) -> Path:

@@ -118,7 +118,7 @@ def read_history(store: Store, benchmark: str) -> History:
     if not files["runs"]:
         return NO_HISTORY
     with _reading() as connection:
-        reader = _Reader(connection, files, benchmark)
+        reader = _PartReader(connection, files, benchmark)
         return History(reader.earlier(), reader.items(), reader.usage(), reader.density())
 
 
@@ -133,7 +133,7 @@ def _reading() -> Iterator[duckdb.DuckDBPyConnection]:
         connection.close()
 
 
-class _Reader:
+class _PartReader:
     """Asks the committed parts themselves: the views refuse a store with a plan that this version cannot read."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, files: dict[str, list[str]], benchmark: str) -> None:

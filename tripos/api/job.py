@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from tripos.annotation.carried_scores import carry
+from tripos.annotation.carried_scores import carry_scores
 from tripos.failure import SOME_FAILED, Failure
-from tripos.releases.opening import WORKING_TREE, Origin
+from tripos.releases.opening import WORKING_TREE, RunOrigin
 from tripos.runs.rows import run_row, step_rows
 from tripos_compiler.inputs import DataError
 from tripos_compiler.plan import Plan
@@ -33,7 +33,7 @@ from tripos_warehouse.store.store import Store
 
 
 @dataclass(frozen=True)
-class Ending:
+class RunEnding:
     """How a run ended: `finished`, `interrupted`, `stopped` (a model could not be had, or the budget is spent) or
     `failed` (the store)."""
 
@@ -54,7 +54,7 @@ class Job:
     run_id: str
     limits: Limits
     budget: Budget | None
-    origin: Origin = WORKING_TREE
+    origin: RunOrigin = WORKING_TREE
     """The release, or the state of the working tree, that the plan is of."""
     tally: Tally = field(default_factory=Tally)
     callers: Mapping[str, Caller] = field(default_factory=dict)
@@ -72,10 +72,10 @@ class Job:
         self._engine.stop()
         return True
 
-    async def run(self, models: Mapping[str, Model], around: Around) -> Ending:
+    async def run(self, models: Mapping[str, Model], around: Around) -> RunEnding:
         """Runs to an ending. `around` gives the context in which calls are made, such as one that shows progress."""
         ledger = open_ledger(self.store, self.plan.fingerprints, self.origin.release)
-        ending: Ending | None = None
+        ending: RunEnding | None = None
         try:
             done = self._done(ledger)
             self._begin(self.run_id if done is None else done["run_id"])
@@ -83,10 +83,10 @@ class Job:
                 ending = await self._call(ledger, models, around)
             else:
                 self.tally.reuse(done)
-                ending = Ending("finished")
+                ending = RunEnding("finished")
             try:
                 if done is None and ending.failure is None:
-                    carry(self.store, self.plan, self.run_id)
+                    carry_scores(self.store, self.plan, self.run_id)
                 self._end(ending)
             except StoreError as error:  # what was asked is told all the same
                 ending = _failed(error)
@@ -102,7 +102,7 @@ class Job:
             return None
         return said
 
-    async def _call(self, ledger: RunLedger, models: Mapping[str, Model], around: Around) -> Ending:
+    async def _call(self, ledger: RunLedger, models: Mapping[str, Model], around: Around) -> RunEnding:
         thresholds = gc.get_threshold()
         try:
             self.callers = open_callers(models, self.limits, self.budget, self.tally.notes.append)
@@ -128,18 +128,18 @@ class Job:
             async with around(self):
                 await self._running
         except Stopped as error:
-            return Ending("stopped", Failure(error.code, error.message, error.hint, SOME_FAILED))
+            return RunEnding("stopped", Failure(error.code, error.message, error.hint, SOME_FAILED))
         except StoreError as error:
             return _failed(error)
         except DataError as error:
-            return Ending("failed", Failure("E0307", error.message, error.help, SOME_FAILED))
+            return RunEnding("failed", Failure("E0307", error.message, error.help, SOME_FAILED))
         except asyncio.CancelledError:
-            return Ending("interrupted")
+            return RunEnding("interrupted")
         finally:
             gc.unfreeze()
             gc.set_threshold(*thresholds)
             await asyncio.gather(*(model.close() for model in models.values()), return_exceptions=True)
-        return Ending("interrupted" if engine.stopping else "finished")
+        return RunEnding("interrupted" if engine.stopping else "finished")
 
     def _most_at_once(self, models: Mapping[str, Model]) -> int:
         """How many calls all endpoints together can bear."""
@@ -162,7 +162,7 @@ class Job:
         steps = step_rows(self.plan, self.binding, self.run_id, scenarios) if items_of == self.run_id else []
         self.store.append({"runs": [row | self.origin.columns], "run_steps": steps})
 
-    def _end(self, ending: Ending) -> None:
+    def _end(self, ending: RunEnding) -> None:
         """Commits how the run ended; where the store cannot be written the first failure is the one to tell."""
         tally = self.tally
         failed = "; ".join(self.failed_functions()) if ending.failure is None else ending.failure.message
@@ -192,11 +192,11 @@ Around = Callable[[Job], contextlib.AbstractAsyncContextManager[None]]
 """Gives the context in which the calls of a job are made, such as one that shows its progress."""
 
 
-def _failed(error: StoreError) -> Ending:
-    return Ending("failed", Failure(error.code, error.message, error.hint, SOME_FAILED))
+def _failed(error: StoreError) -> RunEnding:
+    return RunEnding("failed", Failure(error.code, error.message, error.hint, SOME_FAILED))
 
 
-def _untold(ending: Ending | None) -> contextlib.AbstractContextManager[None]:
+def _untold(ending: RunEnding | None) -> contextlib.AbstractContextManager[None]:
     """Where a run has failed, what the store says to whatever is still to be written is no news."""
     failed = ending is not None and ending.failure is not None
     return contextlib.suppress(StoreError) if failed else contextlib.nullcontext()

@@ -17,7 +17,7 @@ from tripos.releases.locations import find_release, pack, push as push_to
 from tripos.releases.manifest import Manifest
 from tripos.releases.opening import open_release
 from tripos.releases.publishing.lineage import Lineage, check_siblings, find_parent, follow
-from tripos.releases.publishing.release import Made, Wanted, make_release
+from tripos.releases.publishing.release import ReleaseRequest, WrittenRelease, make_release
 from tripos.releases.publishing.signing import signature_checks
 from tripos.releases.reward_models import open_roles
 from tripos.releases.verification import Verified, verify as verify_folder
@@ -141,13 +141,13 @@ def make(
     day: date | None = None,
     artefacts: Mapping[str, str] = {},
     sign_key: Path | None = None,
-) -> Made:
+) -> WrittenRelease:
     """Make a release of a compiled spec. Raises `Failure`."""
     plan = spec.plan
     before = open_release(find_release(parent) or Path(parent)) if parent is not None else find_parent(plan, to)
     lineage = follow(before, plan) if before is not None else Lineage()
     check_siblings(plan, to)
-    wanted = Wanted(
+    wanted = ReleaseRequest(
         spec.compilation,
         plan,
         spec.folders,
@@ -163,7 +163,7 @@ def make(
     return make_release(wanted, to)
 
 
-def copy(made: Made, zipped: bool, url: str | None) -> list[str]:
+def copy(made: WrittenRelease, zipped: bool, url: str | None) -> list[str]:
     """Write a release as a zip, and push it to a URL; return where it went. Raises `Failure`."""
     try:
         copies = [str(pack(made.path))] if zipped else []

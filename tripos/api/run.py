@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tripos.api.compilation import CompiledSpec
-from tripos.api.job import Around, Ending, Job
+from tripos.api.job import Around, Job, RunEnding
 from tripos.api.preparation import RunWarning, family_warning, settings_warning
 from tripos.failure import SOME_FAILED, Failure
 from tripos.releases.opening import origin_of
@@ -43,7 +43,7 @@ class Run:
         self.job = job
         self.warnings: tuple[RunWarning, ...] = ()
         """Warnings about the models: judges of their own family, settings that a model does not take."""
-        self._ending: Ending | None = None
+        self._ending: RunEnding | None = None
         self._report: Report | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -121,7 +121,7 @@ class Run:
         if self._loop is not None and self._ending is None:
             self._loop.call_soon_threadsafe(self.job.interrupt)
 
-    async def go(self, around: Around) -> Ending:
+    async def go(self, around: Around) -> RunEnding:
         """Make the calls, in the context that `around` gives, and commit how the run ended. Raises `StoreError`."""
         self._loop = asyncio.get_running_loop()
         try:

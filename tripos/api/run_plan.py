@@ -10,6 +10,7 @@ from tripos.api.compilation import CompiledSpec
 from tripos.api.preparation import RunWarning, family_warning, settings_warning
 from tripos.api.selection import Choices, has_models, select_cases
 from tripos.settings.config import Config
+from tripos.ui.units import usd
 from tripos_compiler.plan import Plan
 from tripos_runtime.datasets.cases import CaseSource, Planned, Selection, planned_steps
 from tripos_runtime.forecast.estimates import Span
@@ -86,7 +87,7 @@ class RunPlan:
         benchmark, calls, cost = self.plan.benchmark, self.calls, self.cost_usd
         told = f"{sum(self.items.values()):,} items, {calls.low:,.0f} to {calls.high:,.0f} calls"
         if self.forecast is not None:
-            told += ", cost unknown" if cost is None else f", {cost.low:.4f} to {cost.high:.4f} USD"
+            told += ", cost unknown" if cost is None else f", {usd(cost.low)} to {usd(cost.high)} USD"
         return f"<RunPlan of {benchmark.name} {benchmark.version}: {told}>"
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from tripos.api.compilation import CompiledSpec
 from tripos.failure import Failure
 from tripos.releases.reward_models import artefact_folders, with_artefacts
-from tripos.releases.snapshots import thaw_given
-from tripos.runs.recordings import Cassette, find_cassette
+from tripos.releases.snapshots import restore_given
+from tripos.runs.recordings import Recording, find_recording
 from tripos.settings.config import Config
 from tripos.settings.wiring import identified
 from tripos_compiler.diagnostics import nearest
@@ -56,7 +56,7 @@ def choices_of(options: Namespace) -> Choices:
 
 def chosen_binding(
     choices: Choices, path: str, config: Config, plan: Plan, extended: Sequence[FoundRelease] = ()
-) -> tuple[Binding, Cassette | None]:
+) -> tuple[Binding, Recording | None]:
     """The models of every role, and the recording that they answer from, if any. Flags win over the recording, and that
     over `tripos.toml`; the reward models of a release, and of those that are `extended`, fill theirs. Raises `Failure`
     where a role stays empty."""
@@ -76,7 +76,7 @@ def chosen_binding(
             )
     shared = {name: each for name, each in config.roles.items() if name in known}
     others = {name: each for name, each in flags.items() if name != compared}
-    cassette = find_cassette(models, others, config.store)
+    cassette = find_recording(models, others, config.store)
     if cassette is not None:
         shared = dict(cassette.binding_models)
         models = shared.get(compared, ())
@@ -136,7 +136,7 @@ def _role_flags(options: Namespace) -> dict[str, tuple[str, ...]]:
 def select_cases(spec: CompiledSpec, choices: Choices) -> tuple[CaseSource, Selection]:
     """Open the data of a spec, and select the cases of a run. Raises `Failure`."""
     source = CaseSource(spec.plan, spec.folders, tuple(each.path for each in spec.compilation.sources))
-    thaw_given(source, spec.path, spec.compilation.releases)
+    restore_given(source, spec.path, spec.compilation.releases)
     return source, with_subset(choices.cases, source, chosen_cases(choices.cases, spec.plan))
 
 

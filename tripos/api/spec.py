@@ -20,7 +20,7 @@ from tripos.api.selection import Choices
 from tripos.failure import Failure
 from tripos.settings.config import Config
 from tripos.settings.denied_warnings import denied_codes
-from tripos.settings.load import Chosen, in_words, project_settings
+from tripos.settings.load import ChosenSettings, in_words, project_settings
 from tripos_compiler.diagnostics import nearest
 from tripos_warehouse.errors import StoreError
 
@@ -79,7 +79,7 @@ class Spec:
     """The path that was given: a file, a folder, or a release."""
     compiled: CompiledSpec = field(repr=False)
     """The compilation, and the folders of its data."""
-    settings: Chosen = field(repr=False)
+    settings: ChosenSettings = field(repr=False)
     """The settings that hold: `tripos.toml`, its profile, and the environment."""
     denied: Mapping[str, str] = field(repr=False)
     """The codes of warnings that count as errors."""

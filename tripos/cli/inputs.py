@@ -1,16 +1,29 @@
-"""Opens the store that a command reads, and says what of it is damaged and left out."""
+"""The inputs of verbs: the store that is read, the spec that is compiled, and the warnings about them."""
 
 from __future__ import annotations
 
 import sys
 from argparse import Namespace
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tripos.failure import Failure
+from tripos.settings.config import Config
 from tripos.settings.load import chosen_settings
-from tripos.ui.terminal import harmless
+from tripos.ui.terminal import columns, harmless, is_colored
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.store.store import Store
+
+if TYPE_CHECKING:
+    from tripos.api.preparation import RunWarning
+    from tripos_compiler.compile import Compilation
+    from tripos_compiler.diagnostics import Diagnostic
+    from tripos_runtime.datasets.data_folders import DataFolders
+
+MOST_SHOWN = 4
+"""The number of places of a warning that are named; the rest are counted."""
+
 
 _opened: list[Store] = []
 """The stores that the command reads, so that it is tried again without what made it fail."""
@@ -48,3 +61,43 @@ def _tell(error: StoreError) -> None:
     print(f"warning[{error.code}]: {harmless(error.message)}: what it held is left out", file=sys.stderr)
     if error.hint:
         print(f"  = help: {harmless(error.hint)}", file=sys.stderr)
+
+
+def compile_given(options: Namespace, config: Config) -> tuple[Compilation, DataFolders]:
+    """Compiles the spec that a command was given and prints its diagnostics; also where its data is looked for."""
+    from tripos.api.compilation import find_spec
+    from tripos.settings.denied_warnings import chosen_denials
+
+    releases = (*getattr(options, "releases", ()), *config.releases)
+    spec = find_spec(options.path, options.data, config.data, releases)
+    compilation = spec.compile(chosen_denials(options, config))
+    show_diagnostics(compilation.diagnostics)
+    return compilation, spec.folders
+
+
+def show_diagnostics(diagnostics: Iterable[Diagnostic]) -> None:
+    """Prints diagnostics on standard error."""
+    from tripos_compiler.diagnostics import render_text
+
+    text = render_text(diagnostics, color=is_colored(sys.stderr), width=columns())
+    if text:
+        print(text, file=sys.stderr)
+
+
+def warning_printer(options: Namespace, config: Config) -> Callable[[RunWarning | None], None]:
+    """Return a function that prints a warning, where there is one. It raises `Failure` for one that is denied."""
+    from tripos.api.preparation import check_denied
+    from tripos.settings.denied_warnings import chosen_denials
+
+    def warn(warning: RunWarning | None) -> None:
+        if warning is None:
+            return
+        check_denied(warning, chosen_denials(options, config))
+        print(f"warning[{warning.code}]: {warning.message}", file=sys.stderr)
+        for place in warning.places[:MOST_SHOWN]:
+            print(f"  = {place}", file=sys.stderr)
+        if len(warning.places) > MOST_SHOWN:
+            print(f"  = and {len(warning.places) - MOST_SHOWN} more", file=sys.stderr)
+        print(f"  = help: {warning.hint}", file=sys.stderr)
+
+    return warn

@@ -13,7 +13,7 @@ MARGIN = " " * 11
 
 
 @dataclass(frozen=True)
-class Check:
+class Finding:
     """One thing that was looked at: `subject` is what it belongs to, `told` what was found, `mend` what to do about it.
     Lines of `mend` stay as they are."""
 
@@ -24,22 +24,22 @@ class Check:
     mend: str = ""
 
 
-def ok(subject: str, name: str, told: str) -> Check:
+def ok(subject: str, name: str, told: str) -> Finding:
     """A check that found nothing wrong."""
-    return Check(subject, name, "ok", told)
+    return Finding(subject, name, "ok", told)
 
 
-def warning(subject: str, name: str, told: str, mend: str) -> Check:
+def warning(subject: str, name: str, told: str, mend: str) -> Finding:
     """A check that found what may go wrong, or could go better."""
-    return Check(subject, name, "warning", told, mend)
+    return Finding(subject, name, "warning", told, mend)
 
 
-def problem(subject: str, name: str, told: str, mend: str) -> Check:
+def problem(subject: str, name: str, told: str, mend: str) -> Finding:
     """A check that found why a run cannot succeed."""
-    return Check(subject, name, "problem", told, mend)
+    return Finding(subject, name, "problem", told, mend)
 
 
-def lines_of(checks: Sequence[Check]) -> Iterator[tuple[Status | None, str]]:
+def lines_of(checks: Sequence[Finding]) -> Iterator[tuple[Status | None, str]]:
     """The checks as lines of at most 80 columns, each with the status of its check on the first line.
 
     >>> for _, line in lines_of([ok("store", "place", "results"), problem("store", "disk", "no space", "free some")]):
@@ -64,7 +64,7 @@ def lines_of(checks: Sequence[Check]) -> Iterator[tuple[Status | None, str]]:
                 yield None, each
 
 
-def verdict(checks: Sequence[Check]) -> str:
+def verdict(checks: Sequence[Finding]) -> str:
     """The last line.
 
     >>> verdict([ok("a", "b", "c")]), verdict([problem("a", "b", "c", "d"), warning("a", "b", "c", "d")])

@@ -14,11 +14,12 @@ from collections.abc import Iterator, Mapping
 from importlib import metadata
 from pathlib import Path
 
-from tripos.doctor.checks import Check, ok, problem, warning
+from tripos.doctor.checks import Finding, ok, problem, warning
 from tripos.failure import Failure
 from tripos.settings.config import NAME
 from tripos.settings.environment import set_in
-from tripos.settings.load import UNKNOWN_VARIABLE, Chosen, env_files
+from tripos.settings.load import UNKNOWN_VARIABLE, ChosenSettings, env_files
+from tripos.ui.units import file_size
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.store.journal import segments
 from tripos_warehouse.store.store import Store
@@ -27,7 +28,7 @@ from tripos_warehouse.upkeep.compaction import BIG_BYTES, MANY_COMMITS
 SETTINGS = "settings"
 
 
-def project_checks(chosen: Chosen, folder: Path, environ: Mapping[str, str]) -> Iterator[Check]:
+def project_checks(chosen: ChosenSettings, folder: Path, environ: Mapping[str, str]) -> Iterator[Finding]:
     """Looks at `tripos.toml`, the profile, `.env` and the variables of the environment."""
     if chosen.path is None:
         yield ok(SETTINGS, NAME, "none here or above; what is built in holds")
@@ -51,12 +52,12 @@ def project_checks(chosen: Chosen, folder: Path, environ: Mapping[str, str]) -> 
         yield from _budget_checks(chosen.config.budget)
 
 
-def failed_check(failure: Failure) -> Check:
+def failed_check(failure: Failure) -> Finding:
     """The check of settings that cannot be read."""
     return problem(SETTINGS, NAME, f"[{failure.code}] {failure.message}", failure.hint or "")
 
 
-def _env_checks(path: Path) -> Iterator[Check]:
+def _env_checks(path: Path) -> Iterator[Finding]:
     from dotenv import dotenv_values
 
     names = sorted(name for name, value in dotenv_values(path).items() if value)
@@ -66,7 +67,7 @@ def _env_checks(path: Path) -> Iterator[Check]:
         yield warning(SETTINGS, ".env", "every user of this machine can read it", mend)
 
 
-def _budget_checks(texts: tuple[str, ...]) -> Iterator[Check]:
+def _budget_checks(texts: tuple[str, ...]) -> Iterator[Finding]:
     from tripos_runtime.scheduling.budget import Budget, BudgetError
 
     try:
@@ -83,7 +84,7 @@ LITTLE, TOO_LITTLE = 2**30, 100 * 2**20
 MANY_PARTS = 4 * MANY_COMMITS
 
 
-def store_checks(root: Path, folder: Path) -> Iterator[Check]:
+def store_checks(root: Path, folder: Path) -> Iterator[Finding]:
     """Looks at the store at `root`, which need not be there, seen from `folder`. Like every reader it first commits
     what a process that died had kept."""
     root = folder / root
@@ -107,7 +108,7 @@ def store_checks(root: Path, folder: Path) -> Iterator[Check]:
         return
     parts = [part for commit in commits for part in commit.parts]
     size = sum(part.size for part in parts)
-    told = f"{shown}: {len(commits):,} commits, {len(parts):,} parts, {size / 2**20:,.1f} MiB"
+    told = f"{shown}: {len(commits):,} commits, {len(parts):,} parts, {file_size(size)}"
     yield ok(STORE, "place", told)
     after = set(segments(root))
     if recovered := left - after:
@@ -121,14 +122,14 @@ def store_checks(root: Path, folder: Path) -> Iterator[Check]:
         yield warning(STORE, "parts", f"{len(small):,} small parts in {len(commits):,} commits", "tripos store compact")
 
 
-def _disk_checks(root: Path) -> Iterator[Check]:
+def _disk_checks(root: Path) -> Iterator[Finding]:
     place = next(each for each in (root, *root.absolute().parents) if each.exists())
     try:
         free = shutil.disk_usage(place).free
     except OSError as error:
         yield warning(STORE, "disk", f"cannot be asked: {error.strerror}", "check the disk")
         return
-    told = f"{free / 2**30:,.1f} GiB free"
+    told = f"{file_size(free)} free"
     if free < TOO_LITTLE:
         yield problem(STORE, "disk", told, "free some space, or choose another place with --store")
     elif free < LITTLE:
@@ -137,7 +138,7 @@ def _disk_checks(root: Path) -> Iterator[Check]:
         yield ok(STORE, "disk", told)
 
 
-def _write_checks(root: Path) -> Iterator[Check]:
+def _write_checks(root: Path) -> Iterator[Finding]:
     try:
         with tempfile.TemporaryFile(dir=root):
             pass
@@ -155,7 +156,7 @@ OLDEST = (3, 11)
 PACKAGE = re.compile(r"[A-Za-z0-9._-]+")
 
 
-def machine_checks() -> Iterator[Check]:
+def machine_checks() -> Iterator[Finding]:
     """Looks at Python, Tripos and what it is made with."""
     from tripos.version import __version__
 

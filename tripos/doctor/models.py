@@ -9,11 +9,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from tripos.doctor.checks import Check, ok, problem, warning
+from tripos.doctor.checks import Finding, ok, problem, warning
 from tripos.failure import Failure
-from tripos.runs.recordings import PREFIX as RECORDED, replayed
+from tripos.runs.recordings import PREFIX as RECORDED, open_recording
 from tripos.settings.config import NAME, Config
 from tripos.settings.wiring import AT_HOME, endpoints_of, prices_of
+from tripos.ui.units import usd
 from tripos_compiler.plan import Settings
 from tripos_runtime.models import Message, Model, ModelError, Request, open_model
 from tripos_runtime.models.catalog.catalog import entry_of
@@ -27,7 +28,7 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 @dataclass(frozen=True)
-class Answer:
+class EndpointAnswer:
     """What came back: `status` of HTTP, the names that were listed, or an `error` in words."""
 
     status: int = 0
@@ -35,7 +36,7 @@ class Answer:
     error: str = ""
 
 
-async def look_at(address: str, key: str | None, timeout_s: float = LONGEST_S) -> Answer:
+async def look_at(address: str, key: str | None, timeout_s: float = LONGEST_S) -> EndpointAnswer:
     """Asks an address for its list of models, with the key where one is given. Redirections are not followed."""
     import aiohttp
     import orjson
@@ -52,14 +53,14 @@ async def look_at(address: str, key: str | None, timeout_s: float = LONGEST_S) -
             body = await response.content.read(MOST_BYTES) if response.status == 200 else b""
             status = response.status
     except TimeoutError:
-        return Answer(error=f"no answer in {timeout_s:g} s")
+        return EndpointAnswer(error=f"no answer in {timeout_s:g} s")
     except (aiohttp.ClientError, OSError, ValueError) as error:
-        return Answer(error=_reason(error))
+        return EndpointAnswer(error=_reason(error))
     try:
         listed = orjson.loads(body)["data"]
-        return Answer(status, tuple(str(each["id"]) for each in listed))
+        return EndpointAnswer(status, tuple(str(each["id"]) for each in listed))
     except (orjson.JSONDecodeError, KeyError, TypeError):
-        return Answer(status)
+        return EndpointAnswer(status)
 
 
 def _reason(error: BaseException) -> str:
@@ -111,7 +112,7 @@ def model_checks(
     *,
     ask: bool = False,
     clock: Callable[[], float] = time.monotonic,
-) -> list[Check]:
+) -> list[Finding]:
     """Looks at the models of the roles; with `ask` each is asked one small question, which may cost a little."""
     if not any(roles.values()):
         mend = f'give --model PROVIDER/MODEL, or write models = ["…"] into {NAME}'
@@ -125,7 +126,7 @@ async def _checks(
     environ: Mapping[str, str],
     ask: bool,
     clock: Callable[[], float],
-) -> list[Check]:
+) -> list[Finding]:
     every = dict.fromkeys(name for models in roles.values() for name in models)
     names = [name for name in every if not name.startswith(RECORDED) and name != MAJORITY]
     opened = [_open(name, tuple(role for role in roles if name in roles[role]), config) for name in names]
@@ -160,10 +161,10 @@ def _open(name: str, roles: tuple[str, ...], config: Config) -> Opened:
     return Opened(name, roles, model)
 
 
-def _recorded_check(name: str, config: Config) -> Check:
+def _recorded_check(name: str, config: Config) -> Finding:
     """Whether there is the run that a name such as `replay/RUN` stands for."""
     try:
-        cassette = replayed(name, config.store)
+        cassette = open_recording(name, config.store)
     except Failure as failure:
         return problem(name, "model", f"[{failure.code}] {failure.message}", failure.hint or "")
     assert cassette is not None
@@ -175,7 +176,7 @@ def _lists(opened: Opened, config: Config) -> bool:
     return path_of(opened.name, endpoints_of(config)) == "direct"
 
 
-def _known_checks(opened: Opened, config: Config) -> Iterator[Check]:
+def _known_checks(opened: Opened, config: Config) -> Iterator[Finding]:
     name, error = opened.name, opened.error
     told = f"fills {', '.join(opened.roles)}"
     if error is not None:
@@ -201,7 +202,7 @@ def _known_checks(opened: Opened, config: Config) -> Iterator[Check]:
         yield ok(name, "most", ", ".join(known))
 
 
-def _price_checks(opened: Opened, config: Config) -> Iterator[Check]:
+def _price_checks(opened: Opened, config: Config) -> Iterator[Finding]:
     name = opened.name
     provider, _, model = name.partition("/")
     price = opened.model.price if opened.model is not None else prices_of(config).get(name) or price_of(provider, model)
@@ -214,7 +215,7 @@ def _price_checks(opened: Opened, config: Config) -> Iterator[Check]:
     yield ok(name, "price", f"{million} ({place})")
 
 
-def _reached_checks(opened: Opened, answer: Answer, config: Config) -> Iterator[Check]:
+def _reached_checks(opened: Opened, answer: EndpointAnswer, config: Config) -> Iterator[Finding]:
     name = opened.name
     if answer.error:
         mend = "check the address, the network and the proxy"
@@ -239,14 +240,14 @@ def _reached_checks(opened: Opened, answer: Answer, config: Config) -> Iterator[
             yield warning(name, "endpoint", f"it does not list `{asked}`", mend)
 
 
-async def _asked_check(model: Model, clock: Callable[[], float]) -> Check:
+async def _asked_check(model: Model, clock: Callable[[], float]) -> Finding:
     request = Request(model.name, (Message("user", QUESTION),), Settings(max_tokens=ASK_TOKENS))
     started = clock()
     try:
         reply = await model.ask(request)
     except ModelError as error:
         return problem(model.name, "asked", f"[{error.code}] {error.message}", error.hint)
-    cost = "of unknown cost" if reply.cost_usd is None else f"{reply.cost_usd:.6f} USD"
+    cost = "of unknown cost" if reply.cost_usd is None else f"{usd(reply.cost_usd)} USD"
     tokens = f"{reply.tokens_in or '?'} tokens in, {reply.tokens_out or '?'} out"
     return ok(model.name, "asked", f"answered in {clock() - started:.1f} s as {reply.model_served}; {tokens}, {cost}")
 

@@ -6,15 +6,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tripos.importing.records import Record, is_blank
-from tripos.importing.row_errors import Misfit, whole
+from tripos.importing.records import FileRow, is_blank
+from tripos.importing.row_errors import UnfitValue, whole
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.language import DoesNotFit, read_value
 from tripos_compiler.plan import Axis, DataField, Plan, Scenario, canonical
 
 
 @dataclass(frozen=True)
-class Item:
+class PlannedItem:
     """An item of a scenario. `position` counts the items of the scenario from 1; 0 where that is not known."""
 
     scenario: str
@@ -25,17 +25,17 @@ class Item:
 
 
 @dataclass
-class Items:
+class ItemIndex:
     """The items of a plan."""
 
     plan: Plan
-    items: Sequence[Item]
+    items: Sequence[PlannedItem]
     own: Sequence[str] = ()
     """What rows say beside what an item is: the columns of these are not taken for fields of an item."""
-    by_id: dict[str, list[Item]] = field(default_factory=dict)
-    by_place: dict[tuple[str, int], Item] = field(default_factory=dict)
-    _by_fields: dict[tuple[str, tuple[str, ...]], dict[bytes, list[Item]]] = field(default_factory=dict)
-    _of: dict[str, list[Item]] = field(default_factory=dict)
+    by_id: dict[str, list[PlannedItem]] = field(default_factory=dict)
+    by_place: dict[tuple[str, int], PlannedItem] = field(default_factory=dict)
+    _by_fields: dict[tuple[str, tuple[str, ...]], dict[bytes, list[PlannedItem]]] = field(default_factory=dict)
+    _of: dict[str, list[PlannedItem]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.axes: dict[str, Axis] = {axis.name: axis for axis in self.plan.axes}
@@ -66,8 +66,8 @@ class Items:
         read = {each.name: each.fields for each in self.plan.datasets}
         return read | {each.name: each.fields for each in self.plan.made}
 
-    def scenario(self, record: Record) -> Scenario | None:
-        """The scenario that a row names, by name or title; None where it names none. Raises `Misfit`."""
+    def scenario(self, record: FileRow) -> Scenario | None:
+        """The scenario that a row names, by name or title; None where it names none. Raises `UnfitValue`."""
         said = record.text("scenario")
         if said is None:
             return None
@@ -76,20 +76,20 @@ class Items:
                 return each
         known = [each.name for each in self.plan.scenarios]
         close = nearest(said, known)
-        raise Misfit("scenario", said, f"no such scenario; {_meant(close, known)}")
+        raise UnfitValue("scenario", said, f"no such scenario; {_meant(close, known)}")
 
-    def find(self, record: Record) -> Item:
-        """The one item that a row is about. Raises `Misfit` where there is none, or where it could be several."""
+    def find(self, record: FileRow) -> PlannedItem:
+        """The one item that a row is about. Raises `UnfitValue` where there is none, or where it could be several."""
         found, field, value = self.candidates(record)
         return _only(found, field, value)
 
-    def candidates(self, record: Record) -> tuple[list[Item], str, Any]:
-        """The items that a row could be about, with the field that says it and its value. Raises `Misfit` where there
-        is none."""
+    def candidates(self, record: FileRow) -> tuple[list[PlannedItem], str, Any]:
+        """Return the items that a row may be about, the field that says so and its value. Raises `UnfitValue` where
+        there is none."""
         found, field, value = self._candidates(record)
         return found or [_only(found, field, value)], field, value
 
-    def _candidates(self, record: Record) -> tuple[list[Item], str, Any]:
+    def _candidates(self, record: FileRow) -> tuple[list[PlannedItem], str, Any]:
         scenario = self.scenario(record)
         within = [each.name for each in self.plan.scenarios if scenario is None or each is scenario]
         if (said := record.text("item")) is not None:
@@ -97,17 +97,19 @@ class Items:
             if not known:
                 fields = dict.fromkeys(each.name for name in within for each in self._fields(self.plan_scenario(name)))
                 told = f"; a column may say it by what it holds: {', '.join([*fields][:4])}" if fields else ""
-                raise Misfit("item", said, f"no item of the benchmark has this id{told}")
+                raise UnfitValue("item", said, f"no item of the benchmark has this id{told}")
             return known, "item", said
         if (place := whole(record.get("position"), "position")) is not None:
             if scenario is None:
-                raise Misfit("position", place, "a position counts the items of a scenario, and no scenario is named")
+                raise UnfitValue(
+                    "position", place, "a position counts the items of a scenario, and no scenario is named"
+                )
             found = self.by_place.get((scenario.name, place))
             return [] if found is None else [found], "position", place
         return self._by_what_it_says(record, within)
 
-    def _by_what_it_says(self, record: Record, within: Iterable[str]) -> tuple[list[Item], str, Any]:
-        found: list[Item] = []
+    def _by_what_it_says(self, record: FileRow, within: Iterable[str]) -> tuple[list[PlannedItem], str, Any]:
+        found: list[PlannedItem] = []
         tried: dict[str, Any] = {}
         for name in within:
             said = self._said(record, self.plan_scenario(name))
@@ -115,7 +117,9 @@ class Items:
                 tried |= said
                 found += self._index(name, tuple(said)).get(_key(said), ())
         if not tried:
-            raise Misfit("item", None, "nothing says which item it is about: no item_id, position, or field of an item")
+            raise UnfitValue(
+                "item", None, "nothing says which item it is about: no item_id, position, or field of an item"
+            )
         names = ", ".join(tried)
         return found, names, next(iter(tried.values())) if len(tried) == 1 else None
 
@@ -123,7 +127,7 @@ class Items:
         """The scenario of that name."""
         return next(each for each in self.plan.scenarios if each.name == name)
 
-    def _said(self, record: Record, scenario: Scenario) -> dict[str, Any]:
+    def _said(self, record: FileRow, scenario: Scenario) -> dict[str, Any]:
         """What a row says of an item of a scenario, typed as the data set has it; what cannot be read so is left out,
         unless the mapping says that it is there."""
         said: dict[str, Any] = {}
@@ -140,7 +144,7 @@ class Items:
                 said[each.name] = read_value(each.type, value, self.axes)
             except DoesNotFit:
                 if each.name in record.told.columns or each.name in record.told.set:
-                    raise Misfit(each.name, value, f"no item of `{scenario.name}` can have this") from None
+                    raise UnfitValue(each.name, value, f"no item of `{scenario.name}` can have this") from None
         named = {each for each in scenario.axes if each not in said}
         return said | {axis: value for axis in sorted(named) if (value := self._axis(record, axis)) is not None}
 
@@ -150,18 +154,18 @@ class Items:
             return ()
         return self._fields_of.get(rows.dataset, ())
 
-    def _axis(self, record: Record, name: str) -> str | None:
+    def _axis(self, record: FileRow, name: str) -> str | None:
         said = record.text(name)
         if said is None:
             return None
         for value in self.axes[name].values:
             if said.casefold() in {value.name.casefold(), *(text.casefold() for text in value.labels.values())}:
                 return value.name
-        raise Misfit(name, said, f"the axis `{name}` has no such value")
+        raise UnfitValue(name, said, f"the axis `{name}` has no such value")
 
-    def _index(self, scenario: str, names: tuple[str, ...]) -> dict[bytes, list[Item]]:
+    def _index(self, scenario: str, names: tuple[str, ...]) -> dict[bytes, list[PlannedItem]]:
         if (scenario, names) not in self._by_fields:
-            index: dict[bytes, list[Item]] = {}
+            index: dict[bytes, list[PlannedItem]] = {}
             for item in self._of.get(scenario, ()):
                 told = {**item.context, **item.fields}
                 index.setdefault(_key({name: told.get(name) for name in names}), []).append(item)
@@ -173,16 +177,18 @@ def _key(said: Mapping[str, Any]) -> bytes:
     return canonical(said)
 
 
-def _only(found: Sequence[Item], field: str, value: Any) -> Item:
-    """The one item that was found. Raises `Misfit` for none and for several."""
+def _only(found: Sequence[PlannedItem], field: str, value: Any) -> PlannedItem:
+    """The one item that was found. Raises `UnfitValue` for none and for several."""
     if len(found) == 1:
         return found[0]
     if not found:
-        raise Misfit(field, value, "no item of the benchmark has this")
+        raise UnfitValue(field, value, "no item of the benchmark has this")
     scenarios = sorted({item.scenario for item in found})
     if len(scenarios) > 1:
-        raise Misfit(field, value, f"items of {len(scenarios)} scenarios have this: {', '.join(scenarios)}; name one")
-    raise Misfit(field, value, f"{len(found)} items have this: say more of the one that is meant")
+        raise UnfitValue(
+            field, value, f"items of {len(scenarios)} scenarios have this: {', '.join(scenarios)}; name one"
+        )
+    raise UnfitValue(field, value, f"{len(found)} items have this: say more of the one that is meant")
 
 
 def _meant(close: str | None, known: Sequence[str]) -> str:

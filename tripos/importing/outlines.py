@@ -33,14 +33,14 @@ STEPS = "select distinct step from {schema}.samples order by 1"
 
 
 @dataclass(frozen=True)
-class Draft:
+class DraftedTree:
     """A tree, and in words where it comes from."""
 
     tree: Tree
     said: str
 
 
-def read_draft(store: Store, run: str | None, step: str, only: Sequence[str]) -> Draft:
+def read_draft(store: Store, run: str | None, step: str, only: Sequence[str]) -> DraftedTree:
     """The tree of the outlines that a step of a run has replied to its items, in the order of their first field. What
     several of them call by one name is one branch. `only` are conditions `FIELD=VALUE` of the items.
 
@@ -73,7 +73,7 @@ def read_draft(store: Store, run: str | None, step: str, only: Sequence[str]) ->
     for number, (_, model, _, reply) in enumerate(replies, 1):
         _merge(branches, sound(read_outline(reply), f"reply {number} of {model}", "S0835").branches)
     said = f"Drafted by run {found.run_id}, step {step} by {models[0]}."
-    return Draft(Tree(branches), said)
+    return DraftedTree(Tree(branches), said)
 
 
 def _nothing(run_id: str, step: str, steps: Sequence[str], replies: int, only: Sequence[str]) -> Failure:

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from tripos.failure import Failure
-from tripos.importing.records import Table
-from tripos.importing.row_errors import Rejection
-from tripos.importing.samples import CaseReplies, Replies, read_replies
+from tripos.importing.records import FileRows
+from tripos.importing.row_errors import RowError
+from tripos.importing.samples import CaseReplies, ImportedReplies, read_replies
 from tripos.runs.rows import run_row, step_rows
 from tripos.settings.config import Config
 from tripos.settings.wiring import identified
@@ -116,12 +116,12 @@ AT_ONCE = 1000
 
 
 @dataclass
-class Recorded:
+class ReplyImport:
     """What an import of replies comes to. `rows` is empty where nothing is new."""
 
     root: Path
     rows: dict[str, list[Any]]
-    rejected: Sequence[Rejection]
+    rejected: Sequence[RowError]
     told: dict[str, Any]
 
     def commit(self) -> bool:
@@ -159,7 +159,7 @@ def role_flags(texts: Sequence[str]) -> dict[str, str]:
 
 
 def record(
-    table: Table,
+    table: FileRows,
     plan: Plan,
     source: CaseSource,
     config: Config,
@@ -167,7 +167,7 @@ def record(
     folder: Path,
     command: Sequence[str],
     releases: Mapping[str, str] = NOTHING,
-) -> Recorded:
+) -> ReplyImport:
     """What the replies of a file come to in the store of `config`, without anything being written. `folder` is that of
     the spec, and `releases` those of releases that it extends, for their Python functions; `command` is how a run of
     the spec is typed.
@@ -195,8 +195,8 @@ def record(
 
 
 def _record(
-    table: Table, plan: Plan, source: CaseSource, root: Path, replies: Replies, binding: Binding, ledger: Any
-) -> Recorded:
+    table: FileRows, plan: Plan, source: CaseSource, root: Path, replies: ImportedReplies, binding: Binding, ledger: Any
+) -> ReplyImport:
     now = datetime.now(UTC)
     run_id = new_run_id(now)
     recorder = Recorder(plan, source.sources, ledger, run_id, lambda: now)
@@ -207,7 +207,7 @@ def _record(
     costs: list[float | None] = []
     for each, refused in _taken(recorder, replies.cases(source, binding)):
         for name, why in refused.items():
-            rejected.append(Rejection(each.records[name], "reply", each.replies[name]["reply"], why.reason))
+            rejected.append(RowError(each.records[name], "reply", each.replies[name]["reply"], why.reason))
         taken = each.replies.keys() - refused.keys()
         if taken:
             items += 1
@@ -239,7 +239,7 @@ def _record(
         "scores": dict(scores),
     }
     if not new and not scores:
-        return Recorded(root, {}, rejected, told)
+        return ReplyImport(root, {}, rejected, told)
     options: dict[str, Any] = {"limit": None, "seed": None, "only": {}, "imported": table.source}
     if drawn := drawn_counts(source):
         options["drawn"] = drawn
@@ -248,7 +248,7 @@ def _record(
     known = None if None in costs else sum(cost for cost in costs if cost is not None)
     end = {"asked": 0, "reused": names, "failed": 0, "cost_usd": known, "finished_at": now}
     rows["run_ends"] = [{"run_id": run_id, "status": "finished", "message": f"imported: {table.source}", **end}]
-    return Recorded(root, dict(rows), rejected, told)
+    return ReplyImport(root, dict(rows), rejected, told)
 
 
 def _taken(recorder: Recorder, cases: Iterator[CaseReplies]) -> Iterator[tuple[CaseReplies, dict[str, Refusal]]]:
@@ -267,7 +267,7 @@ def _check_roles(plan: Plan, roles: Mapping[str, str]) -> None:
             raise Failure("R0201", f"the benchmark has no role `{name}`", "`tripos plan SPEC` shows them")
 
 
-def _binding(plan: Plan, replies: Replies, roles: Mapping[str, str]) -> Binding:
+def _binding(plan: Plan, replies: ImportedReplies, roles: Mapping[str, str]) -> Binding:
     """Who fills the roles: the compared one is filled by the models of the file, others that reply by `roles`, or by
     the compared model where there is only one. Judges are nobody."""
     asked = {step.role for s in replies.scenarios for step in s.steps if isinstance(step, Ask)}

@@ -141,7 +141,7 @@ SHEET_MARK = "mark:"
 
 
 @dataclass(frozen=True)
-class Record:
+class FileRow:
     """One row: `number` counts the rows of the file from 1, `part` the entries of the column that `each` names; `said`
     is what stands there, `told` how it is to be read."""
 
@@ -167,17 +167,17 @@ class Record:
 
 
 @dataclass(frozen=True)
-class Table:
+class FileRows:
     """The rows of all files of an import, and where they came from: the names, and the SHA-256 of what stands there."""
 
-    records: tuple[Record, ...]
+    records: tuple[FileRow, ...]
     files: tuple[FoundFile, ...]
 
     @property
     def source(self) -> str:
         """The files as a column of the store says it: name and beginning of the SHA-256.
 
-        >>> Table((), (FoundFile("a/scores.csv", "/data/a/scores.csv", "12ab" * 16, {}),)).source
+        >>> FileRows((), (FoundFile("a/scores.csv", "/data/a/scores.csv", "12ab" * 16, {}),)).source
         'scores.csv 12ab12ab12ab'
         """
         return ", ".join(f"{file.path.rpartition('/')[2]} {file.sha256[:12]}" for file in self.files)
@@ -194,7 +194,7 @@ class Table:
         return tuple(dict.fromkeys(name for record in self.records for name in record.said))
 
 
-def read_table(source: str, told: ColumnMap) -> Table:
+def read_table(source: str, told: ColumnMap) -> FileRows:
     """The rows of a file, or of all that a pattern means: `*` matches within a name, and `{field}` is also a column.
 
     Raises `Failure`: S0501 where a file is not there or cannot be read, S0502 where no row has a column that the
@@ -210,7 +210,7 @@ def read_table(source: str, told: ColumnMap) -> Table:
     if any(name.startswith(SHEET_MARK) for record in records[:1] for name in record.said):
         message = f"`{source}` is a sheet that `tripos annotate` handed out"
         raise Failure(UNREADABLE, message, f"tripos annotate --take {source}")
-    table = Table(records, files)
+    table = FileRows(records, files)
     if not records:
         raise Failure(UNREADABLE, f"`{source}` has no rows", "give a file with a row for each score or reply")
     columns = table.columns
@@ -222,11 +222,11 @@ def read_table(source: str, told: ColumnMap) -> Table:
     return table
 
 
-def _records(reader: DataFolders, file: FoundFile, told: ColumnMap) -> Iterator[Record]:
+def _records(reader: DataFolders, file: FoundFile, told: ColumnMap) -> Iterator[FileRow]:
     for number, row in enumerate(reader.rows(file), 1):
         said = {**file.captures, **row}
         if told.each is None:
-            yield Record(file.path, number, None, said, told)
+            yield FileRow(file.path, number, None, said, told)
             continue
         entries = _entries(said.get(told.each))
         if entries is None:
@@ -234,7 +234,7 @@ def _records(reader: DataFolders, file: FoundFile, told: ColumnMap) -> Iterator[
             raise Failure("S0502", message, "`each` names a column whose lists hold a record a reply")
         rest = {name: value for name, value in said.items() if name != told.each}
         for part, entry in enumerate(entries, 1):
-            yield Record(file.path, number, part, {**rest, **entry}, told)
+            yield FileRow(file.path, number, part, {**rest, **entry}, told)
 
 
 def _entries(value: Any) -> list[dict[str, Any]] | None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tripos.failure import SOME_FAILED, USAGE, Failure
-from tripos.importing.records import Record
+from tripos.importing.records import FileRow
 from tripos.ui.terminal import harmless
 
 SHOWN = 20
@@ -21,10 +21,10 @@ ALIKE = 3
 
 
 @dataclass(frozen=True)
-class Rejection:
+class RowError:
     """Why a row is not taken: `field` and `value` are what is wrong with it."""
 
-    record: Record
+    record: FileRow
     field: str
     value: Any
     reason: str
@@ -34,7 +34,7 @@ class Rejection:
         """The rejection in one line.
 
         >>> from tripos.importing.records import ColumnMap
-        >>> Rejection(Record("a.csv", 3, None, {}, ColumnMap()), "value", "12", "not in 1..10").line
+        >>> RowError(FileRow("a.csv", 3, None, {}, ColumnMap()), "value", "12", "not in 1..10").line
         'row 3: value `12`: not in 1..10'
         """
         return f"{self.record.place}: {self.what}"
@@ -58,21 +58,21 @@ class Rejection:
         return {**found, "field": self.field, "value": self.value, "reason": self.reason}
 
 
-class Misfit(Exception):
-    """A row that cannot be taken; whoever reads it makes a `Rejection` of it."""
+class UnfitValue(Exception):
+    """A row that cannot be taken; whoever reads it makes a `RowError` of it."""
 
     def __init__(self, field: str, value: Any, reason: str) -> None:
         super().__init__(reason)
         self.field, self.value, self.reason = field, value, reason
 
-    def at(self, record: Record) -> Rejection:
+    def at(self, record: FileRow) -> RowError:
         """The rejection of the row in which it came up."""
-        return Rejection(record, self.field, self.value, self.reason)
+        return RowError(record, self.field, self.value, self.reason)
 
 
 def whole(said: Any, field: str) -> int | None:
     """What a row says as a whole number, also as text or as a float, as tables have it; None where it says nothing.
-    Raises `Misfit`.
+    Raises `UnfitValue`.
 
     >>> whole("3", "sample"), whole(2.0, "round"), whole(None, "round")
     (3, 2, None)
@@ -85,11 +85,11 @@ def whole(said: Any, field: str) -> int | None:
             return int(number)
     except (TypeError, ValueError, OverflowError):
         pass
-    raise Misfit(field, said, "not a whole number")
+    raise UnfitValue(field, said, "not a whole number")
 
 
 def settle(
-    rejected: Sequence[Rejection], rows: int, file: str | None, *, skip: bool, what: str, options: Collection[str]
+    rejected: Sequence[RowError], rows: int, file: str | None, *, skip: bool, what: str, options: Collection[str]
 ) -> None:
     """Writes the rejected rows to `file` and shows the first of them. Raises `Failure` S0503 where there are any,
     unless they are skipped: one of usage where one of the
@@ -99,7 +99,7 @@ def settle(
     if not rejected:
         return
     bad = len({(each.record.file, each.record.place) for each in rejected})
-    groups: dict[str, list[Rejection]] = {}
+    groups: dict[str, list[RowError]] = {}
     for each in rejected:
         groups.setdefault(each.what, []).append(each)
     told = list(_lines(groups, whole_file=bad == rows))
@@ -123,7 +123,7 @@ def settle(
     )
 
 
-def _lines(groups: Mapping[str, Sequence[Rejection]], *, whole_file: bool) -> Iterator[tuple[str, int]]:
+def _lines(groups: Mapping[str, Sequence[RowError]], *, whole_file: bool) -> Iterator[tuple[str, int]]:
     """What is shown, and of how many rejections each line tells: many that are alike share one."""
     for what, alike in groups.items():
         if len(alike) <= ALIKE:
@@ -134,7 +134,7 @@ def _lines(groups: Mapping[str, Sequence[Rejection]], *, whole_file: bool) -> It
             yield f"{alike[0].record.place} and {len(alike) - 1:,} more: {what}", len(alike)
 
 
-def _write(rejected: Sequence[Rejection], path: Path) -> None:
+def _write(rejected: Sequence[RowError], path: Path) -> None:
     try:
         with path.open("w", encoding="utf-8", newline="") as file:
             if path.suffix.casefold() in (".csv", ".tsv"):

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tripos.failure import Failure
-from tripos.importing.items import Item, Items
-from tripos.importing.records import Record, Table
-from tripos.importing.row_errors import Misfit, Rejection, whole
+from tripos.importing.items import ItemIndex, PlannedItem
+from tripos.importing.records import FileRow, FileRows
+from tripos.importing.row_errors import RowError, UnfitValue, whole
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.plan import Ask, Plan, Scenario
 from tripos_runtime.datasets.cases import Case, CaseSource, Selection
@@ -26,11 +26,11 @@ OWN = ("scenario", "item", "position", "model", "sample", "step", "reply", *KNOW
 
 
 @dataclass(frozen=True)
-class Reply:
+class ImportedReply:
     """A reply of a file. `model` fills the compared role; without one it is the same for every model. `number` counts
     the samples from 0."""
 
-    record: Record
+    record: FileRow
     model: str | None
     step: str
     number: int
@@ -45,17 +45,17 @@ class CaseReplies:
     case: Case
     units: Sequence[Unit]
     replies: Mapping[str, Told]
-    records: Mapping[str, Record]
+    records: Mapping[str, FileRow]
 
 
 @dataclass
-class Replies:
+class ImportedReplies:
     """The replies of a file by scenario and item; what does not fit is in `rejected`."""
 
     plan: Plan
     compared: str
-    by_item: dict[tuple[str, str], list[Reply]] = field(default_factory=dict)
-    rejected: list[Rejection] = field(default_factory=list)
+    by_item: dict[tuple[str, str], list[ImportedReply]] = field(default_factory=dict)
+    rejected: list[RowError] = field(default_factory=list)
     blank: int = 0
     unused: tuple[str, ...] = ()
     """The columns that say nothing here."""
@@ -79,25 +79,25 @@ class Replies:
                 if (replies := self.by_item.get((scenario.name, case.item_id))) is not None:
                     yield self._named(case, list(recorded_units(case, self.plan, binding)), replies)
 
-    def _named(self, case: Case, units: Sequence[Unit], replies: Sequence[Reply]) -> CaseReplies:
+    def _named(self, case: Case, units: Sequence[Unit], replies: Sequence[ImportedReply]) -> CaseReplies:
         told: dict[str, Told] = {}
-        records: dict[str, Record] = {}
+        records: dict[str, FileRow] = {}
         for reply in replies:
             names = {name for unit in units for name in self._names(unit, reply)}
             if len(names) != 1:
                 more = " or the model" if reply.model is None else ""
                 reason = f"arms differ in what is asked here: name the arm{more}" if names else _not_asked(case, reply)
-                self.rejected.append(Rejection(reply.record, "step", reply.step, reason))
+                self.rejected.append(RowError(reply.record, "step", reply.step, reason))
                 continue
             (name,) = names
             if name in told and told[name]["reply"] != reply.told["reply"]:
                 reason = f"{records[name].place} has another reply to the same question"
-                self.rejected.append(Rejection(reply.record, "reply", reply.told["reply"], reason))
+                self.rejected.append(RowError(reply.record, "reply", reply.told["reply"], reason))
             told.setdefault(name, reply.told)
             records.setdefault(name, reply.record)
         return CaseReplies(case, units, told, records)
 
-    def _names(self, unit: Unit, reply: Reply) -> Iterator[str]:
+    def _names(self, unit: Unit, reply: ImportedReply) -> Iterator[str]:
         ask = unit.wiring.asks.get(reply.step)
         if ask is None or reply.model not in (None, unit.model) or unit.number % ask.samples != reply.number:
             return
@@ -105,7 +105,7 @@ class Replies:
             yield unit.samples[reply.step]
 
 
-def _not_asked(case: Case, reply: Reply) -> str:
+def _not_asked(case: Case, reply: ImportedReply) -> str:
     """Why a reply is to nothing that is asked."""
     talks = {talk.name for talk in case.scenario.talks}
     for treatment in case.scenario.treatments:
@@ -116,27 +116,27 @@ def _not_asked(case: Case, reply: Reply) -> str:
     return "no arm asks this"
 
 
-def read_replies(table: Table, plan: Plan, source: CaseSource) -> Replies:
+def read_replies(table: FileRows, plan: Plan, source: CaseSource) -> ImportedReplies:
     """The replies of a file to the items of a plan. Raises `Failure` S0502 where the mapping says what there is not,
     and `DataError` where the items cannot be read."""
-    return _Reader(table, plan, source).read()
+    return _ReplyReader(table, plan, source).read()
 
 
-class _Reader:
-    def __init__(self, table: Table, plan: Plan, source: CaseSource) -> None:
+class _ReplyReader:
+    def __init__(self, table: FileRows, plan: Plan, source: CaseSource) -> None:
         self.table, self.plan = table, plan
         self.arms = {arm.name: {value.name for value in arm.values} for arm in plan.arms}
-        self.items = Items(plan, list(_items(plan, source)), OWN)
+        self.items = ItemIndex(plan, list(_items(plan, source)), OWN)
         compared = next(role.name for role in plan.roles if role.kind == "compared")
-        self.found = Replies(plan, compared)
+        self.found = ImportedReplies(plan, compared)
         self.counts: dict[object, int] = {}
         self._check_names()
 
-    def read(self) -> Replies:
+    def read(self) -> ImportedReplies:
         for record in self.table.records:
             try:
                 self._take(record)
-            except Misfit as misfit:
+            except UnfitValue as misfit:
                 self.found.rejected.append(misfit.at(record))
         self.found.unused = self.table.unused((*OWN, *self.arms), self.items.columns)
         return self.found
@@ -155,7 +155,7 @@ class _Reader:
             hint = f"say which it is: `--column reply=COLUMN`; the file has {', '.join(self.table.columns[:10])}"
             raise Failure("S0502", "no column has the replies", hint)
 
-    def _take(self, record: Record) -> None:
+    def _take(self, record: FileRow) -> None:
         said = record.get("reply")
         if said is None:
             self.found.blank += 1
@@ -165,33 +165,33 @@ class _Reader:
         step = self._step(record, scenario)
         model = record.text("model")
         if model is None and step.role == self.found.compared:
-            raise Misfit("model", None, "nothing says whose reply it is: `--model NAME`, or a column of it")
+            raise UnfitValue("model", None, "nothing says whose reply it is: `--model NAME`, or a column of it")
         arms = {arm: value for arm in scenario.arms if (value := self._arm(record, arm)) is not None}
         number = self._number(record, step, (item.scenario, item.item_id, model, step.name, str(sorted(arms.items()))))
         text = said if isinstance(said, str) else json.dumps(said, ensure_ascii=False)
         told = {"reply": text, **{name: _known(record, name, kind) for name, kind in KNOWN.items()}}
-        reply = Reply(record, model, step.name, number, arms, told)
+        reply = ImportedReply(record, model, step.name, number, arms, told)
         self.found.by_item.setdefault((item.scenario, item.item_id), []).append(reply)
 
-    def _step(self, record: Record, scenario: Scenario) -> Ask:
+    def _step(self, record: FileRow, scenario: Scenario) -> Ask:
         asks = {step.name: step for step in scenario.steps if isinstance(step, Ask)}
         said = record.text("step")
         if said is not None:
             if said not in asks:
-                raise Misfit("step", said, f"`{scenario.name}` asks {', '.join(asks)}")
+                raise UnfitValue("step", said, f"`{scenario.name}` asks {', '.join(asks)}")
             return asks[said]
         chosen = [step for step in asks.values() if step.role == self.found.compared]
         if len(chosen) != 1:
-            raise Misfit("step", None, f"`{scenario.name}` has several steps: {', '.join(asks)}; name one")
+            raise UnfitValue("step", None, f"`{scenario.name}` has several steps: {', '.join(asks)}; name one")
         return chosen[0]
 
-    def _arm(self, record: Record, arm: str) -> str | None:
+    def _arm(self, record: FileRow, arm: str) -> str | None:
         said = record.text(arm)
         if said is not None and said not in self.arms[arm]:
-            raise Misfit(arm, said, f"the arm has {', '.join(sorted(self.arms[arm]))}")
+            raise UnfitValue(arm, said, f"the arm has {', '.join(sorted(self.arms[arm]))}")
         return said
 
-    def _number(self, record: Record, step: Ask, key: object) -> int:
+    def _number(self, record: FileRow, step: Ask, key: object) -> int:
         """Which sample it is. Where the row does not say, the samples of a question count as they come."""
         number = whole(record.get("sample"), "sample")
         if number is None:
@@ -199,17 +199,17 @@ class _Reader:
             if step.samples > 1:
                 self.counts[key] = number + 1
         if number >= step.samples:
-            raise Misfit("sample", number, f"the spec asks for {step.samples} of each, counted from 0")
+            raise UnfitValue("sample", number, f"the spec asks for {step.samples} of each, counted from 0")
         return number
 
 
-def _items(plan: Plan, source: CaseSource) -> Iterator[Item]:
+def _items(plan: Plan, source: CaseSource) -> Iterator[PlannedItem]:
     for scenario in plan.scenarios:
         for position, case in enumerate(source.of(scenario, Selection()), 1):
-            yield Item(scenario.name, case.item_id, case.context, case.fields, position)
+            yield PlannedItem(scenario.name, case.item_id, case.context, case.fields, position)
 
 
-def _known(record: Record, name: str, kind: type) -> Any:
+def _known(record: FileRow, name: str, kind: type) -> Any:
     said = record.get(name)
     if said is None or kind is str:
         return said if said is None else str(said)
@@ -220,5 +220,5 @@ def _known(record: Record, name: str, kind: type) -> Any:
     except (TypeError, ValueError, OverflowError):
         value = -1.0
     if not 0 <= value < float("inf"):
-        raise Misfit(name, said, "not a number from 0 on")
+        raise UnfitValue(name, said, "not a number from 0 on")
     return value

@@ -7,14 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tripos.importing.row_errors import Misfit
+from tripos.importing.row_errors import UnfitValue
 from tripos_compiler.plan import Ask, Grade, Metric, Plan, Type
 
 YES = {"true": 1.0, "yes": 1.0, "false": 0.0, "no": 0.0}
 
 
 @dataclass(frozen=True)
-class Scale:
+class MetricScale:
     """From `low` to `high`, where there are bounds; `words` are what the plan calls a level, with its two ends. Of a
     `truth` the values are 1 and 0. Of a `metric` the plan says what becomes of a value outside of its scale."""
 
@@ -25,20 +25,21 @@ class Scale:
     metric: Metric | None = None
 
     def read(self, said: Any) -> float:
-        """What a value counts as. Raises `Misfit` where it is no number, or lies outside of a scale that refuses such.
+        """Return the number that a value counts as. Raises `UnfitValue` for other values, and for numbers outside of a
+        scale that refuses them.
 
-        >>> Scale(1, 5, {"good": (4.0, 4.0)}).read("Good"), Scale(truth=True).read("yes")
+        >>> MetricScale(1, 5, {"good": (4.0, 4.0)}).read("Good"), MetricScale(truth=True).read("yes")
         (4.0, 1.0)
         """
         value = self.number(said)
         if self.metric is not None and (placed := self.metric.placed(value)) is not None:
             return placed
         if (self.low is not None and value < self.low) or (self.high is not None and value > self.high):
-            raise Misfit("value", said, f"not in {_end(self.low)}..{_end(self.high)}")
+            raise UnfitValue("value", said, f"not in {_end(self.low)}..{_end(self.high)}")
         return value
 
     def number(self, said: Any) -> float:
-        """A value as a number, wherever that lies. Raises `Misfit` where it is none."""
+        """A value as a number, wherever that lies. Raises `UnfitValue` where it is none."""
         text = " ".join(str(said).split()).casefold()
         if self.truth and text in YES:
             return YES[text]
@@ -46,27 +47,27 @@ class Scale:
             low, high = self.words[text]
             if low == high:
                 return low
-            raise Misfit("value", said, f"this level has the scores from {low:g} to {high:g}: give one of them")
+            raise UnfitValue("value", said, f"this level has the scores from {low:g} to {high:g}: give one of them")
         try:
             value = math.nan if isinstance(said, bool) else float(text)
         except ValueError:
             value = math.nan
         if self.truth and value not in (0.0, 1.0):
-            raise Misfit("value", said, "not yes, no, true, false, 1 or 0")
+            raise UnfitValue("value", said, "not yes, no, true, false, 1 or 0")
         if not math.isfinite(value):
             words = " or the words of a level" if self.words else ""
-            raise Misfit("value", said, f"not a number{words}")
+            raise UnfitValue("value", said, f"not a number{words}")
         return value
 
 
 @dataclass(frozen=True)
-class Given:
+class GradedMetric:
     """What is graded of a reply: a metric of a scorer, the steps that grade it, and its scale. Several steps have one
     where arms differ in what the judge is shown."""
 
     scorer: str
     metric: str
-    scale: Scale
+    scale: MetricScale
     steps: tuple[Grade, ...]
 
 
@@ -74,7 +75,7 @@ Place = tuple[str, str]
 """A scenario, and the fingerprint of a step whose replies are graded."""
 
 
-def gradable(plan: Plan) -> dict[Place, dict[str, list[Given]]]:
+def gradable(plan: Plan) -> dict[Place, dict[str, list[GradedMetric]]]:
     """What can be given to the replies of every step, by metric: one for each scorer that gives it."""
     found: dict[Place, dict[tuple[str, str], dict[str, Grade]]] = {}
     for scenario in plan.scenarios:
@@ -88,12 +89,12 @@ def gradable(plan: Plan) -> dict[Place, dict[str, list[Given]]]:
     return {place: _by_metric(plan, given) for place, given in found.items()}
 
 
-def _by_metric(plan: Plan, given: Mapping[tuple[str, str], Mapping[str, Grade]]) -> dict[str, list[Given]]:
-    found: dict[str, list[Given]] = {}
+def _by_metric(plan: Plan, given: Mapping[tuple[str, str], Mapping[str, Grade]]) -> dict[str, list[GradedMetric]]:
+    found: dict[str, list[GradedMetric]] = {}
     for (metric, scorer), steps in given.items():
         gives = plan.scorer(scorer).gives
         scale = _scale_of(plan.metric(metric)) if gives is None else _scale_of_type(gives)
-        found.setdefault(metric, []).append(Given(scorer, metric, scale, tuple(steps.values())))
+        found.setdefault(metric, []).append(GradedMetric(scorer, metric, scale, tuple(steps.values())))
     return found
 
 
@@ -118,21 +119,21 @@ def folded(text: str) -> str:
     return " ".join(text.split()).casefold()
 
 
-def _scale_of(metric: Metric) -> Scale:
+def _scale_of(metric: Metric) -> MetricScale:
     words: dict[str, tuple[float, float]] = {}
     for level in metric.levels:
         words |= {folded(text): (float(level.low), float(level.high)) for text in level.text.values()}
-    return Scale(float(metric.low), float(metric.high), words, metric=metric)
+    return MetricScale(float(metric.low), float(metric.high), words, metric=metric)
 
 
-def _scale_of_type(gives: Type) -> Scale:
+def _scale_of_type(gives: Type) -> MetricScale:
     match gives.kind:
         case "integer":
             low, high = gives.low, gives.high
-            return Scale(None if low is None else float(low), None if high is None else float(high))
+            return MetricScale(None if low is None else float(low), None if high is None else float(high))
         case "bool":
-            return Scale(truth=True)
-    return Scale()
+            return MetricScale(truth=True)
+    return MetricScale()
 
 
 def _end(bound: float | None) -> str:

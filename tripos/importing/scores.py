@@ -11,10 +11,10 @@ import duckdb
 import orjson
 
 from tripos.failure import Failure
-from tripos.importing.items import Item, Items
-from tripos.importing.records import Record, Table, is_blank
-from tripos.importing.row_errors import Misfit, Rejection, whole
-from tripos.importing.scales import Given, Place, folded, gradable, metric_words
+from tripos.importing.items import ItemIndex, PlannedItem
+from tripos.importing.records import FileRow, FileRows, is_blank
+from tripos.importing.row_errors import RowError, UnfitValue, whole
+from tripos.importing.scales import GradedMetric, Place, folded, gradable, metric_words
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.plan import Plan
 from tripos_runtime.drivers.bindings import given_bindings
@@ -32,7 +32,7 @@ RATIONALE = ("{} rationale", "{}_rationale", "{} reason", "{}_reason")
 
 
 @dataclass(frozen=True)
-class Reply:
+class StoredReply:
     """A reply that can be graded, as the store has it. `arms` are the treatments that it is part of."""
 
     sample: Mapping[str, Any]
@@ -44,12 +44,12 @@ class Reply:
 
 
 @dataclass(frozen=True)
-class Read:
+class ScoreImport:
     """What a file says: scores that fit, rows that do not, and how many cells are blank. `repeated` scores stand in the
     file once more with the same value, in so many `repeating` rows, and count once."""
 
     scores: tuple[GivenScore, ...]
-    rejected: tuple[Rejection, ...]
+    rejected: tuple[RowError, ...]
     blank: int
     unused: tuple[str, ...]
     """The columns that say nothing here."""
@@ -57,16 +57,16 @@ class Read:
     repeating: int = 0
 
 
-def read_scores(table: Table, plan: Plan, run: Run, connection: duckdb.DuckDBPyConnection) -> Read:
+def read_scores(table: FileRows, plan: Plan, run: Run, connection: duckdb.DuckDBPyConnection) -> ScoreImport:
     """The scores of a file. `connection` shows `run` (`connect_run`), of which `plan` is.
 
     Raises `Failure`: S0502 where the mapping says what there is not, S0504 where the run has nothing to grade.
     """
-    return _Reader(table, plan, run, connection).read()
+    return _ScoreReader(table, plan, run, connection).read()
 
 
-class _Reader:
-    def __init__(self, table: Table, plan: Plan, run: Run, connection: duckdb.DuckDBPyConnection) -> None:
+class _ScoreReader:
+    def __init__(self, table: FileRows, plan: Plan, run: Run, connection: duckdb.DuckDBPyConnection) -> None:
         self.table, self.plan = table, plan
         self.given = gradable(plan)
         metrics = {metric: None for by_metric in self.given.values() for metric in by_metric}
@@ -79,10 +79,10 @@ class _Reader:
                 "S0504", f"run `{run.run_id}` has no reply that a scorer grades", "`tripos list` shows the runs"
             )
         self.by_id = {reply.sample["sample_id"]: reply for reply in self.replies}
-        self.by_item: dict[tuple[str, str], list[Reply]] = {}
+        self.by_item: dict[tuple[str, str], list[StoredReply]] = {}
         for reply in self.replies:
             self.by_item.setdefault((reply.sample["scenario"], reply.sample["item_id"]), []).append(reply)
-        self.items = Items(plan, _items(connection, schema, plan), OWN)
+        self.items = ItemIndex(plan, _items(connection, schema, plan), OWN)
         self.own = OWN if "reply" not in self.items.field_names else OWN[: OWN.index("reply")]
         self.items.own = self.own
         self.turns: Counter[tuple[Any, ...]] = Counter()
@@ -91,12 +91,12 @@ class _Reader:
         self.judges = _judges_of_runs(connection, run.benchmark)
         self.blank = 0
 
-    def read(self) -> Read:
-        found: dict[str, tuple[GivenScore, Record]] = {}
-        rejected: list[Rejection] = []
+    def read(self) -> ScoreImport:
+        found: dict[str, tuple[GivenScore, FileRow]] = {}
+        rejected: list[RowError] = []
         repeated: Counter[str] = Counter()
         for record in self.table.records:
-            wrong: list[Rejection] = []
+            wrong: list[RowError] = []
             try:
                 scores = list(self._scores(record, wrong))
                 if wrong:  # a row is taken whole or not at all
@@ -109,15 +109,15 @@ class _Reader:
                     if (before[0].value, before[0].rationale) != (score.value, score.rationale):
                         earlier = self._cell(before[1], score.metric)
                         reason = f"{before[1].place} gives the same evaluator's score of it as {earlier}: say the round"
-                        rejected.append(Rejection(record, score.metric, self._cell(record, score.metric), reason))
+                        rejected.append(RowError(record, score.metric, self._cell(record, score.metric), reason))
                     else:
                         repeated[f"{record.file} {record.place}"] += 1
-            except Misfit as misfit:
+            except UnfitValue as misfit:
                 rejected.append(misfit.at(record))
         wide = {column for pair in self.wide.values() for column in pair if column is not None}
         unused = self.table.unused((*self.own, *self.arms), self.items.columns | wide)
         given = tuple(score for score, _ in found.values())
-        return Read(given, tuple(rejected), self.blank, unused, repeated.total(), len(repeated))
+        return ScoreImport(given, tuple(rejected), self.blank, unused, repeated.total(), len(repeated))
 
     def _columns_of_metrics(self) -> dict[str, tuple[str, str | None]]:
         """Where every metric has a column: that column and the one of its rationale, by metric; empty for a file with a
@@ -160,7 +160,7 @@ class _Reader:
                 )
                 raise Failure("S0502", f"a score has no field `{name}`", hint)
 
-    def _scores(self, record: Record, rejected: list[Rejection]) -> Iterator[GivenScore]:
+    def _scores(self, record: FileRow, rejected: list[RowError]) -> Iterator[GivenScore]:
         """The scores of one row. What does not fit is added to `rejected`, so that all of a row is said at once."""
         cells = list(self._cells(record))
         if not cells:
@@ -171,9 +171,9 @@ class _Reader:
             try:
                 given = self._given(record, reply, metric)
                 number, said = given.scale.read(value), given.scale.number(value)
-            except Misfit as misfit:
+            except UnfitValue as misfit:
                 field = given_field if (given_field := misfit.field) != "value" else self._field_of(metric)
-                rejected.append(Rejection(record, field, misfit.value, misfit.reason))
+                rejected.append(RowError(record, field, misfit.value, misfit.reason))
                 continue
             for step in given.steps:
                 binding = self.bindings[step.fingerprint, reply.sample["binding"]]
@@ -183,11 +183,11 @@ class _Reader:
     def _field_of(self, metric: str) -> str:
         return self.wide[metric][0] if metric in self.wide else "value"
 
-    def _cell(self, record: Record, metric: str) -> Any:
+    def _cell(self, record: FileRow, metric: str) -> Any:
         """The value of a metric as the file has it."""
         return record.said.get(self.wide[metric][0]) if metric in self.wide else record.get("value")
 
-    def _cells(self, record: Record) -> Iterator[tuple[str, Any, str | None]]:
+    def _cells(self, record: FileRow) -> Iterator[tuple[str, Any, str | None]]:
         """Every metric for which the row has a value, with that and the rationale."""
         if not self.wide:
             said = record.text("metric")
@@ -196,11 +196,11 @@ class _Reader:
                 self.blank += 1
                 return
             if said is None:
-                raise Misfit("metric", None, "no metric is named")
+                raise UnfitValue("metric", None, "no metric is named")
             if folded(said) not in self.words:
                 known = sorted(set(self.words.values()))
                 close = nearest(said, [*known, *(t for m in self.plan.metrics for t in m.title.values())])
-                raise Misfit("metric", said, f"no such metric; did you mean `{close}`?" if close else
+                raise UnfitValue("metric", said, f"no such metric; did you mean `{close}`?" if close else
                              f"no such metric; there are {', '.join(known[:6])}")  # fmt: skip
             yield self.words[folded(said)], value, record.text("rationale")
             return
@@ -212,31 +212,31 @@ class _Reader:
             reason = record.said.get(why) if why is not None else record.get("rationale")
             yield metric, value, None if is_blank(reason) else str(reason).strip()
 
-    def _given(self, record: Record, reply: Reply, metric: str) -> Given:
+    def _given(self, record: FileRow, reply: StoredReply, metric: str) -> GradedMetric:
         scenario = reply.place[0]
         found = self.given[reply.place].get(metric, [])
         if not found:
             said = self.wide[metric][0] if metric in self.wide else record.text("metric")
-            raise Misfit("metric", said, f"not graded in scenario `{scenario}`")
+            raise UnfitValue("metric", said, f"not graded in scenario `{scenario}`")
         if (said := record.text("scorer")) is not None:
             found = [each for each in found if each.scorer == said]
             if not found:
-                raise Misfit("scorer", said, f"does not give `{metric}` in scenario `{scenario}`")
+                raise UnfitValue("scorer", said, f"does not give `{metric}` in scenario `{scenario}`")
         if len(found) > 1:
             names = " and ".join(each.scorer for each in found)
-            raise Misfit("scorer", None, f"{names} give `{metric}`: say which")
+            raise UnfitValue("scorer", None, f"{names} give `{metric}`: say which")
         return found[0]
 
-    def _reply(self, record: Record) -> Reply:
+    def _reply(self, record: FileRow) -> StoredReply:
         if (said := record.text("sample_id")) is not None:
             if said not in self.by_id:
-                raise Misfit("sample_id", said, "the run has no such reply that is graded")
+                raise UnfitValue("sample_id", said, "the run has no such reply that is graded")
             return self.by_id[said]
         said = record.get("reply") if "reply" in self.own else None
         items = [self.items.find(record)] if said is None else self.items.candidates(record)[0]
         found = [reply for item in items for reply in self.by_item.get((item.scenario, item.item_id), ())]
         if not found:
-            raise Misfit("item", items[0].item_id, "the run has no reply to this item that is graded")
+            raise UnfitValue("item", items[0].item_id, "the run has no reply to this item that is graded")
         model = record.text("model")
         if said is not None:
             found = _saying(found, said, model)
@@ -249,10 +249,10 @@ class _Reader:
             found = [self._next(found, record)]
         if len(found) > 1:
             differs = next(name for name, of in _TELLING.items() if len({of(reply) for reply in found}) > 1)
-            raise Misfit(differs, None, f"{len(found)} replies to the item could be meant: name the {differs}")
+            raise UnfitValue(differs, None, f"{len(found)} replies to the item could be meant: name the {differs}")
         return found[0]
 
-    def _next(self, alike: Sequence[Reply], record: Record) -> Reply:
+    def _next(self, alike: Sequence[StoredReply], record: FileRow) -> StoredReply:
         """Of replies of one text the one whose turn it is: every row of an evaluator is about another of them."""
         metric = None if self.wide else record.text("metric")
         alike = sorted(alike, key=lambda reply: (str(reply.sample["model"]), reply.number, reply.sample["sample_id"]))
@@ -261,43 +261,45 @@ class _Reader:
         self.turns[key] += 1
         return alike[turn % len(alike)]
 
-    def _evaluator(self, record: Record) -> str:
+    def _evaluator(self, record: FileRow) -> str:
         said = record.text("evaluator")
         if said is None:
-            raise Misfit("evaluator", None, "nothing says who gave the score: `--evaluator NAME`, or a column of it")
+            raise UnfitValue(
+                "evaluator", None, "nothing says who gave the score: `--evaluator NAME`, or a column of it"
+            )
         if said in self.judges and not (said.startswith(HUMAN) and self._round(record) > 1):
             reason = "this judge grades in runs; give what it gave elsewhere a name of its own"
-            raise Misfit("evaluator", said, f"{reason}, such as `{said}/published`")
+            raise UnfitValue("evaluator", said, f"{reason}, such as `{said}/published`")
         return said
 
-    def _round(self, record: Record) -> int:
+    def _round(self, record: FileRow) -> int:
         number = whole(record.get("round"), "round")
         if number is not None and number < 1:
-            raise Misfit("round", number, "rounds are counted from 1")
+            raise UnfitValue("round", number, "rounds are counted from 1")
         return 1 if number is None else number
 
 
-def _with(found: Sequence[Reply], name: str, said: str | None, of: Any) -> list[Reply]:
-    """Those of some replies that are as a row says; all where it says nothing. Raises `Misfit` where none is."""
+def _with(found: Sequence[StoredReply], name: str, said: str | None, of: Any) -> list[StoredReply]:
+    """Those of some replies that are as a row says; all where it says nothing. Raises `UnfitValue` where none is."""
     chosen = [reply for reply in found if said is None or said in of(reply)]
     if not chosen:
         there = sorted({str(value) for reply in found for value in of(reply)})
         close = nearest(said or "", there)
         more = f"did you mean `{close}`?" if close else f"there are {', '.join(there[:4])}"
-        raise Misfit(name, said, f"the run has no such reply to the item; {more}")
+        raise UnfitValue(name, said, f"the run has no such reply to the item; {more}")
     return chosen
 
 
-def _saying(found: Sequence[Reply], said: Any, model: str | None) -> list[Reply]:
-    """Those of some replies that have the text of a row. Raises `Misfit` where none has it, and where only those of
+def _saying(found: Sequence[StoredReply], said: Any, model: str | None) -> list[StoredReply]:
+    """Those of some replies that have the text of a row. Raises `UnfitValue` where none has it, and where only those of
     other models than the row's have it."""
     exact = [reply for reply in found if isinstance(said, str) and reply.text.strip() == said.strip()]
     alike = exact or [reply for reply in found if _parsed(reply.text) == _parsed(said)]
     if not alike:
-        raise Misfit("reply", said, "the run has no reply to the item with this text")
+        raise UnfitValue("reply", said, "the run has no reply to the item with this text")
     writers = sorted({str(reply.sample["model"]) for reply in alike})
     if model is not None and model not in writers and any(reply.sample["model"] == model for reply in found):
-        raise Misfit("model", model, f"the reply with this text is by {', '.join(writers)}")
+        raise UnfitValue("model", model, f"the reply with this text is by {', '.join(writers)}")
     return alike
 
 
@@ -326,7 +328,7 @@ _TELLING: Mapping[str, Any] = {
 
 def replies_of(
     connection: duckdb.DuckDBPyConnection, schema: str, run: Run, arms: Sequence[str], given: Mapping[Place, object]
-) -> list[Reply]:
+) -> list[StoredReply]:
     """The replies of a run that a scorer grades."""
     more = "".join(f", sample.{sql.name(arm)}" for arm in arms)
     rows = connection.execute(
@@ -335,28 +337,28 @@ def replies_of(
         from {schema}.samples as sample join main.samples as kept on kept.sample_id = sample.sample_id
         where sample.reply is not null order by all"""
     ).fetchall()
-    found: dict[str, Reply] = {}
+    found: dict[str, StoredReply] = {}
     for sample_id, scenario, item_id, model, number, step, fingerprint, binding, text, *values in rows:
         if (place := (scenario, fingerprint)) not in given:
             continue
         told = dict(zip(arms, values, strict=True))
         if (before := found.get(sample_id)) is not None:
-            found[sample_id] = Reply(before.sample, number, step, place, (*before.arms, told), text)
+            found[sample_id] = StoredReply(before.sample, number, step, place, (*before.arms, told), text)
             continue
         own = {"sample_id": sample_id, "run_id": run.run_id, "benchmark": run.benchmark, "scenario": scenario}
         own |= {"item_id": item_id, "model": model, "binding": binding}
-        found[sample_id] = Reply(own, number, step, place, (told,), text)
+        found[sample_id] = StoredReply(own, number, step, place, (told,), text)
     return list(found.values())
 
 
-def _items(connection: duckdb.DuckDBPyConnection, schema: str, plan: Plan) -> list[Item]:
+def _items(connection: duckdb.DuckDBPyConnection, schema: str, plan: Plan) -> list[PlannedItem]:
     names = [sql.name(axis.name) for axis in plan.axes]
     axes = [axis.name for axis in plan.axes]
     rows = connection.execute(
         f"select {', '.join(['scenario', 'item_id', 'fields', *names])} from {schema}.items order by scenario, item_id"
     ).fetchall()
     return [
-        Item(
+        PlannedItem(
             scenario, item_id, {a: v for a, v in zip(axes, values, strict=True) if v is not None}, orjson.loads(fields)
         )
         for scenario, item_id, fields, *values in rows

@@ -77,13 +77,13 @@ def sound(read: TreeRead, shown: str, code: str) -> Tree:
     """The tree that was read. Raises `Failure` with all that is wrong in it."""
     if not read.faults:
         return read.tree
-    lines = [_told(fault, shown) for fault in read.faults[:SHOWN]]
+    lines = [_fault_text(fault, shown) for fault in read.faults[:SHOWN]]
     if len(read.faults) > SHOWN:
         lines.append(f"and {len(read.faults) - SHOWN} more")
     raise Failure(code, "\n".join(lines), read.faults[0].help)
 
 
-def _told(fault: TreeFault, shown: str) -> str:
+def _fault_text(fault: TreeFault, shown: str) -> str:
     where = shown if fault.line is None else f"{shown}, line {fault.line}"
     return f"{where}: {fault.message}"
 

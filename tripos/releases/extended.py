@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 
 from tripos.failure import Failure
-from tripos.releases.file_names import MANIFEST, RELEASES
+from tripos.releases import MANIFEST, RELEASES
 from tripos.releases.locations import ZIP, find_release, is_release
 from tripos_compiler.inputs import Asked, FoundRelease, ReleaseError
 from tripos_compiler.language.changes import order

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tripos.failure import SOME_FAILED, Failure
-from tripos.releases.file_names import HUB, MANIFEST
+from tripos.releases import HUB, MANIFEST
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
@@ -29,7 +29,7 @@ _HINT = "write hf://OWNER/NAME, or hf://OWNER/NAME@VERSION to read one version"
 
 
 @dataclass(frozen=True)
-class Place:
+class HubDataset:
     """A data set of the Hub, and the tag, branch or commit that is meant, if one is."""
 
     name: str
@@ -40,16 +40,16 @@ class Place:
         return f"{HUB}{self.name}@{revision}"
 
 
-def place_of(given: str) -> Place:
+def place_of(given: str) -> HubDataset:
     """What an address means. Raises `Failure` R0202 for one that is none.
 
     >>> place_of("hf://lab/quiz@1.0.0"), place_of("hf://datasets/lab/quiz").revision
-    (Place(name='lab/quiz', revision='1.0.0'), None)
+    (HubDataset(name='lab/quiz', revision='1.0.0'), None)
     """
     found = _PLACE.fullmatch(given)
     if found is None:
         raise Failure("R0202", f"`{given}` is no place on the Hub", _HINT)
-    return Place(found["name"], found["revision"])
+    return HubDataset(found["name"], found["revision"])
 
 
 def push_to_hub(folder: Path, given: str) -> str:
@@ -69,7 +69,7 @@ def push_to_hub(folder: Path, given: str) -> str:
 
     raw = (folder / MANIFEST).read_bytes()
     manifest = Manifest.model_validate_json(raw)
-    with _told(place):
+    with _hub_failures(place):
         try:
             api.repo_info(place.name, repo_type=_KIND)
         except RepositoryNotFoundError:
@@ -101,7 +101,7 @@ def fetch_from_hub(given: str, to: Path) -> None:
     api = _api()
     from huggingface_hub.errors import RepositoryNotFoundError, RevisionNotFoundError
 
-    with _told(place):
+    with _hub_failures(place):
         try:
             commit = api.repo_info(place.name, repo_type=_KIND, revision=place.revision).sha
             names = api.list_repo_files(place.name, repo_type=_KIND, revision=commit)
@@ -119,7 +119,7 @@ def fetch_from_hub(given: str, to: Path) -> None:
 
 
 def _keep(
-    api: HfApi, place: Place, head: str | None, before: bytes | None, tags: Collection[str], new: Manifest
+    api: HfApi, place: HubDataset, head: str | None, before: bytes | None, tags: Collection[str], new: Manifest
 ) -> None:
     """Sees that the head of a data set may be replaced: it is another version of the same benchmark. Without a tag it
     gets one, so that it stays where it can be found."""
@@ -138,7 +138,7 @@ def _keep(
         api.create_tag(place.name, repo_type=_KIND, tag=last.version, revision=head)
 
 
-def _commit(api: HfApi, place: Place, folder: Path, there: set[str], head: str | None, manifest: Manifest) -> str:
+def _commit(api: HfApi, place: HubDataset, folder: Path, there: set[str], head: str | None, manifest: Manifest) -> str:
     """One commit that leaves the release and nothing else at the head of a data set; its name."""
     from huggingface_hub import CommitOperationAdd, CommitOperationDelete
 
@@ -150,7 +150,7 @@ def _commit(api: HfApi, place: Place, folder: Path, there: set[str], head: str |
     return str(done.oid)
 
 
-def _read(api: HfApi, place: Place, revision: str) -> bytes | None:
+def _read(api: HfApi, place: HubDataset, revision: str) -> bytes | None:
     """The manifest at a revision; `None` without one."""
     import tempfile
 
@@ -177,7 +177,7 @@ def _api() -> HfApi:
 
 
 @contextmanager
-def _told(place: Place) -> Iterator[None]:
+def _hub_failures(place: HubDataset) -> Iterator[None]:
     """Makes failures of what the library raises."""
     import httpx
 

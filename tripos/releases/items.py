@@ -169,7 +169,7 @@ CANARY = "canary"
 
 
 @dataclass(frozen=True)
-class Frozen:
+class FrozenItems:
     """The items of a scenario, in the order in which they are run."""
 
     scenario: str
@@ -191,7 +191,7 @@ def canary_of(benchmark: str) -> str:
     return f"tripos canary: do not train on the items of {benchmark} {name}"
 
 
-def frozen_items(source: CaseSource, canary: str, held_back: frozenset[str] = frozenset()) -> Iterator[Frozen]:
+def frozen_items(source: CaseSource, canary: str, held_back: frozenset[str] = frozenset()) -> Iterator[FrozenItems]:
     """The items of every scenario of a plan; those of a release that is extended keep its canary, and those
     that are `held_back` there are withheld here. Raises `DataError` where they are yet to be made."""
     held = withheld_of(source) | held_back
@@ -203,7 +203,7 @@ def frozen_items(source: CaseSource, canary: str, held_back: frozenset[str] = fr
         names = [f"{case.item_id} {orjson.dumps(dict(sorted(case.context.items()))).decode()}" for case in cases]
         own = canary_of(homes[scenario.name]) if scenario.name in homes else canary
         table = _table(source.plan, scenario, open_, own)
-        yield Frozen(scenario.name, table, list_digest(names), len(cases), tuple(sorted(set(hidden))))
+        yield FrozenItems(scenario.name, table, list_digest(names), len(cases), tuple(sorted(set(hidden))))
 
 
 def withheld_of(source: CaseSource) -> frozenset[str]:
@@ -227,7 +227,7 @@ def held_back_in(extended: Sequence[FoundRelease]) -> frozenset[str]:
     return frozenset(item for manifest in opened for each in manifest.items for item in each.withheld)
 
 
-def write_items(frozen: Frozen, folder: Path) -> str:
+def write_items(frozen: FrozenItems, folder: Path) -> str:
     """Writes the items of a scenario below a release's folder and gives the path."""
     path = f"{ITEMS}/{frozen.scenario}.parquet"
     (folder / ITEMS).mkdir(exist_ok=True)
@@ -266,10 +266,10 @@ def _column(values: list[Any]) -> pa.Array[Any]:
 
 
 def _json(value: Any) -> str:
-    return orjson.dumps(value, default=_plain, option=orjson.OPT_SORT_KEYS).decode()
+    return orjson.dumps(value, default=_json_value, option=orjson.OPT_SORT_KEYS).decode()
 
 
-def _plain(value: Any) -> Any:
+def _json_value(value: Any) -> Any:
     if isinstance(value, Mapping):
         return dict(value)
     return sorted(value)

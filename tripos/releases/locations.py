@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from tripos.failure import SOME_FAILED, Failure
-from tripos.releases.file_names import FORMAT, HUB, MANIFEST, UNLISTED
+from tripos.releases import FORMAT, HUB, MANIFEST, UNLISTED
 
 ALWAYS_FINE = 256 * 2**20
 """Bytes that a zip may hold however small it is."""

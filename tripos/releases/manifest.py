@@ -9,14 +9,14 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from tripos.releases.file_names import FORMAT, MANIFEST
+from tripos.releases import FORMAT, MANIFEST
 from tripos_compiler.plan import Canonical
 
 Outcome = Literal["good", "wrong", "unchecked"]
 
 
 @dataclass(frozen=True)
-class Check:
+class ReleaseCheck:
     """One thing that was looked at: `what`, such as a file, how it stands, and what is wrong or why nobody looked."""
 
     what: str

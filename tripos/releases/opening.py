@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from tripos.failure import SOME_FAILED, Failure
-from tripos.releases.file_names import DATA, MANIFEST, RELEASES, SPEC
+from tripos.releases import DATA, MANIFEST, RELEASES, SPEC
 from tripos.releases.locations import find_release
 from tripos.releases.manifest import Manifest, digest_of, file_digest, file_fault
 from tripos_compiler.compile import Compilation, compile_spec
@@ -25,7 +25,7 @@ GIT_S = 10
 
 
 @dataclass(frozen=True)
-class Origin:
+class RunOrigin:
     """`release` is the digest of a release; without one it is a working tree, of which git tells the commit that is
     checked out, and whether the files of the spec's folder differ from it."""
 
@@ -39,21 +39,21 @@ class Origin:
         return {"release": self.release, "git_commit": self.git_commit, "git_dirty": self.git_dirty}
 
 
-WORKING_TREE = Origin()
+WORKING_TREE = RunOrigin()
 """A working tree of which nothing more is known."""
 
 
-def origin_of(given: str, main: Path) -> Origin:
+def origin_of(given: str, main: Path) -> RunOrigin:
     """What a command was given: a release, or the spec whose main file is `main`."""
     released = find_release(given)
     if released is not None:
-        return Origin(open_release(released).digest)
+        return RunOrigin(open_release(released).digest)
     folder = main.resolve().parent
     commit = _git(folder, "rev-parse", "HEAD")
     if commit is None:
         return WORKING_TREE
     changed = _git(folder, "status", "--porcelain", "--", ".")
-    return Origin(None, commit.strip(), None if changed is None else bool(changed.strip()))
+    return RunOrigin(None, commit.strip(), None if changed is None else bool(changed.strip()))
 
 
 def _git(folder: Path, *arguments: str) -> str | None:

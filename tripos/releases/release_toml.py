@@ -85,7 +85,7 @@ class ArtefactTerms(BaseModel):
     copy_it: bool = True
 
 
-class About(BaseModel):
+class ReleaseToml(BaseModel):
     """What `release.toml` says; all of it may be left out. `data` is by path, as a spec names the file, `releases` by
     `NAME-VERSION`, `artefacts` by role."""
 
@@ -101,18 +101,18 @@ class About(BaseModel):
     artefacts: dict[str, ArtefactTerms] = {}
 
 
-def read_about(folder: Path) -> About:
+def read_release_toml(folder: Path) -> ReleaseToml:
     """What the `release.toml` of a spec's folder says. Raises `Failure` R0203 for one that cannot be read."""
     path = folder / ABOUT
     if not path.exists():
-        return About()
+        return ReleaseToml()
     try:
         table = tomllib.loads(path.read_text("utf-8"))
         tables = [each for of in ("data", "releases", "artefacts") if isinstance(each := table.get(of), dict)]
         for terms in [each for named in tables for each in named.values()]:
             if isinstance(terms, dict) and "copy" in terms:
                 terms["copy_it"] = terms.pop("copy")
-        return About.model_validate(table)
+        return ReleaseToml.model_validate(table)
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"])).replace("copy_it", "copy")

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from tripos.failure import SOME_FAILED, Failure
 from tripos.releases.locations import find_release
-from tripos.releases.manifest import Check, ExtendedRelease, Manifest, ReleasedArtefact
+from tripos.releases.manifest import ExtendedRelease, Manifest, ReleaseCheck, ReleasedArtefact
 from tripos.releases.opening import open_release
-from tripos.releases.release_toml import About, ArtefactTerms, check_license
+from tripos.releases.release_toml import ArtefactTerms, ReleaseToml, check_license
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.inputs import FoundRelease
 from tripos_compiler.plan import Plan
@@ -22,40 +22,40 @@ from tripos_runtime.models.reward.trained_reward import KIND, OUTSIDE, TrainedRe
 from tripos_runtime.roles.reward_roles import reward_roles
 
 
-def artefact_checks(folder: Path, manifest: Manifest, given: Mapping[str, Path] = {}) -> Iterator[Check]:
+def artefact_checks(folder: Path, manifest: Manifest, given: Mapping[str, Path] = {}) -> Iterator[ReleaseCheck]:
     """A check for each model: of the files in the release, and of those in the folders that are given, by role."""
     named = {artefact.role for artefact in manifest.artefacts}
     for role in sorted(given.keys() - named):
-        yield Check(f"artefact {role}", "wrong", "is given, and the release names none for that role")
+        yield ReleaseCheck(f"artefact {role}", "wrong", "is given, and the release names none for that role")
     for artefact in manifest.artefacts:
         what = f"artefact {artefact.role}"
         if artefact.path is not None:
             inside = folder / artefact.path
             if not inside.resolve().is_relative_to(folder.resolve()):
-                yield Check(what, "wrong", "lies outside of the release")
+                yield ReleaseCheck(what, "wrong", "lies outside of the release")
                 continue
             yield _held(what, inside, artefact.digest)
         if artefact.role in given:
             yield _held(what, given[artefact.role], artefact.digest)
         elif artefact.path is None:
             told = f"it is not in the release: --artefact {artefact.role}=DIR, from {artefact.source}"
-            yield Check(what, "unchecked", told)
+            yield ReleaseCheck(what, "unchecked", told)
 
 
-def _held(what: str, folder: Path, digest: str) -> Check:
+def _held(what: str, folder: Path, digest: str) -> ReleaseCheck:
     try:
         found = digest_of(folder) if folder.is_dir() else None
     except OSError:
         found = None
     if found is None:
-        return Check(what, "wrong", f"cannot be read in `{folder}`")
+        return ReleaseCheck(what, "wrong", f"cannot be read in `{folder}`")
     if found != digest:
-        return Check(what, "wrong", f"has the digest {found}, not {digest}")
-    return Check(what, "good")
+        return ReleaseCheck(what, "wrong", f"has the digest {found}, not {digest}")
+    return ReleaseCheck(what, "good")
 
 
 @dataclass(frozen=True)
-class Lent:
+class InheritedModel:
     """A reward model as a release names it, and that release."""
 
     said: ReleasedArtefact
@@ -67,10 +67,10 @@ class Lent:
         return None if self.said.path is None else Path(self.release.folder) / self.said.path
 
 
-def lent_artefacts(plan: Plan, extended: Sequence[FoundRelease]) -> dict[str, Lent]:
+def inherited_models(plan: Plan, extended: Sequence[FoundRelease]) -> dict[str, InheritedModel]:
     """The models that releases name for the roles of scorers which a plan has of them, by role; of one that several
     name, one that has its files. Raises `Failure` S0878 where two of them name different models for one role."""
-    found: dict[str, Lent] = {}
+    found: dict[str, InheritedModel] = {}
     for release in extended:
         opened = open_release(Path(release.folder))
         if not opened.manifest.artefacts:
@@ -85,12 +85,12 @@ def lent_artefacts(plan: Plan, extended: Sequence[FoundRelease]) -> dict[str, Le
                 message = f"{earlier.release.title} and {release.title} name two reward models for `{said.role}`"
                 raise Failure("S0878", message, "extend one of them; or `take` what the other needs no such model for")
             if earlier is None or _rank(said) < _rank(earlier.said):
-                found[said.role] = Lent(said, release)
+                found[said.role] = InheritedModel(said, release)
     return found
 
 
-def with_lent(
-    own: Sequence[Artefact], lent: Mapping[str, Lent], extends: Sequence[ExtendedRelease]
+def with_inherited(
+    own: Sequence[Artefact], lent: Mapping[str, InheritedModel], extends: Sequence[ExtendedRelease]
 ) -> tuple[Artefact, ...]:
     """The models that a release names: its own, and those that are lent, which lie in the releases that it holds.
 
@@ -110,7 +110,7 @@ def with_lent(
     return tuple(found[role] for role in sorted(found))
 
 
-def _path_of(lent: Lent, extends: Sequence[ExtendedRelease]) -> str | None:
+def _path_of(lent: InheritedModel, extends: Sequence[ExtendedRelease]) -> str | None:
     """Where a lent model lies in a release that holds others; None where it does not."""
     if lent.said.path is None:
         return None
@@ -206,7 +206,7 @@ def _artefacts(
     """The models that are named, and where each lies, if it is here."""
     from tripos.releases.opening import open_release
 
-    lent = lent_artefacts(plan, extended)
+    lent = inherited_models(plan, extended)
     if own is None:
         yield from ((each.said, each.folder) for each in lent.values())
         return
@@ -235,7 +235,7 @@ class Artefact:
     files: Mapping[str, Path]
 
 
-def artefacts_of(plan: Plan, about: About, given: Mapping[str, str], beside: Path) -> tuple[Artefact, ...]:
+def artefacts_of(plan: Plan, about: ReleaseToml, given: Mapping[str, str], beside: Path) -> tuple[Artefact, ...]:
     """The models of a release, by role: those of `release.toml`, whose paths begin in `beside`, and those that are
     `given`, each by its folder or its digest.
 

@@ -33,23 +33,23 @@ MADE, WITHHELD = "made", "withheld"
 """The folder of a release for the rows that were made."""
 
 
-def thaw_given(source: CaseSource, given: str, extended: Iterable[FoundRelease] = ()) -> None:
-    """As `thaw`, where what a command was given is a release; and with what was frozen in the releases that it
+def restore_given(source: CaseSource, given: str, extended: Iterable[FoundRelease] = ()) -> None:
+    """As `restore`, where what a command was given is a release; and with what was frozen in the releases that it
     extends."""
     folder = find_release(given)
     if folder is not None:
-        thaw(source, folder)
-    thaw_extended(source, extended)
+        restore(source, folder)
+    restore_extended(source, extended)
 
 
-def thaw_extended(source: CaseSource, extended: Iterable[FoundRelease]) -> None:
+def restore_extended(source: CaseSource, extended: Iterable[FoundRelease]) -> None:
     """Puts the rows that releases have frozen where `source` finds them, where the plan has their data sets."""
     made = {each.name: set(each.made) for each in source.plan.extends}
     for release in extended:
-        thaw(source, Path(release.folder), made.get(release.name, set()))
+        restore(source, Path(release.folder), made.get(release.name, set()))
 
 
-def thaw(source: CaseSource, folder: Path, only: Collection[str] | None = None) -> None:
+def restore(source: CaseSource, folder: Path, only: Collection[str] | None = None) -> None:
     """Puts the rows that a release has frozen where `source` finds them, so that a run makes none: of every data set,
     or of those in `only`. Without a folder of such rows nothing happens. Rows that are withheld are taken from the
     folders in which `source` looks for data; where they are not there, the others are all, and `source` says so.
@@ -174,14 +174,14 @@ def _make(plan: Plan, source: CaseSource, binding: Binding, store: Store, releas
             raise Failure("S0854", message, "finish the run that makes them, without --limit")
 
 
-def freeze(
+def snapshot_rows(
     source: CaseSource,
     folder: Path,
     times: Mapping[str, Mapping[str, datetime]],
     canary: str,
     held: Collection[str] = (),
     private: Path | None = None,
-) -> Frozen:
+) -> FrozenRows:
     """Writes the rows that were made below a release's folder. Of items that are `held` back only the name stands
     there, and what they say in a file of the same path below `private`.
 
@@ -209,18 +209,18 @@ def freeze(
             (private / path).write_bytes(kept_back)
             digest, count = hashlib.sha256(kept_back).hexdigest(), kept_back.count(b"\n")
             outer.append(ExternalFile(path=path, source=WITHHELD, sha256=digest, rows=count))
-    return Frozen(counts, tuple(outer))
+    return FrozenRows(counts, tuple(outer))
 
 
 @dataclass(frozen=True)
-class Frozen:
+class FrozenRows:
     """How many rows were written, by path in the release, and the files with those that are withheld."""
 
     rows: Mapping[str, int]
     withheld: tuple[ExternalFile, ...]
 
 
-def take_frozen(plan: Plan, extended: Sequence[FoundRelease], folder: Path) -> Frozen:
+def take_frozen(plan: Plan, extended: Sequence[FoundRelease], folder: Path) -> FrozenRows:
     """Copies the rows that releases which are extended have frozen below a release's folder, as they stand there, with
     when they were made. What they withhold of them is withheld here."""
     counts: dict[str, int] = {}
@@ -235,7 +235,7 @@ def take_frozen(plan: Plan, extended: Sequence[FoundRelease], folder: Path) -> F
             shutil.copyfile(Path(release.folder) / path, folder / path)
             counts[path] = (folder / path).read_bytes().count(b"\n")
         outer += [each for each in open_release(Path(release.folder)).manifest.external if each.path in paths]
-    return Frozen(counts, tuple(outer))
+    return FrozenRows(counts, tuple(outer))
 
 
 def _line(row: MadeRow, item: str, at: datetime | None, canary: str) -> bytes:

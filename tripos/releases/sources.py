@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from tripos.failure import SOME_FAILED, Failure
-from tripos.releases.manifest import Check, file_digest, file_fault
+from tripos.releases.manifest import ReleaseCheck, file_digest, file_fault
 from tripos.releases.opening import Release, open_release, recompile
 from tripos.version import __version__
 from tripos_compiler.compile import Compilation
@@ -46,20 +46,20 @@ def check_sources(release: Release, compilation: Compilation, outer: Sequence[Pa
 
 def against_sources(
     release: Release, plan: Plan, extended: Sequence[FoundRelease], outer: Sequence[Path], releases: ReleaseFinder
-) -> Check:
+) -> ReleaseCheck:
     """Whether a release's sources compile to its plan. `outer` are folders with data that it does not hold."""
     if (fault := next(_unlisted(release, plan, extended), None)) is not None:
-        return Check("plan", "wrong", fault)
+        return ReleaseCheck("plan", "wrong", fault)
     if missing := _missing(release, outer):
         told = f"it needs data that is not here: {', '.join(missing)}; give its folder with --data DIR"
-        return Check("plan", "unchecked", told)
+        return ReleaseCheck("plan", "unchecked", told)
     compilation = recompile(release, outer, releases)
     if compilation.plan is None:
         errors = [each.message for each in compilation.diagnostics if each.severity == "error"]
-        return Check("plan", "wrong", f"the sources do not compile: {errors[0] if errors else '?'}")
+        return ReleaseCheck("plan", "wrong", f"the sources do not compile: {errors[0] if errors else '?'}")
     if compilation.plan.digest != release.manifest.plan:
-        return Check("plan", "wrong", "the sources compile to another plan")
-    return Check("plan", "good", "the sources compile to it")
+        return ReleaseCheck("plan", "wrong", "the sources compile to another plan")
+    return ReleaseCheck("plan", "good", "the sources compile to it")
 
 
 def unknown_text(release: Release, plan: Plan, extended: Sequence[FoundRelease]) -> str | None:

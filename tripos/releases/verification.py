@@ -14,13 +14,13 @@ import pyarrow.parquet as pq
 from pydantic import ValidationError
 
 from tripos.failure import Failure
+from tripos.releases import CHECKSUM, MANIFEST, UNLISTED
 from tripos.releases.extended import ReleaseFolders
-from tripos.releases.file_names import CHECKSUM, MANIFEST, UNLISTED
-from tripos.releases.items import Frozen, canary_of, frozen_items, held_back_in
+from tripos.releases.items import FrozenItems, canary_of, frozen_items, held_back_in
 from tripos.releases.manifest import (
-    Check,
     Manifest,
     Outcome,
+    ReleaseCheck,
     ReleasedItems,
     canonical,
     checksum_line,
@@ -30,10 +30,10 @@ from tripos.releases.manifest import (
     spec_digest,
 )
 from tripos.releases.opening import Release
-from tripos.releases.publishing.descriptions import CROISSANT, croissant_faults, lacking
+from tripos.releases.publishing.descriptions import CROISSANT, croissant_faults, missing_library
 from tripos.releases.release_toml import check_license
-from tripos.releases.reward_models import artefact_checks, lent_artefacts
-from tripos.releases.snapshots import MADE, thaw
+from tripos.releases.reward_models import artefact_checks, inherited_models
+from tripos.releases.snapshots import MADE, restore
 from tripos.releases.sources import against_sources
 from tripos_compiler.inputs import DataError
 from tripos_compiler.plan import Plan
@@ -73,7 +73,7 @@ def _same_license(said: str, meant: str | None) -> bool:
         return False
 
 
-def fault_of_items(said: ReleasedItems | None, found: Frozen, folder: Path) -> str | None:
+def fault_of_items(said: ReleasedItems | None, found: FrozenItems, folder: Path) -> str | None:
     """What is wrong with the items of a scenario, those of its file among them; `None` where nothing is."""
     if said is None or (said.rows, said.digest, said.withheld) != (found.rows, found.digest, found.withheld):
         return "are not those of the manifest"
@@ -93,10 +93,10 @@ class Verified:
     folder: Path
     name: str
     digest: str | None
-    checks: tuple[Check, ...]
+    checks: tuple[ReleaseCheck, ...]
 
     @property
-    def wrong(self) -> tuple[Check, ...]:
+    def wrong(self) -> tuple[ReleaseCheck, ...]:
         """What is not as it was released."""
         return tuple(check for check in self.checks if check.outcome == "wrong")
 
@@ -110,7 +110,7 @@ def verify(
     folder: Path,
     outer: Sequence[Path] = (),
     expected: str | None = None,
-    signed: Sequence[Check] = (),
+    signed: Sequence[ReleaseCheck] = (),
     releases: Sequence[Path] = (),
     artefacts: Mapping[str, Path] = {},
 ) -> Verified:
@@ -120,7 +120,7 @@ def verify(
     try:
         raw = (folder / MANIFEST).read_bytes()
     except OSError:
-        return Verified(folder, folder.name, None, (Check(MANIFEST, "wrong", "is missing"),))
+        return Verified(folder, folder.name, None, (ReleaseCheck(MANIFEST, "wrong", "is missing"),))
     checks = list(_of_manifest(folder, raw, expected))
     digest = digest_of(raw)
     try:
@@ -128,7 +128,7 @@ def verify(
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"])) or "it"
-        checks.append(Check(MANIFEST, "wrong", f"does not fit its schema: `{place}`: {first['msg'].lower()}"))
+        checks.append(ReleaseCheck(MANIFEST, "wrong", f"does not fit its schema: `{place}`: {first['msg'].lower()}"))
         return Verified(folder, folder.name, digest, (*checks, *signed))
     checks += _of_files(folder, manifest)
     checks += artefact_checks(folder, manifest, artefacts)
@@ -137,24 +137,24 @@ def verify(
     return Verified(folder, manifest.name, digest, (*checks, *signed))
 
 
-def _of_manifest(folder: Path, raw: bytes, expected: str | None) -> Iterator[Check]:
+def _of_manifest(folder: Path, raw: bytes, expected: str | None) -> Iterator[ReleaseCheck]:
     try:
         same = (folder / CHECKSUM).read_bytes() == checksum_line(raw)
         told = "does not have the digest that `manifest.sha256` says: one of the two was changed"
     except OSError:
         same, told = False, "cannot be held against `manifest.sha256`, which is missing"
-    yield Check(MANIFEST, "good") if same else Check(MANIFEST, "wrong", told)
+    yield ReleaseCheck(MANIFEST, "good") if same else ReleaseCheck(MANIFEST, "wrong", told)
     try:
         regular = canonical(json.loads(raw)) == raw
     except (ValueError, RecursionError):
         regular = False
     if not regular:
-        yield Check(MANIFEST, "wrong", "is not in the canonical form of RFC 8785: it was edited")
+        yield ReleaseCheck(MANIFEST, "wrong", "is not in the canonical form of RFC 8785: it was edited")
     if expected is not None and expected != digest_of(raw):
-        yield Check(MANIFEST, "wrong", f"has the digest {digest_of(raw)}, not the one that was asked for")
+        yield ReleaseCheck(MANIFEST, "wrong", f"has the digest {digest_of(raw)}, not the one that was asked for")
 
 
-def _of_files(folder: Path, manifest: Manifest) -> Iterator[Check]:
+def _of_files(folder: Path, manifest: Manifest) -> Iterator[ReleaseCheck]:
     for file in manifest.files:
         yield _of_file(folder, file.path, file.sha256, file.bytes)
     listed = {file.path for file in manifest.files}
@@ -163,78 +163,80 @@ def _of_files(folder: Path, manifest: Manifest) -> Iterator[Check]:
         name = path.relative_to(folder).as_posix()
         if path.is_dir() and not path.is_symlink():
             if name not in folders:
-                yield Check(name, "wrong", "is a folder that the manifest knows nothing of")
+                yield ReleaseCheck(name, "wrong", "is a folder that the manifest knows nothing of")
         elif name in UNLISTED and path.is_symlink():
-            yield Check(name, "wrong", "is a link in the place of a file")
+            yield ReleaseCheck(name, "wrong", "is a link in the place of a file")
         elif name not in listed and name not in UNLISTED:
-            yield Check(name, "wrong", "is not in the manifest: it was added")
+            yield ReleaseCheck(name, "wrong", "is not in the manifest: it was added")
     if spec_digest(manifest.files) != manifest.spec:
-        yield Check(MANIFEST, "wrong", "`spec` is not the digest of the files below `spec/`")
+        yield ReleaseCheck(MANIFEST, "wrong", "`spec` is not the digest of the files below `spec/`")
 
 
-def _of_file(folder: Path, name: str, sha256: str, size: int) -> Check:
+def _of_file(folder: Path, name: str, sha256: str, size: int) -> ReleaseCheck:
     path = folder / name
     if (fault := file_fault(folder, name)) is not None:
-        return Check(name, "wrong", fault)
+        return ReleaseCheck(name, "wrong", fault)
     try:
         there = path.stat().st_size
         if file_digest(path) == sha256:
-            return Check(name, "good")
+            return ReleaseCheck(name, "good")
     except OSError:
-        return Check(name, "wrong", "is missing")
+        return ReleaseCheck(name, "wrong", "is missing")
     by = f", {there - size:+,} bytes" if there != size else ""
-    return Check(name, "wrong", f"was changed{by}")
+    return ReleaseCheck(name, "wrong", f"was changed{by}")
 
 
-def _of_content(release: Release, outer: Sequence[Path], touched: bool, releases: ReleaseFolders) -> Iterator[Check]:
+def _of_content(
+    release: Release, outer: Sequence[Path], touched: bool, releases: ReleaseFolders
+) -> Iterator[ReleaseCheck]:
     """What the files say, which is only worth a look where they are those that were released."""
     manifest = release.manifest
     if touched:
-        yield Check("plan", "unchecked", "whether the sources compile to it: files were changed")
+        yield ReleaseCheck("plan", "unchecked", "whether the sources compile to it: files were changed")
         return
-    if absent := lacking():
-        yield Check(CROISSANT, "unchecked", f"{', '.join(absent)} not installed: pip install 'tripos[release]'")
+    if absent := missing_library():
+        yield ReleaseCheck(CROISSANT, "unchecked", f"{', '.join(absent)} not installed: pip install 'tripos[release]'")
     else:
         faults = croissant_faults(release.folder / CROISSANT)
-        yield Check(CROISSANT, "wrong", faults[0]) if faults else Check(CROISSANT, "good", "")
+        yield ReleaseCheck(CROISSANT, "wrong", faults[0]) if faults else ReleaseCheck(CROISSANT, "good", "")
     try:
         plan = release.plan()
     except Failure as failure:
-        yield Check("plan", "wrong", failure.message)
+        yield ReleaseCheck("plan", "wrong", failure.message)
         return
     for told in disagreements(manifest, plan):
-        yield Check(MANIFEST, "wrong", told)
+        yield ReleaseCheck(MANIFEST, "wrong", told)
     told_of = [(each.name, each.version, each.digest) for each in manifest.extends]
     if told_of != [(each.name, each.version, each.digest) for each in plan.extends]:
-        yield Check(MANIFEST, "wrong", "`extends` is not what the plan says")
+        yield ReleaseCheck(MANIFEST, "wrong", "`extends` is not what the plan says")
         return
     try:
         compilation = release.compilation(releases)
         extended = compilation.releases
-        lent = lent_artefacts(plan, extended)
+        lent = inherited_models(plan, extended)
     except Failure as failure:
-        yield Check("plan", "unchecked", f"{failure.message}; {failure.hint}")
+        yield ReleaseCheck("plan", "unchecked", f"{failure.message}; {failure.hint}")
         return
-    yield from (Check(f"extends {each.title}", "good", each.digest) for each in extended)
+    yield from (ReleaseCheck(f"extends {each.title}", "good", each.digest) for each in extended)
     named = {each.role: each.digest for each in manifest.artefacts}
     for role, each in lent.items():
         if named.get(role) != each.said.digest:
-            yield Check(f"artefact {role}", "wrong", f"is not that of {each.release.title}, {each.said.digest}")
+            yield ReleaseCheck(f"artefact {role}", "wrong", f"is not that of {each.release.title}, {each.said.digest}")
     found = against_sources(release, plan, extended, outer, releases)
     yield found
     if found.outcome != "good":
         return
     source = CaseSource(plan, release.data_folders(outer), tuple(each.path for each in compilation.sources))
     try:
-        thaw(source, release.folder)
+        restore(source, release.folder)
     except Failure as failure:
-        yield Check("items", "wrong", failure.message)
+        yield ReleaseCheck("items", "wrong", failure.message)
         return
     listed = {each.scenario: each for each in manifest.items}
     try:
         for frozen in frozen_items(source, manifest.canary, held_back_in(extended)):
             fault = fault_of_items(listed.get(frozen.scenario), frozen, release.folder)
             outcome: Outcome = "good" if fault is None else "wrong"
-            yield Check(f"items of {frozen.scenario}", outcome, fault or f"{frozen.rows:,}")
+            yield ReleaseCheck(f"items of {frozen.scenario}", outcome, fault or f"{frozen.rows:,}")
     except DataError as error:
-        yield Check("items", "wrong", error.message)
+        yield ReleaseCheck("items", "wrong", error.message)

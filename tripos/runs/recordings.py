@@ -31,7 +31,7 @@ PREFIX = "replay/"
 
 
 @dataclass
-class Cassette:
+class Recording:
     """A recorded run of a store. Nothing is read of its replies before the first is asked for."""
 
     store: Store
@@ -73,15 +73,15 @@ class Cassette:
             connection.close()
 
 
-def replayed(model_name: str, store_root: str | Path) -> Cassette | None:
+def open_recording(model_name: str, store_root: str | Path) -> Recording | None:
     """The recording that a model's name stands for, or `None` where it is the name of any other model.
 
     `replay/RUN` is a run of the store at `store_root`, or the beginning of its name; `replay/DIR` the last run of the
     store in that folder, and `replay/DIR:RUN` another run of it. Raises `Failure` where there is no such store or run.
 
-    >>> replayed("openai/gpt-4o", "results") is None
+    >>> open_recording("openai/gpt-4o", "results") is None
     True
-    >>> replayed("replay/", "results")
+    >>> open_recording("replay/", "results")
     Traceback (most recent call last):
     tripos.failure.Failure: `replay/` names no run
     """
@@ -98,23 +98,23 @@ def replayed(model_name: str, store_root: str | Path) -> Cassette | None:
         store = Store.open(root, create=False)
         connection = connect(store)
         try:
-            return Cassette(store, find_run(connection, run))
+            return Recording(store, find_run(connection, run))
         finally:
             connection.close()
     except StoreError as error:
         raise Failure(error.code, error.message, error.hint) from error
 
 
-def find_cassette(
+def find_recording(
     compared: Sequence[str], others: Mapping[str, Sequence[str]], store_root: str | Path
-) -> Cassette | None:
+) -> Recording | None:
     """The recording that the models given for the compared role stand for; `None` where they are other models.
     `others` are the models given to other roles. Raises `Failure` where a recording stands beside a model or in
     another role.
 
-    >>> find_cassette(["openai/gpt-4o"], {}, "results") is None
+    >>> find_recording(["openai/gpt-4o"], {}, "results") is None
     True
-    >>> find_cassette(["openai/gpt-4o", "replay/2026"], {}, "results")
+    >>> find_recording(["openai/gpt-4o", "replay/2026"], {}, "results")
     Traceback (most recent call last):
     tripos.failure.Failure: `replay/2026` is a whole run and cannot stand beside `openai/gpt-4o`
     """
@@ -128,7 +128,7 @@ def find_cassette(
         beside = next(name for name in compared if name != recordings[0])
         hint = f"replay it alone, with --model {recordings[0]}, and run the other into the same store"
         raise Failure("R0202", f"`{recordings[0]}` is a whole run and cannot stand beside `{beside}`", hint)
-    return replayed(recordings[0], store_root) if recordings else None
+    return open_recording(recordings[0], store_root) if recordings else None
 
 
 def _place(which: str, store_root: Path) -> tuple[Path, str | None]:

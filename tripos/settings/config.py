@@ -79,7 +79,7 @@ SHORT = ("max_connections", "max_retries")
 """Settings of `[limits]` that may also stand at the top."""
 
 
-class Settings(BaseModel):
+class ProfileSettings(BaseModel):
     """What a file and each of its profiles may set. Paths are relative to the file."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -109,7 +109,7 @@ class Settings(BaseModel):
         return at_length(table) if isinstance(table, Mapping) else table
 
 
-class Config(Settings):
+class Config(ProfileSettings):
     """The settings of a project.
 
     >>> Config.model_validate({"models": "openai/gpt-4o", "limits": {"max_retries": 2}}).max_retries
@@ -117,7 +117,7 @@ class Config(Settings):
     """
 
     profile: str | None = None
-    profiles: dict[str, Settings] = Field(default_factory=dict)
+    profiles: dict[str, ProfileSettings] = Field(default_factory=dict)
 
     @property
     def max_connections(self) -> int:

@@ -16,7 +16,7 @@ from pydantic import BaseModel, ValidationError
 
 from tripos.failure import Failure
 from tripos.settings.api_keys import HIDDEN, is_key_like, key_values, keys_in, without_keys
-from tripos.settings.config import SHORT, Config, Settings, at_length, find_file
+from tripos.settings.config import SHORT, Config, ProfileSettings, at_length, find_file
 from tripos.settings.environment import PROFILE, settings_in, unknown_variables, variable_of
 from tripos.settings.toml_lines import find_line
 from tripos_compiler.diagnostics import nearest
@@ -37,7 +37,7 @@ own, where they are used."""
 
 
 @dataclass(frozen=True)
-class Chosen:
+class ChosenSettings:
     """The settings that hold, the file and the profile they come from, and what is odd about them."""
 
     config: Config
@@ -59,7 +59,7 @@ def load_config(folder: Path, *, profile: str | None = None, environ: Mapping[st
     return load_settings(folder, profile=profile, environ=os.environ if environ is None else environ).config
 
 
-def chosen_settings(options: Namespace, folder: Path | None = None) -> Chosen:
+def chosen_settings(options: Namespace, folder: Path | None = None) -> ChosenSettings:
     """The settings of a command: reads `.env` into the environment, then everything in its order, options last.
     Warns on standard error of variables that are called like ours and are none. Raises `Failure`."""
     folder = folder or Path.cwd()
@@ -87,7 +87,7 @@ def load_env(folder: Path) -> None:
             raise Failure("R0203", f"cannot read {path}: {reason}", "mend the file, or take it away") from error
 
 
-def project_settings(folder: Path, profile: str | None = None) -> Chosen:
+def project_settings(folder: Path, profile: str | None = None) -> ChosenSettings:
     """Read `.env` into the environment, and the settings that hold in a folder. Raises `Failure`."""
     load_env(folder)
     return load_settings(folder, profile=profile, environ=os.environ)
@@ -112,7 +112,7 @@ def with_options(config: Config, options: Namespace) -> Config:
     return config.model_copy(update=update)
 
 
-def load_settings(folder: Path, *, profile: str | None, environ: Mapping[str, str]) -> Chosen:
+def load_settings(folder: Path, *, profile: str | None, environ: Mapping[str, str]) -> ChosenSettings:
     """The settings that hold in a folder. Raises `Failure`: R0203 for a file that cannot be read or a setting that
     does not exist or does not fit, R0207 for a key that stands in the file."""
     path = find_file(folder)
@@ -146,7 +146,7 @@ def load_settings(folder: Path, *, profile: str | None, environ: Mapping[str, st
         raise _of_environment(error, environ) from error
     odd = tuple((f"no setting is called `{name}`", hint) for name, hint in unknown_variables(environ))
     variables = [each.api_key_env for each in config.endpoints.values() if each.api_key_env]
-    return Chosen(config, path, wanted, odd, key_values(environ, variables))
+    return ChosenSettings(config, path, wanted, odd, key_values(environ, variables))
 
 
 def _read(path: Path) -> tuple[str, dict[str, Any]]:
@@ -214,7 +214,7 @@ def known_settings(place: tuple[str, ...]) -> list[str]:
     (['base_url', 'api_key_env'], ['data', 'releases'])
     """
     if place[:1] == ("profiles",) and len(place) > 1:
-        place, model = place[2:], Settings
+        place, model = place[2:], ProfileSettings
     else:
         model = Config
     if not place:

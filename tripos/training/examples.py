@@ -33,7 +33,7 @@ from tripos_warehouse.exports.files import beside, write_lines
 Messages = list[dict[str, str]]
 
 
-class Asking:
+class QuestionBuilder:
     """Goes through the steps of a scenario up to a question, for any row with its fields."""
 
     def __init__(self, plan: Plan, source: CaseSource, asks: AskedAs) -> None:
@@ -109,7 +109,7 @@ def write_examples(plan: Plan, exports: Sequence[Pairing], source: CaseSource, p
     out, why, and which were like what question. Raises `Failure` E0301 where a row has no value for what an export
     says, S0821 where there is no example, and `StoreError` S0604 where the disk refuses.
     """
-    asked = Asked.of(plan, source)
+    asked = ScenarioTexts.of(plan, source)
     left_out: Counter[str] = Counter()
     near: dict[str, dict[str, Any]] = {}
     made = [list(_examples(plan, export, source, asked, left_out, near)) for export in exports]
@@ -146,7 +146,7 @@ def write_examples(plan: Plan, exports: Sequence[Pairing], source: CaseSource, p
 
 
 @dataclass(frozen=True)
-class Example:
+class ExportedExample:
     """A line of the file, and the export and the item that it is of."""
 
     export: str
@@ -158,12 +158,12 @@ def _examples(
     plan: Plan,
     export: Pairing,
     source: CaseSource,
-    asked: Asked,
+    asked: ScenarioTexts,
     left_out: Counter[str],
     near: dict[str, dict[str, Any]],
-) -> Iterator[Example]:
+) -> Iterator[ExportedExample]:
     """The examples of one export; `left_out` and `near` take what is none."""
-    asking = None if export.asks is None else Asking(plan, source, export.asks)
+    asking = None if export.asks is None else QuestionBuilder(plan, source, export.asks)
     besides = None if export.beside is None else Beside(plan, source, export.beside)
     kept_out = kept_out_of(plan, export, source)
     for number, row in enumerate(source.sources.stream(plan.dataset(export.dataset)), 1):
@@ -198,7 +198,7 @@ def _examples(
             continue
         for told in replies:
             chat = [*sent, {"role": "assistant", "content": told.text}]
-            yield Example(export.name, row.item_id, orjson.dumps({"messages": chat}))
+            yield ExportedExample(export.name, row.item_id, orjson.dumps({"messages": chat}))
 
 
 def _sent(plan: Plan, export: Pairing, source: CaseSource, names: Mapping[str, Any]) -> Messages:
@@ -209,13 +209,13 @@ def _about(export: Pairing) -> str:
     return export.alias if export.asks is None else export.asks.about
 
 
-def _mixed(made: Sequence[Sequence[Example]]) -> list[Example]:
+def _mixed(made: Sequence[Sequence[ExportedExample]]) -> list[ExportedExample]:
     """The examples of several exports, each spread evenly over the whole."""
     placed = [((at + 0.5) / len(each), which, line) for which, each in enumerate(made) for at, line in enumerate(each)]
     return [line for _, _, line in sorted(placed, key=lambda each: each[:2])]
 
 
-class Asked:
+class ScenarioTexts:
     """The texts of all rows that scenarios run over."""
 
     def __init__(self) -> None:
@@ -231,7 +231,7 @@ class Asked:
         return len(self._rows)
 
     @classmethod
-    def of(cls, plan: Plan, source: CaseSource) -> Asked:
+    def of(cls, plan: Plan, source: CaseSource) -> ScenarioTexts:
         """Those of a plan whose rows are read from files; what a run makes is not there yet."""
         found = cls()
         read = {dataset.name: dataset for dataset in plan.datasets}

@@ -12,9 +12,8 @@ from typing import Any
 
 from tripos.failure import SOME_FAILED, Failure
 from tripos.training.chats import Chats, Tokens, as_tokens, loss_of, within
-from tripos.training.preparation import Device, Split, split_by_group, versions
+from tripos.training.common import Device, GroupSplit, digest_of, split_by_group, versions, write_report
 from tripos.training.recipe import Recipe
-from tripos.training.report import digest_of, write_report
 
 PLAIN = (
     "{% for message in messages %}{{ message['role'] }}:\n{{ message['content'] | trim }}"
@@ -103,7 +102,7 @@ Tell = Callable[[str], None]
 class Prepared:
     """The data as tokens: what is learned and what is held out, and how many chats were too long for either."""
 
-    split: Split
+    split: GroupSplit
     learned: tuple[Tokens, ...]
     held_out: tuple[Tokens, ...]
     too_long: int
@@ -140,7 +139,7 @@ def fine_tune(
     prepared = prepare(data, loaded.tokenizer, recipe)
     at_once = _dividing(recipe.batch, recipe.at_once or device.at_once)
     steps = _steps(len(prepared.learned), recipe)
-    tell(_told(data, prepared, steps, device))
+    tell(_size_line(data, prepared, steps, device))
     pad = int(loaded.tokenizer.pad_token_id)
     if device.kind == "cuda":
         loaded.model.to("cuda")
@@ -283,7 +282,7 @@ class _Teller:
         return Callback()
 
 
-def _told(data: Chats, prepared: Prepared, steps: int, device: Device) -> str:
+def _size_line(data: Chats, prepared: Prepared, steps: int, device: Device) -> str:
     split, noun = prepared.split, f"{data.grouped_by}s"
     held = f", {len(prepared.held_out):,} of {split.groups_held_out:,} {noun} held out" if prepared.held_out else ""
     long = f", {prepared.too_long:,} too long" if prepared.too_long else ""

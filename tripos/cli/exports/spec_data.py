@@ -8,11 +8,13 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from tripos.cli.exports.train_reward import compiled_pairs, found_pairings
 from tripos.cli.exports.training_data import REASONS
-from tripos.failure import GOOD
+from tripos.cli.inputs import compile_given
+from tripos.failure import GOOD, Failure
+from tripos.settings.load import load_config
 from tripos.training.examples import find_examples, write_examples
 from tripos.training.reward.pairing import write_pairs
+from tripos_compiler.diagnostics import nearest
 from tripos_compiler.plan import Pairing, Plan
 from tripos_runtime.datasets.cases import CaseSource
 from tripos_warehouse.exports.files import beside
@@ -59,3 +61,30 @@ def _export_examples(options: Namespace, plan: Plan, source: CaseSource, exports
         print(f"  left out, {LEFT_OUT.get(reason, reason)}: {count:,}")
     print(f"where it comes from: {beside(path)}")
     return GOOD
+
+
+def compiled_pairs(options: Namespace, path: str) -> tuple[Plan, CaseSource]:
+    """The plan of a spec, and where its rows come from. Raises `Failure` S0821 where it has mistakes."""
+
+    spec = Namespace(**{**vars(options), "path": path})
+    compilation, folders = compile_given(spec, load_config(Path.cwd()))
+    if compilation.plan is None:
+        raise Failure("S0821", f"`{path}` has mistakes, so nothing is made of it", "mend those above")
+    return compilation.plan, CaseSource(compilation.plan, folders, tuple(each.path for each in compilation.sources))
+
+
+def pairings_of(plan: Plan) -> list[Pairing]:
+    """The exports that make pairs of data."""
+    return [each for each in plan.exports if isinstance(each, Pairing) and each.kind == "paired"]
+
+
+def found_pairings(plan: Plan, names: Sequence[str]) -> list[Pairing]:
+    """The exports of these names. Raises `Failure` S0601 for another."""
+    known = {each.name: each for each in pairings_of(plan)}
+    for name in names:
+        if name not in known:
+            close = nearest(name, known)
+            some = ", ".join(f"`{each}`" for each in known) or "none"
+            hint = f"did you mean `{close}`?" if close else f"there is {some}"
+            raise Failure("S0601", f"the spec makes no pairs called `{name}`", hint)
+    return [known[name] for name in names]

@@ -11,6 +11,7 @@ from typing import Any
 import duckdb
 
 from tripos.failure import Failure
+from tripos.ui.units import counted
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.plan import Plan
 from tripos_warehouse.errors import StoreError
@@ -40,10 +41,10 @@ def export_eee(connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run, opti
         _print({"format": f"every_eval_ever/{VERSION}", "files": told})
         return
     for each in found:
-        print(f"{each.model}: {_many(each.results, 'result')}, {_many(each.instances.rows, 'score')}")
+        print(f"{each.model}: {counted(each.results, 'result')}, {counted(each.instances.rows, 'score')}")
         print(f"  {each.aggregate}")
         if each.without_value:
-            print(f"  left out: {_many(each.without_value, 'score')} without a value")
+            print(f"  left out: {counted(each.without_value, 'score')} without a value")
     print(f"all of it fits the schemas of Every Eval Ever {VERSION}")
     if not options.organization:
         print("the source is `unknown`: `--organization NAME` says who ran this")
@@ -77,7 +78,7 @@ def export_tables(connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run, o
         _print({"run_id": run.run_id, "tables": to_data(written)})
         return
     for each in written:
-        print(f"{each.name}: {_many(each.rows, 'row')} in {each.path}")
+        print(f"{each.name}: {counted(each.rows, 'row')} in {each.path}")
         for note in each.notes:
             print(f"  {note}")
     if not options.secrets:
@@ -124,12 +125,3 @@ def _folder(path: Path) -> None:
 
 def _print(value: Any) -> None:
     print(json.dumps(value, ensure_ascii=False, indent=2))
-
-
-def _many(number: int, noun: str) -> str:
-    """A number with its noun.
-
-    >>> _many(1, "row"), _many(1200, "row")
-    ('1 row', '1,200 rows')
-    """
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -10,26 +10,26 @@ from pathlib import Path
 from typing import Any
 
 from tripos.failure import GOOD, Failure
-from tripos.training.preparation import need, quieten
+from tripos.training.common import BESIDE, DATA, NAME, require_extra, silence_libraries
 from tripos.training.recipe import Recipe, settings_of
-from tripos.training.report import BESIDE, DATA, NAME
+from tripos.ui.units import duration
 from tripos_warehouse.errors import StoreError
 
 
-def told(report: Mapping[str, Any], folder: Path) -> Iterator[str]:
+def summary_lines(report: Mapping[str, Any], folder: Path) -> Iterator[str]:
     """The outcome of a training in lines for a terminal.
 
     >>> loss = {"held_out_before": 2.5, "held_out_after": 2.0, "learned": []}
     >>> data = {"held_out": {"lines": 3, "groups": 2}, "grouped_by": "prompt"}
     >>> report = {"loss": loss, "data": data, "steps": 4, "model_sha256": "ab" * 32}
-    >>> print("\\n".join(told({**report, "seconds": {"training": 9.0, "all": 12.0}}, Path("out"))))
+    >>> print("\\n".join(summary_lines({**report, "seconds": {"training": 9.0, "all": 12.0}}, Path("out"))))
     trained for 4 steps in 9 s, written to out
     loss on what was held out: 2.500 before, 2.000 after (3 chats of 2 prompts)
     the data have no provenance: chats were kept together by their prompts
     named abababababab; out/training.json says what it was trained on
     """
     loss, data = report["loss"], report["data"]
-    yield f"trained for {report['steps']:,} steps in {report['seconds']['training']:,.0f} s, written to {folder}"
+    yield f"trained for {report['steps']:,} steps in {duration(report['seconds']['training'])}, written to {folder}"
     if loss["held_out_after"] is not None:
         held = data["held_out"]
         over = f"{held['lines']:,} chats of {held['groups']:,} {data['grouped_by']}s"
@@ -65,15 +65,15 @@ def main(options: Namespace) -> int:
 
         return train(options)
     recipe = _recipe(options)
-    need()
-    quieten()
+    require_extra()
+    silence_libraries()
     folder = Path(options.output)
     if (folder.exists() and not folder.is_dir()) or (
         folder.is_dir() and any(each.name not in BESIDE - {NAME} for each in folder.iterdir())
     ):
         raise Failure("S0818", f"there is something in `{folder}`", "give a new folder with `-o DIR`")
     from tripos.training.chats import read_chats
-    from tripos.training.preparation import choose_device
+    from tripos.training.common import choose_device
     from tripos.training.sft import fine_tune
 
     device = choose_device(options.device)
@@ -91,7 +91,7 @@ def main(options: Namespace) -> int:
 
         print(json.dumps(report, ensure_ascii=False, indent=2))
     else:
-        print("\n".join(told(report, folder)))
+        print("\n".join(summary_lines(report, folder)))
     return GOOD
 
 
@@ -102,15 +102,14 @@ def _tell(line: str) -> None:
 def _recipe(options: Namespace) -> Recipe:
     """The recipe: what an option says, or else the named recipe, or else the default."""
     said = {name: value for name in SETTINGS if (value := getattr(options, name)) is not None}
-    told = {"lora": options.lora, **settings_of(options.recipe, options.lora), **said}
-    return Recipe(model=options.model, seed=options.seed, name=options.recipe, **told)
+    summary_lines = {"lora": options.lora, **settings_of(options.recipe, options.lora), **said}
+    return Recipe(model=options.model, seed=options.seed, name=options.recipe, **summary_lines)
 
 
 def _exported(options: Namespace, path: Path) -> Path:
     """Writes the export of a spec, of a run in the store, and says where."""
     from tripos.cli.exports.training_data import export_training
-    from tripos.cli.inputs import open_store
-    from tripos.cli.specs.check import compile_given
+    from tripos.cli.inputs import compile_given, open_store
     from tripos.settings.load import chosen_settings
     from tripos_warehouse.views.views import connect_run
 

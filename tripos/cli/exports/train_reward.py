@@ -10,27 +10,26 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from tripos.cli.exports.spec_data import compiled_pairs, found_pairings, pairings_of
 from tripos.failure import GOOD, Failure
-from tripos.training.preparation import need, quieten
-from tripos.training.report import BESIDE, DATA, NAME
+from tripos.training.common import BESIDE, DATA, NAME, require_extra, silence_libraries
 from tripos.training.reward.recipe import RewardRecipe
-from tripos_compiler.diagnostics import nearest
+from tripos.ui.units import counted, duration
 from tripos_compiler.plan import Pairing, Plan
-from tripos_runtime.datasets.cases import CaseSource
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.text_table import Column, grid
 
 WIDTH = 80
 
 
-def told(report: Mapping[str, Any], folder: Path) -> Iterator[str]:
+def summary_lines(report: Mapping[str, Any], folder: Path) -> Iterator[str]:
     """The outcome of a training in lines for a terminal."""
     audit, tested = report["audit"], report["data"]["tested"]
-    yield f"trained in {report['seconds']['training']:,.0f} s, audited in {report['seconds']['audit']:,.0f} s"
-    yield f"tested on {_some(tested['pairs'], 'pair')} of {_some(tested['topics'], 'topic')} that were not learned"
+    yield f"trained in {duration(report['seconds']['training'])}, audited in {duration(report['seconds']['audit'])}"
+    yield f"tested on {counted(tested['pairs'], 'pair')} of {counted(tested['topics'], 'topic')} that were not learned"
     left = tested["left_out"]
     if left["pairs"]:
-        some = f"{_some(left['pairs'], 'pair')} of {_some(left['topics'], 'topic')}"
+        some = f"{counted(left['pairs'], 'pair')} of {counted(left['topics'], 'topic')}"
         yield f"not tested, for their topics were learned: {some}"
     yield ""
     rows = [_variant(each) for each in audit["variants"]]
@@ -62,15 +61,6 @@ def told(report: Mapping[str, Any], folder: Path) -> Iterator[str]:
     yield f"a scorer's role takes it: --role ROLE=reward/{folder}"
 
 
-def _some(count: int, noun: str) -> str:
-    """So many of something, in words.
-
-    >>> _some(1, "topic"), _some(1200, "pair")
-    ('1 topic', '1,200 pairs')
-    """
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
-
-
 def _variant(each: Mapping[str, Any]) -> tuple[str, str, str, str, str, str]:
     model = each["model"]
     source = each["source"]
@@ -86,29 +76,29 @@ TEST = "data.test.jsonl"
 
 def train(options: Namespace) -> int:
     """Trains a reward model, and says what came of it. Raises `Failure`."""
-    need(("torch", "transformers", "sklearn"))
+    require_extra(("torch", "transformers", "sklearn"))
     folder = Path(options.output)
     own = {*BESIDE, TEST, f"{TEST}.provenance.json"} - {NAME}
     if (folder.exists() and not folder.is_dir()) or (
         folder.is_dir() and any(each.name not in own for each in folder.iterdir())
     ):
         raise Failure("S0818", f"there is something in `{folder}`", "give a new folder with `-o DIR`")
-    from tripos.training.preparation import choose_device
+    from tripos.training.common import choose_device
     from tripos.training.reward.audit import WARNING
     from tripos.training.reward.pairs import read_pairs, without
-    from tripos.training.reward.train import Wanted, train_reward
+    from tripos.training.reward.train import AuditSize, train_reward
 
     device = choose_device(options.device)
     try:
         learned, tested = _files(options, folder)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what libraries say to those who build on them
-            quieten()
+            silence_libraries()
             report = train_reward(
                 without(read_pairs(learned), _names(options.without)),
                 None if tested is None else read_pairs(tested),
                 _recipe(options),
-                Wanted(options.seeds, options.shuffled),
+                AuditSize(options.seeds, options.shuffled),
                 device,
                 folder,
                 _tell,
@@ -118,7 +108,7 @@ def train(options: Namespace) -> int:
     if options.json:
         print(json.dumps(report, ensure_ascii=False, indent=2))
     else:
-        print("\n".join(told(report, folder)))
+        print("\n".join(summary_lines(report, folder)))
     for each in report["audit"]["warnings"]:
         print(f"warning[{WARNING}]: {each}", file=sys.stderr)
     return GOOD
@@ -179,35 +169,6 @@ def _for_training(plan: Plan, tested: Sequence[Pairing]) -> list[str]:
     """The exports that are learned where none is named: those that are for training, or all that are for no test."""
     rest = [each for each in pairings_of(plan) if each not in tested and each.use != "test"]
     return [each.name for each in rest if each.use == "training"] or [each.name for each in rest]
-
-
-def compiled_pairs(options: Namespace, path: str) -> tuple[Plan, CaseSource]:
-    """The plan of a spec, and where its rows come from. Raises `Failure` S0821 where it has mistakes."""
-    from tripos.cli.specs.check import compile_given
-    from tripos.settings.load import load_config
-
-    spec = Namespace(**{**vars(options), "path": path})
-    compilation, folders = compile_given(spec, load_config(Path.cwd()))
-    if compilation.plan is None:
-        raise Failure("S0821", f"`{path}` has mistakes, so nothing is made of it", "mend those above")
-    return compilation.plan, CaseSource(compilation.plan, folders, tuple(each.path for each in compilation.sources))
-
-
-def pairings_of(plan: Plan) -> list[Pairing]:
-    """The exports that make pairs of data."""
-    return [each for each in plan.exports if isinstance(each, Pairing) and each.kind == "paired"]
-
-
-def found_pairings(plan: Plan, names: Sequence[str]) -> list[Pairing]:
-    """The exports of these names. Raises `Failure` S0601 for another."""
-    known = {each.name: each for each in pairings_of(plan)}
-    for name in names:
-        if name not in known:
-            close = nearest(name, known)
-            some = ", ".join(f"`{each}`" for each in known) or "none"
-            hint = f"did you mean `{close}`?" if close else f"there is {some}"
-            raise Failure("S0601", f"the spec makes no pairs called `{name}`", hint)
-    return [known[name] for name in names]
 
 
 def _names(given: Sequence[str]) -> list[str]:

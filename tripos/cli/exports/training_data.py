@@ -127,7 +127,7 @@ def export_training(connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run,
             json.dumps({name: value for name, value in data.items() if name != "lines"}, ensure_ascii=False, indent=2)
         )
     else:
-        print("\n".join(_told(plan, wanted, made, path)))
+        print("\n".join(_summary_lines(plan, wanted, made, path)))
 
 
 def _replied(options: Namespace, name: str, opened: ExitStack) -> Replied:
@@ -187,7 +187,7 @@ def _by(plan: Plan, kind: str, per: tuple[str, ...]) -> str:
     raise Failure("R0202", "nothing says by what a reply is better", f"give `--by NAME`; there is {some}")
 
 
-def _told(plan: Plan, wanted: Wanted, made: Training, path: Path) -> Iterable[str]:
+def _summary_lines(plan: Plan, wanted: Wanted, made: Training, path: Path) -> Iterable[str]:
     noun = "replies" if wanted.kind == "best" else "pairs"
     yield f"{len(made.examples):,} {noun} by {wanted.by}, written to {path}"
     if made.best:

@@ -14,10 +14,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Protocol, TextIO
 
 from tripos.cli.progress.events import Events
-from tripos.cli.progress.live_view import Moment, failures, picture
-from tripos.cli.progress.pace import Pace, cost, duration, per_second
+from tripos.cli.progress.live_view import Moment, failures, live_view
+from tripos.cli.progress.pace import Pace, cost
 from tripos.cli.progress.summary import counts
 from tripos.settings.api_keys import without_keys
+from tripos.ui.units import duration, per_second
 from tripos_runtime.asking.tally import Tally
 from tripos_runtime.scheduling.budget import Budget
 from tripos_runtime.scheduling.snapshot import Snapshot
@@ -49,7 +50,7 @@ class Show(Protocol):
 
 
 @dataclass
-class Lines:
+class ProgressLines:
     """A line now and then, for files and for CI."""
 
     stream: TextIO
@@ -117,7 +118,7 @@ class Screen:
 
     def look(self, moment: Moment) -> None:
         """Draws it anew."""
-        self._live.update(picture(moment, self._console.size.height), refresh=True)
+        self._live.update(live_view(moment, self._console.size.height), refresh=True)
 
     def note(self, text: str) -> None:
         """Prints it above the picture."""
@@ -220,7 +221,7 @@ def _for_people(stream: TextIO, environ: Mapping[str, str]) -> Show:
     ci = environ.get("CI", "").lower() not in ("", "0", "false")
     if stream.isatty() and not ci and environ.get("TERM") != "dumb" and shutil.get_terminal_size().columns >= 40:
         return Screen(stream)
-    return Lines(stream, CI_LINE_S if ci else LINE_S)
+    return ProgressLines(stream, CI_LINE_S if ci else LINE_S)
 
 
 def line(moment: Moment) -> str:
@@ -230,7 +231,7 @@ def line(moment: Moment) -> str:
     >>> tally.planned["candidate", "sums"] = 200
     >>> tally.asked["candidate", "sums"] = 50
     >>> line(Moment(tally, Pace(), 30.0))
-    '50 of 200 calls (25%): 50 asked, 0.0000 USD'
+    '50 of 200 calls (25%): 50 asked, 0.00 USD'
     """
     tally, pace = moment.tally, moment.pace
     share = f" ({100 * tally.done // tally.total}%)" if tally.total else ""

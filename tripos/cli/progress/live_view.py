@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tripos.cli.progress.pace import Lane, Pace, cost, done_by_lane, duration, of_budget, per_second
+from tripos.cli.progress.pace import Lane, Pace, cost, done_by_lane, of_budget
+from tripos.ui.units import duration, per_second
 from tripos_compiler.diagnostics import CODES
 from tripos_runtime.asking.tally import Tally
 from tripos_runtime.scheduling.budget import Budget
@@ -43,7 +44,7 @@ class Moment:
         return None if self.endpoints is None else sum(each.in_flight for each in self.endpoints)
 
 
-def picture(moment: Moment, height: int) -> RenderableType:
+def live_view(moment: Moment, height: int) -> RenderableType:
     """The picture for a terminal of `height` lines; it takes fewer lines than that."""
     from rich.console import Group
     from rich.table import Table

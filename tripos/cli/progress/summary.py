@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from tripos.cli.progress.pace import budget_table, cost, duration, of_budget, per_second
+from tripos.cli.progress.pace import budget_table, cost, of_budget
 from tripos.settings.api_keys import without_keys
+from tripos.ui.units import duration, per_second
 from tripos_compiler.diagnostics import CODES
 from tripos_runtime.asking.tally import Tally
 from tripos_runtime.scheduling.budget import Budget
@@ -62,7 +63,7 @@ def summary_lines(ended: Ended) -> list[str]:
     >>> tally.samples.update(ok=8, parse_failure=1, provider_error=1)
     >>> for line in summary_lines(Ended("r1", "finished", tally, 20.0, command="tripos run quiz")):
     ...     print(line)
-    finished: 9 calls asked, 1 failed; 0 tokens in, 0 out; cost 0.0000 USD
+    finished: 9 calls asked, 1 failed; 0 tokens in, 0 out; cost 0.00 USD
       took     20 s, 0.50/s
       replies  8 ok (80.0%), 1 parse_failure (10.0%), 1 provider_error (10.0%)
       failed   1 with R0111 server error: `tripos explain R0111`

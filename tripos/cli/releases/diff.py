@@ -16,6 +16,7 @@ from tripos.api.compilation import earlier_plan
 from tripos.failure import GOOD, Failure
 from tripos.settings.load import chosen_settings
 from tripos.ui.terminal import columns, harmless
+from tripos.ui.units import usd
 from tripos_compiler.compile import least_version
 from tripos_compiler.diagnostics import wrap
 from tripos_compiler.language.changes import WEIGHTS, Change, changes, numbers
@@ -87,7 +88,7 @@ class Stale:
     @property
     def text(self) -> str:
         """In words: `3 replies and 6 judgements, which cost 0.0120 USD; 12 scores`."""
-        cost = "whose cost nobody told" if self.cost_usd is None else f"which cost {self.cost_usd:.4f} USD"
+        cost = "whose cost nobody told" if self.cost_usd is None else f"which cost {usd(self.cost_usd)} USD"
         return f"{self.samples:,} replies and {self.judgements:,} judgements, {cost}; {self.scores:,} scores"
 
 

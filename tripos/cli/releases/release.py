@@ -14,10 +14,10 @@ from tripos.api.compilation import CompiledSpec
 from tripos.api.preparation import lock_now
 from tripos.api.release import check, copy, make
 from tripos.api.selection import choices_of, chosen_binding
-from tripos.cli.specs.check import compile_given
+from tripos.cli.inputs import compile_given
 from tripos.failure import GOOD, SOME_FAILED, USAGE, Failure
-from tripos.releases.file_names import SIGNATURES
-from tripos.releases.publishing.release import Made
+from tripos.releases import SIGNATURES
+from tripos.releases.publishing.release import WrittenRelease
 from tripos.releases.reward_models import open_roles
 from tripos.releases.verification import Verified
 from tripos.settings.load import chosen_settings, load_config
@@ -151,7 +151,7 @@ def main(options: Namespace) -> int:
     return GOOD
 
 
-def _summary(made: Made) -> dict[str, object]:
+def _summary(made: WrittenRelease) -> dict[str, object]:
     return {
         "path": made.path.as_posix(),
         "digest": made.digest,

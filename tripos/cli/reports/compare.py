@@ -29,7 +29,7 @@ MOST_CHANGES = 12
 """The number of changes of the spec that are shown; the rest are counted."""
 
 
-class Line(NamedTuple):
+class ChangeLine(NamedTuple):
     """A change as it is printed: where, such as `scenario letter`, and what. `scoring`: scores before and after it mean
     different things."""
 
@@ -111,7 +111,7 @@ def _model(text: str, run: Run) -> tuple[str, ...]:
     raise StoreError("S0614", f"run `{run.run_id}` has no model `{text}`", hint)
 
 
-def spec_changes(before: Plan, after: Plan) -> list[Line]:
+def spec_changes(before: Plan, after: Plan) -> list[ChangeLine]:
     """What changed between two plans and can change a score, or is a new scenario. A change in several scenarios is
     told with the first that has it and the number of the others."""
     old, new = before.benchmark.version, after.benchmark.version
@@ -127,18 +127,18 @@ def spec_changes(before: Plan, after: Plan) -> list[Line]:
             continue
         for what in words:
             told.setdefault((named[0], what, each.changes_meaning), {})[named[1]] = None
-    found = [Line("version", f"{old} → {new}")] if old != new else []
+    found = [ChangeLine("version", f"{old} → {new}")] if old != new else []
     for (kind, what, scoring), names in told.items():
         others = f" and {len(names) - 1} more" if len(names) > 1 else ""
-        found.append(Line(f"{kind} {next(iter(names))}{others}", what, scoring))
+        found.append(ChangeLine(f"{kind} {next(iter(names))}{others}", what, scoring))
     return found
 
 
-def _judges(one: Run, two: Run) -> list[Line]:
+def _judges(one: Run, two: Run) -> list[ChangeLine]:
     before, after = one.evaluators, two.evaluators
     names = [name for name in dict.fromkeys((*before, *after)) if set(before.get(name, ())) != set(after.get(name, ()))]
     told = [(name, ", ".join(before.get(name, ())), ", ".join(after.get(name, ()))) for name in names]
-    return [Line(name, f"{was or 'nobody'} → {now or 'nobody'}", True) for name, was, now in told]
+    return [ChangeLine(name, f"{was or 'nobody'} → {now or 'nobody'}", True) for name, was, now in told]
 
 
 def _refuse_majors(one: Run, two: Run) -> None:
@@ -148,7 +148,7 @@ def _refuse_majors(one: Run, two: Run) -> None:
         raise StoreError("S0859", message, "see what changed: tripos diff A B; compare all the same with --anyway")
 
 
-def _refuse(changed: list[Line]) -> None:
+def _refuse(changed: list[ChangeLine]) -> None:
     scoring = [each for each in changed if each.scoring]
     if scoring:
         more = f", and {len(scoring) - 1} more" if len(scoring) > 1 else ""
@@ -156,7 +156,7 @@ def _refuse(changed: list[Line]) -> None:
         raise StoreError("S0615", message, "run both under one rubric and one judge, or compare with `--anyway`")
 
 
-def _head(one: Side, two: Side, changed: list[Line]) -> list[str]:
+def _head(one: Side, two: Side, changed: list[ChangeLine]) -> list[str]:
     lines = [f"{two.run.benchmark} {two.run.version}"]
     for letter, side in (("A", one), ("B", two)):
         lines.append(f"{letter}  {', '.join(side.models)}  ({side.run.run_id})")
@@ -183,7 +183,7 @@ def _fit(line: str) -> list[str]:
     return [" " * start + first, *(" " * (start + 4) + each for each in rest)]
 
 
-def _data(one: Side, two: Side, changed: list[Line], found: Comparison) -> dict[str, Any]:
+def _data(one: Side, two: Side, changed: list[ChangeLine], found: Comparison) -> dict[str, Any]:
     return {
         "format": "tripos.comparison/1",
         **{

@@ -36,7 +36,7 @@ Step = Ask | Converse | Grade | Score | Verdict
 
 
 @dataclass(frozen=True)
-class Reply:
+class TracedReply:
     """A reply to an ask or of a judge: its row, where it comes from and what was made from it.
 
     `builds_on` are the replies that went into its prompt, in the order of the steps; `settings` what was sent with the
@@ -48,13 +48,13 @@ class Reply:
     messages: tuple[Row, ...]
     settings: Row | None
     draft: Row | None
-    builds_on: tuple[Reply, ...]
+    builds_on: tuple[TracedReply, ...]
     judgements: tuple[Row, ...] = ()
     scores: tuple[Row, ...] = ()
 
 
 @dataclass(frozen=True)
-class Told:
+class Trace:
     """Everything about one result. `table` is the table that it is in and `key` its whole name; of a score `reply` is
     the judgement, or the sample that it was computed from, or `None` where nothing was asked; `rubric` is what the
     judge was told of its metric."""
@@ -62,18 +62,18 @@ class Told:
     table: str
     key: str
     item: Row | None
-    reply: Reply | None
+    reply: TracedReply | None
     score: Row | None = None
     metric: Metric | None = None
     rubric: str | None = None
-    sample: Reply | None = None
+    sample: TracedReply | None = None
     """The reply that was judged, where the result is a judgement or its score."""
-    others: tuple[Reply, ...] = ()
+    others: tuple[TracedReply, ...] = ()
     """Further replies that a score was computed from; of a comparison the one shown second."""
     comparison: Row | None = None
 
 
-def find(connection: duckdb.DuckDBPyConnection, text: str) -> Told:
+def find(connection: duckdb.DuckDBPyConnection, text: str) -> Trace:
     """What the store has of the result whose name is `text` or alone begins with it.
 
     Raises `StoreError`: S0302 where there is none, S0303 where there are several.
@@ -110,16 +110,16 @@ class Finder:
         self.connection = connection
         self.plans: dict[str, Plan | None] = {}
 
-    def told(self, table: str, key: str) -> Told:
+    def told(self, table: str, key: str) -> Trace:
         [row] = self.rows(table, TABLES[table], [key])
         if table == "samples":
-            return Told(table, key, self.item(row), self.sample(row, upon=True))
+            return Trace(table, key, self.item(row), self.sample(row, upon=True))
         if table == "comparisons":
             return self.compared(row)
         if table == "judgements":
             sample = self.sample_of(row["sample_id"])
             item = self.item(row) if sample is None else self.item_of(sample)  # a verdict may be about the row alone
-            return Told(table, key, item, self.judgement(row, upon=True), sample=sample)
+            return Trace(table, key, item, self.judgement(row, upon=True), sample=sample)
         sample = self.sample_of(row["sample_id"])
         judgements = self.rows("judgements", "judgement_id", [row["judgement_id"]]) if row["judgement_id"] else []
         plan = self.plan(row["run_id"])
@@ -128,26 +128,26 @@ class Finder:
         language = str(item["language"]) if item is not None else ""
         text = rubric([metric], language) if metric is not None and language in metric.asks else None
         if judgements:
-            return Told(table, key, item, self.judgement(judgements[0]), row, metric, text, sample)
+            return Trace(table, key, item, self.judgement(judgements[0]), row, metric, text, sample)
         scored = self.step(row["run_id"], row["fingerprint"])
         stamp, of = row["fingerprint"], scored.of if isinstance(scored, Score) else ""
         others = self.before(key, row, row, scored, lambda ids: score_id(stamp, ids, row["metric"], None), of)
-        return Told(table, key, item, sample, row, metric, None, others=others)
+        return Trace(table, key, item, sample, row, metric, None, others=others)
 
-    def compared(self, row: Row) -> Told:
+    def compared(self, row: Row) -> Trace:
         """What two replies were seen side by side, and what the judge said, where one was asked."""
         sides = [self.sample_of(row[f"{side}_sample_id"]) for side in ("first", "second")]
         judgements = self.rows("judgements", "judgement_id", [row["judgement_id"]]) if row["judgement_id"] else []
         reply = self.judgement(judgements[0]) if judgements else None
         others = tuple(each for each in sides[1:] if each is not None)
         item = self.item(row)
-        return Told("comparisons", row["comparison_id"], item, reply, sample=sides[0], others=others, comparison=row)
+        return Trace("comparisons", row["comparison_id"], item, reply, sample=sides[0], others=others, comparison=row)
 
-    def sample_of(self, key: str) -> Reply | None:
+    def sample_of(self, key: str) -> TracedReply | None:
         rows = self.rows("samples", "sample_id", [key])
         return self.sample(rows[0]) if rows else None
 
-    def sample(self, row: Row, upon: bool = False) -> Reply:
+    def sample(self, row: Row, upon: bool = False) -> TracedReply:
         step = self.step(row["run_id"], row["fingerprint"])
         settings = None if not isinstance(step, Ask) else step.settings.given
         stamp, by, number = row["fingerprint"], row["identity"] or row["model"], row["sample_number"]
@@ -157,7 +157,7 @@ class Finder:
         before = self.before(key, row, row, step, lambda ids: sample_id(stamp, row["item_id"], by, number, ids))
         judgements = self.rows("judgements", "sample_id", [key]) if upon else []
         scores = self.rows("scores", "sample_id", [key]) if upon else []
-        return Reply(
+        return TracedReply(
             "samples",
             row,
             _messages(row),
@@ -168,7 +168,7 @@ class Finder:
             tuple(scores),
         )
 
-    def conversation(self, row: Row, step: Converse, upon: bool) -> Reply:
+    def conversation(self, row: Row, step: Converse, upon: bool) -> TracedReply:
         """A conversation: what either side was told, and what was said."""
         stamp, number, key = row["fingerprint"], row["sample_number"], row["sample_id"]
         by = self.identities(row["run_id"])
@@ -184,9 +184,9 @@ class Finder:
         judgements = self.rows("judgements", "sample_id", [key]) if upon else []
         scores = self.rows("scores", "sample_id", [key]) if upon else []
         told = tuple({**each, "role": f"{each['role']} ({each['name']})"} for each in _messages(row))
-        return Reply("samples", row, told, settings, None, before, tuple(judgements), tuple(scores))
+        return TracedReply("samples", row, told, settings, None, before, tuple(judgements), tuple(scores))
 
-    def judgement(self, row: Row, upon: bool = False) -> Reply:
+    def judgement(self, row: Row, upon: bool = False) -> TracedReply:
         plan = self.plan(row["run_id"])
         scorer = None if plan is None else next((each for each in plan.scorers if each.name == row["scorer"]), None)
         settings = None if scorer is None else scorer.settings.given
@@ -195,11 +195,11 @@ class Finder:
         stamp, of = row["fingerprint"], step.of if isinstance(step, Grade) else ""
         by = row["identity"] or row["evaluator"]
         key = row["judgement_id"]
-        before: tuple[Reply, ...] = ()
+        before: tuple[TracedReply, ...] = ()
         if samples:
             before = self.before(key, row, samples[0], step, lambda ids: judgement_id(stamp, ids, by), of)
         scores = self.rows("scores", "judgement_id", [key]) if upon else []
-        return Reply(
+        return TracedReply(
             "judgements",
             row,
             _messages(row),
@@ -212,7 +212,7 @@ class Finder:
 
     def before(
         self, key: str, row: Row, item: Row, step: Step | None, name: Callable[[list[str]], str], of: str = ""
-    ) -> tuple[Reply, ...]:
+    ) -> tuple[TracedReply, ...]:
         """The replies that a step built on, but for the one called `of`. The store does not list them: they are those
         to the same item whose names, put together, give the name of the result. Empty where that is not found out."""
         plan = self.plan(row["run_id"])
@@ -257,7 +257,7 @@ class Finder:
         )
         return [each["name"] for each in found]
 
-    def result(self, step: Ask | Converse | Verdict, key: str) -> Reply | None:
+    def result(self, step: Ask | Converse | Verdict, key: str) -> TracedReply | None:
         """The result of a step by its name."""
         if isinstance(step, Verdict):
             rows = self.rows("judgements", "judgement_id", [key])
@@ -269,7 +269,7 @@ class Finder:
         rows = self.rows("drafts", "unit_id", [key])
         return rows[0] if rows else None
 
-    def item_of(self, sample: Reply | None) -> Row | None:
+    def item_of(self, sample: TracedReply | None) -> Row | None:
         return None if sample is None else self.item(sample.row)
 
     def item(self, row: Row) -> Row | None:

@@ -125,7 +125,7 @@ def write_junit(report: Report, path: str) -> None:
 
 def _plan_of(options: Namespace) -> Plan | None:
     """The plan of the spec whose measures are wanted, whose mistakes are printed."""
-    from tripos.cli.specs.check import compile_given
+    from tripos.cli.inputs import compile_given
     from tripos.settings.load import chosen_settings
 
     options.path = options.spec

@@ -9,7 +9,7 @@ import orjson
 
 from tripos.cli.inputs import open_store
 from tripos.cli.reports.provenance import Row
-from tripos.cli.reports.transcripts import Line, Shown, find, to_data
+from tripos.cli.reports.transcripts import Transcript, Utterance, find, to_data
 from tripos.failure import GOOD, Failure
 from tripos.ui.terminal import columns, fold, harmless
 from tripos_warehouse.errors import StoreError
@@ -70,12 +70,12 @@ def main(options: Namespace) -> int:
     return GOOD
 
 
-def lines_of(shown: Shown, width: int, *, full: bool = False) -> list[str]:
+def lines_of(shown: Transcript, width: int, *, full: bool = False) -> list[str]:
     """The lines of what is shown, none wider than `width` columns."""
     return [line for part in _parts(shown, width, full) for line in part]
 
 
-def _parts(shown: Shown, width: int, full: bool) -> Iterator[list[str]]:
+def _parts(shown: Transcript, width: int, full: bool) -> Iterator[list[str]]:
     row = shown.row
     kind = "conversation" if shown.table == "conversations" else "reply"
     yield _text(f"{kind} {shown.key}", width)
@@ -99,7 +99,7 @@ def _parts(shown: Shown, width: int, full: bool) -> Iterator[list[str]]:
         yield _text(f"… {len(shown.sittings) - len(some):,} more; --full shows all", width, INDENT)
 
 
-def _said(line: Line, width: int) -> list[str]:
+def _said(line: Utterance, width: int) -> list[str]:
     number = "" if line.number is None else f"{line.number} "
     note = f" ({line.note})" if line.note else ""
     return [*_text(f"{number}{line.speaker}{note}", width), *_text(line.text, width, INDENT)]

@@ -2,10 +2,72 @@
 
 from __future__ import annotations
 
+import os
 from argparse import Namespace
+from pathlib import Path
 
-from tripos.cli.reports.sql_fastpath import quick_answer
 from tripos.failure import GOOD, Failure
+from tripos.ui.terminal import columns
+
+MAX_ROWS = 40
+MOST_ROWS = 2_000
+"""More are counted faster in Arrow, which need not make a Python value of each."""
+SETTINGS = ("tripos.toml", ".env")
+PREFIX = "TRIPOS_"
+
+
+def quick_answer(options: Namespace) -> bool:
+    """Whether the query was answered."""
+    if options.query is None or any((options.run, options.output, options.snippet, options.duckdb)):
+        return False
+    root = _store_of(options)
+    if root is None or _has_left_over(root):
+        return False
+    from tripos_warehouse.errors import StoreError
+    from tripos_warehouse.query.sandbox import duckdb
+    from tripos_warehouse.query.statements import statements_of
+    from tripos_warehouse.text_table import render_columns
+    from tripos_warehouse.views.kept_views import connect_kept
+
+    try:
+        connection = connect_kept(root, options.query)
+        if connection is None:
+            return False
+        try:
+            names: list[str] = []
+            rows: list[tuple[object, ...]] = []
+            for statement in statements_of(connection, options.query):
+                answer = connection.execute(statement.query)
+                names = [column[0] for column in answer.description or ()]
+                rows = answer.fetchmany(MOST_ROWS + 1)
+        finally:
+            connection.close()
+    except (duckdb.Error, StoreError):
+        return False
+    if len(rows) > MOST_ROWS:
+        return False
+    shown = [[row[place] for row in rows[:MAX_ROWS]] for place in range(len(names))]
+    print(render_columns(names, shown, len(rows), columns()))
+    return True
+
+
+def _store_of(options: Namespace) -> Path | None:
+    """The folder of the store; `None` where it is not plain which one that is, since there are settings."""
+    here = Path.cwd()
+    set_ = any(name.startswith(PREFIX) for name in os.environ)
+    if options.profile or set_ or any((each / name).exists() for each in (here, *here.parents) for name in SETTINGS):
+        from tripos.settings.load import chosen_settings
+
+        return Path(chosen_settings(options).config.store).expanduser().resolve()
+    return Path(options.store or "results").expanduser().resolve()
+
+
+def _has_left_over(root: Path) -> bool:
+    """Whether a process may have died with something that is to be committed first."""
+    try:
+        return any(path.suffix == ".jsonl" for path in (root / "journal").iterdir())
+    except OSError:
+        return False
 
 
 def main(options: Namespace) -> int:

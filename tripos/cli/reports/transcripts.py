@@ -9,7 +9,7 @@ from typing import Any
 import duckdb
 import orjson
 
-from tripos.cli.reports.provenance import MOST_NAMED, SHORTEST, Finder, Reply, Row
+from tripos.cli.reports.provenance import MOST_NAMED, SHORTEST, Finder, Row, TracedReply
 from tripos.cli.reports.why import is_conversation
 from tripos.ui.terminal import harmless
 from tripos_compiler.plan import Ask
@@ -20,7 +20,7 @@ HINT = "ids stand in the columns sample_id, conversation_id and turn_id of the v
 
 
 @dataclass(frozen=True)
-class Line:
+class Utterance:
     """Something that was said: by whom, and under what number where it is a turn of a conversation."""
 
     speaker: str
@@ -38,7 +38,7 @@ class Sitting:
 
 
 @dataclass(frozen=True)
-class Shown:
+class Transcript:
     """One conversation or reply. `told` is what was said to the models before, `said` the dialogue; `ended` says in
     words how it came to an end."""
 
@@ -46,14 +46,14 @@ class Shown:
     key: str
     row: Row
     models: Mapping[str, str]
-    told: tuple[Line, ...]
-    said: tuple[Line, ...]
+    told: tuple[Utterance, ...]
+    said: tuple[Utterance, ...]
     ended: str
     scores: tuple[Row, ...] = ()
     sittings: tuple[Sitting, ...] = field(default=())
 
 
-def find(connection: duckdb.DuckDBPyConnection, text: str) -> Shown:
+def find(connection: duckdb.DuckDBPyConnection, text: str) -> Transcript:
     """The conversation or reply whose name is `text`, or alone begins with it; of a turn its conversation.
 
     Raises `StoreError`: S0302 where there is none, S0303 where there are several.
@@ -86,9 +86,9 @@ def _key_of(finder: Finder, text: str) -> str:
     raise StoreError("S0303", f"`{harmless(text)}` could be several: {some}", "write more of the id")
 
 
-def _conversation(finder: Finder, row: Row) -> Shown:
+def _conversation(finder: Finder, row: Row) -> Transcript:
     about = orjson.loads(row["parsed"])
-    told = tuple(Line(f"{each['name']} is told", each["content"]) for each in orjson.loads(row["messages"]))
+    told = tuple(Utterance(f"{each['name']} is told", each["content"]) for each in orjson.loads(row["messages"]))
     said = _turns(finder, row["sample_id"])
     by, count = about["ended_by"], len(about["turns"])
     turns = f"{count} {'turn' if count == 1 else 'turns'}"
@@ -103,20 +103,20 @@ def _conversation(finder: Finder, row: Row) -> Shown:
     scores = _scores(finder, row, after)
     sittings = tuple(Sitting(each, tuple(scores.get(each["sample_id"], ()))) for each in after)
     own = tuple(scores.get(row["sample_id"], ()))
-    return Shown("conversations", row["sample_id"], row, about["models"], told, said, ended, own, sittings)
+    return Transcript("conversations", row["sample_id"], row, about["models"], told, said, ended, own, sittings)
 
 
-def _unfinished(finder: Finder, key: str) -> Shown:
+def _unfinished(finder: Finder, key: str) -> Transcript:
     """A conversation that no run came to the end of."""
     rows = finder.query("select * from main.turns where conversation_id = ? order by number", [key])
     models = {row["role"]: row["model"] for row in rows}
     ended = f"not over: a run was stopped after turn {rows[-1]['number']}; the next one goes on"
-    return Shown("conversations", key, rows[0], models, (), _turns(finder, key), ended)
+    return Transcript("conversations", key, rows[0], models, (), _turns(finder, key), ended)
 
 
-def _turns(finder: Finder, key: str) -> tuple[Line, ...]:
+def _turns(finder: Finder, key: str) -> tuple[Utterance, ...]:
     rows = finder.query("select * from main.turns where conversation_id = ? order by number", [key])
-    return tuple(Line(row["role"], row["text"] or "", row["number"], _note(row)) for row in rows)
+    return tuple(Utterance(row["role"], row["text"] or "", row["number"], _note(row)) for row in rows)
 
 
 def _note(row: Row) -> str:
@@ -171,23 +171,25 @@ def _scores(finder: Finder, talk: Row, after: Sequence[Row]) -> dict[str, list[R
     return found
 
 
-def _reply(finder: Finder, row: Row) -> Shown:
-    reply: Reply = finder.sample(row)
+def _reply(finder: Finder, row: Row) -> Transcript:
+    reply: TracedReply = finder.sample(row)
     names = {"assistant": row["role"], "user": "user", "system": f"{row['role']} is told"}
-    lines = [Line(names.get(str(each["role"]), str(each["role"])), str(each["content"])) for each in reply.messages]
+    lines = [
+        Utterance(names.get(str(each["role"]), str(each["role"])), str(each["content"])) for each in reply.messages
+    ]
     told = tuple(line for line in lines if line.speaker == names["system"])
     said = [line for line in lines if line.speaker != names["system"]]
-    said.append(Line(row["role"], row["reply"] or ""))
+    said.append(Utterance(row["role"], row["reply"] or ""))
     problem = f": {row['error']}" if row["error"] else ""
     talk = next((each.row for each in reply.builds_on if is_conversation(each.row)), row)
     scores = _scores(finder, talk, [row]).get(row["sample_id"], [])
     models = {row["role"]: row["model"]}
-    return Shown(
+    return Transcript(
         "samples", row["sample_id"], row, models, told, tuple(said), f"{row['status']}{problem}", tuple(scores)
     )
 
 
-def to_data(shown: Shown) -> dict[str, Any]:
+def to_data(shown: Transcript) -> dict[str, Any]:
     """What is shown as JSON values."""
     row = shown.row
     return {

@@ -10,9 +10,10 @@ import orjson
 from rich.cells import cell_len, chop_cells
 
 from tripos.cli.inputs import open_store
-from tripos.cli.reports.provenance import Reply, Row, Told, find
+from tripos.cli.reports.provenance import Row, Trace, TracedReply, find
 from tripos.failure import GOOD, Failure
 from tripos.ui.terminal import columns, fold, harmless
+from tripos.ui.units import usd
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.views.views import connect
 
@@ -41,13 +42,13 @@ LABEL = 12
 CALL = ("tokens_in", "tokens_out", "tokens_reasoning", "cost_usd", "attempts", "latency_s")
 
 
-def lines_of(told: Told, width: int, *, full: bool) -> list[str]:
+def lines_of(told: Trace, width: int, *, full: bool) -> list[str]:
     """The lines of what is known of a result, none wider than `width` columns."""
-    view = _View(width, None if full else MOST_LINES)
+    view = _TraceText(width, None if full else MOST_LINES)
     return list(view.told(told))
 
 
-def to_data(told: Told) -> dict[str, Any]:
+def to_data(told: Trace) -> dict[str, Any]:
     """What is known of a result as JSON values; texts are whole and as they are."""
     return {
         "table": told.table,
@@ -63,7 +64,7 @@ def to_data(told: Told) -> dict[str, Any]:
     }
 
 
-def _reply(reply: Reply) -> dict[str, Any]:
+def _reply(reply: TracedReply) -> dict[str, Any]:
     row = {name: value for name, value in reply.row.items() if name not in ("messages", "parsed")}
     return {
         "table": reply.table,
@@ -89,11 +90,11 @@ def _parsed(text: str | None) -> Any:
         return text
 
 
-class _View:
+class _TraceText:
     def __init__(self, width: int, most: int | None) -> None:
         self.width, self.most = width, most
 
-    def told(self, told: Told) -> Iterator[str]:
+    def told(self, told: Trace) -> Iterator[str]:
         yield from self.line(told.table.removesuffix("s"), told.key)
         if told.comparison is not None:
             yield from self.compared(told.comparison)
@@ -107,7 +108,7 @@ class _View:
         if not replies:
             yield from self.line("made from", "no reply: a condition ruled it out, or what it needs was not there")
 
-    def score(self, told: Told) -> Iterator[str]:
+    def score(self, told: Trace) -> Iterator[str]:
         score, metric = told.score or {}, told.metric
         value = "none" if score["value"] is None else f"{score['value']:g}"
         why = f": {score['error']}" if score["error"] else ""
@@ -144,7 +145,7 @@ class _View:
                 shown = value if isinstance(value, str) else orjson.dumps(value).decode()
                 yield from self.text(f"  {name}", shown, most=2)
 
-    def reply(self, reply: Reply, indent: str = "") -> Iterator[str]:
+    def reply(self, reply: TracedReply, indent: str = "") -> Iterator[str]:
         row = reply.row
         asked = row.get("model") or row.get("evaluator")
         what = f"{row['step']} by {row['role']}" if reply.table == "samples" else f"scorer {row['scorer']}"
@@ -234,7 +235,7 @@ def _settings(settings: Row | None) -> str:
 def _took(row: Row) -> str:
     parts = [f"{row['tokens_in']:,} tokens in" if row["tokens_in"] is not None else "tokens in unknown"]
     parts.append(f"{row['tokens_out']:,} out" if row["tokens_out"] is not None else "out unknown")
-    parts.append(f"{row['cost_usd']:.6f} USD" if row["cost_usd"] is not None else "cost unknown")
+    parts.append(f"{usd(row['cost_usd'])} USD" if row["cost_usd"] is not None else "cost unknown")
     parts.append(f"{row['attempts']} {'attempt' if row['attempts'] == 1 else 'attempts'}")
     if row["latency_s"] is not None:
         parts.append(f"{row['latency_s']:.2f} s")

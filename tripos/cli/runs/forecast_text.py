@@ -6,12 +6,12 @@ import textwrap
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from math import inf
 
 from rich.cells import cell_len, set_cell_size
 
 from tripos.api.forecast_rows import of_budget
 from tripos.ui.terminal import harmless
+from tripos.ui.units import abbreviated, usd
 from tripos_compiler.plan import Plan
 from tripos_runtime.forecast.estimates import Estimate, Span
 from tripos_runtime.forecast.forecast import Forecast, Line
@@ -91,8 +91,8 @@ def _table(found: Forecast, plan: Plan, width: int) -> list[str]:
             f"{group.reused:,}",
             f"{group.certain:,}",
             f"{group.certain + group.perhaps:,}",
-            short(total.tokens_in.expected),
-            short(total.tokens_out.expected),
+            abbreviated(total.tokens_in.expected),
+            abbreviated(total.tokens_out.expected),
             "unknown" if total.cost_usd is None else usd(total.cost_usd.expected),
         ]
         for role, model, group, total in summed
@@ -140,8 +140,8 @@ def _totals(found: Forecast, width: int) -> Iterator[str]:
         return
     rows = [
         ("calls", *(f"{round(each):,}" for each in total.calls)),
-        ("tokens in", *map(short, total.tokens_in)),
-        ("tokens out", *map(short, total.tokens_out)),
+        ("tokens in", *map(abbreviated, total.tokens_in)),
+        ("tokens out", *map(abbreviated, total.tokens_out)),
         ("USD", *_cost(total)),
     ]
     columns = [
@@ -192,33 +192,6 @@ def _quoted(model: str) -> str:
     '"a/\\\\"b\\\\""'
     """
     return '"' + harmless(model).replace("\\", "\\\\").replace('"', '\\"') + '"'
-
-
-def short(number: float) -> str:
-    """A number of tokens in few characters.
-
-    >>> short(0), short(940), short(12_340), short(1_234_000), short(2.5e9), short(inf)
-    ('0', '940', '12.3k', '1.2M', '2.5G', 'unknown')
-    """
-    if number == inf:
-        return "unknown"
-    for unit, size in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
-        if number >= size * 0.9995:
-            return f"{number / size:.1f}{unit}"
-    return f"{number:.0f}"
-
-
-def usd(amount: float) -> str:
-    """An amount with the decimals that tell something.
-
-    >>> usd(0), usd(0.00123), usd(0.25), usd(12.5), usd(1234.5)
-    ('0.00', '0.0012', '0.25', '12.50', '1,234.50')
-    """
-    if amount == inf:
-        return "unknown"
-    if 0 < amount < 0.0001:
-        return "<0.0001"
-    return f"{amount:.4f}" if 0 < amount < 0.1 else f"{amount:,.2f}"
 
 
 def _calls(count: int) -> str:

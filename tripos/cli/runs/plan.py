@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING
 from tripos.api.compilation import CompiledSpec
 from tripos.api.run_plan import plan_run
 from tripos.api.selection import choices_of
-from tripos.cli.runs.run_warnings import warning_printer
+from tripos.cli.inputs import compile_given, warning_printer
 from tripos.cli.runs.several import each_of
-from tripos.cli.specs.check import compile_given
 from tripos.failure import GOOD, USAGE, Failure
 from tripos.releases.items import standing
-from tripos.settings.load import Chosen, chosen_settings
+from tripos.settings.load import ChosenSettings, chosen_settings
 from tripos.ui.terminal import columns
 from tripos_compiler.compile import Compilation
 from tripos_compiler.language import left_out_of, sharing
@@ -96,7 +95,7 @@ def main(options: Namespace) -> int:
     return _plan_compiled(options, chosen, *compile_given(options, chosen.config))
 
 
-def _plan_compiled(options: Namespace, chosen: Chosen, compilation: Compilation, folders: DataFolders) -> int:
+def _plan_compiled(options: Namespace, chosen: ChosenSettings, compilation: Compilation, folders: DataFolders) -> int:
     config, plan = chosen.config, compilation.plan
     if plan is None:
         return USAGE
@@ -118,7 +117,7 @@ def _plan_compiled(options: Namespace, chosen: Chosen, compilation: Compilation,
 
 
 @dataclass(frozen=True)
-class Line:
+class PlanLine:
     """A line of the table: what it is about, its counts, and the steps whose calls stand in it."""
 
     label: str
@@ -175,27 +174,27 @@ def show_plan(
     print("\n".join(line.rstrip() for line in shown.get().splitlines()))
 
 
-def _lines(plan: Plan, planned: Sequence[Planned], items: dict[str, int], slots: dict[str, int]) -> Iterator[Line]:
+def _lines(plan: Plan, planned: Sequence[Planned], items: dict[str, int], slots: dict[str, int]) -> Iterator[PlanLine]:
     for made in plan.made:
         own = tuple(each for each in planned if each.place == made.name)
         if made.name in slots:
-            yield Line(f"data set {made.name}", "", f"≤ {slots[made.name]:,}", own)
+            yield PlanLine(f"data set {made.name}", "", f"≤ {slots[made.name]:,}", own)
     shown = [scenario for scenario in plan.scenarios if scenario.name in items]
     for scenario in shown:
         own = tuple(each for each in planned if each.place == scenario.name)
         numbers = (f"{scenario.cells:,}", f"{items[scenario.name]:,}")
         groups = _by_arms(own, scenario)
         if len(groups) == 1:
-            yield Line(scenario.name, *numbers, own)
+            yield PlanLine(scenario.name, *numbers, own)
             continue
-        yield Line(scenario.name, *numbers)
+        yield PlanLine(scenario.name, *numbers)
         for label, steps in groups.items():
-            yield Line(f"  {label}", steps=tuple(steps))
+            yield PlanLine(f"  {label}", steps=tuple(steps))
     cells = sum(scenario.cells for scenario in shown)
-    yield Line("total", f"{cells:,}", f"{sum(items.values()):,}", tuple(planned), total=True)
+    yield PlanLine("total", f"{cells:,}", f"{sum(items.values()):,}", tuple(planned), total=True)
 
 
-def _wide(lines: Sequence[Line], roles: Sequence[str]) -> Table:
+def _wide(lines: Sequence[PlanLine], roles: Sequence[str]) -> Table:
     """A column a role. Headings have two lines where that makes room; numbers are never broken."""
     from rich.table import Table
 
@@ -224,7 +223,7 @@ def _wide(lines: Sequence[Line], roles: Sequence[str]) -> Table:
     return table
 
 
-def _long(lines: Sequence[Line], roles: Sequence[str]) -> Table:
+def _long(lines: Sequence[PlanLine], roles: Sequence[str]) -> Table:
     """A line a role, where a column each would not fit."""
     from rich.table import Table
 

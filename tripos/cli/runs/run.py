@@ -18,21 +18,20 @@ from pathlib import Path
 from typing import Any
 
 from tripos.api.compilation import CompiledSpec
-from tripos.api.job import Ending, Job
+from tripos.api.job import Job, RunEnding
 from tripos.api.preparation import RunWarning, family_warning, prepare, settings_warning
 from tripos.api.run import Run, open_run, store_failure
 from tripos.api.selection import choices_of
+from tripos.cli.inputs import compile_given, warning_printer
 from tripos.cli.progress.display import shown_progress
 from tripos.cli.progress.events import Events
 from tripos.cli.progress.summary import Ended, summary, summary_lines, wrapped
 from tripos.cli.reports.report import show_report, write_junit
-from tripos.cli.runs.run_warnings import warning_printer
-from tripos.cli.specs.check import compile_given
 from tripos.failure import GOOD, INTERRUPTED, NOT_HELD, SOME_FAILED, USAGE, Failure
 from tripos.releases.items import standing
 from tripos.settings.api_keys import without_keys
 from tripos.settings.config import Config
-from tripos.settings.load import Chosen, chosen_settings
+from tripos.settings.load import ChosenSettings, chosen_settings
 from tripos.ui.terminal import aside, columns, to_nowhere
 from tripos_compiler.compile import Compilation
 from tripos_runtime.datasets.data_folders import DataFolders
@@ -56,7 +55,7 @@ def main(options: Namespace, people: Mapping[str, Model] = {}) -> int:
 
 def run_compiled(
     options: Namespace,
-    chosen: Chosen,
+    chosen: ChosenSettings,
     compilation: Compilation,
     folders: DataFolders,
     *,
@@ -107,7 +106,7 @@ class _Run:
 
     run: Run
     options: Namespace
-    chosen: Chosen
+    chosen: ChosenSettings
     events: Events | None
     talking: bool = False
     """Whether somebody talks in the terminal, where no picture of the run may stand."""
@@ -193,7 +192,7 @@ class _Run:
                 lines.append(f"  {told}")
             aside("\n".join(lines))
 
-    def _ended(self, ending: Ending, failure: Failure | None, elapsed_s: float) -> Ended:
+    def _ended(self, ending: RunEnding, failure: Failure | None, elapsed_s: float) -> Ended:
         return Ended(
             run_id=self.job.run_id,
             status=ending.status,

@@ -14,14 +14,14 @@ from pathlib import Path
 
 from tripos.api.compilation import holds_benchmark, holds_parts
 from tripos.failure import GOOD, INTERRUPTED, NOT_HELD, SOME_FAILED, USAGE, Failure
-from tripos.settings.load import Chosen, chosen_settings
+from tripos.settings.load import ChosenSettings, chosen_settings
 from tripos.ui.terminal import aside
 from tripos_compiler.compile import Compilation
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.plan import Role
 from tripos_runtime.datasets.data_folders import DataFolders
 
-Doing = Callable[[Namespace, Chosen, Compilation, DataFolders], int]
+Doing = Callable[[Namespace, ChosenSettings, Compilation, DataFolders], int]
 """What is done with a benchmark that was compiled; gives an exit code, or raises `Failure`."""
 WORST_FIRST = (INTERRUPTED, USAGE, SOME_FAILED, NOT_HELD)
 """Exit codes of runs, of which the first that any of them has is that of all."""
@@ -70,7 +70,7 @@ def main(options: Namespace) -> int:
     return each_of(options, chosen, partial(run.run_compiled, budget=budget))
 
 
-def each_of(options: Namespace, chosen: Chosen, do: Doing) -> int:
+def each_of(options: Namespace, chosen: ChosenSettings, do: Doing) -> int:
     """Does one thing with every benchmark that was named; gives the worst exit code. Raises `Failure` where no path has
     a benchmark, or a role is given that none of them has."""
     benchmarks = [_read(options, path, chosen) for path in _with_benchmark(options.paths)]
@@ -90,11 +90,11 @@ def each_of(options: Namespace, chosen: Chosen, do: Doing) -> int:
     worst = next((code for code in WORST_FIRST if any(code == had for _, had in codes)), GOOD)
     if not options.json:
         sys.stdout.flush()
-        aside("\n" + "\n".join(_told(benchmarks, codes)))
+        aside("\n" + "\n".join(_outcome_lines(benchmarks, codes)))
     return worst
 
 
-def _one(each: _Read, options: Namespace, chosen: Chosen, do: Doing) -> int:
+def _one(each: _Read, options: Namespace, chosen: ChosenSettings, do: Doing) -> int:
     """One of them; a failure of it is told, and is its exit code. As JSON it is told in one line."""
     from tripos.cli.main import show_failure
 
@@ -117,7 +117,7 @@ def _one(each: _Read, options: Namespace, chosen: Chosen, do: Doing) -> int:
     return code
 
 
-def _told(benchmarks: Sequence[_Read], codes: Sequence[tuple[str, int]]) -> list[str]:
+def _outcome_lines(benchmarks: Sequence[_Read], codes: Sequence[tuple[str, int]]) -> list[str]:
     """What became of each, in a line each."""
     words = {
         GOOD: "good",
@@ -143,8 +143,8 @@ def _with_benchmark(paths: Sequence[str]) -> list[str]:
     return kept
 
 
-def _read(options: Namespace, path: str, chosen: Chosen) -> _Read:
-    from tripos.cli.specs.check import compile_given
+def _read(options: Namespace, path: str, chosen: ChosenSettings) -> _Read:
+    from tripos.cli.inputs import compile_given
 
     try:
         return _Read(path, compile_given(Namespace(**{**vars(options), "path": path}), chosen.config))
@@ -161,7 +161,7 @@ def _for(each: _Read, options: Namespace, benchmarks: Sequence[_Read]) -> Namesp
     return Namespace(**{**vars(options), "path": each.path, "role": role})
 
 
-def _settings_for(each: _Read, chosen: Chosen, every: frozenset[str]) -> Chosen:
+def _settings_for(each: _Read, chosen: ChosenSettings, every: frozenset[str]) -> ChosenSettings:
     """The settings without the roles that only others of the benchmarks have."""
     roles = {name: models for name, models in chosen.config.roles.items() if name not in every - each.roles}
     return replace(chosen, config=chosen.config.model_copy(update={"roles": roles}))

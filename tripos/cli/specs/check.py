@@ -7,20 +7,19 @@ import json
 import os
 import sys
 from argparse import Namespace
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tripos.api.compilation import Spec, earlier_plan, find_spec, holds_parts
+from tripos.api.compilation import SpecSource, earlier_plan, find_spec, holds_parts
+from tripos.cli.inputs import show_diagnostics
 from tripos.failure import GOOD, SOME_FAILED, USAGE
-from tripos.settings.config import Config
 from tripos.settings.denied_warnings import chosen_denials
 from tripos.settings.load import load_config
-from tripos.ui.terminal import columns, is_colored
+from tripos.ui.terminal import columns
 from tripos.version import __version__
 from tripos_compiler.compile import Compilation
-from tripos_compiler.diagnostics import Diagnostic, render_silenced, render_text, summary, to_data
-from tripos_runtime.datasets.data_folders import DataFolders
+from tripos_compiler.diagnostics import render_silenced, summary, to_data
 
 if TYPE_CHECKING:
     from tripos.cli.specs.worlds import Tried
@@ -73,7 +72,7 @@ SECRECY = frozenset({"E0501", "E0502"})
 """What may be wrong with a spec that is tried all the same: the trial shows what is told by it."""
 
 
-def _trials(pairs: int | None, specs: Mapping[str, Spec], found: Mapping[str, Compilation]) -> dict[str, Tried]:
+def _trials(pairs: int | None, specs: Mapping[str, SpecSource], found: Mapping[str, Compilation]) -> dict[str, Tried]:
     """The trials in so many pairs of worlds, if that is wanted, of the specs that compile but for what they tell."""
     if pairs is None:
         return {}
@@ -87,22 +86,6 @@ def _trials(pairs: int | None, specs: Mapping[str, Spec], found: Mapping[str, Co
         if compilation.plan is not None:
             trials[path] = tried(compilation, spec.folders, pairs)
     return trials
-
-
-def compile_given(options: Namespace, config: Config) -> tuple[Compilation, DataFolders]:
-    """Compiles the spec that a command was given and prints its diagnostics; also where its data is looked for."""
-    releases = (*getattr(options, "releases", ()), *config.releases)
-    spec = find_spec(options.path, options.data, config.data, releases)
-    compilation = spec.compile(chosen_denials(options, config))
-    show_diagnostics(compilation.diagnostics)
-    return compilation, spec.folders
-
-
-def show_diagnostics(diagnostics: Iterable[Diagnostic]) -> None:
-    """Prints diagnostics on standard error."""
-    text = render_text(diagnostics, color=is_colored(sys.stderr), width=columns())
-    if text:
-        print(text, file=sys.stderr)
 
 
 def _size(compilation: Compilation) -> str:

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tripos.cli.specs.check import compile_given
+from tripos.cli.inputs import compile_given
 from tripos.failure import GOOD, USAGE, Failure
 from tripos.settings.load import load_config
 from tripos.ui.terminal import columns
@@ -60,7 +60,7 @@ class Gathered:
 
 
 @dataclass(frozen=True)
-class Part:
+class FieldPart:
     """A field, a part of a record, or the texts of a list `joined`: its name with dots, and its type without `?`."""
 
     name: str
@@ -76,27 +76,27 @@ class Part:
         return "".join(map(str, value)) if self.joined and value is not None else value
 
 
-def parts_of(fields: Iterable[DataField]) -> list[Part]:
+def parts_of(fields: Iterable[DataField]) -> list[FieldPart]:
     """The fields of a data set, those of records in their place, and behind a list of texts its texts together."""
     return [part for each in fields for part in _parts((each.name,), each.type)]
 
 
-def _parts(path: tuple[str, ...], type_: Type) -> Iterator[Part]:
+def _parts(path: tuple[str, ...], type_: Type) -> Iterator[FieldPart]:
     bare = type_.of if type_.kind == "optional" else type_
     name = ".".join(path)
     if isinstance(bare, RecordType):
         for inner, of in bare.fields.items():
             yield from _parts((*path, inner), of)
         return
-    yield Part(name, path, bare)
+    yield FieldPart(name, path, bare)
     if isinstance(bare, ListType | SetType) and bare.of.kind == "text":
-        yield Part(f"{name}.text", path, TextType(), joined=True)
+        yield FieldPart(f"{name}.text", path, TextType(), joined=True)
 
 
 def describe(
     rows: Iterable[Row],
-    parts: Sequence[Part],
-    by: Sequence[Part],
+    parts: Sequence[FieldPart],
+    by: Sequence[FieldPart],
     unit: str = "characters",
     names: Mapping[str, str] | None = None,
 ) -> dict[Group, dict[str, Figures]]:
@@ -104,7 +104,7 @@ def describe(
     has the name under which a value of `by` is counted, where that is not its own.
 
     >>> from tripos_compiler.plan import TextType
-    >>> kind, text = (Part(name, (name,), TextType()) for name in ("kind", "text"))
+    >>> kind, text = (FieldPart(name, (name,), TextType()) for name in ("kind", "text"))
     >>> rows = [{"kind": "a", "text": "one"}, {"kind": "b", "text": "three"}, {"kind": "c", "text": "three"}]
     >>> found = describe(rows, [text], [kind], names={"b": "others", "c": "others"})
     >>> [(group, of["text"].rows, of["text"].distinct, of["text"].mean) for group, of in found.items()]
@@ -155,7 +155,7 @@ COUNTED = {"list": "items", "set": "items", "dialogue": "turns"}
 """What is counted of a value of a type; of a text it is the unit that was asked for, and a number is itself."""
 
 
-def _figures(of: Gathered, part: Part, rows: int, unit: str) -> Figures:
+def _figures(of: Gathered, part: FieldPart, rows: int, unit: str) -> Figures:
     kind = part.type.kind
     if kind not in (*COUNTED, "text", "integer", "number") or not of.sizes:
         return Figures(rows, of.values, len(of.distinct), "")
@@ -175,7 +175,7 @@ class Described:
     name: str
     files: tuple[tuple[str, int], ...]
     by: tuple[str, ...]
-    parts: tuple[Part, ...]
+    parts: tuple[FieldPart, ...]
     groups: Mapping[Group, Mapping[str, Figures]]
 
     @property
@@ -246,7 +246,7 @@ def _described(source: CaseSource, datasets: Sequence[Dataset], options: Namespa
     return Described(name, files, tuple(part.name for part in by), tuple(chosen), _sorted(groups, by, options.group))
 
 
-def _part(dataset: str, parts: Sequence[Part], name: str) -> Part:
+def _part(dataset: str, parts: Sequence[FieldPart], name: str) -> FieldPart:
     known = {part.name: part for part in parts}
     if name not in known:
         raise Failure("R0202", f"`{dataset}` has no field `{name}`", _hint(name, known))
@@ -269,7 +269,7 @@ def _grouped(given: Sequence[str]) -> dict[str, str]:
 
 
 def _sorted(
-    groups: Mapping[Group, Mapping[str, Figures]], by: Sequence[Part], given: Sequence[str]
+    groups: Mapping[Group, Mapping[str, Figures]], by: Sequence[FieldPart], given: Sequence[str]
 ) -> dict[Group, Mapping[str, Figures]]:
     """The groups in the order in which `--group` names them, values of a choice in its own order behind, and the rest
     as the rows have them."""

@@ -10,16 +10,17 @@ from pathlib import Path
 import orjson
 
 from tripos.annotation import batch as batches
-from tripos.annotation.assign import Choice, Desk, Hand
+from tripos.annotation.assign import Assignment, AssignmentDesk, AssignmentOptions
 from tripos.annotation.batch import Answers
-from tripos.annotation.carried_scores import carry_on
+from tripos.annotation.carried_scores import carry_to_other_runs
 from tripos.annotation.grades_file import GradesFile, read_grades
-from tripos.annotation.ingest import Fault, Taken, check
+from tripos.annotation.ingest import GradeError, IngestedGrades, check
 from tripos.annotation.replies import chosen_role
 from tripos.api.selection import chosen_only, chosen_scenarios, chosen_subset
 from tripos.cli.inputs import open_store
 from tripos.failure import GOOD, SOME_FAILED, Failure
 from tripos.ui.terminal import columns, fold, harmless
+from tripos.ui.units import counted
 from tripos_compiler.language import Drawn, under
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.ledger.given_scores import Kept, keep
@@ -81,7 +82,7 @@ def _hand(options: Namespace) -> int:
         plan = get_selected(connection, run)
         plan = under(plan, chosen_only(options, plan))
         role = chosen_role(plan, options.role, run.compared_role)
-        desk = Desk(store, connection, plan, run, role, options.name, _round(options))
+        desk = AssignmentDesk(store, connection, plan, run, role, options.name, _round(options))
         choice = _choice(options, desk)
         if options.page:
             hand = desk.again(_resumed(desk, path)) if path.exists() else desk.hand(choice, _now)
@@ -118,12 +119,12 @@ def _output(options: Namespace) -> Path:
     return path
 
 
-def _choice(options: Namespace, desk: Desk) -> Choice:
+def _choice(options: Namespace, desk: AssignmentDesk) -> AssignmentOptions:
     if options.overlap is not None and options.sample is None:
         raise Failure(
             "R0202", "`--overlap` is a share of a sample, and nothing says of how many", "give --sample N too"
         )
-    return Choice(
+    return AssignmentOptions(
         options.limit,
         chosen_only(options, desk.plan),
         chosen_scenarios(options, desk.plan),
@@ -135,7 +136,7 @@ def _choice(options: Namespace, desk: Desk) -> Choice:
     )
 
 
-def _items(name: str | None, desk: Desk) -> Drawn | None:
+def _items(name: str | None, desk: AssignmentDesk) -> Drawn | None:
     """The items of the run that it has marked as those of a subset. Raises `Failure` R0202 where there are none."""
     if name is None:
         return None
@@ -147,7 +148,7 @@ def _items(name: str | None, desk: Desk) -> Drawn | None:
     return found
 
 
-def _resumed(desk: Desk, path: Path) -> batches.Batch:
+def _resumed(desk: AssignmentDesk, path: Path) -> batches.Batch:
     """The batch of a file that was begun. Raises `Failure` S0703 where it is not of this person, role and run."""
     batch = batches.get(desk.store, read_grades(path).batch)
     wanted = desk.run.run_id, desk.role, desk.name, desk.round
@@ -158,7 +159,7 @@ def _resumed(desk: Desk, path: Path) -> batches.Batch:
     return batch
 
 
-def _write_sheet(path: Path, hand: Hand) -> None:
+def _write_sheet(path: Path, hand: Assignment) -> None:
     from tripos.annotation.sheet import sheet_bytes
 
     content = sheet_bytes(hand.batch, hand.shown, datetime.fromisoformat(hand.batch.made_at))
@@ -169,19 +170,19 @@ def _write_sheet(path: Path, hand: Hand) -> None:
         raise Failure("S0703", f"cannot write `{path}`: {error.strerror}", "name another file with `-o`") from error
 
 
-def _say(hand: Hand, path: Path, options: Namespace) -> None:
+def _say(hand: Assignment, path: Path, options: Namespace) -> None:
     batch = hand.batch
     scenarios = len({row.scenario for row in batch.rows})
     marks = sum(len(row.marks) for row in batch.rows)
     print(
-        f"{_count(len(batch.rows), 'reply', 'replies')} of run {batch.run_id} for {batch.name}:"
-        f" {_count(scenarios, 'scenario')}, {_count(marks, 'grade')}"
+        f"{counted(len(batch.rows), 'reply', 'replies')} of run {batch.run_id} for {batch.name}:"
+        f" {counted(scenarios, 'scenario')}, {counted(marks, 'grade')}"
         + ("" if batch.round is None else f", round {batch.round}")
     )
     if hand.shared is not None:
-        print(f"{_count(hand.shared, 'reply', 'replies')} of these somebody else was handed too")
+        print(f"{counted(hand.shared, 'reply', 'replies')} of these somebody else was handed too")
     if hand.graded:
-        print(f"not handed out again: {_count(hand.graded, 'reply', 'replies')} that {batch.name} has graded")
+        print(f"not handed out again: {counted(hand.graded, 'reply', 'replies')} that {batch.name} has graded")
     if hand.lacking:
         print(f"{hand.lacking:,} fewer than asked for: there are no more")
     print(f"batch {batch.batch}, seed {batch.seed}: the store has the order")
@@ -189,7 +190,7 @@ def _say(hand: Hand, path: Path, options: Namespace) -> None:
         print(f"written to {path}; when it is filled in: {_back(path, options)}")
 
 
-def _serve(hand: Hand, path: Path, options: Namespace) -> int:
+def _serve(hand: Assignment, path: Path, options: Namespace) -> int:
     from tripos.annotation.web import serve
 
     grades = GradesFile(path, hand.batch, _now().isoformat(timespec="seconds"))
@@ -197,7 +198,7 @@ def _serve(hand: Hand, path: Path, options: Namespace) -> int:
         done = serve(hand, grades, options.port or 0, secrets.token_urlsafe(24), _now, lambda url: _open_at(url, path))
     finally:
         grades.close()
-    print(f"\n{done} of {_count(len(hand.batch.rows), 'reply', 'replies')} graded, kept in {path}")
+    print(f"\n{done} of {counted(len(hand.batch.rows), 'reply', 'replies')} graded, kept in {path}")
     if done < len(hand.batch.rows):
         print("the same command goes on with it")
     print(f"take it back: {_back(path, options)}{'' if done == len(hand.batch.rows) else ' --partial'}")
@@ -231,7 +232,7 @@ def _take(options: Namespace) -> int:
     else:
         _list(taken.faults)
     hint = "mend it and take it again" + ("; `--partial` leaves out unfinished replies" if taken.open else "")
-    count = _count(len(taken.faults), "thing")
+    count = counted(len(taken.faults), "thing")
     raise Failure("S0705", f"{count} in `{path}` cannot be taken, so nothing was", hint, SOME_FAILED)
 
 
@@ -243,21 +244,21 @@ def _read(path: Path) -> Answers:
     return read_grades(path)
 
 
-def _keep(store: Store, batch: batches.Batch, taken: Taken) -> Kept:
+def _keep(store: Store, batch: batches.Batch, taken: IngestedGrades) -> Kept:
     connection = connect(store)
     with connection:
         find_run(connection, batch.run_id)  # grades of a run that is not in this store would count nowhere
     kept = keep(store, taken.scores, _now())
-    carry_on(store, taken.scores)
+    carry_to_other_runs(store, taken.scores)
     return kept
 
 
-def _tell(options: Namespace, batch: batches.Batch, taken: Taken, kept: Kept) -> None:
+def _tell(options: Namespace, batch: batches.Batch, taken: IngestedGrades, kept: Kept) -> None:
     if options.json:
         _print_json({"batch": batch.batch, "evaluator": batch.evaluator, **_counts(kept, taken.open)}, ())
         return
     print(
-        f"{batch.evaluator}: {_count(kept.new, 'reply', 'replies')} graded, {kept.changed} changed,"
+        f"{batch.evaluator}: {counted(kept.new, 'reply', 'replies')} graded, {kept.changed} changed,"
         f" {kept.same} as before" + (f", {taken.open} not graded yet" if taken.open else "")
     )
 
@@ -266,12 +267,12 @@ def _counts(kept: Kept, still_open: int) -> dict[str, int]:
     return {"new": kept.new, "changed": kept.changed, "same": kept.same, "open": still_open}
 
 
-def _print_json(said: dict[str, object], faults: tuple[Fault, ...]) -> None:
+def _print_json(said: dict[str, object], faults: tuple[GradeError, ...]) -> None:
     wrong = [{"address": each.address, "reason": each.reason} for each in faults]
     print(orjson.dumps({**said, "faults": wrong}, option=orjson.OPT_INDENT_2).decode())
 
 
-def _list(faults: tuple[Fault, ...]) -> None:
+def _list(faults: tuple[GradeError, ...]) -> None:
     from rich.cells import cell_len, set_cell_size
 
     room = max(40, columns())
@@ -284,10 +285,6 @@ def _list(faults: tuple[Fault, ...]) -> None:
             print(f"{'':<{wide}}  {line}")
     if len(faults) > MOST_FAULTS:
         print(f"and {len(faults) - MOST_FAULTS} more")
-
-
-def _count(number: int, one: str, many: str | None = None) -> str:
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
 def _now() -> datetime:

@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 from tripos.cli.inputs import open_store
 from tripos.failure import GOOD, SOME_FAILED, USAGE, Failure
-from tripos.importing.records import Table, read_fixed, read_mapping, read_table
-from tripos.importing.row_errors import Rejection, settle
+from tripos.importing.records import FileRows, read_fixed, read_mapping, read_table
+from tripos.importing.row_errors import RowError, settle
 from tripos.ui.terminal import columns, harmless
+from tripos.ui.units import counted
 from tripos_warehouse.errors import StoreError
 
 if TYPE_CHECKING:
-    from tripos.importing.scores import Read
+    from tripos.importing.scores import ScoreImport
     from tripos_warehouse.ledger.given_scores import GivenScore
     from tripos_warehouse.store.store import Store
 
@@ -61,9 +62,9 @@ def _scores(options: Namespace) -> int:
         return _bring_in(options, store, run.run_id, table, found)
 
 
-def _bring_in(options: Namespace, store: Store, run_id: str, table: Table, found: Read) -> int:
+def _bring_in(options: Namespace, store: Store, run_id: str, table: FileRows, found: ScoreImport) -> int:
     """Writes the scores that are new, where nothing speaks against it, and says what was done."""
-    from tripos.annotation.carried_scores import carry_on
+    from tripos.annotation.carried_scores import carry_to_other_runs
     from tripos_warehouse.ledger.given_scores import difference, rows_of
 
     change = difference(store, found.scores)
@@ -98,19 +99,19 @@ def _bring_in(options: Namespace, store: Store, run_id: str, table: Table, found
             )
         if not options.dry_run and (change.new or change.changed):
             store.append(rows_of(change, table.source, store.now))
-            carry_on(store, change.fresh)
+            carry_to_other_runs(store, change.fresh)
             told["imported"] = True
     if not options.json:
         by = _listed(told["evaluators"])
-        print(f"{_count(told['scores'], 'score')} of {_count(told['replies'], 'reply')} by {by}")
+        print(f"{counted(told['scores'], 'score')} of {counted(told['replies'], 'reply')} by {by}")
         _print_counts(told, "score", options.dry_run)
     return GOOD
 
 
 def _samples(options: Namespace) -> int:
-    from tripos.cli.specs.check import compile_given
+    from tripos.cli.inputs import compile_given
     from tripos.importing.recording import record, role_flags
-    from tripos.releases.snapshots import thaw_given
+    from tripos.releases.snapshots import restore_given
     from tripos.settings.load import chosen_settings
     from tripos_runtime.datasets.cases import CaseSource
 
@@ -121,7 +122,7 @@ def _samples(options: Namespace) -> int:
     if plan is None:
         return USAGE
     source = CaseSource(plan, folders, tuple(each.path for each in compilation.sources))
-    thaw_given(source, options.path, compilation.releases)
+    restore_given(source, options.path, compilation.releases)
     folder = Path(compilation.sources[0].path).parent
     released = compilation.release_folders
     command = _run_of(options)
@@ -134,10 +135,10 @@ def _samples(options: Namespace) -> int:
             told["imported"] = made.commit()
     if not options.json:
         by = _listed(told["models"])
-        print(f"{_count(told['replies'], 'reply')} to {_count(told['items'], 'item')} by {by}")
+        print(f"{counted(told['replies'], 'reply')} to {counted(told['items'], 'item')} by {by}")
         _print_counts(told, "reply", options.dry_run)
         for name, count in told["unmade"].items():
-            print(f"{_count(count, 'row')} of `{name}` {'is' if count == 1 else 'are'} yet to be made")
+            print(f"{counted(count, 'row')} of `{name}` {'is' if count == 1 else 'are'} yet to be made")
     return GOOD
 
 
@@ -147,7 +148,7 @@ def _run_of(options: Namespace) -> list[str]:
     return ["tripos", "run", options.path, *folders, *(["--store", options.store] if options.store else [])]
 
 
-def _table(options: Namespace, fixed: Mapping[str, object]) -> Table:
+def _table(options: Namespace, fixed: Mapping[str, object]) -> FileRows:
     own = {name: value for name, value in fixed.items() if value is not None}
     told = read_mapping(options.mapping, options.column, {**read_fixed(options.set), **own}, options.each)
     return read_table(options.file, told)
@@ -156,7 +157,7 @@ def _table(options: Namespace, fixed: Mapping[str, object]) -> Table:
 class _Telling:
     """Prints what came of an import as JSON, where that was asked for, also where it was refused."""
 
-    def __init__(self, options: Namespace, told: dict[str, Any], rejected: Sequence[Rejection]) -> None:
+    def __init__(self, options: Namespace, told: dict[str, Any], rejected: Sequence[RowError]) -> None:
         self.options, self.told, self.rejected = options, told, rejected
 
     def __enter__(self) -> None:
@@ -198,16 +199,6 @@ def _show_changed(changed: Sequence[tuple[GivenScore, float | None]]) -> None:
             print(harmless(f"{about} was {said}, is {score.value:g}"), file=sys.stderr)
     if len(changed) > MOST_CHANGED:
         print(f"and {len(changed) - MOST_CHANGED:,} more", file=sys.stderr)
-
-
-def _count(number: int, noun: str) -> str:
-    """A count with its noun.
-
-    >>> _count(1, "reply"), _count(1200, "score"), _count(2, "reply")
-    ('1 reply', '1,200 scores', '2 replies')
-    """
-    plural = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
-    return f"{number:,} {noun if number == 1 else plural}"
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -10,6 +10,7 @@ from dataclasses import asdict
 
 from tripos.cli.inputs import open_store
 from tripos.failure import GOOD, SOME_FAILED, Failure
+from tripos.ui.units import counted, file_size
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.store.store import Store
 
@@ -41,12 +42,12 @@ def _collect(store: Store, options: Namespace) -> int:
     for each in removed:
         groups.setdefault((each.path.partition("/")[0], each.why), []).append(each.size)
     for (folder, why), sizes in groups.items():
-        print(f"{_count(len(sizes), 'file')} in {folder}/: {why}, {_bytes(sum(sizes))}")
+        print(f"{counted(len(sizes), 'file')} in {folder}/: {why}, {file_size(sum(sizes))}")
     if not removed:
         print("nothing to remove")
     else:
         done = "would be removed" if options.dry_run else "removed"
-        print(f"{_count(len(removed), 'file')} {done}, {_bytes(size)}")
+        print(f"{counted(len(removed), 'file')} {done}, {file_size(size)}")
     return GOOD
 
 
@@ -61,7 +62,7 @@ def _compact(store: Store, options: Namespace) -> int:
     else:
         print(f"commits: {done.commits_before:,} became 1")
         print(f"parts: {done.parts_before:,} became {done.parts_after:,}")
-        print(f"{_count(done.doubles, 'double')} dropped")
+        print(f"{counted(done.doubles, 'double')} dropped")
         print("`tripos store gc` removes the old files when nobody can have them open: after an hour")
     return GOOD
 
@@ -86,39 +87,15 @@ def _check(store: Store, options: Namespace) -> int:
         table.add_row(each.table, f"{each.parts:,}", f"{each.rows:,}", f"{each.doubles:,}", digest)
     Console(width=shutil.get_terminal_size((80, 24)).columns, highlight=False).print(table)
     replaced = f", and {found.replaced:,} that were compacted" if found.replaced else ""
-    print(f"\n{_count(found.commits, 'commit')}{replaced}")
+    print(f"\n{counted(found.commits, 'commit')}{replaced}")
     if found.live:
-        print(f"{_count(found.live, 'process')} at work: what it keeps is in the journal until it is committed")
+        print(f"{counted(found.live, 'process')} at work: what it keeps is in the journal until it is committed")
     for damage in found.damages:
         print(f"error[{damage.code}]: {damage.message}", file=sys.stderr)
         print(f"  = help: {damage.hint}", file=sys.stderr)
-    print(f"{_count(len(found.damages), 'damage')} found" if found.damages else "the store is whole")
+    print(f"{counted(len(found.damages), 'damage')} found" if found.damages else "the store is whole")
     return SOME_FAILED if found.damages else GOOD
 
 
 def _print(value: object) -> None:
     print(json.dumps(value, ensure_ascii=False, indent=2))
-
-
-def _count(number: int, noun: str) -> str:
-    """A count with its noun.
-
-    >>> _count(1, "process"), _count(2, "process"), _count(1200, "file")
-    ('1 process', '2 processes', '1,200 files')
-    """
-    plural = noun + ("es" if noun.endswith("s") else "s")
-    return f"{number:,} {noun if number == 1 else plural}"
-
-
-def _bytes(size: int) -> str:
-    """A size that people can read.
-
-    >>> _bytes(512), _bytes(2048), _bytes(3 * 2**20)
-    ('512 bytes', '2.0 KiB', '3.0 MiB')
-    """
-    if size < 1024:
-        return f"{size} bytes"
-    for unit, step in (("KiB", 2**10), ("MiB", 2**20)):
-        if size < step * 1024:
-            return f"{size / step:.1f} {unit}"
-    return f"{size / 2**30:.1f} GiB"

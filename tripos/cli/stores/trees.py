@@ -17,7 +17,7 @@ from tripos_compiler.language import Tree
 from tripos_compiler.statements.declarations import DRAFT
 
 if TYPE_CHECKING:
-    from tripos.importing.outlines import Draft
+    from tripos.importing.outlines import DraftedTree
 
 
 def approve_main(options: Namespace) -> int:
@@ -70,7 +70,7 @@ def _text(path: str) -> str:
         raise Failure("S0835", f"`{path}` is not text in UTF-8", "save it as a text file in UTF-8") from error
 
 
-def _drafted(options: Namespace) -> Draft:
+def _drafted(options: Namespace) -> DraftedTree:
     from tripos.cli.inputs import open_store
     from tripos.importing.outlines import read_draft
     from tripos_warehouse.errors import StoreError

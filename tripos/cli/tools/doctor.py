@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from tripos.doctor.checks import Check, Status, lines_of, verdict
+from tripos.doctor.checks import Finding, Status, lines_of, verdict
 from tripos.failure import GOOD, SOME_FAILED, Failure
 from tripos.settings.api_keys import key_values, without_keys
 from tripos.settings.config import Config
-from tripos.settings.load import Chosen, load_env, load_settings, with_options
+from tripos.settings.load import ChosenSettings, load_env, load_settings, with_options
 from tripos.ui.terminal import is_colored
 
 COLOURS: dict[Status, str] = {"ok": "32", "warning": "33", "problem": "31"}
@@ -38,7 +38,7 @@ def main(options: Namespace) -> int:
     return SOME_FAILED if failed else GOOD
 
 
-def _checks(options: Namespace, roles: dict[str, list[str]]) -> tuple[list[Check], tuple[str, ...]]:
+def _checks(options: Namespace, roles: dict[str, list[str]]) -> tuple[list[Finding], tuple[str, ...]]:
     from tripos.doctor.machine import failed_check, machine_checks, project_checks, store_checks
     from tripos.doctor.models import model_checks, role_table
 
@@ -50,7 +50,7 @@ def _checks(options: Namespace, roles: dict[str, list[str]]) -> tuple[list[Check
         chosen = load_settings(folder, profile=options.profile, environ=os.environ)
         checks += project_checks(chosen, folder, os.environ)
     except Failure as failure:
-        chosen = Chosen(Config(), secrets=key_values(os.environ))
+        chosen = ChosenSettings(Config(), secrets=key_values(os.environ))
         checks.append(failed_check(failure))
         readable = False
     config = with_options(chosen.config, options)
@@ -61,7 +61,7 @@ def _checks(options: Namespace, roles: dict[str, list[str]]) -> tuple[list[Check
     return checks, chosen.secrets
 
 
-def _show(checks: Sequence[Check]) -> None:
+def _show(checks: Sequence[Finding]) -> None:
     colored = is_colored(sys.stdout)
     for status, line in lines_of(checks):
         print(_colored(status, line) if colored else line)

@@ -32,12 +32,12 @@ def find_language_page(word: str) -> str | None:
     """
     path = _path(_page_name(word))
     if path is not None:
-        return _plain(path.read_text("utf-8"))
+        return _without_markup(path.read_text("utf-8"))
     for name in COLLECTIONS:
         path = _path(name)
         section = _section(path.read_text("utf-8"), word) if path is not None else None
         if section is not None:
-            return _plain(section)
+            return _without_markup(section)
     return None
 
 
@@ -72,7 +72,7 @@ def _section(page: str, word: str) -> str | None:
     return found[0].removeprefix("##").rstrip() + "\n" if found is not None else None
 
 
-def _plain(page: str) -> str:
+def _without_markup(page: str) -> str:
     """A page without what only other programs read, and without links, which lead nowhere in a terminal."""
     return LINK.sub(r"\1", MARK.sub("", page))
 

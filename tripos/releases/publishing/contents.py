@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from tripos.failure import Failure
-from tripos.releases.file_names import DATA, RELEASES, SPEC, UNLISTED
+from tripos.releases import DATA, RELEASES, SPEC, UNLISTED
 from tripos.releases.manifest import ExtendedRelease, ExternalFile, file_digest
 from tripos.releases.opening import Release, open_release
-from tripos.releases.release_toml import ABOUT, About
+from tripos.releases.release_toml import ABOUT, ReleaseToml
 from tripos_compiler.compile import Compilation
 from tripos_compiler.inputs import DataError, FoundFile, FoundRelease
 from tripos_compiler.plan import Plan
@@ -27,7 +27,7 @@ def check_pinned(compilation: Compilation) -> None:
         raise Failure("S0870", message, f'write it after its name: sha256 "{release.digest}"')
 
 
-def hold(extended: Sequence[FoundRelease], about: About, folder: Path) -> tuple[ExtendedRelease, ...]:
+def vendor_releases(extended: Sequence[FoundRelease], about: ReleaseToml, folder: Path) -> tuple[ExtendedRelease, ...]:
     """Copies the releases that are extended into a release's folder, where that is allowed; how each is found again.
     One that lies in another of them comes with it. Raises `Failure` S0855 where a file is not as it was released, and
     `OSError`."""
@@ -126,7 +126,7 @@ def is_own(location: Path, compilation: Compilation, folders: DataFolders) -> bo
 
 
 def contents_of(
-    compilation: Compilation, plan: Plan, folders: DataFolders, about: About, held: Collection[str] = ()
+    compilation: Compilation, plan: Plan, folders: DataFolders, about: ReleaseToml, held: Collection[str] = ()
 ) -> Contents:
     """What goes into a release of a plan. Data that lie beside the spec's files are copied; of others, such as those in
     a data folder, only what `release.toml` allows; and none of the files, by SHA-256, that have items which are `held`

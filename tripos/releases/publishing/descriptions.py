@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 from tripos.failure import Failure
 from tripos.releases.manifest import ExternalFile, ReleasedArtefact, ReleasedFile, ReleasedItems
-from tripos.releases.release_toml import HUB, About
+from tripos.releases.release_toml import HUB, ReleaseToml
 from tripos.releases.reward_models import open_roles
 from tripos_compiler.plan import Plan
 
@@ -110,14 +110,14 @@ class _quiet:  # noqa: N801
 LIBRARIES = ("license_expression", "mlcroissant", "huggingface_hub")
 
 
-def lacking() -> list[str]:
+def missing_library() -> list[str]:
     """Those libraries that are not installed."""
     return [name for name in LIBRARIES if importlib.util.find_spec(name) is None]
 
 
-def need() -> None:
+def require_extra() -> None:
     """Raises `Failure` S0857, with the command that installs them, where libraries lack."""
-    if found := lacking():
+    if found := missing_library():
         some = ", ".join(f"`{name}`" for name in found)
         raise Failure("S0857", f"releasing needs {some}", "pip install 'tripos[release]'")
 
@@ -131,7 +131,7 @@ def card_of(
     license_: str,
     items: Sequence[ReleasedItems],
     external: Sequence[ExternalFile],
-    about: About,
+    about: ReleaseToml,
     artefacts: Sequence[ReleasedArtefact] = (),
 ) -> str:
     """The card: for machines its configurations, licence, languages and size; for people what the benchmark measures,
@@ -164,7 +164,7 @@ def size_category(rows: int) -> str:
     return next((name for most, name in _SIZES if rows < most), "1M<n<10M")
 
 
-def what_it_measures(plan: Plan, about: About) -> str:
+def what_it_measures(plan: Plan, about: ReleaseToml) -> str:
     """One paragraph on what a benchmark measures: what `release.toml` says, or its scenarios by title."""
     if about.measures:
         return about.measures.strip()
@@ -182,7 +182,7 @@ def _body(
     license_: str,
     items: Sequence[ReleasedItems],
     external: Sequence[ExternalFile],
-    about: About,
+    about: ReleaseToml,
     artefacts: Sequence[ReleasedArtefact],
 ) -> Iterator[str]:
     benchmark = plan.benchmark

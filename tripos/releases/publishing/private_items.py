@@ -17,7 +17,7 @@ from tripos.failure import Failure
 from tripos.releases.extended import ReleaseFolders
 from tripos.releases.items import held_back_in, withheld_of
 from tripos.releases.opening import open_release
-from tripos.releases.snapshots import thaw
+from tripos.releases.snapshots import restore
 from tripos_compiler.inputs import DataError, FoundRelease
 from tripos_compiler.plan import Data, Made, Plan
 from tripos_runtime.datasets.cases import CaseSource, Selection
@@ -41,7 +41,7 @@ def check_leaks(folder: Path, source: CaseSource, extended: Sequence[FoundReleas
     if not hidden:
         return
     for path in sorted(each for each in folder.rglob("*") if each.is_file()):
-        said = "\n".join(map(_plain, _texts(path)))
+        said = "\n".join(map(_single_spaced, _texts(path)))
         found = next((text for text in sorted(hidden) if text in said), None)
         if found is not None:
             name = path.relative_to(folder).as_posix()
@@ -58,7 +58,7 @@ def _hidden(source: CaseSource, held: AbstractSet[str]) -> set[str]:
         if scenario.rows is not None:
             for case in source.of(scenario, Selection()):
                 texts = (hidden if case.item_id in held else shown).setdefault(scenario.rows.dataset, set())
-                texts.update(map(_plain, _strings(case.fields)))
+                texts.update(map(_single_spaced, _strings(case.fields)))
     own = set().union(*(texts - shown.get(name, set()) for name, texts in hidden.items()))
     return {text for text in own if len(text.encode(errors="replace")) >= LEAST_BYTES}
 
@@ -76,13 +76,13 @@ def _hidden_in(release: FoundRelease, extended: Sequence[FoundRelease], source: 
         assert whole.plan is not None
         paths = tuple(each.path for each in whole.sources)
         theirs = CaseSource(whole.plan, opened.data_folders(source.reader.folders), paths)
-        thaw(theirs, opened.folder)
+        restore(theirs, opened.folder)
         return _hidden(theirs, held)
     except (DataError, Failure):
         return set()
 
 
-def _plain(text: str) -> str:
+def _single_spaced(text: str) -> str:
     return " ".join(text.split())
 
 

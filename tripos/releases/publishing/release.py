@@ -13,8 +13,8 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 from tripos.failure import SOME_FAILED, Failure
+from tripos.releases import CHECKSUM, MANIFEST, SIGNATURES, SPEC
 from tripos.releases.extended import ReleaseFolders
-from tripos.releases.file_names import CHECKSUM, MANIFEST, SIGNATURES, SPEC
 from tripos.releases.items import (
     canary_of,
     frozen_items,
@@ -35,14 +35,28 @@ from tripos.releases.manifest import (
     spec_digest,
 )
 from tripos.releases.opening import open_release, recompiled_digest
-from tripos.releases.publishing.contents import WITHHELD, Contents, check_pinned, contents_of, hold, own_sources
-from tripos.releases.publishing.descriptions import CARD, CROISSANT, card_of, croissant_of, need, what_it_measures
+from tripos.releases.publishing.contents import (
+    WITHHELD,
+    Contents,
+    check_pinned,
+    contents_of,
+    own_sources,
+    vendor_releases,
+)
+from tripos.releases.publishing.descriptions import (
+    CARD,
+    CROISSANT,
+    card_of,
+    croissant_of,
+    require_extra,
+    what_it_measures,
+)
 from tripos.releases.publishing.lineage import check_what_scores
 from tripos.releases.publishing.private_items import check_leaks, held_files, held_sets, put_aside
 from tripos.releases.publishing.signing import sign
-from tripos.releases.release_toml import About, check_license, read_about
-from tripos.releases.reward_models import Artefact, artefacts_of, lent_artefacts, with_lent
-from tripos.releases.snapshots import freeze, gather, take_frozen, thaw_extended
+from tripos.releases.release_toml import ReleaseToml, check_license, read_release_toml
+from tripos.releases.reward_models import Artefact, artefacts_of, inherited_models, with_inherited
+from tripos.releases.snapshots import gather, restore_extended, snapshot_rows, take_frozen
 from tripos.version import __version__
 from tripos_compiler.compile import Compilation
 from tripos_compiler.inputs import DataError
@@ -54,7 +68,7 @@ PLAN, LICENSE, CHANGELOG = "plan.json", "LICENSE", "CHANGELOG.md"
 
 
 @dataclass(frozen=True)
-class Wanted:
+class ReleaseRequest:
     """What is released: a compiled spec, where its data lie, and the release that it follows, with what changed since
     in words. `day` is the date that it bears, if any."""
 
@@ -77,7 +91,7 @@ class Wanted:
 
 
 @dataclass(frozen=True)
-class Made:
+class WrittenRelease:
     """A release that was written, or was there already with the same content."""
 
     path: Path
@@ -88,7 +102,7 @@ class Made:
     """The folder with the text of items that models wrote and that are withheld, beside the release."""
 
 
-def make_release(wanted: Wanted, to: Path) -> Made:
+def make_release(wanted: ReleaseRequest, to: Path) -> WrittenRelease:
     """Writes `to/NAME-VERSION`.
 
     Raises `Failure`: E0901 for a version that says less than what changed, S0850 where something else is there, S0852
@@ -96,15 +110,15 @@ def make_release(wanted: Wanted, to: Path) -> Made:
     libraries lack, S0858 where the release would not compile to its own plan, S0878 where releases name two models for
     one role, S0881 and S0882 for a model that a scorer names.
     """
-    need()
+    require_extra()
     check_pinned(wanted.compilation)
     benchmark = wanted.plan.benchmark
     beside = Path(wanted.compilation.sources[0].path).parent
-    about = read_about(beside)
+    about = read_release_toml(beside)
     artefacts = artefacts_of(wanted.plan, about, wanted.artefacts, beside)
     license_ = check_license(benchmark.license, f"`{benchmark.name}`")
     source = CaseSource(wanted.plan, wanted.folders, tuple(each.path for each in wanted.compilation.sources))
-    thaw_extended(source, wanted.compilation.releases)
+    restore_extended(source, wanted.compilation.releases)
     folders = wanted.compilation.release_folders
     times = gather(wanted.plan, source, wanted.store or Path("results"), folders)
     held = held_files(wanted.plan, source, held_back_in(wanted.compilation.releases))
@@ -138,11 +152,11 @@ def make_release(wanted: Wanted, to: Path) -> Made:
 
 
 def _write(
-    wanted: Wanted,
+    wanted: ReleaseRequest,
     source: CaseSource,
     folder: Path,
     contents: Contents,
-    about: About,
+    about: ReleaseToml,
     license_: str,
     artefacts: Sequence[Artefact],
     times: Mapping[str, Mapping[str, datetime]],
@@ -156,14 +170,14 @@ def _write(
         shutil.copyfile(copied.location, target)
         if copied.rows is not None:
             rows[copied.path] = copied.rows
-    extends = hold(wanted.compilation.releases, about, folder)
-    artefacts = with_lent(artefacts, lent_artefacts(plan, wanted.compilation.releases), extends)
+    extends = vendor_releases(wanted.compilation.releases, about, folder)
+    artefacts = with_inherited(artefacts, inherited_models(plan, wanted.compilation.releases), extends)
     for name, path in ((name, path) for artefact in artefacts for name, path in artefact.files.items()):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, folder / name)
     (folder / PLAN).write_text(plan.to_json(), "utf-8")
     canary = canary_of(plan.benchmark.name)
-    frozen = freeze(source, folder, times, canary, withheld_of(source), private)
+    frozen = snapshot_rows(source, folder, times, canary, withheld_of(source), private)
     rows |= frozen.rows
     held_back = held_back_in(wanted.compilation.releases)
     held = withheld_of(source) | held_back
@@ -205,7 +219,9 @@ def _write(
     )
 
 
-def _items(wanted: Wanted, source: CaseSource, contents: Contents, folder: Path, canary: str) -> list[ReleasedItems]:
+def _items(
+    wanted: ReleaseRequest, source: CaseSource, contents: Contents, folder: Path, canary: str
+) -> list[ReleasedItems]:
     """Writes the items of every scenario whose data may be copied."""
     plan = wanted.plan
     outer = {each.sha256 for each in contents.external}
@@ -241,7 +257,7 @@ def _files(folder: Path, rows: dict[str, int]) -> tuple[ReleasedFile, ...]:
     )
 
 
-def _license_text(wanted: Wanted, about: About, license_: str) -> bytes:
+def _license_text(wanted: ReleaseRequest, about: ReleaseToml, license_: str) -> bytes:
     """The licence's text where the spec has it, and else its SPDX expression."""
     beside = Path(wanted.compilation.sources[0].path).parent
     named = beside / (about.license_file or LICENSE)
@@ -253,7 +269,7 @@ def _license_text(wanted: Wanted, about: About, license_: str) -> bytes:
     return f"SPDX-License-Identifier: {license_}\n\n{title} is under the licence that this names.\n".encode()
 
 
-def _change_log(wanted: Wanted, about: About) -> str:
+def _change_log(wanted: ReleaseRequest, about: ReleaseToml) -> str:
     """The changes of this version, on top of those of the versions before."""
     told = [*about.changes, *wanted.changes] or (
         ["first release"] if wanted.parent is None else ["no change was found"]
@@ -264,7 +280,7 @@ def _change_log(wanted: Wanted, about: About) -> str:
     return f"# Changes\n\n{head}" + (f"\n{former}" if former else "")
 
 
-def _check(folder: Path, wanted: Wanted, contents: Contents) -> None:
+def _check(folder: Path, wanted: ReleaseRequest, contents: Contents) -> None:
     """Sees that what was written compiles to the plan that it says."""
     outer = list(_outer(wanted))
     releases = ReleaseFolders(tuple(Path(each.folder) for each in wanted.compilation.releases))
@@ -277,12 +293,12 @@ def _check(folder: Path, wanted: Wanted, contents: Contents) -> None:
         raise Failure("S0858", message, "see that every data file lies in the spec's folder or in one data folder")
 
 
-def _outer(wanted: Wanted) -> Sequence[Path]:
+def _outer(wanted: ReleaseRequest) -> Sequence[Path]:
     main = Path(wanted.compilation.sources[0].path).resolve().parent
     return [each.resolve() for each in wanted.folders.folders if not each.resolve().is_relative_to(main)]
 
 
-def _put(building: Path, target: Path, manifest: Manifest) -> Made:
+def _put(building: Path, target: Path, manifest: Manifest) -> WrittenRelease:
     """Gives the folder its name, unless the same release has it already."""
     digest = digest_of(manifest.to_bytes())
     if target.exists():
@@ -294,7 +310,7 @@ def _put(building: Path, target: Path, manifest: Manifest) -> Made:
             for name in SIGNATURES:  # what was unsigned, or signed with another key, may be signed later
                 if (building / name).exists():
                     os.replace(building / name, target / name)  # noqa: PTH105
-            return Made(target, digest, manifest, was_there=True)
+            return WrittenRelease(target, digest, manifest, was_there=True)
         raise Failure(
             "S0850",
             f"`{target}` is there already, with other content",
@@ -306,7 +322,7 @@ def _put(building: Path, target: Path, manifest: Manifest) -> Made:
             path.chmod(0o444)
     building.chmod(0o755)
     os.rename(building, target)  # noqa: PTH104 - to a name that must be free
-    return Made(target, digest, manifest, was_there=False)
+    return WrittenRelease(target, digest, manifest, was_there=False)
 
 
 def _unwritable(to: Path, error: OSError) -> Failure:
@@ -315,4 +331,4 @@ def _unwritable(to: Path, error: OSError) -> Failure:
     )
 
 
-__all__ = ["CHANGELOG", "LICENSE", "PLAN", "SPEC", "Made", "Wanted", "make_release"]
+__all__ = ["CHANGELOG", "LICENSE", "PLAN", "SPEC", "ReleaseRequest", "WrittenRelease", "make_release"]

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from tripos.failure import Failure
-from tripos.releases.file_names import MANIFEST, SIGNATURES
-from tripos.releases.manifest import Check
+from tripos.releases import MANIFEST, SIGNATURES
+from tripos.releases.manifest import ReleaseCheck
 
 MINISIG, SSHSIG = SIGNATURES
 NAMESPACE = "tripos-release"
@@ -69,17 +69,17 @@ def _sign_ssh(folder: Path, key: Path) -> str:
     return SSHSIG
 
 
-def signature_checks(folder: Path, key: str | None) -> list[Check]:
+def signature_checks(folder: Path, key: str | None) -> list[ReleaseCheck]:
     """What there is to say of a release's signatures, held against a public key where one is given: a file, or what
     stands in it. Raises `Failure` S0856 where the key is none."""
     raw = _bytes(folder / MANIFEST)
     there = [name for name in SIGNATURES if (folder / name).exists()]
     if not there:
-        return [Check(SIGNATURE, "unchecked" if key is None else "wrong", "there is none: it is unsigned")]
+        return [ReleaseCheck(SIGNATURE, "unchecked" if key is None else "wrong", "there is none: it is unsigned")]
     public = None if key is None else _public(key)
     kind = None if public is None else (SSHSIG if public.startswith(_SSH_KEYS) else MINISIG)
     if kind is not None and kind not in there:
-        return [Check(SIGNATURE, "wrong", f"there is none by a key of that kind, only `{there[0]}`")]
+        return [ReleaseCheck(SIGNATURE, "wrong", f"there is none by a key of that kind, only `{there[0]}`")]
     checks = []
     for name in there:
         check = _check_minisign if name == MINISIG else _check_ssh
@@ -87,28 +87,28 @@ def signature_checks(folder: Path, key: str | None) -> list[Check]:
     return checks
 
 
-def _check_minisign(path: Path, raw: bytes, public: str | None) -> Check:
+def _check_minisign(path: Path, raw: bytes, public: str | None) -> ReleaseCheck:
     if importlib.util.find_spec("minisign") is None:
-        return Check(path.name, "unchecked", "py-minisign is not installed: pip install 'tripos[release]'")
+        return ReleaseCheck(path.name, "unchecked", "py-minisign is not installed: pip install 'tripos[release]'")
     import minisign
 
     try:
         written = _bytes(path)
         signature = minisign.Signature.from_bytes(written)
         if written not in (bytes(signature), bytes(signature) + b"\n"):
-            return Check(path.name, "wrong", "is not as minisign writes a signature: it was changed")
+            return ReleaseCheck(path.name, "wrong", "is not as minisign writes a signature: it was changed")
     except (minisign.Error, ValueError) as error:
-        return Check(path.name, "wrong", f"is no signature of minisign: {error}")
+        return ReleaseCheck(path.name, "wrong", f"is no signature of minisign: {error}")
     if public is None:
-        return Check(path.name, "unchecked", "give the public key of whoever signed it: --key FILE")
+        return ReleaseCheck(path.name, "unchecked", "give the public key of whoever signed it: --key FILE")
     try:
         minisign.PublicKey.from_base64(public).verify(raw, signature)
     except (minisign.Error, ValueError) as error:
-        return Check(path.name, "wrong", f"does not hold: {error}")
-    return Check(path.name, "good", signature.trusted_comment)
+        return ReleaseCheck(path.name, "wrong", f"does not hold: {error}")
+    return ReleaseCheck(path.name, "good", signature.trusted_comment)
 
 
-def _check_ssh(path: Path, raw: bytes, public: str | None) -> Check:
+def _check_ssh(path: Path, raw: bytes, public: str | None) -> ReleaseCheck:
     if public is None:
         said = _ssh_keygen(["-Y", "check-novalidate", "-n", NAMESPACE, "-s", str(path)], raw)
         told = "give the public key of whoever signed it: --key FILE"
@@ -120,8 +120,8 @@ def _check_ssh(path: Path, raw: bytes, public: str | None) -> Check:
             said = _ssh_keygen(arguments, raw)
         told = ""
     if said.returncode:
-        return Check(path.name, "wrong", "is no signature of this manifest" + (" by that key" if public else ""))
-    return Check(path.name, "good" if public is not None else "unchecked", told)
+        return ReleaseCheck(path.name, "wrong", "is no signature of this manifest" + (" by that key" if public else ""))
+    return ReleaseCheck(path.name, "good" if public is not None else "unchecked", told)
 
 
 def _public(key: str) -> str:

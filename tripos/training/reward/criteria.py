@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tripos.failure import Failure
-from tripos.training.preparation import split_by_group
+from tripos.training.common import split_by_group
 from tripos.training.reward.heads import PENALTIES, STEPS
 from tripos.training.reward.learners import Reward, accuracy
 from tripos.training.reward.pairs import Numbers, Preferences

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from tripos.training.preparation import split_by_group
+from tripos.training.common import split_by_group
 from tripos.training.reward.learners import Reward, accuracy, loss_of
 from tripos.training.reward.pairs import Numbers, Preferences
 
@@ -17,7 +17,7 @@ STEPS = 60
 
 
 @dataclass(frozen=True)
-class Head:
+class LinearHead:
     """Weights of features, which are first brought to mean 0 and deviation 1."""
 
     weight: Numbers
@@ -41,17 +41,17 @@ class HeadLearner:
     share: float = 0.1
     name: str = "model"
     penalties: tuple[float, ...] = PENALTIES
-    heads: dict[int, Head] = field(default_factory=dict)
+    heads: dict[int, LinearHead] = field(default_factory=dict)
 
     def learn(self, learned: Preferences, seed: int) -> Reward:
         """A head of the pairs that the seed does not hold out."""
         return self.reward(self.fit(learned, seed))
 
-    def reward(self, head: Head) -> Reward:
+    def reward(self, head: LinearHead) -> Reward:
         """What a head gives for the replies of preferences."""
         return lambda pairs: head.rewards(self._rows(pairs))
 
-    def fit(self, learned: Preferences, seed: int) -> Head:
+    def fit(self, learned: Preferences, seed: int) -> LinearHead:
         """The head whose penalty does best on the groups that the seed holds out. Raises `Failure` S0815."""
         rows = self._rows(learned)
         split = split_by_group(learned.groups, self.share, seed)
@@ -59,7 +59,7 @@ class HeadLearner:
         used = np.unique(np.concatenate([taught.better, taught.worse]))
         mean, scale = rows[used].mean(0), rows[used].std(0) + 1e-6
         even = (rows - mean) / scale
-        best: Head | None = None
+        best: LinearHead | None = None
         weight = np.zeros(rows.shape[1], dtype=np.float64)
         for penalty in sorted(self.penalties, reverse=True):  # each begins where the stricter one ended
             weight = fitted(even, taught, penalty, weight)
@@ -67,7 +67,7 @@ class HeadLearner:
             on = kept if len(kept) else taught
             found = {"loss": loss_of(rewards, on, margins=False), "accuracy": accuracy(rewards, on)}
             if best is None or found["loss"] < best.held_out["loss"]:
-                best = Head(weight, mean, scale, penalty, found)
+                best = LinearHead(weight, mean, scale, penalty, found)
         assert best is not None, "there is a penalty"
         return best
 

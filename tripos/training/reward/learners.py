@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from tripos.training.preparation import split_by_group
+from tripos.training.common import split_by_group
 from tripos.training.reward.pairs import Numbers, Preferences
 
 TOKENS = r"(?u)\b\w+\b|[?!.]"

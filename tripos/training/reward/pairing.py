@@ -25,7 +25,7 @@ KEPT_OUT = "rows with a text that is kept out"
 
 
 @dataclass(frozen=True)
-class Told:
+class RatedReply:
     """A reply of a row: its text, how good it is, who wrote it, and which criteria it meets, where that is said."""
 
     text: str
@@ -35,12 +35,12 @@ class Told:
 
 
 @dataclass(frozen=True)
-class Pair:
+class ReplyPair:
     """Two replies to one prompt, the better first, with what their row shares with others."""
 
     prompt: str
-    chosen: Told
-    rejected: Told
+    chosen: RatedReply
+    rejected: RatedReply
     item: str
     groups: tuple[str, ...]
 
@@ -50,13 +50,13 @@ class Pair:
         return round(self.chosen.worth - self.rejected.worth, 6)
 
 
-def pairs_of(plan: Plan, pairing: Pairing, source: CaseSource) -> tuple[list[Pair], Counter[str]]:
+def pairs_of(plan: Plan, pairing: Pairing, source: CaseSource) -> tuple[list[ReplyPair], Counter[str]]:
     """The pairs of every row, in the order of the data, and how many there are not, by reason.
 
     Raises `Failure` E0301 where a row has no value for what the export says.
     """
     dataset = plan.dataset(pairing.dataset)
-    made: list[Pair] = []
+    made: list[ReplyPair] = []
     left_out: Counter[str] = Counter()
     kept_out = kept_out_of(plan, pairing, source)
     for number, row in enumerate(source.sources.stream(dataset), 1):
@@ -85,7 +85,7 @@ def pairs_of(plan: Plan, pairing: Pairing, source: CaseSource) -> tuple[list[Pai
                 left_out["below the margin"] += 1
             else:
                 better, worse = (one, two) if apart > 0 else (two, one)
-                made.append(Pair(prompt, better, worse, row.item_id, groups))
+                made.append(ReplyPair(prompt, better, worse, row.item_id, groups))
     return made, left_out
 
 
@@ -106,7 +106,7 @@ def prompt_of(plan: Plan, pairing: Pairing, source: CaseSource, names: Mapping[s
     return render(pairing.prompt, names, plan.benchmark.languages[0], source.axes)
 
 
-def replies_of(reply: PairedReply, names: Mapping[str, Any]) -> Iterator[Told]:
+def replies_of(reply: PairedReply, names: Mapping[str, Any]) -> Iterator[RatedReply]:
     """The texts of a reply, without those that are missing or empty."""
     each = [names] if reply.each is None else [{**names, str(reply.alias): one} for one in evaluate(reply.each, names)]
     for seen in each:
@@ -117,7 +117,7 @@ def replies_of(reply: PairedReply, names: Mapping[str, Any]) -> Iterator[Told]:
             by = "" if reply.by is None else str(evaluate(reply.by, seen) or "")
             worth = evaluate(reply.worth, seen)
             met = tuple(bool(each) for each in worth) if isinstance(worth, list | tuple) else None
-            yield Told(str(text).strip(), float(worth or 0) if met is None else sum(met), by, met)
+            yield RatedReply(str(text).strip(), float(worth or 0) if met is None else sum(met), by, met)
 
 
 def write_pairs(plan: Plan, pairings: Sequence[Pairing], source: CaseSource, path: Path) -> dict[str, Any]:
@@ -128,7 +128,7 @@ def write_pairs(plan: Plan, pairings: Sequence[Pairing], source: CaseSource, pat
     export lists criteria, which of them they meet. Raises `Failure` S0821 where there is no pair, and `StoreError`
     S0604 where the disk refuses.
     """
-    found: list[tuple[str, Pair]] = []
+    found: list[tuple[str, ReplyPair]] = []
     left_out: Counter[str] = Counter()
     for pairing in pairings:
         pairs, fewer = pairs_of(plan, pairing, source)
@@ -171,13 +171,13 @@ def write_pairs(plan: Plan, pairings: Sequence[Pairing], source: CaseSource, pat
     return said
 
 
-def _criteria(pair: Pair) -> dict[str, Any]:
+def _criteria(pair: ReplyPair) -> dict[str, Any]:
     """Which criteria the two meet, as 1 and 0; nothing where the export lists none."""
     both = (pair.chosen.criteria, pair.rejected.criteria)
     return {"criteria": [None if each is None else [int(met) for met in each] for each in both]} if any(both) else {}
 
 
-def _line(pair: Pair) -> bytes:
+def _line(pair: ReplyPair) -> bytes:
     return orjson.dumps(
         {
             "prompt": pair.prompt,

@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 
 from tripos.failure import Failure
-from tripos.training.preparation import Device, split_by_group, versions
-from tripos.training.report import digest_of, write_report
+from tripos.training.common import Device, digest_of, split_by_group, versions, write_report
 from tripos.training.reward.audit import audit
 from tripos.training.reward.criteria import CriteriaLearner, known, need_criteria
 from tripos.training.reward.heads import HeadLearner
@@ -82,7 +81,7 @@ Tell = Callable[[str], None]
 
 
 @dataclass(frozen=True)
-class Wanted:
+class AuditSize:
     """How much a training is audited: `seeds` trainings of every variant, and `nulls` on shuffled labels."""
 
     seeds: int = 5
@@ -93,7 +92,7 @@ def train_reward(
     learned: Preferences,
     tested: Preferences | None,
     recipe: RewardRecipe,
-    wanted: Wanted,
+    wanted: AuditSize,
     device: Device,
     folder: Path,
     tell: Tell,

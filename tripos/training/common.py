@@ -2,14 +2,48 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
+import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
 
 from tripos.failure import Failure
 from tripos_compiler.plan import digest
+from tripos_warehouse.exports.files import beside, write_lines
+
+NAME, DATA = "training.json", "data.jsonl"
+"""What stands beside a model in its folder: the report, and the data where they were exported for it."""
+BESIDE = frozenset((NAME, DATA, beside(Path(DATA)).name))
+
+
+def write_report(folder: Path, report: Mapping[str, Any]) -> Path:
+    """Writes the report into the model's folder, and says where. Raises `StoreError` S0604 where the disk refuses."""
+    write_lines(folder / NAME, [json.dumps(report, ensure_ascii=False, indent=2).encode()])
+    return folder / NAME
+
+
+def digest_of(path: Path) -> str:
+    """The SHA-256 of a model: of a file, or of the names and bytes of all files of a folder but `BESIDE`.
+
+    A model that was trained is named by it: the same digest is the same weights, tokenizer and template.
+    """
+    if path.is_file():
+        return _sha256(path)
+    whole = hashlib.sha256()
+    for file in sorted(each for each in path.rglob("*") if each.is_file() and each.name not in BESIDE):
+        whole.update(f"{file.relative_to(path).as_posix()}\0{_sha256(file)}\n".encode())
+    return whole.hexdigest()
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
 
 KINDS = ("auto", "cpu", "cuda")
 
@@ -43,7 +77,7 @@ def choose_device(wanted: str = "auto") -> Device:
 
 
 @dataclass(frozen=True)
-class Split:
+class GroupSplit:
     """The places of the lines that are learned and of those that are held out, each in the order of the data; and how
     many groups each has."""
 
@@ -53,7 +87,7 @@ class Split:
     groups_held_out: int
 
 
-def split_by_group(groups: Sequence[str], share: float, seed: int) -> Split:
+def split_by_group(groups: Sequence[str], share: float, seed: int) -> GroupSplit:
     """Holds out the `share` of the groups, of at least one where it is above 0, whose seeded digests are the smallest.
 
     `groups` has the group of every line. All lines of a group are on one side, so what is held out was not seen in
@@ -61,7 +95,7 @@ def split_by_group(groups: Sequence[str], share: float, seed: int) -> Split:
     where nothing would be left to learn.
 
     >>> split_by_group(["a", "a", "b", "c"], 0.3, seed=0)
-    Split(learned=(2, 3), held_out=(0, 1), groups_learned=2, groups_held_out=1)
+    GroupSplit(learned=(2, 3), held_out=(0, 1), groups_learned=2, groups_held_out=1)
     """
     order = sorted(set(groups), key=lambda group: digest([seed, group]))
     count = max(1, round(share * len(order))) if share > 0 else 0
@@ -70,7 +104,7 @@ def split_by_group(groups: Sequence[str], share: float, seed: int) -> Split:
         hint = "train on more items, or on all of them: `--held-out 0`"
         raise Failure("S0815", f"the data have {found}: nothing is left to learn where {count} is held out", hint)
     held = set(order[:count])
-    return Split(
+    return GroupSplit(
         tuple(place for place, group in enumerate(groups) if group not in held),
         tuple(place for place, group in enumerate(groups) if group in held),
         len(order) - count,
@@ -81,7 +115,7 @@ def split_by_group(groups: Sequence[str], share: float, seed: int) -> Split:
 LIBRARIES = ("torch", "transformers", "trl", "datasets", "accelerate", "peft")
 
 
-def need(libraries: Sequence[str] = LIBRARIES) -> None:
+def require_extra(libraries: Sequence[str] = LIBRARIES) -> None:
     """Raises `Failure` S0812, with the command that installs them, where one of `libraries` is lacking."""
     lacking = [name for name in libraries if importlib.util.find_spec(name) is None]
     if lacking:
@@ -100,7 +134,7 @@ def versions(libraries: Sequence[str] = LIBRARIES) -> dict[str, str]:
     return found
 
 
-def quieten() -> None:
+def silence_libraries() -> None:
     """Makes the libraries print no bars and hints, and send nothing about their use to anybody. To be called before
     they are imported, since some look at the environment only then."""
     os.environ.setdefault("TQDM_DISABLE", "1")
