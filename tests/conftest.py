@@ -164,11 +164,9 @@ def _state(folder: Path) -> frozenset[tuple[str, bytes]]:
 
 
 @pytest.fixture
-def once(
-    tripos: Command, tmp_path_factory: pytest.TempPathFactory, _left: Left, request: pytest.FixtureRequest
-) -> Command:
-    """Runs a command in this folder, or copies here what it left when an earlier test of the module ran it in a folder
-    with the same files.
+def once(tripos: Command, tmp_path_factory: pytest.TempPathFactory, _left: Left) -> Command:
+    """Runs a command in this folder, or copies here what it left when an earlier test ran it in a folder with the same
+    files.
 
     For what a test begins with, a run after a run too. A command that is itself what is tested is run by `tripos`.
     """
@@ -178,7 +176,7 @@ def once(
         assert here.is_relative_to(tmp_path_factory.getbasetemp()), "it is no folder of a test"
         variables = frozenset((name, value) for name, value in os.environ.items() if not name.startswith("PYTEST"))
         given = tuple(argument.replace(str(here), ".") for argument in arguments)
-        found = (request.module.__name__, given, _state(here), variables)
+        found = (given, _state(here), variables)
         if found not in _left:
             outcome = tripos(*arguments)
             left = tmp_path_factory.mktemp("left")

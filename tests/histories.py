@@ -13,6 +13,7 @@ from unittest.mock import patch
 
 from tests.graders import Graders
 from tests.history_spec import KINDS, Project
+from tests.lengths import sized
 from tests.shown import differences, shown
 from tripos.api.job import Job
 from tripos.cli.main import run_command
@@ -47,7 +48,7 @@ class History:
     def differences(self) -> list[str]:
         """What a run shows at the end of a history and not in a fresh store, or the other way round. People have said
         the same of its replies in both."""
-        for _ in range(self.random.randint(3, 8)):
+        for _ in range(self.random.randint(3, sized(4, 8))):
             self._act()
         self.project.name = "histories"
         arguments = self._run_arguments()

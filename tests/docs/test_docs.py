@@ -146,9 +146,30 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+FIRST_PAGES = (README, "first-benchmark.md", "tutorial.md")
+"""The pages whose commands the short form runs; of the others it runs those of the language, and no others'."""
+
+
 def played() -> list[Any]:
-    """Every page; those of the benchmarks, which run all of them, take long."""
-    return [pytest.param(page, marks=pytest.mark.long if page.startswith("benchmarks/") else ()) for page in PAGES]
+    """Every page; those whose commands run for long are marked."""
+    short = [page for page in PAGES if page in FIRST_PAGES or page.startswith("language/") or not runs(page)]
+    return [pytest.param(page, marks=() if page in short else pytest.mark.long) for page in PAGES]
+
+
+def runs(page: str) -> bool:
+    """Whether a page has commands or Python to run."""
+    return any(block.language in ("console", "python") for block in blocks(page))
+
+
+@each("page", PAGES)
+def test_every_command_of_a_page_has_options_that_there_are(page: str) -> None:
+    """The short form of what follows, for pages whose commands take long."""
+    parser = build_parser()
+    for block in blocks(page):
+        for _, command, _ in commands_of(block) if block.language == "console" and "exit" not in block.words else ():
+            program, *arguments = shlex.split(command)
+            if program == "tripos":
+                parser.parse_args(arguments)
 
 
 @pytest.mark.parametrize("page", played())
@@ -199,8 +220,8 @@ def patch(block: Block, folder: Path) -> None:
     path.write_text(text.replace(before, after), "utf-8")
 
 
-def play(block: Block) -> None:
-    """Runs the commands of a console block and compares what they print with what is shown below each."""
+def commands_of(block: Block) -> list[tuple[int, str, list[str]]]:
+    """The commands of a console block, each with its line and with what is shown below it."""
     commands: list[tuple[int, str, list[str]]] = []
     for number, line in enumerate(block.text.splitlines(), block.line):
         if line.startswith("$ "):
@@ -211,6 +232,12 @@ def play(block: Block) -> None:
         else:
             assert commands, f"{block.place}: a console block begins with a command"
             commands[-1][2].append(line)
+    return commands
+
+
+def play(block: Block) -> None:
+    """Runs the commands of a console block and compares what they print with what is shown below each."""
+    commands = commands_of(block)
     code = int(block.words[block.words.index("exit") + 1]) if "exit" in block.words else 0
     for index, (number, command, shown) in enumerate(commands):
         place = f"docs/{block.page}:{number}: {command}"

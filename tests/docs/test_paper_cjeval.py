@@ -139,7 +139,8 @@ def commands() -> list[str]:
     return found
 
 
-@each("command", commands())
+@pytest.mark.long
+@each("command", commands)
 def test_a_command_of_reproduce_runs_with_mocks(command: str, tripos: Command, tmp_path: Path) -> None:
     words = command.replace("specs/", f"{ROOT}/specs/").split()[1:]
     at = {"run": ("--store", str(tmp_path / "results"), "--json"), "export": ()}.get(words[0], ())

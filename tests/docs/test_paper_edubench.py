@@ -142,6 +142,7 @@ def test_nothing_else_says_that_it_is_as_the_paper_has_it() -> None:
     assert {name: found for name, text in texts.items() if (found := claims.findall(text))} == {}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", [name for name, row in COMMANDS.items() if row[1].startswith("`tripos run")])
 def test_a_command_of_reproduce_runs_with_mocks(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tripos: Command

@@ -94,6 +94,7 @@ def test_the_counts_of_tasks_are_those_of_the_plan() -> None:
             assert number(numbers[1]) == number(match[3])
 
 
+@pytest.mark.long
 @needs_data
 def test_the_counts_of_pairs_are_those_that_the_exports_make() -> None:
     plan, source = compiled(SPEC / "reward", SHARED_DATA)
@@ -188,6 +189,7 @@ def run(tripos: Command, name: str, *more: str) -> str:
     return done.out + done.err
 
 
+@pytest.mark.long
 def test_the_commands_of_the_page_give_with_mocks_what_it_says(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tripos: Command
 ) -> None:
@@ -204,6 +206,7 @@ def test_the_commands_of_the_page_give_with_mocks_what_it_says(
     assert COMMANDS["Figure 4, judges"][5] == "20 replies a model"
 
 
+@pytest.mark.long
 def test_the_published_wording_is_sent_as_the_file_says(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tripos: Command
 ) -> None:

@@ -160,9 +160,7 @@ def test_the_calls_are_those_that_the_plan_counts(answered: Path, tripos: Comman
         assert set(re.findall(r"\d[\d,]*\.\.\d[\d,]*", calls)) <= spans, table
 
 
-@pytest.mark.parametrize(
-    "number", ["1", "2", pytest.param("3", marks=pytest.mark.long), pytest.param("4", marks=pytest.mark.long)]
-)
+@pytest.mark.parametrize("number", ["1", *(pytest.param(number, marks=pytest.mark.long) for number in "234")])
 def test_the_command_of_a_table_runs_with_mocks_and_gives_what_the_page_says(
     number: str, tripos: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -102,7 +102,7 @@ def check(benchmark: Benchmark, texts: dict[str, str]) -> None:
     assert scopes(kept) == scopes(anew)
 
 
-@settings(max_examples=sized(15, 40), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=sized(6, 40), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(edits(), min_size=1, max_size=3))
 def test_edits_come_to_what_a_fresh_compilation_comes_to(edubench: Benchmark, changes: list[tuple[str, str]]) -> None:
     check(edubench, TEXTS | dict(changes))
@@ -115,7 +115,7 @@ def typing(text: str, chance: random.Random) -> Iterator[str]:
         yield text[:start] + typed + text[start:]
 
 
-@pytest.mark.parametrize("seed", range(sized(2, 4)))
+@pytest.mark.parametrize("seed", range(sized(1, 4)))
 def test_typing_comes_to_what_a_fresh_compilation_comes_to(edubench: Benchmark, seed: int) -> None:
     chance = random.Random(seed)
     path = chance.choice(FILES)

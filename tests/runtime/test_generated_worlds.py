@@ -6,12 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from tests.lengths import sized
 from tests.secret_specs import secret_spec
 from tests.worlds_tried import Tried, tried
 
 
 @pytest.mark.parametrize(
-    "seeds", [range(40), *(pytest.param(range(n, n + 100), marks=pytest.mark.long) for n in range(100, 500, 100))]
+    "seeds",
+    [range(sized(15, 40)), *(pytest.param(range(n, n + 100), marks=pytest.mark.long) for n in range(100, 500, 100))],
 )
 def test_what_is_accepted_differs_in_no_pair_of_worlds(seeds: range, tmp_path: Path) -> None:
     found = Tried()
@@ -26,7 +28,7 @@ def test_what_is_accepted_differs_in_no_pair_of_worlds(seeds: range, tmp_path: P
 def test_most_that_is_refused_is_found_by_the_trial_too(tmp_path: Path) -> None:
     """Were the trial blind, it would hold nothing against the proof."""
     found = Tried()
-    for seed in range(40, 90):
+    for seed in range(40, sized(60, 90)):
         found.add(tried(seed, tmp_path / str(seed)))
     assert len(found.quiet) < 0.4 * found.refused
 

@@ -118,6 +118,7 @@ def test_our_own_rows_make_pairs_of_every_kind() -> None:
     }
 
 
+@pytest.mark.long
 @needs_data
 def test_the_real_data_make_as_many_pairs_as_are_published(tripos: Command, tmp_path: Path) -> None:
     for name in ("mrbench_all", "bridge_pairs"):
@@ -131,6 +132,7 @@ def test_the_real_data_make_as_many_pairs_as_are_published(tripos: Command, tmp_
     assert sum(by[1] == "Novice" for by in novice) / len(novice) == pytest.approx(0.944, abs=0.001)
 
 
+@pytest.mark.long
 @needs_data
 def test_nothing_is_learned_that_mathtutorbench_asks(tripos: Command, tmp_path: Path) -> None:
     found = {}
