@@ -67,6 +67,7 @@ def names_after_retrieval(unit: Unit) -> dict[str, Any]:
     return names.values
 
 
+@pytest.mark.long
 @needs_data
 def test_the_real_data_have_the_questions_of_the_paper() -> None:
     plan, _ = compiled(SPEC, SHARED_DATA)

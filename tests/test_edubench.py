@@ -159,6 +159,7 @@ def test_every_scenario_runs_in_both_languages(
     assert sum(done.data["scores"].values()) == 2 * 8 * sum(len(metrics.split()) for metrics in ALLOCATION.values())
 
 
+@pytest.mark.long
 def test_the_whole_runs_over_items_that_a_model_writes_in_both_languages(
     plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tripos: Command
 ) -> None:
@@ -174,6 +175,7 @@ def test_the_whole_runs_over_items_that_a_model_writes_in_both_languages(
     assert asked(unfit, tripos) == [{"n": 0}]
 
 
+@pytest.mark.long
 def test_the_subset_for_people_is_eleven_of_each_scenario_and_language_in_eleven_contexts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tripos: Command
 ) -> None:
@@ -201,6 +203,7 @@ def test_the_plan_of_the_subset_counts_its_items_before_there_are_any(tmp_path: 
     assert "total                    4,248    198     0..198  0..198  198..792" in done.out
 
 
+@pytest.mark.long
 def test_a_panel_of_known_bias_comes_out_as_planted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tripos: Command
 ) -> None:

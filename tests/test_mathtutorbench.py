@@ -191,7 +191,7 @@ LAYOUT = re.compile(
 """What stands before a reply, in training as in use."""
 
 
-@pytest.mark.parametrize("data", [(), pytest.param((SHARED_DATA,), marks=needs_data)])
+@pytest.mark.parametrize("data", [(), pytest.param((SHARED_DATA,), marks=[needs_data, pytest.mark.long])])
 def test_what_stands_before_a_reply_is_laid_out_in_training_as_it_is_in_use(data: tuple[Path, ...]) -> None:
     plan, source = compiled(*data)
     used = before_and_reply(critic_reads(plan, source, 0))

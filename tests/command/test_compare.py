@@ -207,7 +207,7 @@ def test_a_formula_that_is_twice_a_mean_has_twice_its_error(quiz: Path, tripos: 
     assert (twice["p"], twice["df"], twice["items"]) == (pytest.approx(single["p"]), single["df"], 8)
 
 
-@pytest.mark.parametrize("items", [8, 40])
+@pytest.mark.parametrize("items", [8, pytest.param(40, marks=pytest.mark.long)])
 def test_a_sum_of_items_has_as_many_times_the_error_of_their_mean(
     quiz: Path, tripos: Command, once: Command, items: int
 ) -> None:

@@ -65,7 +65,15 @@ def ask(tripos: Command, query: str, *options: str) -> list[dict[str, Any]]:
         pytest.param("mock/careless:a,mock/careless:b,mock/careless:c", marks=pytest.mark.long),
     ],
 )
-@pytest.mark.parametrize("model", ["mock/careful", "mock/careless", "mock/broken-json", "mock/refuses"])
+@pytest.mark.parametrize(
+    "model",
+    [
+        "mock/careful",
+        "mock/broken-json",
+        pytest.param("mock/careless", marks=pytest.mark.long),
+        pytest.param("mock/refuses", marks=pytest.mark.long),
+    ],
+)
 def test_a_replay_finds_out_what_the_recorded_run_did(
     quiz: Path, tripos: Command, once: Command, model: str, judges: str
 ) -> None:

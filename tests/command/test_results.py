@@ -101,10 +101,12 @@ def test_another_helper_makes_what_builds_on_it_anew(folder: Folder) -> None:
     [
         ("let x = item.n", "let x = item.n + 100", 4),  # printed in `two`, so its reply and its grade change
         ('"One {{ item.question }}"', '"1 {{ item.question }}"', 4),  # `one` and the grade of both
-        ('primary "primary school"', 'primary "elementary school"', 2),  # `two` prints the label, and of one item
+        pytest.param(
+            'primary "primary school"', 'primary "elementary school"', 2, marks=pytest.mark.long
+        ),  # `two` prints the label, and of one item
         ("score s = ", "score t = ", 0),
-        ("score h = ", "score i = ", 0),
-        ("scorer pair(", "scorer duo(", 0),
+        pytest.param("score h = ", "score i = ", 0, marks=pytest.mark.long),
+        pytest.param("scorer pair(", "scorer duo(", 0, marks=pytest.mark.long),
         ("when item.n > 0", "when item.n > -1", 0),
     ],
 )
@@ -164,11 +166,11 @@ def test_a_renamed_benchmark_shows_its_results(folder: Folder) -> None:
     "body",
     [
         REPLY + "score q = 1 / item.n",
-        REPLY + "let x = 1 / item.n\nscore q = x + length(reply.text)",
-        REPLY + "score q = length(reply.text) when 1 / item.n > 0",
+        pytest.param(REPLY + "let x = 1 / item.n\nscore q = x + length(reply.text)", marks=pytest.mark.long),
+        pytest.param(REPLY + "score q = length(reply.text) when 1 / item.n > 0", marks=pytest.mark.long),
         REPLY + "score q = matches(reply.text, item.question)",
         'ask reply by candidate { prompt "{{ 1 / item.n }}" }\nscore q = length(reply.text)',
-        REPLY + "score q = length(reply.text) * 1e308 * (1 / item.n) * 1e308",
+        pytest.param(REPLY + "score q = length(reply.text) * 1e308 * (1 / item.n) * 1e308", marks=pytest.mark.long),
     ],
 )
 def test_what_has_no_value_is_a_status_and_not_a_crash(folder: Folder, body: str) -> None:

@@ -157,7 +157,7 @@ def mean(tripos: Command, benchmark: str, metric: str, store: str = "results") -
     ("text", "role", "one", "other"),
     [
         (PARSED, "parser", "mock/careful:a", "mock/careful:b"),
-        (TALKED, "student", "mock/careful:a", "mock/careless"),
+        pytest.param(TALKED, "student", "mock/careful:a", "mock/careless", marks=pytest.mark.long),
         (MADE, "author", "mock/careful:a", "mock/careful:b"),
     ],
 )

@@ -150,9 +150,9 @@ def test_a_grade_that_is_given_or_changed_later_shows_in_runs_of_other_plans_too
     ("before", "said", "after", "found"),
     [
         ("", 3.0, "outside clip", [("A", 3.0, 2)]),
-        ("outside keep", 12.0, "outside clip", [("A", 10.0, 2)]),
+        pytest.param("outside keep", 12.0, "outside clip", [("A", 10.0, 2)], marks=pytest.mark.long),
         ("outside clip", 12.0, "outside keep", [("A", 12.0, 2)]),
-        ("outside keep", 12.0, "", []),
+        pytest.param("outside keep", 12.0, "", [], marks=pytest.mark.long),
     ],
 )
 def test_a_rating_is_scored_by_the_rule_of_the_plan_at_hand(

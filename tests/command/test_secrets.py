@@ -139,7 +139,7 @@ def test_every_way_to_a_model_is_tried(path: str) -> None:
     assert path_of(name, {name: Endpoint("http://127.0.0.1:1/v1", "QUIZ_TUTOR")}) == path
 
 
-@pytest.mark.parametrize("where", ["environment", ".env"])
+@pytest.mark.parametrize("where", ["environment", pytest.param(".env", marks=pytest.mark.long)])
 @pytest.mark.parametrize("path", MODELS)
 def test_a_key_that_is_repeated_in_the_headers_of_a_reply_is_kept_nowhere(
     endpoint: Path, tripos: Command, monkeypatch: pytest.MonkeyPatch, path: str, where: str

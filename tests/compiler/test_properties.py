@@ -143,7 +143,7 @@ def mutated(draw: st.DrawFn, text: str) -> str:
 @pytest.mark.parametrize("spec", SHIPPED, ids=shown)
 def test_what_must_hold_holds_of_a_spec_with_slips_of_a_hand(spec: Spec) -> None:
     random, data, material = Random(shown(spec)), KeptData(), scraps()
-    for _ in range(sized(15, 60)):
+    for _ in range(sized(6, 60)):
         made = mutant(random, [spec], material)
         examine(made.files, made.spec.main, data)
 
@@ -158,7 +158,7 @@ def test_what_must_hold_holds_of_every_construct_with_slips_of_a_hand() -> None:
 @pytest.mark.parametrize("spec", SHIPPED, ids=shown)
 def test_a_spec_with_slips_is_formatted_to_the_same_plan_or_refused(spec: Spec) -> None:
     random, data, material = Random(shown(spec)), KeptData(), scraps()
-    for _ in range(sized(4, 12)):
+    for _ in range(sized(2, 12)):
         made = mutant(random, [spec], material)
         formatted = examine_format(made.files, made.path)
         if formatted is not None:

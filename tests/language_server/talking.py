@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
+import warm
 from lsprotocol import types as lsp
 from pygls.lsp.client import LanguageClient
 from pygls.uris import from_fs_path, to_fs_path
@@ -142,8 +143,10 @@ async def begin(
     encodings: list[lsp.PositionEncodingKind | str] | None = None,
     watching: bool = False,
     folders: bool = True,
+    alone: bool = False,
 ) -> Client:
-    """A client that has introduced itself to a server of its own, with a folder open."""
+    """A client that has introduced itself to a server of its own, with a folder open. The server comes from a process
+    that has imported everything (`warm`), unless it is to be started `alone`, as an editor does."""
     connection = LanguageClient("test", "1")
     client = Client(connection, folder)
 
@@ -159,7 +162,10 @@ async def begin(
     def register(params: lsp.RegistrationParams) -> None:
         client.registered += [each.method for each in params.registrations]
 
-    await connection.start_io(sys.executable, "-m", "tripos", "lsp", env=dict(os.environ), cwd=str(folder))
+    if alone:
+        await connection.start_io(sys.executable, "-m", "tripos", "lsp", env=dict(os.environ), cwd=str(folder))
+    else:
+        await connection.start_tcp("127.0.0.1", warm.serve(folder))
     capabilities = lsp.ClientCapabilities(
         general=lsp.GeneralClientCapabilities(position_encodings=encodings),
         workspace=lsp.WorkspaceClientCapabilities(
@@ -180,14 +186,13 @@ async def begin(
 
 
 async def end(client: Client) -> int | None:
-    """Says goodbye as the protocol has it; the exit code of the server."""
+    """Says goodbye as the protocol has it; the exit code of the server, where it was started alone."""
     process = client.connection._server
-    assert process is not None
-    if process.returncode is None:
+    if process is None or process.returncode is None:
         await asyncio.wait_for(client.connection.shutdown_async(None), WAIT_S)
         client.connection.exit(None)
         await asyncio.wait_for(client.connection.stop(), WAIT_S)
-    return process.returncode
+    return None if process is None else process.returncode
 
 
 class Editor:

@@ -185,7 +185,7 @@ def test_a_quick_fix_mends_a_mistake(editor: Editor) -> None:
 
 def test_the_server_ends_when_it_is_told_to(quiz: Path) -> None:
     async def converse() -> int | None:
-        client = await begin(quiz)
+        client = await begin(quiz, alone=True)
         client.open("quiz.tripos")
         await client.diagnostics("quiz.tripos")
         return await end(client)

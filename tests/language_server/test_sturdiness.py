@@ -159,7 +159,7 @@ def test_without_an_open_folder_the_folder_of_a_document_is_looked_through(quiz:
 
 def test_a_malformed_message_does_not_end_the_server(quiz: Path) -> None:
     async def converse() -> None:
-        client = await begin(quiz)
+        client = await begin(quiz, alone=True)
         process = client.connection._server
         assert process is not None and process.stdin is not None
         for body in (b'{"jsonrpc": "2.0", "method": "textDocument/didOpen", "params": {"no": 1}}', b"{nonsense"):
@@ -214,7 +214,7 @@ def test_without_the_library_the_command_says_how_to_install_it(
 
 def test_the_server_ends_when_its_editor_is_gone(quiz: Path) -> None:
     async def converse() -> int:
-        client = await begin(quiz)
+        client = await begin(quiz, alone=True)
         process = client.connection._server
         assert process is not None and process.stdin is not None
         process.stdin.close()

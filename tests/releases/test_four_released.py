@@ -38,7 +38,13 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Written]:
 
 
 @pytest.mark.parametrize(
-    "spec", ["cjeval", "mathtutorbench", "edubench/shipped.tripos", pytest.param("teachbench", marks=pytest.mark.long)]
+    "spec",
+    [
+        "cjeval",
+        "mathtutorbench",
+        pytest.param("edubench/shipped.tripos", marks=pytest.mark.long),
+        pytest.param("teachbench", marks=pytest.mark.long),
+    ],
 )
 def test_each_of_the_four_is_released_alike_twice_and_verified_from_a_copy(
     spec: str, written: Written, tripos: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

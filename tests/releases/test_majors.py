@@ -46,7 +46,13 @@ def run(folder: Path, tripos: Command, version: str, released: bool, model: str)
     return str(done.data["run_id"])
 
 
-@pytest.mark.parametrize("released", list(product([False, True], repeat=2)))
+RELEASED = [
+    pytest.param(each, marks=() if each == (False, True) else pytest.mark.long)
+    for each in product([False, True], repeat=2)
+]
+
+
+@pytest.mark.parametrize("released", RELEASED)
 def test_runs_of_two_majors_are_compared_only_when_told_to(
     folder: Path, tripos: Command, released: tuple[bool, bool]
 ) -> None:
@@ -57,7 +63,7 @@ def test_runs_of_two_majors_are_compared_only_when_told_to(
     assert tripos("compare", one, two, "--anyway").code == 0
 
 
-@pytest.mark.parametrize("released", list(product([False, True], repeat=2)))
+@pytest.mark.parametrize("released", RELEASED)
 def test_models_of_two_majors_are_ranked_only_when_told_to(
     folder: Path, tripos: Command, released: tuple[bool, bool]
 ) -> None:
