@@ -14,9 +14,10 @@ import pytest
 
 from tests import changed_fields
 from tests.changed_fields import STEPS, changed
-from tests.compiler.compiling import ROOT, compile_file, plan_of
+from tests.compiler.compiling import ROOT, compile_file, compile_text, plan_of
 from tests.each import each
 from tripos_compiler.plan import Grade, Judging, Part, Plan, Settings, Step
+from tripos_compiler.plan.base import canonical, digest
 from tripos_compiler.resolve.program import Program
 from tripos_compiler.statements.analysis.fingerprints import Prints
 
@@ -125,3 +126,35 @@ def test_every_setting_is_in_the_fingerprint_of_a_question(settings: Settings) -
 def test_the_weights_of_metrics_are_in_no_fingerprint() -> None:
     [grade] = [step for step in STEPS if isinstance(step, Grade)]
     assert prints_of(grade) == prints_of(grade.model_copy(update={"weights": (7.0,)}))
+
+
+def test_the_order_of_keys_changes_no_name() -> None:
+    one, other = {"a": 1, "b": {"c": 2, "d": {3, 4}}}, {"b": {"d": {4, 3}, "c": 2}, "a": 1}
+    assert canonical(one) == canonical(other) == b'{"a":1,"b":{"c":2,"d":[3,4]}}'
+    assert digest(one) == digest(other)
+
+
+TWO_STEPS = """\
+benchmark two "1.0.0" { languages en }
+role candidate compared
+scenario asked {
+  ask first by candidate { prompt "One." }
+  ask second by candidate { prompt "And then: {{ first.text }}" }
+  score done = words(second.text) > 0
+}
+"""
+
+
+def steps_of(text: str) -> list[str]:
+    """The fingerprints of the steps of the only scenario, in their order."""
+    return [step.fingerprint for step in plan_of(compile_text(text)).scenarios[0].steps]
+
+
+def test_a_step_has_another_fingerprint_where_what_it_builds_on_has() -> None:
+    before, after = steps_of(TWO_STEPS), steps_of(TWO_STEPS.replace('"One."', '"Two."'))
+    assert [one == other for one, other in zip(before, after, strict=True)] == [False, False, False]
+
+
+def test_a_question_keeps_its_fingerprint_under_another_name() -> None:
+    before, after = steps_of(TWO_STEPS), steps_of(TWO_STEPS.replace("second", "last"))
+    assert before[:2] == after[:2]

@@ -110,3 +110,29 @@ def test_an_item_that_is_written_out_is_there(count: int, index: int) -> None:
 def test_a_set_is_the_order_that_a_rank_is_taken_in() -> None:
     expr = Call(function="rank", args=(Literal_(value="b"), XS))
     assert evaluate(expr, {"xs": frozenset("cab")}) == 1
+
+
+def test_what_stands_behind_an_or_is_looked_at_where_its_condition_does_not_hold() -> None:
+    zero = Literal_(value=0)
+    positive = Binary(operator=">", left=Binary(operator="/", left=Literal_(value=1), right=N), right=zero)
+    never, always = (Binary(operator=sign, left=N, right=zero) for sign in ("==", "!="))
+    assert next(lacks(Binary(operator="or", left=never, right=positive)), None) is None
+    assert next(lacks(Binary(operator="or", left=always, right=positive)), None) is not None
+
+
+@pytest.mark.parametrize(
+    ("known", "need", "enough"),
+    [
+        (">", ">", True),
+        (">", ">=", True),
+        (">=", ">", False),
+        (">=", ">=", True),
+        (">", "!=", True),
+        (">=", "!=", False),
+    ],
+)
+def test_a_bound_at_the_number_that_is_needed(known: str, need: str, enough: bool) -> None:
+    def at_two(sign: Any) -> Binary:
+        return Binary(operator=sign, left=N, right=Literal_(value=2))
+
+    assert implied(at_two(need), [at_two(known)]) == enough

@@ -10,7 +10,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.conftest import Command
+from tripos.api.compilation import find_spec
+from tripos.releases.items import frozen_items
 from tripos.releases.verification import verify
+from tripos_runtime.datasets.cases import CaseSource
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.views.views import connect
 
@@ -225,3 +228,25 @@ def test_a_version_that_hides_items_which_were_written_anew_is_refused(
     done = tripos("release", "written.tripos", "--store", "again")
     assert (done.code, "E0901" in done.err, "written anew" in done.err) == (2, True, True), done.err
     assert tripos("release", "written.tripos").code == 0
+
+
+def test_an_item_that_another_release_holds_back_is_in_no_file(tmp_path: Path) -> None:
+    spec = SPEC.replace("role author\n", "").replace("axis level { easy, hard }\n", "")
+    head, tail = spec.split("dataset item", 1)
+    text = (
+        head
+        + 'dataset item from "rows.jsonl" { question text, solution text secret }\n'
+        + tail[tail.index("scenario") :]
+    )
+    (tmp_path / "written.tripos").write_text(text.replace("  context level\n", ""), "utf-8")
+    rows = [{"question": f"Which is number {number}?", "solution": str(number)} for number in range(3)]
+    (tmp_path / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)), "utf-8")
+    found = find_spec(str(tmp_path / "written.tripos"))
+    plan = found.compile().plan
+    assert plan is not None
+    source = CaseSource(plan, found.folders, (str(tmp_path / "written.tripos"),))
+    [whole] = frozen_items(source, "canary")
+    held = whole.table["item_id"][0].as_py()
+    [frozen] = frozen_items(source, "canary", frozenset({held}))
+    assert (frozen.rows, frozen.withheld, frozen.digest) == (3, (held,), whole.digest)
+    assert frozen.table["item_id"].to_pylist() == whole.table["item_id"].to_pylist()[1:]

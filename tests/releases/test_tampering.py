@@ -117,6 +117,17 @@ def test_an_item_file_that_says_something_else_than_the_data_is_wrong(copy: Path
     assert "items of explain are not those in `items/explain.parquet`" in wrong(copy)
 
 
+def test_one_letter_of_a_file_that_nothing_reads_is_seen(copy: Path) -> None:
+    text = (copy / "LICENSE").read_text("utf-8")
+    (copy / "LICENSE").write_text(text.swapcase(), "utf-8")
+    assert wrong(copy) == ["LICENSE was changed"]
+
+
+def test_a_file_that_was_added_is_named(copy: Path) -> None:
+    (copy / "spec" / "more.txt").write_text("more", "utf-8")
+    assert wrong(copy) == ["spec/more.txt is not in the manifest: it was added"]
+
+
 def test_a_pipe_in_the_place_of_a_file_is_named_and_not_waited_for(copy: Path) -> None:
     (copy / "LICENSE").unlink()
     os.mkfifo(copy / "LICENSE")
