@@ -47,8 +47,8 @@ def _reap() -> None:
 
 
 def _main() -> None:
-    import tripos.language_server.server  # noqa: F401 - what takes long
-    from tripos.command.main import run_command
+    import tripos.lsp.server  # noqa: F401 - what takes long
+    from tripos.cli.main import run_command
 
     for line in sys.stdin:
         _reap()
