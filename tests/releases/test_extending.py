@@ -271,6 +271,9 @@ def test_a_release_is_taken_from_where_the_spec_says_that_it_lies(
         pack(far)
     line = f'use release "sums@1.0" from "{place}" sha256 "{digest_of(far)}"\n'
     write(folder / "more", {"more.tripos": HEAD + line + OWN})
+    if kind == "url":
+        assert "has not been fetched" in tripos("check", "more").err
+        assert tripos("fetch", "more", "--allow-private").code == 0
     assert once("release", "more", "--to", "out").code == 0
     assert verify(folder / "out/more-1.0.0").wrong == ()
 
@@ -420,7 +423,7 @@ def test_an_editor_compiles_what_extends_a_release_and_fetches_nothing(folder: P
     shutil.rmtree(folder / "releases")
     found = Benchmark(Documents(), (folder / "apart/apart.tripos").as_posix(), pytest.fail).compilation()
     assert [(each.code, each.message) for each in found.diagnostics] == [
-        ("E0912", "`https://example.invalid/sums` is not fetched here")
+        ("E0912", "`https://example.invalid/sums` has not been fetched")
     ]
 
 

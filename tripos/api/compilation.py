@@ -10,6 +10,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from tripos.failure import Failure
+from tripos.releases import RELEASES
+from tripos.releases.download import Reach
 from tripos.releases.extended import ReleaseFolders
 from tripos.releases.locations import find_release
 from tripos_compiler.compile import Compilation, compile_spec
@@ -85,12 +87,16 @@ class SpecSource:
 
 
 def find_spec(
-    path: str, data: Sequence[str] = (), standing: Sequence[str] = (), releases: Sequence[str] = ()
+    path: str,
+    data: Sequence[str] = (),
+    standing: Sequence[str] = (),
+    releases: Sequence[str] = (),
+    fetch: Reach | None = None,
 ) -> SpecSource:
     """The spec at a path: a file, or a folder whose main file has the folder's name or is its only benchmark. A path
     that does not exist here is looked for among the benchmarks that come with Tripos. Data files are looked for in
     `data`, which must exist, and in `standing`, those of `tripos.toml`, where they do; releases that it extends beside
-    it and in `releases`. Raises `Failure`."""
+    it and in `releases`; with `fetch` also where it says that they lie. Raises `Failure`."""
     for folder in data:
         if not Path(folder).is_dir():
             raise Failure("E0307", f"there is no data folder `{folder}`", "give a folder that exists with --data DIR")
@@ -111,7 +117,8 @@ def find_spec(
             hint = "give a .tripos file or a folder that holds one"
             raise Failure("E0108", f"there is no spec at `{path}`", hint)
         given = shipped
-    return SpecSource(given if given.is_file() else _main_file(given), folders, extended)
+    main = given if given.is_file() else _main_file(given)
+    return SpecSource(main, folders, replace(extended, fetch=fetch, into=main.parent / RELEASES))
 
 
 def _main_file(folder: Path) -> Path:

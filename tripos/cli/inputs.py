@@ -66,10 +66,12 @@ def _tell(error: StoreError) -> None:
 def compile_given(options: Namespace, config: Config) -> tuple[Compilation, DataFolders]:
     """Compiles the spec that a command was given and prints its diagnostics; also where its data is looked for."""
     from tripos.api.compilation import find_spec
+    from tripos.releases.download import Reach
     from tripos.settings.denied_warnings import chosen_denials
 
     releases = (*getattr(options, "releases", ()), *config.releases)
-    spec = find_spec(options.path, options.data, config.data, releases)
+    fetch = Reach() if getattr(options, "fetch", False) else None
+    spec = find_spec(options.path, options.data, config.data, releases, fetch)
     compilation = spec.compile(chosen_denials(options, config))
     show_diagnostics(compilation.diagnostics)
     return compilation, spec.folders

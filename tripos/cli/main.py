@@ -49,6 +49,7 @@ VERBS = {
     "run": Verb("run a benchmark, or several one after another", "runs.several"),
     "teach": Verb("run a benchmark with a person in place of the model", "runs.teach"),
     "release": Verb("freeze a benchmark in a folder that can be verified, run and cited", "releases.release"),
+    "fetch": Verb("fetch a release, or those that a spec extends", "releases.fetch"),
     "verify": Verb("verify a release, and name files that were tampered with", "releases.release", "verify_main"),
     "diff": Verb("show the changes between two versions, and their effect on scores", "releases.diff"),
     "lock": Verb("pin the dependencies of a run that are outside of its spec", "releases.release", "lock_main"),

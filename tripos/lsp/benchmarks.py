@@ -196,7 +196,7 @@ def project_of(path: str, log: Callable[[str], None]) -> Project:
         except Failure as failure:
             log(f"{failure.message}; {failure.hint}" if failure.hint else failure.message)
     data, releases = (tuple(Path(each) for each in folders) for folders in (config.data, config.releases))
-    return Project(DataFolders(data), ReleaseFolders(releases, fetch=False), denied)
+    return Project(DataFolders(data), ReleaseFolders(releases), denied)
 
 
 class Benchmark:

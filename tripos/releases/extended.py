@@ -12,7 +12,9 @@ from pathlib import Path
 
 from tripos.failure import Failure
 from tripos.releases import MANIFEST, RELEASES
-from tripos.releases.locations import ZIP, find_release, is_release
+from tripos.releases.download import Reach
+from tripos.releases.fetched import keep, read_pins
+from tripos.releases.locations import ZIP, fetch_release, find_release, is_release
 from tripos_compiler.inputs import Asked, FoundRelease, ReleaseError
 from tripos_compiler.language.changes import order
 
@@ -24,10 +26,12 @@ MOST_SHOWN = 5
 class ReleaseFolders:
     """Looks for a release in `releases/` beside the spec that names it and beside each folder above, then in `folders`:
     folders of releases, or releases themselves. Where the spec says the place, nothing else is taken, but for
-    a release of the very digest. Only with `fetch` is anything read from the network."""
+    a release of the very digest. A place in the network is read only with `fetch`, and what is read is kept in `into`;
+    `tripos fetch` does that, and every other command takes what was fetched, by its digest."""
 
     folders: tuple[Path, ...] = ()
-    fetch: bool = True
+    fetch: Reach | None = None
+    into: Path | None = None
 
     def find(self, asked: Asked, near: str) -> FoundRelease:
         """The release that a spec at path `near` asks for: the one of that digest, or else the highest version.
@@ -56,10 +60,8 @@ class ReleaseFolders:
     def _placed(self, asked: Asked, near: str) -> FoundRelease:
         assert asked.place is not None
         there = asked.place if "://" in asked.place else _join(Path(near).parent, asked.place)
-        if "://" in there and not self.fetch:
-            raise ReleaseError("E0912", f"`{there}` is not fetched here", "see what it comes to: tripos check")
         try:
-            folder = find_release(there)
+            folder = self._fetched(there, asked, near) if "://" in there else find_release(there)
         except Failure as failure:
             raise ReleaseError("E0912", failure.message, failure.hint or "") from failure
         candidate = None if folder is None else _candidate(folder)
@@ -71,6 +73,21 @@ class ReleaseFolders:
         if asked.sha256 not in (None, candidate.digest):
             raise _another(asked, candidate)
         return _found(candidate, asked)
+
+    def _fetched(self, url: str, asked: Asked, near: str) -> Path:
+        """The folder of what was fetched from a URL, now or before. Raises `ReleaseError` and `Failure`."""
+        for place in self._places(near):
+            digest = read_pins(place).get(url)
+            if digest is None or asked.sha256 not in (None, digest):
+                continue
+            for folder in sorted(_named(place, asked.name)):
+                candidate = _candidate(folder)
+                if candidate is not None and candidate.digest == digest:
+                    return folder
+        if self.fetch is None or self.into is None:
+            help_ = f"fetch it, and it is kept beside the spec: tripos fetch {_shown(near)}"
+            raise ReleaseError("E0912", f"`{url}` has not been fetched", help_)
+        return keep(fetch_release(url, self.fetch, asked.sha256), url, self.into)
 
     def _candidates(self, asked: Asked, near: str) -> Iterator[_Candidate]:
         """Every release of that benchmark, in the order of the places."""
@@ -145,6 +162,12 @@ def _found(candidate: _Candidate, asked: Asked) -> FoundRelease:
     return FoundRelease(
         candidate.name, candidate.version, candidate.digest, folder.as_posix(), main, candidate.languages, data
     )
+
+
+def _shown(near: str) -> str:
+    path = Path(near)
+    here = Path.cwd()
+    return (path.relative_to(here) if path.is_relative_to(here) else path).as_posix()
 
 
 def _another(asked: Asked, found: _Candidate) -> ReleaseError:

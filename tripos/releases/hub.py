@@ -92,13 +92,13 @@ def push_to_hub(folder: Path, given: str) -> str:
     return place.at(manifest.version)
 
 
-def fetch_from_hub(given: str, to: Path) -> None:
-    """Puts a release of the Hub into a folder.
+def fetch_from_hub(given: str, to: Path, *, signed: bool = True) -> None:
+    """Puts a release of the Hub into a folder; with the user's token only where it is `signed`.
 
     Raises `Failure` as `push_to_hub` does, and S0851 where there is none.
     """
     place = place_of(given)
-    api = _api()
+    api = _api(signed)
     from huggingface_hub.errors import RepositoryNotFoundError, RevisionNotFoundError
 
     with _hub_failures(place):
@@ -164,7 +164,7 @@ def _read(api: HfApi, place: HubDataset, revision: str) -> bytes | None:
         return Path(path).read_bytes()
 
 
-def _api() -> HfApi:
+def _api(signed: bool = True) -> HfApi:
     """The Hub, at the address that the environment names. Raises `Failure` S0857 without its library."""
     if importlib.util.find_spec("huggingface_hub") is None:
         raise Failure("S0857", "the Hub needs `huggingface_hub`", "pip install 'tripos[release]'")
@@ -173,7 +173,8 @@ def _api() -> HfApi:
 
     disable_progress_bars()
     logging.set_verbosity_error()
-    return HfApi(endpoint=os.environ.get(_ENDPOINT) or None, library_name="tripos")
+    token = None if signed else False
+    return HfApi(endpoint=os.environ.get(_ENDPOINT) or None, library_name="tripos", token=token)
 
 
 @contextmanager

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import zipfile
 from collections import Counter
 from collections.abc import Iterator
@@ -12,6 +11,7 @@ from typing import Any
 
 from tripos.failure import SOME_FAILED, Failure
 from tripos.releases import FORMAT, HUB, MANIFEST, UNLISTED
+from tripos.releases.download import TYPED, Reach, download_file, download_release
 
 ALWAYS_FINE = 256 * 2**20
 """Bytes that a zip may hold however small it is."""
@@ -66,14 +66,8 @@ def find_release(given: str) -> Path | None:
 
     Raises `Failure` S0851 for a zip or a URL that cannot be read, and for the Hub as `push_to_hub` does.
     """
-    if given.startswith(HUB):
-        from tripos.releases.hub import fetch_from_hub, place_of
-
-        folder = temporary(PurePosixPath(place_of(given).name).name)
-        fetch_from_hub(given, folder)
-        return folder
     if "://" in given:
-        return _fetched(given)
+        return fetch_release(given, TYPED)
     path = Path(given)
     if path.suffix == ZIP and path.is_file():
         return _unpacked(path)
@@ -126,56 +120,21 @@ def push(folder: Path, url: str) -> str:
     return place
 
 
-def _fetched(url: str) -> Path:
-    import obstore
-    from obstore.exceptions import BaseError
-    from pydantic import ValidationError
+def fetch_release(url: str, reach: Reach, sha256: str | None = None) -> Path:
+    """The folder of a release at a URL, that goes with the process. Raises `Failure` as `download_release` does."""
+    if url.startswith(HUB):
+        from tripos.releases.hub import fetch_from_hub, place_of
 
-    from tripos.releases.manifest import Manifest
-
+        folder = temporary(PurePosixPath(place_of(url).name).name)
+        fetch_from_hub(url, folder, signed=reach.signed)
+        return folder
     if url.endswith(ZIP):
-        return _unpacked(_one_file(url))
-    try:
-        store = _store(url.rstrip("/"))
-        raw = bytes(obstore.get(store, MANIFEST).bytes())
-    except (BaseError, ValueError, OSError) as error:
-        raise Failure("S0851", f"there is no release at `{url}`: {_first(error)}", _HINT) from error
+        path = temporary("zip") / PurePosixPath(url).name
+        download_file(url, path, reach)
+        return _unpacked(path)
     folder = temporary(PurePosixPath(url.rstrip("/")).name)
-    try:
-        names = [file.path for file in Manifest.model_validate_json(raw).files]
-    except ValidationError:
-        names = []
-    # A web server lists nothing: what was added to a release there is not seen, nor read.
-    with contextlib.suppress(BaseError, NotImplementedError):
-        names += [each["path"] for batch in obstore.list(store) for each in batch]
-    for name in dict.fromkeys((*names, *UNLISTED)):
-        target = folder / name
-        if not target.resolve().is_relative_to(folder.resolve()):
-            raise Failure("S0851", f"`{url}` names a file outside of it: `{name}`", _HINT, SOME_FAILED)
-        try:
-            content = bytes(obstore.get(store, name).bytes())
-        except FileNotFoundError:
-            continue  # verifying says so
-        except (BaseError, OSError) as error:
-            raise Failure("S0851", f"cannot read `{url}/{name}`: {_first(error)}", _HINT, SOME_FAILED) from error
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(content)
+    download_release(url, folder, reach, sha256)
     return folder
-
-
-def _one_file(url: str) -> Path:
-    """A file at a URL, put where it goes with the process."""
-    import obstore
-    from obstore.exceptions import BaseError
-
-    around, _, name = url.rpartition("/")
-    try:
-        content = bytes(obstore.get(_store(around), name).bytes())
-    except (BaseError, ValueError, OSError) as error:
-        raise Failure("S0851", f"there is no release at `{url}`: {_first(error)}", _HINT) from error
-    path = temporary("zip") / name
-    path.write_bytes(content)
-    return path
 
 
 def _unpacked(path: Path) -> Path:

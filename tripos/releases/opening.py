@@ -95,7 +95,7 @@ class Release:
 
     def plan(self) -> Plan:
         """The plan that was frozen. Raises `Failure` S0855 where it, or what a run needs beside it, was changed."""
-        self._check_files()
+        self.check_files()
         try:
             plan = Plan.model_validate_json((self.folder / "plan.json").read_bytes())
         except (OSError, ValueError) as error:
@@ -128,7 +128,7 @@ class Release:
                 raise Failure("S0871", message, error.help) from error
             yield release
 
-    def _check_files(self) -> None:
+    def check_files(self) -> None:
         for file in self.manifest.files:
             if file.path in NEEDED or file.path.startswith(("spec/", f"{DATA}/", "made/", "public/", f"{RELEASES}/")):
                 if (fault := file_fault(self.folder, file.path)) is not None:

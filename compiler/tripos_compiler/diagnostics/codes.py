@@ -210,6 +210,7 @@ CODES: dict[str, str] = {
     "S0876": "the Hub refuses",
     "S0877": "the Hub cannot be reached",
     "S0878": "two reward models for one role",
+    "S0879": "address not allowed",
     "S0881": "no role for a reward model",
     "S0882": "reward model cannot be released",
     # W warnings

@@ -27,6 +27,21 @@ def add_release(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print a summary as JSON")
 
 
+def add_fetch(parser: argparse.ArgumentParser) -> None:
+    """Options of `tripos fetch`."""
+    help_ = "the URL of a release, or a spec, whose releases are fetched"
+    parser.add_argument("path", metavar="URL|PATH", help=help_)
+    parser.add_argument("--to", metavar="DIR", help="keep them here (default: releases, beside the spec)")
+    parser.add_argument("--digest", metavar="SHA256", help="the digest that the release at the URL must have")
+    parser.add_argument("--allow-private", action="store_true", help="allow addresses of this machine and its networks")
+    parser.add_argument(
+        "--signed", action="store_true", help="sign requests to object stores and the Hub with your keys"
+    )
+    parser.add_argument("--data", metavar="DIR", action="append", default=[], help="look for data files here too")
+    add_releases(parser)
+    parser.add_argument("--json", action="store_true", help="print what was fetched as JSON")
+
+
 def add_verify(parser: argparse.ArgumentParser) -> None:
     """Options of `tripos verify`."""
     parser.add_argument("path", metavar="DIR", help="a release: its folder, its zip, or its URL")

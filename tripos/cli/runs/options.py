@@ -18,6 +18,8 @@ def add_plan(parser: argparse.ArgumentParser) -> None:
 def add_run(parser: argparse.ArgumentParser) -> None:
     """Options of `tripos run`."""
     add_spec(parser, several="run")
+    help_ = "fetch the releases that the spec extends from where it says, as `tripos fetch` does"
+    parser.add_argument("--fetch", action="store_true", help=help_)
     _add_running(parser)
 
 

@@ -70,7 +70,7 @@ def _hidden_in(release: FoundRelease, extended: Sequence[FoundRelease], source: 
     if not held:
         return set()
     opened = open_release(Path(release.folder))
-    known = ReleaseFolders(tuple(Path(each.folder) for each in extended), fetch=False)
+    known = ReleaseFolders(tuple(Path(each.folder) for each in extended))
     try:
         whole = opened.compilation(known)
         assert whole.plan is not None

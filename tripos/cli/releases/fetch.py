@@ -1,0 +1,48 @@
+"""`tripos fetch`: brings releases from elsewhere, so that no other command needs to."""
+
+from __future__ import annotations
+
+import json
+from argparse import Namespace
+from dataclasses import replace
+from pathlib import Path
+
+from tripos.api.compilation import find_spec
+from tripos.cli.inputs import show_diagnostics
+from tripos.failure import GOOD, USAGE
+from tripos.releases import RELEASES
+from tripos.releases.download import Reach
+from tripos.releases.fetched import keep, read_pins
+from tripos.releases.locations import fetch_release
+from tripos.settings.load import load_config
+from tripos.ui.terminal import harmless
+
+
+def main(options: Namespace) -> int:
+    """Fetches a release, or every one that a spec extends; exit code 2 where one of a spec is not to be had."""
+    reach = Reach(private=options.allow_private, signed=options.signed)
+    if "://" in options.path:
+        into = Path(options.to or RELEASES)
+        keep(fetch_release(options.path, reach, options.digest), options.path, into)
+        return _tell(into, {options.path}, options)
+    config = load_config(Path.cwd())
+    spec = find_spec(options.path, options.data, config.data, (*options.releases, *config.releases), reach)
+    into = Path(options.to) if options.to else spec.path.parent / RELEASES
+    before = read_pins(into)
+    compilation = replace(spec, releases=replace(spec.releases, into=into)).compile()
+    failed = [each for each in compilation.diagnostics if each.code in ("E0912", "E0913", "E0914")]
+    show_diagnostics(failed)
+    _tell(into, set(read_pins(into)) - set(before), options)
+    return USAGE if failed else GOOD
+
+
+def _tell(into: Path, new: set[str], options: Namespace) -> int:
+    pins = read_pins(into)
+    if options.json:
+        print(json.dumps({"fetched": {url: pins[url] for url in sorted(new)}, "into": into.as_posix()}, indent=2))
+    elif not new:
+        print("nothing to fetch")
+    else:
+        for url in sorted(new):
+            print(harmless(f"{url} is in {into.as_posix()}\n  sha256 {pins[url]}"))
+    return GOOD

@@ -1,0 +1,272 @@
+"""Downloads of releases: the one place that opens a connection for what lies elsewhere.
+
+A place may have been written by somebody else. So addresses are checked once they are resolved, and at every redirect;
+what is sent is signed with nobody's keys unless that is asked for; and bytes and seconds are limited.
+"""
+
+from __future__ import annotations
+
+import http.client
+import ipaddress
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import closing, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+from urllib.parse import SplitResult, quote, urljoin, urlsplit
+
+from pydantic import ValidationError
+
+from tripos.failure import SOME_FAILED, Failure
+from tripos.releases import MANIFEST, UNLISTED
+from tripos.releases.manifest import Manifest, digest_of
+
+MOST_BYTES = 2 * 2**30
+"""Of one release, or of its zip."""
+MOST_OF_A_MANIFEST = 64 * 2**20
+LONGEST_S = 600.0
+SILENT_S = 20.0
+MOST_REDIRECTS = 5
+STORES = ("s3", "s3a", "gs", "az", "azure", "adl", "abfs", "abfss", "file")
+_CHUNK = 2**20
+_HINT = "give a folder, a zip, or a URL such as s3://bucket/releases/NAME-1.0.0"
+
+
+@dataclass(frozen=True)
+class Reach:
+    """How far a download may go. `private`: also to this machine and its networks, and there without TLS; `signed`:
+    with the keys of the user. What a spec names may do neither unless the user says so."""
+
+    private: bool = False
+    signed: bool = False
+
+
+TYPED = Reach(private=True, signed=True)
+"""For a place that the user gave to a command."""
+
+
+class Remote(Protocol):
+    """A place with the files of a release."""
+
+    def save(self, name: str, path: Path, most: int) -> int:
+        """Write a file of at most so many bytes, and say how many there were. Raise `OSError`."""
+        ...
+
+    def names(self) -> list[str]:
+        """List the files, where that can be known."""
+        ...
+
+
+def download_release(url: str, folder: Path, reach: Reach, sha256: str | None = None) -> None:
+    """Put a release at a URL into a folder, with the digest `sha256` if one is given.
+
+    Raises `Failure`: S0851 where there is none or it is too large, S0879 for an address that may not be reached.
+    """
+    remote = _remote(url.rstrip("/"), reach)
+    try:
+        remote.save(MANIFEST, folder / MANIFEST, MOST_OF_A_MANIFEST)
+        raw = (folder / MANIFEST).read_bytes()
+    except (OSError, ValueError) as error:
+        raise Failure("S0851", f"there is no release at `{url}`: {_first(error)}", _HINT) from error
+    if sha256 is not None and digest_of(raw) != sha256:
+        message = f"the release at `{url}` has the digest {digest_of(raw)}, not {sha256}"
+        raise Failure("S0851", message, "get the release that is meant, or write the new digest", SOME_FAILED)
+    try:
+        names = [file.path for file in Manifest.model_validate_json(raw).files]
+    except ValidationError:
+        names = []
+    # A web server lists nothing: what was added to a release there is not seen, nor read.
+    names += remote.names()
+    left = MOST_BYTES - len(raw)
+    for name in dict.fromkeys((*names, *UNLISTED)):
+        if name == MANIFEST:
+            continue
+        target = folder / name
+        if not target.resolve().is_relative_to(folder.resolve()):
+            raise Failure("S0851", f"`{url}` names a file outside of it: `{name}`", _HINT, SOME_FAILED)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            left -= remote.save(name, target, left)
+        except FileNotFoundError:
+            continue  # verifying says so
+        except (OSError, ValueError) as error:
+            raise Failure("S0851", f"cannot read `{url}/{name}`: {_first(error)}", _HINT, SOME_FAILED) from error
+
+
+def download_file(url: str, path: Path, reach: Reach) -> None:
+    """Put a file at a URL at a path. Raises `Failure` as `download_release` does."""
+    around, _, name = url.rpartition("/")
+    try:
+        _remote(around, reach).save(name, path, MOST_BYTES)
+    except (OSError, ValueError) as error:
+        raise Failure("S0851", f"there is no release at `{url}`: {_first(error)}", _HINT) from error
+
+
+def _remote(url: str, reach: Reach) -> Remote:
+    parts = urlsplit(url)
+    if parts.scheme in ("http", "https"):
+        return _Web(url, reach)
+    if parts.scheme == "file" and not reach.private:
+        raise _refused(url, "is a folder of this machine")
+    if parts.scheme in STORES:
+        return _Bucket(url, reach)
+    raise Failure("S0851", f"there is no release at `{url}`: `{parts.scheme}` is not served", _HINT)
+
+
+@dataclass
+class _Bucket:
+    """An object store, or a folder as one."""
+
+    url: str
+    reach: Reach
+    ends: float = field(default_factory=lambda: time.monotonic() + LONGEST_S)
+
+    def save(self, name: str, path: Path, most: int) -> int:
+        import obstore
+        from obstore.exceptions import BaseError
+
+        try:
+            found = obstore.get(self._store(), name)
+            if found.meta["size"] > most:
+                raise OSError(f"`{name}` has {found.meta['size']:,} bytes, and {most:,} are allowed")
+            return _written(path, (bytes(each) for each in found.stream(_CHUNK)), most, self.ends)
+        except BaseError as error:
+            if isinstance(error, FileNotFoundError):
+                raise
+            raise OSError(_first(error)) from error
+
+    def names(self) -> list[str]:
+        import obstore
+        from obstore.exceptions import BaseError
+
+        with suppress(BaseError, NotImplementedError):
+            return [each["path"] for batch in obstore.list(self._store()) for each in batch]
+        return []
+
+    def _store(self) -> Any:
+        from obstore.store import LocalStore, from_url
+
+        if self.url.startswith("file://"):
+            return LocalStore(self.url.removeprefix("file://"))
+        return from_url(self.url) if self.reach.signed else from_url(self.url, skip_signature=True)
+
+
+@dataclass
+class _Web:
+    """A web server."""
+
+    url: str
+    reach: Reach
+    ends: float = field(default_factory=lambda: time.monotonic() + LONGEST_S)
+
+    def names(self) -> list[str]:
+        return []
+
+    def save(self, name: str, path: Path, most: int) -> int:
+        url, reach = f"{self.url}/{quote(name)}", self.reach
+        for _ in range(MOST_REDIRECTS + 1):
+            with closing(_connected(urlsplit(url), reach)) as connection:
+                sock = connection.sock
+                if is_public(sock.getpeername()[0]):
+                    reach = Reach()  # nothing public leads into a private network
+                stop = threading.Timer(max(0.0, self.ends - time.monotonic()), _shut, [sock])
+                stop.daemon = True
+                stop.start()
+                try:
+                    connection.request("GET", _target(urlsplit(url)), headers={"User-Agent": "tripos"})
+                    answer = connection.getresponse()
+                    if answer.status in (301, 302, 303, 307, 308):
+                        url = urljoin(url, answer.getheader("Location") or "")
+                        continue
+                    if answer.status in (404, 410):
+                        raise FileNotFoundError(f"`{url}` is not there")
+                    if answer.status != 200:
+                        raise OSError(f"`{url}` answers {answer.status}")
+                    chunks = iter(lambda: answer.read(_CHUNK), b"")  # noqa: B023 - read before the next turn
+                    size = _written(path, chunks, most, self.ends)
+                    if (said := answer.getheader("Content-Length")) is not None and said != str(size):
+                        raise OSError(f"`{url}` was cut short")
+                    return size
+                except http.client.HTTPException as error:
+                    raise OSError(f"`{url}`: {type(error).__name__}") from error
+                finally:
+                    stop.cancel()
+        raise OSError(f"`{self.url}` redirects more than {MOST_REDIRECTS} times")
+
+
+def _connected(url: SplitResult, reach: Reach) -> http.client.HTTPConnection:
+    """A connection to the very address that was checked, so that no other can be resolved in its place."""
+    host, secure = url.hostname, url.scheme == "https"
+    if not host or url.scheme not in ("http", "https"):
+        raise _refused(url.geturl(), "is no address of the web")
+    port = url.port or (443 if secure else 80)
+    addresses = [str(each[4][0]) for each in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
+    inside = [address for address in addresses if not is_public(address)]
+    if inside and not reach.private:
+        raise _refused(url.geturl(), f"is the address {inside[0]}, of this machine or its network")
+    if not secure and len(inside) < len(addresses):
+        raise _refused(url.geturl(), "is not encrypted")
+    sock = socket.create_connection((addresses[0], port), timeout=SILENT_S)
+    if not secure:
+        plain = http.client.HTTPConnection(host, port, timeout=SILENT_S)
+        plain.sock = sock
+        return plain
+    context = ssl.create_default_context()
+    connection = http.client.HTTPSConnection(host, port, timeout=SILENT_S, context=context)
+    try:
+        connection.sock = context.wrap_socket(sock, server_hostname=host)
+    except BaseException:
+        sock.close()
+        raise
+    return connection
+
+
+def is_public(address: str) -> bool:
+    """Whether an address is one of the public internet.
+
+    >>> [is_public(each) for each in ("93.184.216.34", "127.0.0.1", "169.254.169.254", "10.0.0.1", "::ffff:10.0.0.1")]
+    [True, False, False, False, False]
+    """
+    ip = ipaddress.ip_address(address.partition("%")[0])
+    if isinstance(ip, ipaddress.IPv6Address):
+        inner = [ip.ipv4_mapped, ip.sixtofour, *(ip.teredo or ())]
+        if ip in ipaddress.ip_network("64:ff9b::/96"):
+            inner.append(ipaddress.IPv4Address(int(ip) & 0xFFFFFFFF))
+        if any(each is not None and not is_public(str(each)) for each in inner):
+            return False
+    return ip.is_global and not ip.is_multicast
+
+
+def _target(url: SplitResult) -> str:
+    return (url.path or "/") + (f"?{url.query}" if url.query else "")
+
+
+def _written(path: Path, chunks: Iterator[bytes], most: int, ends: float) -> int:
+    size = 0
+    with path.open("wb") as file:
+        for chunk in chunks:
+            size += len(chunk)
+            if size > most:
+                raise OSError(f"more than {most:,} bytes")
+            if time.monotonic() > ends:
+                raise OSError(f"it took more than {LONGEST_S:.0f} seconds")
+            file.write(chunk)
+    return size
+
+
+def _shut(sock: socket.socket) -> None:
+    with suppress(OSError):
+        sock.shutdown(socket.SHUT_RDWR)
+
+
+def _refused(url: str, why: str) -> Failure:
+    hint = "if you trust it: tripos fetch --allow-private"
+    return Failure("S0879", f"`{url}` is not fetched: it {why}", hint, SOME_FAILED)
+
+
+def _first(error: Exception) -> str:
+    return next(iter(str(error).strip().splitlines()), type(error).__name__)
