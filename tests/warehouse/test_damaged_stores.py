@@ -199,7 +199,7 @@ def test_one_bad_row_of_a_journal_is_set_aside_and_the_rest_is_there(template: P
     [path] = (template / "journal").glob("*.jsonl")
     path.write_bytes(path.read_bytes() + line + b"\n")
     shown = ask(template, "select count(*) as n from scores")
-    assert shown.code == 0 and "warning[S0404]: 1 line of kept rows" in shown.err
+    assert shown.code == 0 and "error[S0404]: 1 line of kept rows" in shown.err
     assert json.loads(shown.out)[0]["n"] == 16 + 2
     [aside] = (template / "journal" / "rejected").glob("*.jsonl")
     assert aside.read_bytes() == line + b"\n"
@@ -212,7 +212,7 @@ def test_a_journal_with_a_strange_header_is_left_and_told(template: Path, header
     [path] = (template / "journal").glob("*.jsonl")
     path.write_bytes(b"\n".join([header, *path.read_bytes().split(b"\n")[1:]]))
     shown = say("list", "--store", str(template))
-    assert shown.code == 0 and "warning[S0404]: the journal segment" in shown.err and path.exists()
+    assert shown.code == 0 and "error[S0404]: the journal segment" in shown.err and path.exists()
 
 
 @pytest.mark.parametrize(
@@ -224,7 +224,7 @@ def test_a_damaged_commit_is_left_out_and_told_and_who_writes_stops(template: Pa
     body["parts"][0] |= change
     path.write_text(json.dumps(body))
     shown = say("list", "--json", "--store", str(template))
-    assert shown.code == 0 and "warning[S0402]" in shown.err and "what it held is left out" in shown.err
+    assert shown.code == 0 and "error[S0402]" in shown.err and "what it held is left out" in shown.err
     assert [run["run_id"] for run in json.loads(shown.out)] == ["r1"]
     for verb in (["store", "gc"], ["store", "compact"]):
         said = say(*verb, "--store", str(template))
@@ -283,5 +283,5 @@ def test_a_plan_that_cannot_be_read_hides_one_benchmark_and_no_other(template: P
     rows["runs"][0]["plan"] = "{}"
     store.append(rows)
     shown = ask(template, "select count(*) as n from edubench.scores")
-    assert shown.code == 0 and "warning[S0104]: the plan of run `other`" in shown.err
+    assert shown.code == 0 and "error[S0104]: the plan of run `other`" in shown.err
     assert json.loads(shown.out)[0]["n"] > 0

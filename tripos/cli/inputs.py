@@ -58,7 +58,7 @@ def forget() -> None:
 
 
 def _tell(error: StoreError) -> None:
-    print(f"warning[{error.code}]: {harmless(error.message)}: what it held is left out", file=sys.stderr)
+    print(f"error[{error.code}]: {harmless(error.message)}: what it held is left out", file=sys.stderr)
     if error.hint:
         print(f"  = help: {harmless(error.hint)}", file=sys.stderr)
 
