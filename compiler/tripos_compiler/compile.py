@@ -1,8 +1,4 @@
-"""The phases of a compilation, in order: parse, resolve, check and lower, prove, plan.
-
-A version is checked against an earlier plan: `major.minor.patch`, and figures of two versions with one `major` may be
-compared. `language/changes/plans.py` says which part a change raises. Below 1.0.0 the `minor` stands for the `major`.
-"""
+"""The phases of a compilation, in order: parse, resolve, check and lower, prove, plan."""
 
 from __future__ import annotations
 
@@ -11,11 +7,11 @@ from dataclasses import dataclass, field
 
 from tripos_compiler.diagnostics import Diagnostic, Diagnostics, Silenced, silence
 from tripos_compiler.inputs import DataReader, FoundRelease, NoData, ReleaseFinder
-from tripos_compiler.language.changes import Weight, changes, numbers
+from tripos_compiler.language.changes import check_version
 from tripos_compiler.plan import Extended, Plan
 from tripos_compiler.resolve import Index, Memory, Program, ReadText, check_released, resolve
 from tripos_compiler.secrecy import check_marks, prove
-from tripos_compiler.source import Source, Span
+from tripos_compiler.source import Source
 from tripos_compiler.statements.analysis import embedded_once
 from tripos_compiler.statements.datasets import check_origins, lower_datasets, made_calls
 from tripos_compiler.statements.declarations import (
@@ -31,48 +27,6 @@ from tripos_compiler.statements.measures import lower_expectations, lower_headli
 from tripos_compiler.statements.scenarios import lower_scenarios
 from tripos_compiler.statements.scenarios.checks import check_kept_out, check_learned, check_unused_declarations
 from tripos_compiler.statements.scoring import lower_allocation, lower_early_scorers, lower_functions, lower_scorers
-
-
-def check_version(before: Plan, after: Plan, span: Span, diagnostics: Diagnostics) -> None:
-    """Reports, at the place of the version, one that understates what changed since `before`, or is below it."""
-    found = changes(before, after)
-    if before.benchmark.name != after.benchmark.name:
-        return
-    if not found:
-        if numbers(after.benchmark.version) < numbers(before.benchmark.version):
-            message = f"version {after.benchmark.version} is below {before.benchmark.version}, which it is held against"
-            diagnostics.error(
-                "E0902", message, span, help="versions go up: nothing else changed, so leave it as it was"
-            )
-        return
-    wanted = least_version(before.benchmark.version, found[0].part)
-    if numbers(after.benchmark.version) >= numbers(wanted):
-        return
-    version = after.benchmark.version
-    message = f"version {version} understates what changed since {before.benchmark.version}: {found[0].text}"
-    notes = [change.text for change in found[1:6]]
-    diagnostics.error("E0901", message, span, help=f"call it {wanted} or higher", notes=notes)
-
-
-def least_version(version: str, part: Weight) -> str:
-    """The least version that follows `version` honestly after a change of that part.
-
-    >>> least_version("1.2.3", "minor"), least_version("0.2.3", "major")
-    ('1.3.0', '0.3.0')
-    """
-    return ".".join(map(str, _raised(numbers(version), part)))
-
-
-def _raised(version: tuple[int, int, int], part: Weight) -> tuple[int, int, int]:
-    """The least version that raises that part.
-
-    >>> _raised((1, 2, 3), "minor"), _raised((0, 2, 3), "major")
-    ((1, 3, 0), (0, 3, 0))
-    """
-    major, minor, patch = version
-    if part == "patch" or (part == "minor" and major == 0):
-        return major, minor, patch + 1
-    return (major, minor + 1, 0) if part == "minor" or major == 0 else (major + 1, 0, 0)
 
 
 @dataclass(frozen=True)

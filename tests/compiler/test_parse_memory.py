@@ -14,7 +14,7 @@ from tests.lengths import sized
 from tripos_compiler.diagnostics import Diagnostics
 from tripos_compiler.source.text import Source, Span
 from tripos_compiler.source.tree import Block, Entry, Name, Node, Text
-from tripos_compiler.syntax.brackets import Ending
+from tripos_compiler.syntax.lexer import Ending
 from tripos_compiler.syntax.parser import parse
 from tripos_compiler.syntax.pieces import KEPT_PARSES, ParseMemory, Piece, split_pieces
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from compiling import compile_text, plan_of
 
-from tripos_compiler.compile import changes, compile_spec
+from tripos_compiler.compile import compile_spec
+from tripos_compiler.language.changes import changes
 
 BEFORE = """benchmark demo "1.2.3" { title "Demo", languages en }
 role candidate compared

@@ -9,11 +9,6 @@ from .index import (
     Index as Index,
     Symbol as Symbol,
 )
-from .locale import (
-    locale_in as locale_in,
-    locale_of as locale_of,
-    numbers_of as numbers_of,
-)
 from .memory import (
     Kept as Kept,
     Memory as Memory,
@@ -28,7 +23,10 @@ from .program import (
     ReadText as ReadText,
     beside as beside,
     forget as forget,
+    locale_in as locale_in,
+    locale_of as locale_of,
     lost_part as lost_part,
+    numbers_of as numbers_of,
 )
 from .scope import (
     Binding as Binding,

@@ -13,9 +13,8 @@ from tripos_compiler.constructs import Statement, read_statements
 from tripos_compiler.diagnostics import Diagnostic, Edit, Label
 from tripos_compiler.inputs import DIGEST, Asked, FoundRelease, ReleaseError, read_asked
 from tripos_compiler.plan import Dataset, Tree
-from tripos_compiler.resolve.locale import locale_of
 from tripos_compiler.resolve.memory import Memory
-from tripos_compiler.resolve.program import Extended, Program, ReadText, beside
+from tripos_compiler.resolve.program import Extended, Program, ReadText, beside, locale_of
 from tripos_compiler.resolve.release_selection import take
 from tripos_compiler.source import Name, Source, Text
 from tripos_compiler.syntax import parse

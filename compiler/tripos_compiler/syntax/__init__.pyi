@@ -1,11 +1,9 @@
 from .automaton import (
     Token as Token,
 )
-from .brackets import (
+from .lexer import (
     CLOSERS as CLOSERS,
     OPENERS as OPENERS,
-)
-from .lexer import (
     raw_tokens as raw_tokens,
 )
 from .parser import (

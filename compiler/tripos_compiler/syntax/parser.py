@@ -7,8 +7,7 @@ from functools import lru_cache
 from tripos_compiler.diagnostics import Diagnostics
 from tripos_compiler.source import Block, Line, Segment, Source, Span, Syntax, Text
 from tripos_compiler.syntax.automaton import Branch, Token
-from tripos_compiler.syntax.brackets import Ending, line_breaks
-from tripos_compiler.syntax.lexer import lex, raw_tokens
+from tripos_compiler.syntax.lexer import Ending, lex, line_breaks, raw_tokens
 from tripos_compiler.syntax.pieces import Parsed, ParseMemory, Piece, split_pieces
 from tripos_compiler.syntax.recovery import BROKEN, Place, Report, lose, read_hole, read_lines
 from tripos_compiler.syntax.tree_builder import Builder

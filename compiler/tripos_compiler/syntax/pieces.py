@@ -2,7 +2,7 @@
 
 A piece is a statement at the top of a file with its block; more than one where they share a line, or where a line goes
 on on the next. Nothing of what a piece is read as depends on the text around it, but for what is in its `Ending`. The
-scan passes over strings, comments and table rows as the lexer does, pairs brackets as `brackets.py` does, and where in
+scan passes over strings, comments and table rows as the lexer does, pairs brackets as `lexer.py` does, and where in
 doubt cuts less: two pieces in one are still read rightly.
 
 What is kept and given again are the `Line`s of a piece, with everything below them. An editor's next version of a file
@@ -26,9 +26,8 @@ from typing import NamedTuple
 from tripos_compiler.constructs import CONSTRUCTS, FILE, places_of
 from tripos_compiler.diagnostics import Diagnostics
 from tripos_compiler.source import Line, Segment, Source
-from tripos_compiler.syntax.brackets import Ending
 from tripos_compiler.syntax.grammar_tables import tables
-from tripos_compiler.syntax.lexer import ENDINGS, LOOKALIKES, closers_after, end_of_unclosed
+from tripos_compiler.syntax.lexer import ENDINGS, LOOKALIKES, Ending, closers_after, end_of_unclosed
 
 PAIRS = {"(": ")", "[": "]", "{": "}"}
 SPACES = " \t\r\f\u3000\ufeff"

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from tripos_compiler.diagnostics import Diagnostics
 from tripos_compiler.source import Span
 from tripos_compiler.syntax.automaton import END, Branch, Machine, Token
-from tripos_compiler.syntax.brackets import CLOSERS, OPENERS
 from tripos_compiler.syntax.grammar_tables import tables
+from tripos_compiler.syntax.lexer import CLOSERS, OPENERS
 
 OPERATORS = frozenset(
     ("AND", "OR", "NOT", "IN", "NOT_IN", "EQ", "NE", "LE", "GE", "LT", "GT", "PLUS", "MINUS", "STAR", "SLASH", "EQUALS")

@@ -6,10 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tripos_compiler.diagnostics import nearest
-from tripos_compiler.language import lack_of
 from tripos_compiler.language.library import DEFAULT, convention_of, fits, shown
 from tripos_compiler.plan import (
-    Binary,
     BoolType,
     Branches,
     ChoiceType,
@@ -27,7 +25,7 @@ from tripos_compiler.plan import (
     Type,
     Unary,
 )
-from tripos_compiler.resolve import Binding, May, Program, Scope, Typed, lacking
+from tripos_compiler.resolve import Binding, Program, Scope, Typed, lacking
 from tripos_compiler.source import (
     Argument,
     BinaryExpr,
@@ -43,6 +41,7 @@ from tripos_compiler.source import (
     described,
 )
 from tripos_compiler.typing.calls import Judge, call
+from tripos_compiler.typing.operators import check_operator, unbounded
 
 if TYPE_CHECKING:
     from tripos_compiler.resolve import LoadedDataset
@@ -87,7 +86,7 @@ class Elaborator:
     def expression(self, syntax: Syntax, wanted: Type | None = None, what: str = "this") -> Typed | None:
         """The checked expression; where `wanted` is given its type must fit."""
         typed = self.any(syntax)
-        return typed if wanted is None else self._one(typed, syntax, wanted, what)
+        return typed if wanted is None else self.typed_as(typed, syntax, wanted, what)
 
     def condition(self, syntax: Syntax) -> Typed | None:
         """A checked expression that is true or false."""
@@ -97,7 +96,8 @@ class Elaborator:
         """Reports a mistake at `span`."""
         self.program.diagnostics.error(code, message, span, help=help, unknown=unknown)
 
-    def _misfit(self, span: Span, given: Type, wanted: Type, what: str) -> None:
+    def misfit(self, span: Span, given: Type, wanted: Type, what: str) -> None:
+        """Report a value of another type than the one that is wanted."""
         if given.kind == "optional" and fits(given.of, wanted):
             help_ = "give what stands in its place: `default(value, …)`"
             self.error("E0306", f"{what} may be missing here", span, help_)
@@ -123,7 +123,7 @@ class Elaborator:
             case Member():
                 return self._member(syntax)
             case Group(arguments=arguments):
-                return self._group(syntax, arguments)
+                return self.group(syntax, arguments)
             case UnaryExpr(operator=operator, value=value):
                 wanted: Type = BoolType() if operator == "not" else NumberType()
                 inner = self.expression(value, wanted, f"what `{operator}` stands before")
@@ -135,7 +135,7 @@ class Elaborator:
                     inner.may,
                 )
             case BinaryExpr():
-                return self._binary(syntax)
+                return check_operator(self, syntax)
             case CallExpr():
                 return call(self, syntax)
         self.error("E0301", f"{described(syntax)} is not a value", syntax.span)
@@ -230,7 +230,8 @@ class Elaborator:
 
     # --- lists and comparisons ---
 
-    def _group(self, syntax: Syntax, arguments: tuple[Argument, ...], choice: Type | None = None) -> Typed | None:
+    def group(self, syntax: Syntax, arguments: tuple[Argument, ...], choice: Type | None = None) -> Typed | None:
+        """Check a list in brackets, or the one value in them; with `choice` bare names are values of it."""
         alone = len(arguments) == 1 and arguments[0].name is None and len(arguments[0].elements) == 1
         if alone and choice is None and not (isinstance(syntax, Group) and syntax.listed):
             return self.any(arguments[0].elements[0])
@@ -274,110 +275,18 @@ class Elaborator:
             self.program.index.use(syntax.span, self.program.value_spans.get((choice.axis or "", syntax.value)))
         return self.any(syntax)
 
-    def _binary(self, syntax: BinaryExpr) -> Typed | None:
-        operator = syntax.operator
-        if operator in ("==", "!=", "in", "not in"):
-            return self._membership(syntax) if operator.endswith("in") else self._equality(syntax)
-        wanted: Type = BoolType() if operator in ("and", "or") else NumberType()
-        left, right = self._sides(syntax, wanted)
-        if left is None or right is None:
-            return None
-        type_: Type = NumberType()
-        if operator in ("and", "or", "<", "<=", ">", ">="):
-            type_ = BoolType()
-        elif operator != "/" and left.type.kind == right.type.kind == "integer":
-            type_ = IntegerType()
-        return self._operation(syntax, left, right, type_)
-
-    def _sides(self, syntax: BinaryExpr, wanted: Type) -> tuple[Typed | None, Typed | None]:
-        """Both sides of an operator, each of the wanted type; two of another one are reported once."""
-        what = f"each side of `{syntax.operator}`"
-        left = self.any(syntax.left)
-        if left is not None and left.type.kind == "choice" and self.is_value(syntax.right):
-            right: Typed | None = Typed(Literal_(value=""), left.type)  # a value of it, which is no number either
-        else:
-            right = self.any(syntax.right)
-        if left is None or right is None or any(fits(bare(each.type), wanted) for each in (left, right)):
-            return self._one(left, syntax.left, wanted, what), self._one(right, syntax.right, wanted, what)
-        one, other = shown(left.type), shown(right.type)
-        these = f"both are `{one}`" if one == other else f"these are `{one}` and `{other}`"
-        message = f"{what} must be `{shown(wanted)}`, and {these}"
-        self.error("E0301", message, syntax.span, _instead(syntax.operator, left.type))
-        return None, None
-
-    def _one(self, typed: Typed | None, syntax: Syntax, wanted: Type, what: str) -> Typed | None:
+    def typed_as(self, typed: Typed | None, syntax: Syntax, wanted: Type, what: str) -> Typed | None:
         """What was checked, where it is of the wanted type."""
         if typed is None or fits(typed.type, wanted):
             return typed
-        self._misfit(syntax.span, typed.type, wanted, what)
+        self.misfit(syntax.span, typed.type, wanted, what)
         return None
-
-    def _operation(self, syntax: BinaryExpr, left: Typed, right: Typed, type_: Type) -> Typed:
-        expr = Binary(operator=syntax.operator, left=left.expr, right=right.expr)
-        lazy = syntax.operator in ("and", "or")
-        may = (*left.may, *(right.under(left.expr, syntax.operator == "and") if lazy else right.may))
-        own = lack_of(expr, {"right": right.type})
-        if own is not None:
-            may = (*may, May(own, syntax.span))
-        return Typed(expr, type_, may)
-
-    def _equality(self, syntax: BinaryExpr) -> Typed | None:
-        left, right = self._pair(syntax.left, syntax.right)
-        if left is None or right is None:
-            return None
-        if not _may_be_equal(left, right):
-            message = f"{_of_kind(left)} and {_of_kind(right)} are never equal"
-            self.error("E0301", message, syntax.span)
-            return None
-        return self._operation(syntax, left, right, BoolType())
-
-    def _pair(self, first: Syntax, second: Syntax) -> tuple[Typed | None, Typed | None]:
-        """Both sides of a comparison; where one is a choice, a bare name on the other side is one of its values."""
-        if self.is_value(first) and not self.is_value(second):
-            right = self.any(second)
-            left = self.against(first, bare(right.type)) if right is not None else None
-            return left, right
-        left = self.any(first)
-        if left is None:
-            return None, None
-        return left, self.against(second, bare(left.type))
 
     def is_value(self, syntax: Syntax) -> bool:
         """Whether a bare name can only be a value of a choice."""
         if not isinstance(syntax, Name) or syntax.text in ("true", "false"):
             return False
         return syntax.text not in self.scope and self._declared(syntax) is None
-
-    def _membership(self, syntax: BinaryExpr) -> Typed | None:
-        if isinstance(syntax.left, Name) and syntax.left.text not in self.scope and not isinstance(syntax.right, Group):
-            whole = self.any(syntax.right)  # `A in reply`: a bare name is one of what the list holds
-            if whole is None:
-                return None
-            held = whole.type.of if whole.type.kind in ("list", "set") else TextType()
-            left = self.against(syntax.left, held)
-        else:
-            left = self.any(syntax.left)
-        if left is None:
-            return None
-        if isinstance(syntax.right, Group):
-            choice = bare(left.type) if bare(left.type).kind == "choice" else TextType()
-            right = self._group(syntax.right, syntax.right.arguments, choice)
-        else:
-            right = self.any(syntax.right)
-        if right is None:
-            return None
-        of = right.type.of if right.type.kind in ("list", "set") else None
-        if of is None and bare(right.type).kind in ("list", "set"):
-            self._misfit(syntax.right.span, right.type, bare(right.type), "what `in` looks into")
-            return None
-        if of is None:
-            self.error("E0301", f"`in` looks into a list or set, this is `{shown(right.type)}`", syntax.right.span)
-            return None
-        if not (fits(bare(left.type), of) or fits(of, bare(left.type))):
-            message = f"`{shown(left.type)}` is never in `{shown(right.type)}`"
-            self.error("E0301", message, syntax.span)
-            return None
-        return self._operation(syntax, left, right, BoolType())
 
 
 def rows_binding(loaded: LoadedDataset) -> Binding:
@@ -399,33 +308,6 @@ def rows_binding(loaded: LoadedDataset) -> Binding:
     return Binding((name,), whole, fields, Data(dataset=name), loaded.span)
 
 
-def _may_be_equal(left: Typed, right: Typed) -> bool:
-    """Whether two values can ever be equal; of a range of whole numbers, one that is written out lies in it."""
-    a, b = bare(left.type), bare(right.type)
-    return (fits(a, b) or fits(b, a)) and _in_range(left, b) and _in_range(right, a)
-
-
-def _in_range(value: Typed, of: Type) -> bool:
-    if of.kind != "integer" or not isinstance(value.expr, Literal_) or not isinstance(value.expr.value, int | float):
-        return True
-    number, low, high = value.expr.value, of.low, of.high
-    return int(number) == number and (low is None or low <= number) and (high is None or number <= high)
-
-
-def _of_kind(value: Typed) -> str:
-    """A value as a message says what it is: a number as it is written, anything else by its type."""
-    if isinstance(value.expr, Literal_) and value.type.kind in ("integer", "number"):
-        return str(value.expr.value)
-    return f"`{shown(value.type)}`"
-
-
-def _instead(operator: str, type_: Type) -> str | None:
-    """What to write where texts or choices are computed with."""
-    if operator == "+" and bare(type_).kind == "text":
-        return 'put texts together: `join((…, …), "")`'
-    return "compare their places in the order: `rank(…)`" if bare(type_).kind == "choice" else None
-
-
 def _values_of(choice: ChoiceType, written: str) -> str:
     """What may stand in place of a word that is no value of a choice."""
     close = nearest(written, choice.values)
@@ -435,16 +317,6 @@ def _values_of(choice: ChoiceType, written: str) -> str:
     return f"its values are {values}" if values else "it has no values"
 
 
-def bare(type_: Type) -> Type:
-    """The type without `?`."""
-    return type_.of if type_.kind == "optional" else type_
-
-
-def unbounded(type_: Type) -> Type:
-    """A whole number of any size, where the type is a range."""
-    return IntegerType() if type_.kind == "integer" else type_
-
-
 def dotted(syntax: Syntax) -> str:
     """A dotted name as it is written."""
     if isinstance(syntax, Member):
@@ -452,6 +324,3 @@ def dotted(syntax: Syntax) -> str:
     if isinstance(syntax, CallExpr):
         return f"{dotted(syntax.function)}(…)"
     return syntax.text if isinstance(syntax, Name) else "this"
-
-
-__all__ = ["Binding", "Elaborator", "Judge", "Scope", "Typed", "bare", "dotted"]

@@ -17,9 +17,8 @@ from tripos.failure import GOOD, Failure
 from tripos.settings.load import chosen_settings
 from tripos.ui.terminal import columns, harmless
 from tripos.ui.units import usd
-from tripos_compiler.compile import least_version
 from tripos_compiler.diagnostics import wrap
-from tripos_compiler.language.changes import WEIGHTS, Change, changes, numbers
+from tripos_compiler.language.changes import WEIGHTS, Change, changes, least_version, numbers
 from tripos_compiler.plan import Plan
 from tripos_warehouse import sql
 from tripos_warehouse.errors import StoreError

@@ -9,8 +9,7 @@ from tripos.failure import Failure
 from tripos.releases.locations import is_release
 from tripos.releases.manifest import Manifest, Parent
 from tripos.releases.opening import Release, open_release
-from tripos_compiler.compile import least_version
-from tripos_compiler.language.changes import Change, changes, comparable, numbers, order
+from tripos_compiler.language.changes import Change, changes, comparable, least_version, numbers, order
 from tripos_compiler.plan import Plan
 
 MOST_TOLD = 5

@@ -5,11 +5,12 @@ from .plans import (
 from .steps import (
     WEIGHTS as WEIGHTS,
     Change as Change,
-    Weight as Weight,
     reply_changes as reply_changes,
 )
 from .versions import (
+    check_version as check_version,
     comparable as comparable,
+    least_version as least_version,
     numbers as numbers,
     order as order,
 )

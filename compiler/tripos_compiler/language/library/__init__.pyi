@@ -6,8 +6,6 @@ from .functions.dialogues import (
 )
 from .functions.layout import (
     json as json,
-)
-from .functions.letters import (
     nfkc as nfkc,
 )
 from .functions.likeness import (

@@ -1,13 +1,117 @@
-"""Functions that lay a value out for a prompt."""
+"""Functions that lay a value out for a prompt, and the letters and scripts that options are written in."""
 
 from __future__ import annotations
 
 import json as jsonlib
+import re
+import unicodedata
 from collections.abc import Collection, Set as AbstractSet
+from functools import cache
 from typing import Any
 
-from tripos_compiler.language.library.functions.letters import letters_at
 from tripos_compiler.language.library.types import in_order, ordered
+
+_WHOLE = re.compile(r"[^\ud800-\udfff]+")
+"""Halves of characters, which a reply may have, are nothing that UTF-8 could hold."""
+
+_MARKS = re.compile("[\u0300-\u1fff\u20d0-\u20f0\u2de0-\u309a\ua66f-\uabff\ufb1e-\ufe2f\U00010000-\U0001ffff]{31}")
+"""Where there may be more than `MOST_MARKS` combining marks in a row."""
+MOST_MARKS = 30
+"""No writing puts more combining marks on a letter (Unicode's stream-safe text format)."""
+_JOINER = "\u034f"
+
+
+def nfkc(text: str) -> str:
+    """The text in Unicode's form NFKC. Between too many combining marks in a row stands a joiner: to put them in order
+    takes the square of their number.
+
+    >>> nfkc("Ａ１ ﬁ"), len(nfkc("a" + "\\u0301\\u0323" * 1000))
+    ('A1 fi', 2066)
+    """
+    if text.isascii():
+        return text
+    if _MARKS.search(text) is not None:
+        text = _stream_safe(text)
+    return unicodedata.normalize("NFKC", text)
+
+
+def _stream_safe(text: str) -> str:
+    pieces: list[str] = []
+    start = marks = 0
+    for place, character in enumerate(text):
+        marks = marks + 1 if unicodedata.combining(character) else 0
+        if marks > MOST_MARKS:
+            pieces.append(text[start:place])
+            start, marks = place, 1
+    return _JOINER.join((*pieces, text[start:]))
+
+
+def simplified(text: str) -> str:
+    """The text with traditional Chinese characters in their simplified form; all else stays as it is.
+
+    Whole words are looked up first, since some characters have several simplified forms. The dictionary is OpenCC's.
+
+    >>> simplified("正確答案為乾隆"), simplified("Plain text.")
+    ('正确答案为乾隆', 'Plain text.')
+    """
+    if text.isascii():
+        return text
+    convert = _converter().convert
+    return _WHOLE.sub(lambda found: str(convert(found[0])), text)
+
+
+@cache
+def _converter() -> Any:
+    import opencc
+
+    return opencc.OpenCC("t2s")
+
+
+ALPHABET = 26
+GOES_ON = (
+    r"(?:is|isn't|was the|because|since|and|or|nor|not|but|which|it|seems?|looks|fits|matches|appears|best|works|wins"
+    r"|correctly|says|states|gives)\b"
+)
+"""Words that go on after the letter of an option, and neither after the pronoun nor after the article."""
+PRONOUN = rf"\b[Ii](?=['’][a-z]|,? (?!{GOES_ON})[a-z])"
+"""`I` as the word, as in `I think`."""
+NUMERAL = r"\b(?!(?:Option|Choice|Answer|Letter|Is|Therefore|So|Thus|Hence|And|Or)\b)[A-Z][a-z]+ I(?![A-Za-z0-9])"
+"""`I` as a Roman numeral, as in `World War I`."""
+_WORDS = frozenset({"AI", "AL", "DJ", "GI", "HI"})
+
+
+def letters_at(number: int) -> str:
+    """The letters of the option at a place, counted from 0: after Z comes AA.
+
+    >>> letters_at(0), letters_at(9), letters_at(26)
+    ('A', 'J', 'AA')
+    """
+    before = letters_at(number // ALPHABET - 1) if number >= ALPHABET else ""
+    return before + chr(ord("A") + number % ALPHABET)
+
+
+def index_of(letters: str) -> int:
+    """The place of the option that letters stand for.
+
+    >>> index_of("A"), index_of("J"), index_of("AA")
+    (0, 9, 26)
+    """
+    place = 0
+    for letter in letters:
+        place = place * ALPHABET + ord(letter) - ord("A") + 1
+    return place - 1
+
+
+def are_options(run: str) -> bool:
+    """Whether capital letters that stand together are those of options, and not a word or a name. Up to H they are; of
+    others those that are in order, up to L.
+
+    >>> are_options("BD"), are_options("IJ"), are_options("CO"), are_options("DNA"), are_options("AI")
+    (True, True, False, False, False)
+    """
+    if max(run, default="A") <= "H" or len(run) == 1:
+        return True
+    return list(run) == sorted(set(run)) and max(run) <= "L" and run not in _WORDS
 
 
 def bullets(items: Collection[str]) -> str:

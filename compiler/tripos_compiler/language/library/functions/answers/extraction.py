@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 
-from tripos_compiler.language.library.functions.letters import ALPHABET, PRONOUN, are_options
+from tripos_compiler.language.library.functions.layout import ALPHABET, PRONOUN, are_options
 from tripos_compiler.language.library.partiality import Undefined
 
 _FULL_WIDTH = str.maketrans({0xFF21 + i: 0x41 + i for i in range(ALPHABET)})

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from tripos_compiler.language.library.functions.answers.extraction import boxed
-from tripos_compiler.language.library.functions.letters import (
+from tripos_compiler.language.library.functions.layout import (
     ALPHABET,
     GOES_ON,
     NUMERAL,

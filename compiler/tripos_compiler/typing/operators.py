@@ -1,0 +1,146 @@
+"""Operators in expressions: arithmetic, logic, equality and membership, with the types of both sides."""
+
+from __future__ import annotations
+
+from tripos_compiler.language import lack_of
+from tripos_compiler.language.library import fits, shown
+from tripos_compiler.plan import Binary, BoolType, IntegerType, Literal_, NumberType, TextType, Type
+from tripos_compiler.resolve import May, Typed
+from tripos_compiler.source import BinaryExpr, Group, Name, Syntax
+from tripos_compiler.typing.calls import Checker
+
+
+def check_operator(checker: Checker, syntax: BinaryExpr) -> Typed | None:
+    """Return the checked operation; None where it is wrong, which is reported."""
+    operator = syntax.operator
+    if operator in ("==", "!=", "in", "not in"):
+        return _membership(checker, syntax) if operator.endswith("in") else _equality(checker, syntax)
+    wanted: Type = BoolType() if operator in ("and", "or") else NumberType()
+    left, right = _sides(checker, syntax, wanted)
+    if left is None or right is None:
+        return None
+    type_: Type = NumberType()
+    if operator in ("and", "or", "<", "<=", ">", ">="):
+        type_ = BoolType()
+    elif operator != "/" and left.type.kind == right.type.kind == "integer":
+        type_ = IntegerType()
+    return _operation(checker, syntax, left, right, type_)
+
+
+def _sides(checker: Checker, syntax: BinaryExpr, wanted: Type) -> tuple[Typed | None, Typed | None]:
+    """Both sides of an operator, each of the wanted type; two of another one are reported once."""
+    what = f"each side of `{syntax.operator}`"
+    left = checker.any(syntax.left)
+    if left is not None and left.type.kind == "choice" and checker.is_value(syntax.right):
+        right: Typed | None = Typed(Literal_(value=""), left.type)  # a value of it, which is no number either
+    else:
+        right = checker.any(syntax.right)
+    if left is None or right is None or any(fits(bare(each.type), wanted) for each in (left, right)):
+        return checker.typed_as(left, syntax.left, wanted, what), checker.typed_as(right, syntax.right, wanted, what)
+    one, other = shown(left.type), shown(right.type)
+    these = f"both are `{one}`" if one == other else f"these are `{one}` and `{other}`"
+    message = f"{what} must be `{shown(wanted)}`, and {these}"
+    checker.error("E0301", message, syntax.span, _instead(syntax.operator, left.type))
+    return None, None
+
+
+def _operation(checker: Checker, syntax: BinaryExpr, left: Typed, right: Typed, type_: Type) -> Typed:
+    expr = Binary(operator=syntax.operator, left=left.expr, right=right.expr)
+    lazy = syntax.operator in ("and", "or")
+    may = (*left.may, *(right.under(left.expr, syntax.operator == "and") if lazy else right.may))
+    own = lack_of(expr, {"right": right.type})
+    if own is not None:
+        may = (*may, May(own, syntax.span))
+    return Typed(expr, type_, may)
+
+
+def _equality(checker: Checker, syntax: BinaryExpr) -> Typed | None:
+    left, right = _pair(checker, syntax.left, syntax.right)
+    if left is None or right is None:
+        return None
+    if not _may_be_equal(left, right):
+        message = f"{_of_kind(left)} and {_of_kind(right)} are never equal"
+        checker.error("E0301", message, syntax.span)
+        return None
+    return _operation(checker, syntax, left, right, BoolType())
+
+
+def _pair(checker: Checker, first: Syntax, second: Syntax) -> tuple[Typed | None, Typed | None]:
+    """Both sides of a comparison; where one is a choice, a bare name on the other side is one of its values."""
+    if checker.is_value(first) and not checker.is_value(second):
+        right = checker.any(second)
+        left = checker.against(first, bare(right.type)) if right is not None else None
+        return left, right
+    left = checker.any(first)
+    if left is None:
+        return None, None
+    return left, checker.against(second, bare(left.type))
+
+
+def _membership(checker: Checker, syntax: BinaryExpr) -> Typed | None:
+    if isinstance(syntax.left, Name) and syntax.left.text not in checker.scope and not isinstance(syntax.right, Group):
+        whole = checker.any(syntax.right)  # `A in reply`: a bare name is one of what the list holds
+        if whole is None:
+            return None
+        held = whole.type.of if whole.type.kind in ("list", "set") else TextType()
+        left = checker.against(syntax.left, held)
+    else:
+        left = checker.any(syntax.left)
+    if left is None:
+        return None
+    if isinstance(syntax.right, Group):
+        choice = bare(left.type) if bare(left.type).kind == "choice" else TextType()
+        right = checker.group(syntax.right, syntax.right.arguments, choice)
+    else:
+        right = checker.any(syntax.right)
+    if right is None:
+        return None
+    of = right.type.of if right.type.kind in ("list", "set") else None
+    if of is None and bare(right.type).kind in ("list", "set"):
+        checker.misfit(syntax.right.span, right.type, bare(right.type), "what `in` looks into")
+        return None
+    if of is None:
+        checker.error("E0301", f"`in` looks into a list or set, this is `{shown(right.type)}`", syntax.right.span)
+        return None
+    if not (fits(bare(left.type), of) or fits(of, bare(left.type))):
+        message = f"`{shown(left.type)}` is never in `{shown(right.type)}`"
+        checker.error("E0301", message, syntax.span)
+        return None
+    return _operation(checker, syntax, left, right, BoolType())
+
+
+def _may_be_equal(left: Typed, right: Typed) -> bool:
+    """Whether two values can ever be equal; of a range of whole numbers, one that is written out lies in it."""
+    a, b = bare(left.type), bare(right.type)
+    return (fits(a, b) or fits(b, a)) and _in_range(left, b) and _in_range(right, a)
+
+
+def _in_range(value: Typed, of: Type) -> bool:
+    if of.kind != "integer" or not isinstance(value.expr, Literal_) or not isinstance(value.expr.value, int | float):
+        return True
+    number, low, high = value.expr.value, of.low, of.high
+    return int(number) == number and (low is None or low <= number) and (high is None or number <= high)
+
+
+def _of_kind(value: Typed) -> str:
+    """A value as a message says what it is: a number as it is written, anything else by its type."""
+    if isinstance(value.expr, Literal_) and value.type.kind in ("integer", "number"):
+        return str(value.expr.value)
+    return f"`{shown(value.type)}`"
+
+
+def _instead(operator: str, type_: Type) -> str | None:
+    """What to write where texts or choices are computed with."""
+    if operator == "+" and bare(type_).kind == "text":
+        return 'put texts together: `join((…, …), "")`'
+    return "compare their places in the order: `rank(…)`" if bare(type_).kind == "choice" else None
+
+
+def bare(type_: Type) -> Type:
+    """The type without `?`."""
+    return type_.of if type_.kind == "optional" else type_
+
+
+def unbounded(type_: Type) -> Type:
+    """A whole number of any size, where the type is a range."""
+    return IntegerType() if type_.kind == "integer" else type_
