@@ -33,8 +33,9 @@ from tripos_runtime.asking import statuses
 from tripos_runtime.asking.statuses import FAILED, OK, SCORED, TRUNCATED
 from tripos_runtime.models.mocks.mock import CHARACTERS
 from tripos_warehouse.query.answers import run_query
-from tripos_warehouse.store.schemas import TABLES, Table
+from tripos_warehouse.store.schemas import TABLES
 from tripos_warehouse.store.store import Store
+from tripos_warehouse.store.table_schema import Table
 from tripos_warehouse.views.views import connect
 
 DOCS = Path(__file__).parents[2] / "docs"

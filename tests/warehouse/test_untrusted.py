@@ -14,8 +14,8 @@ import pytest
 
 from tripos.cli.main import run_command
 from tripos_warehouse.errors import StoreError
+from tripos_warehouse.store.folders import open_plain, part_path, read_plain
 from tripos_warehouse.store.store import Store
-from tripos_warehouse.store.untrusted import open_plain, part_path, read_plain
 from tripos_warehouse.upkeep.checking import check_store
 from tripos_warehouse.upkeep.compaction import compact
 from tripos_warehouse.upkeep.housekeeping import collect

@@ -16,9 +16,10 @@ import orjson
 
 from tripos.failure import Failure
 from tripos_compiler.plan import digest
-from tripos_warehouse.store.schemas import HUMAN
-from tripos_warehouse.store.store import Store, unwritable
-from tripos_warehouse.store.untrusted import read_plain
+from tripos_warehouse.errors import unwritable
+from tripos_warehouse.store.folders import read_plain
+from tripos_warehouse.store.store import Store
+from tripos_warehouse.store.table_schema import HUMAN
 
 
 @dataclass(frozen=True)

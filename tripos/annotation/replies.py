@@ -29,7 +29,7 @@ from tripos_runtime.datasets.cases import Case
 from tripos_runtime.program.units import Names, Unit, Wiring
 from tripos_runtime.roles.binding import Binding
 from tripos_warehouse.ledger.given_scores import imported_score
-from tripos_warehouse.store.schemas import HUMAN
+from tripos_warehouse.store.table_schema import HUMAN
 from tripos_warehouse.views.runs import Run
 
 OF_REPLY = ("status", "messages", "reply", "parsed", "finish_reason", "error")

@@ -21,7 +21,7 @@ from tripos_runtime.drivers.bindings import given_bindings
 from tripos_runtime.roles.binding import Binding
 from tripos_warehouse import sql
 from tripos_warehouse.ledger.given_scores import GivenScore, imported_score
-from tripos_warehouse.store.schemas import HUMAN
+from tripos_warehouse.store.table_schema import HUMAN
 from tripos_warehouse.views.runs import Run
 
 OWN = ("scenario", "item", "position", "sample_id", "model", "sample", "step", "scorer", "metric", "value",

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+from pathlib import Path
+
 
 class StoreError(Exception):
     """A failure that the user can do something about.
@@ -52,3 +55,22 @@ class StoreError(Exception):
     def __str__(self) -> str:
         text = f"{self.code}: {self.message}"
         return f"{text}\n  help: {self.hint}" if self.hint else text
+
+
+def unwritable(root: Path, error: Exception) -> StoreError:
+    """The error of a store that the disk refuses to write."""
+    match error:
+        case OSError(errno=errno.ENOSPC | errno.EDQUOT):
+            why, hint = "the disk is full", "free some space and run the same command again"
+        case OSError(errno=errno.EACCES | errno.EPERM | errno.EROFS):
+            why, hint = "permission denied", "give yourself write access to it, or choose another with `--store`"
+        case OSError(errno=errno.ENOTDIR | errno.EEXIST):
+            why, hint = "a file is in the way", "name a folder with `--store`"
+        case _:
+            why = (str(error).splitlines() or [type(error).__name__])[0]
+            hint = "mend the disk and run the same command again"
+    return StoreError(
+        "S0102",
+        f"cannot write to the store at `{root}`: {why}",
+        f"{hint}; everything committed so far is kept and is not asked for twice",
+    )

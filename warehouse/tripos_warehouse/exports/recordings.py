@@ -13,8 +13,8 @@ import orjson
 
 from tripos_compiler.language import leave_out, seen_by
 from tripos_compiler.language.library import Turn
+from tripos_warehouse.store.index import FAILED
 from tripos_warehouse.store.rows import Row
-from tripos_warehouse.store.store import FAILED
 from tripos_warehouse.views.runs import Run
 
 _TURNS = """select turn.* exclude (created_at), epoch_us(turn.created_at) as made_at, talk.messages

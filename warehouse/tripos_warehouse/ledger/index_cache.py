@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from tripos_warehouse.store.untrusted import read_plain
+from tripos_warehouse.store.folders import read_plain
 
 SHELF = "indexes"
 SUFFIX = ".npz"

@@ -15,19 +15,19 @@ from types import TracebackType
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tripos_warehouse.errors import StoreError
+from tripos_warehouse.errors import StoreError, unwritable
 from tripos_warehouse.ledger.draws import Draws, rows_of
 from tripos_warehouse.ledger.lookup import Lookup
 from tripos_warehouse.ledger.run_cache import WorkList
-from tripos_warehouse.store.claims import Claims, Peers, Ticks
-from tripos_warehouse.store.commits import Commit
+from tripos_warehouse.store.commits import Commit, new_name
 from tripos_warehouse.store.index import FAILED, RESULTS, Index, has_all, pack
 from tripos_warehouse.store.journal import JOURNAL, Segment, to_line
-from tripos_warehouse.store.locks import SEGMENT, Locks, place_of
+from tripos_warehouse.store.locks import SEGMENT, Claims, Locks, Peers, Ticks, place_of
 from tripos_warehouse.store.parts import check_part, reading
 from tripos_warehouse.store.rows import Row, check_columns, get_table, to_arrow
-from tripos_warehouse.store.schemas import DRAFTS, JUDGEMENTS, RELEASE, RUN_ITEMS, SAMPLES, TABLES
-from tripos_warehouse.store.store import WORKS, Store, new_name, unwritable
+from tripos_warehouse.store.schemas import DRAFTS, JUDGEMENTS, RUN_ITEMS, SAMPLES, TABLES
+from tripos_warehouse.store.store import WORKS, Store
+from tripos_warehouse.store.table_schema import RELEASE
 
 
 def count_rows(paths: Iterable[Path], column: str, text: str) -> int:

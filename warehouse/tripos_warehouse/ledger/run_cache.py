@@ -17,11 +17,12 @@ from typing import Any
 import numpy as np
 import orjson
 
+from tripos_warehouse.errors import unwritable
 from tripos_warehouse.store.commits import check_name, sync
+from tripos_warehouse.store.folders import open_plain
 from tripos_warehouse.store.index import SIZE, pack
 from tripos_warehouse.store.locks import LIST, Locks, place_of
-from tripos_warehouse.store.store import WORKS, unwritable
-from tripos_warehouse.store.untrusted import open_plain
+from tripos_warehouse.store.store import WORKS
 
 WORK_FORMAT = "tripos.work/1"
 SUFFIX = ".ids"

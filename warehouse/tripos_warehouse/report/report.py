@@ -20,7 +20,7 @@ from tripos_warehouse.measures.unavailable import find_unworked
 from tripos_warehouse.report.acceptance import Acceptance, acceptances
 from tripos_warehouse.report.baselines import matched
 from tripos_warehouse.report.remarks import Remark, find_remarks
-from tripos_warehouse.store.schemas import HUMAN
+from tripos_warehouse.store.table_schema import HUMAN
 from tripos_warehouse.views.runs import Run
 from tripos_warehouse.views.treatments import shows_several_times
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import uuid
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,7 +17,7 @@ from obstore.store import LocalStore
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.store.untrusted import part_path, read_plain
+from tripos_warehouse.store.folders import part_path, read_plain
 
 COMMIT_FORMAT = "tripos.commit/1"
 REPLACING_FORMAT = "tripos.commit/2"
@@ -203,3 +204,12 @@ def sync(path: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def new_name(now: datetime) -> str:
+    """A name for a commit that nobody else has, and that sorts by time.
+
+    >>> len(new_name(datetime(2026, 3, 1, 8, 0, tzinfo=UTC)))
+    34
+    """
+    return f"{now:%Y%m%dT%H%M%S%f}-{uuid.uuid4().hex[:12]}"

@@ -1,8 +1,20 @@
-"""Folders and files of this machine, told from addresses that nobody serves here."""
+"""The boundary of a store: how its files are found and opened, since somebody else may have written the folder.
+
+No path that a file of a store says is used before `part_path` has taken it, and no file of a store is opened but as a
+regular one that lies in the folder itself. A link inside a store is refused: it may lead to any file of the user.
+"""
 
 from __future__ import annotations
 
+import os
 import re
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+from tripos_warehouse.errors import StoreError
 
 _ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/+(.*)", re.DOTALL)
 """Two letters at least: one is a drive, `C:/results`. Of two strokes a path keeps one."""
@@ -28,3 +40,88 @@ def why_no_folder(place: str) -> tuple[str, str] | None:
 
         return message, f"write it as a path: /{unquote(address[2].removeprefix('localhost/'))}"
     return message, "give a folder or file of this machine"
+
+
+FOLDERS = ("parts", "commits", "journal", "journal/rejected", "works", "indexes", "annotations", "cache")
+FILES = ("tripos-store.json", "claims", "ticks")
+MOST_BYTES = 64 * 2**20
+"""A file of a store that is read whole may have so many bytes; parts, and lists of names, are read piece by piece."""
+
+_PART = re.compile(r"parts/([a-z][a-z0-9_]{0,63})/[A-Za-z0-9][A-Za-z0-9._-]{0,250}\.parquet")
+_OPENING = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
+
+
+def part_path(table: str, path: str) -> str:
+    """`path` itself, where it is that of a part of `table`. Raises `ValueError`.
+
+    >>> part_path("scores", "parts/scores/a.0f.parquet")
+    'parts/scores/a.0f.parquet'
+    >>> part_path("scores", "parts/scores/../../thesis.parquet")
+    Traceback (most recent call last):
+    ValueError: `parts/scores/../../thesis.parquet` is not parts/scores/NAME.parquet
+    """
+    found = _PART.fullmatch(path)
+    if found is None or found[1] != table or not path.isascii():
+        raise ValueError(f"`{path}` is not parts/{table}/NAME.parquet")
+    return path
+
+
+def check_links(root: Path) -> None:
+    """Raises `StoreError` S0107 where a folder of the store, or one of the files that every process writes, is a link
+    or is of another kind than it should be."""
+    below = root / "parts"
+    _check(below, is_folder=True)
+    try:
+        with os.scandir(below) as entries:
+            tables = [f"parts/{entry.name}" for entry in entries if not entry.is_file(follow_symlinks=False)]
+    except OSError:
+        tables = []
+    for name in (*FOLDERS, *tables):
+        _check(root / name, is_folder=True)
+    for name in FILES:
+        _check(root / name, is_folder=False)
+
+
+def lies_in(root: Path, path: Path) -> bool:
+    """Whether a path below `root`, which is resolved, is still below it once links are followed up to its folder."""
+    return path.parent.resolve().is_relative_to(root)
+
+
+def is_plain(path: Path) -> bool:
+    """Whether there is a regular file, and no link to one. Raises `OSError` where nobody can know."""
+    return stat.S_ISREG(path.lstat().st_mode)
+
+
+@contextmanager
+def open_plain(path: Path) -> Iterator[BinaryIO]:
+    """A regular file, open to be read. Raises `OSError` for a link, a pipe or a device, and none of them is waited
+    for."""
+    handle = os.open(path, _OPENING)
+    with os.fdopen(handle, "rb") as file:
+        if not stat.S_ISREG(os.fstat(handle).st_mode) or path.is_symlink():
+            raise OSError(f"`{path}` is no regular file")
+        yield file
+
+
+def read_plain(path: Path, most: int = MOST_BYTES) -> bytes:
+    """The content of a regular file. Raises `OSError`, also where there are more than `most` bytes."""
+    with open_plain(path) as file:
+        content = file.read(most + 1)
+    if len(content) > most:
+        raise OSError(f"more than {most:,} bytes")
+    return content
+
+
+def _check(path: Path, *, is_folder: bool) -> None:
+    try:
+        mode = path.lstat().st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    if stat.S_ISDIR(mode) if is_folder else stat.S_ISREG(mode):
+        return
+    kind = "a link" if stat.S_ISLNK(mode) else "no folder" if is_folder else "no regular file"
+    raise StoreError(
+        "S0107",
+        f"`{path}` is {kind}, so the store may lead out of its folder",
+        "a store that you were given: do not use it; one of your own: put the folder itself in the place of the link",
+    )

@@ -19,9 +19,9 @@ import orjson
 import pyarrow as pa
 
 from tripos_warehouse.store.commits import is_name, tick
+from tripos_warehouse.store.folders import read_plain
 from tripos_warehouse.store.rows import Row, encodable, to_arrow
 from tripos_warehouse.store.schemas import TABLES
-from tripos_warehouse.store.untrusted import read_plain
 
 JOURNAL = "journal"
 JOURNAL_FORMAT = "tripos.journal/1"

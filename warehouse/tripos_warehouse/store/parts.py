@@ -14,8 +14,9 @@ import pyarrow.parquet as pq
 
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.store.commits import Commit, Part, sync
-from tripos_warehouse.store.schemas import COMPRESSION, COMPRESSION_LEVEL, TABLES
-from tripos_warehouse.store.untrusted import is_plain, part_path
+from tripos_warehouse.store.folders import is_plain, part_path
+from tripos_warehouse.store.schemas import TABLES
+from tripos_warehouse.store.table_schema import COMPRESSION, COMPRESSION_LEVEL
 
 PARTS = "parts"
 GROUP_ROWS = 4096

@@ -10,7 +10,8 @@ from typing import Any
 import pyarrow as pa
 
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.store.schemas import TABLES, Table
+from tripos_warehouse.store.schemas import TABLES
+from tripos_warehouse.store.table_schema import Table
 
 Row = Mapping[str, Any]
 

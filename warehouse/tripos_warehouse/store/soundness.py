@@ -6,6 +6,8 @@ behind are, and those of parts by `tripos store check`, and by a reader that fai
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -18,6 +20,7 @@ from typing_extensions import TypedDict
 
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.store.parts import broken, reading
+from tripos_warehouse.store.rows import Row, to_arrow
 from tripos_warehouse.store.schemas import TABLES
 
 _BATCH = 16384
@@ -111,3 +114,25 @@ def _text_problem(table: str, name: str, text: str) -> str | None:
 def _adapter(table: str, name: str) -> TypeAdapter[Any]:
     shape = _SHAPES[table][name]
     return TypeAdapter(shape, config=None if shape is _Options else ConfigDict(strict=True))
+
+
+UNFIT = (StoreError, pa.ArrowException, TypeError, ValueError, OverflowError)
+"""The errors of rows that do not fit."""
+
+
+def sound_tables(rows: Mapping[str, Sequence[Row]]) -> dict[str, pa.Table]:
+    """Rows that somebody kept, as Arrow tables. Raises one of `UNFIT` where they do not fit."""
+    tables = {table: to_arrow(table, batch) for table, batch in rows.items() if batch}
+    for table, content in tables.items():
+        fits(table, content)
+    return tables
+
+
+def fitting_lines(lines: Sequence[dict[str, list[Row]]]) -> set[int]:
+    """The places of the lines that fit their tables."""
+    found = set()
+    for place, line in enumerate(lines):
+        with suppress(*UNFIT):
+            sound_tables(line)
+            found.add(place)
+    return found

@@ -16,9 +16,7 @@ files that nobody reads, and a journal that the next one commits.
 
 from __future__ import annotations
 
-import errno
 import os
-import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -32,17 +30,16 @@ import pyarrow.compute as pc
 from obstore.exceptions import AlreadyExistsError, BaseError
 from obstore.store import LocalStore
 
-from tripos_warehouse.errors import StoreError
-from tripos_warehouse.store.commits import COMMITS, Commit, Part, check_name, publish, read_commit
-from tripos_warehouse.store.folders import why_no_folder
+from tripos_warehouse.errors import StoreError, unwritable
+from tripos_warehouse.store.commits import COMMITS, Commit, Part, check_name, new_name, publish, read_commit
+from tripos_warehouse.store.folders import check_links, read_plain, why_no_folder
 from tripos_warehouse.store.index import FAILED
 from tripos_warehouse.store.journal import JOURNAL, REJECTED, SUFFIX, merge, read_segment, segments, set_aside
 from tripos_warehouse.store.locks import PARTS as PARTS_LOCK, SEGMENT, Locks, place_of
 from tripos_warehouse.store.parts import PARTS, check_part, conform, discard, reading, write_part
 from tripos_warehouse.store.rows import Row, get_table, to_arrow
 from tripos_warehouse.store.schemas import RUNS, TABLES
-from tripos_warehouse.store.soundness import check_rows, fits
-from tripos_warehouse.store.untrusted import check_links, read_plain
+from tripos_warehouse.store.soundness import UNFIT, check_rows, fitting_lines, sound_tables
 
 STORE_FORMAT = "tripos.store/1"
 MARKER = "tripos-store.json"
@@ -52,9 +49,6 @@ SILENT_S = 3600
 
 Tell = Callable[[StoreError], None]
 """Is told of something that is damaged and was left out."""
-_UNFIT = (StoreError, pa.ArrowException, TypeError, ValueError, OverflowError)
-
-__all__ = ["FAILED", "STORE_FORMAT", "Store", "new_name", "unwritable"]
 
 
 def _now() -> datetime:
@@ -233,13 +227,13 @@ class Store:
         rejected = list(kept.damaged)
         if kept.lines:
             try:
-                self.append_arrow(_sound(merge(kept.lines)), name)
-            except _UNFIT as error:
+                self.append_arrow(sound_tables(merge(kept.lines)), name)
+            except UNFIT as error:
                 if isinstance(error, StoreError) and error.code != "S0105":
                     raise
-                places = _fitting(kept.lines)
+                places = fitting_lines(kept.lines)
                 fitting = [line for place, line in enumerate(kept.lines) if place in places]
-                self.append_arrow(_sound(merge(fitting)), name)
+                self.append_arrow(sound_tables(merge(fitting)), name)
                 rejected += [line for place, line in enumerate(kept.raw) if place not in places]
         if rejected:
             set_aside(self.root, name, rejected)
@@ -393,49 +387,3 @@ class Store:
                         continue
                     content = file.read(columns).filter(hits)
             yield conform(table, columns, content)
-
-
-def new_name(now: datetime) -> str:
-    """A name for a commit that nobody else has, and that sorts by time.
-
-    >>> len(new_name(datetime(2026, 3, 1, 8, 0, tzinfo=UTC)))
-    34
-    """
-    return f"{now:%Y%m%dT%H%M%S%f}-{uuid.uuid4().hex[:12]}"
-
-
-def _sound(rows: Mapping[str, Sequence[Row]]) -> dict[str, pa.Table]:
-    """Rows that somebody kept, as Arrow tables. Raises one of `_UNFIT` where they do not fit."""
-    tables = {table: to_arrow(table, batch) for table, batch in rows.items() if batch}
-    for table, content in tables.items():
-        fits(table, content)
-    return tables
-
-
-def _fitting(lines: Sequence[dict[str, list[Row]]]) -> set[int]:
-    """The places of the lines that fit their tables."""
-    found = set()
-    for place, line in enumerate(lines):
-        with suppress(*_UNFIT):
-            _sound(line)
-            found.add(place)
-    return found
-
-
-def unwritable(root: Path, error: Exception) -> StoreError:
-    """The error of a store that the disk refuses to write."""
-    match error:
-        case OSError(errno=errno.ENOSPC | errno.EDQUOT):
-            why, hint = "the disk is full", "free some space and run the same command again"
-        case OSError(errno=errno.EACCES | errno.EPERM | errno.EROFS):
-            why, hint = "permission denied", "give yourself write access to it, or choose another with `--store`"
-        case OSError(errno=errno.ENOTDIR | errno.EEXIST):
-            why, hint = "a file is in the way", "name a folder with `--store`"
-        case _:
-            why = (str(error).splitlines() or [type(error).__name__])[0]
-            hint = "mend the disk and run the same command again"
-    return StoreError(
-        "S0102",
-        f"cannot write to the store at `{root}`: {why}",
-        f"{hint}; everything committed so far is kept and is not asked for twice",
-    )

@@ -18,13 +18,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from obstore.exceptions import BaseError
 
-from tripos_warehouse.errors import StoreError
+from tripos_warehouse.errors import StoreError, unwritable
 from tripos_warehouse.store.commits import Part, number_of
 from tripos_warehouse.store.locks import COMPACTION, place_of
 from tripos_warehouse.store.parts import GROUP_ROWS, check_part, conform, layout, new_part, reading
 from tripos_warehouse.store.schemas import TABLES
 from tripos_warehouse.store.soundness import check_schema
-from tripos_warehouse.store.store import Store, unwritable
+from tripos_warehouse.store.store import Store
 from tripos_warehouse.upkeep.deduplication import Numbers, lost_rows, without
 
 BIG_BYTES = 128 * 2**20

@@ -8,15 +8,16 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from tripos_warehouse.errors import unwritable
 from tripos_warehouse.ledger.index_cache import SHELF, SUFFIX as SHELF_SUFFIX, UNUSED_S
 from tripos_warehouse.ledger.run_cache import SUFFIX as LIST_SUFFIX, said_of
 from tripos_warehouse.store.commits import COMMITS
+from tripos_warehouse.store.folders import lies_in
 from tripos_warehouse.store.index import RESULTS, Index, has_all
 from tripos_warehouse.store.journal import JOURNAL, REJECTED, segments
 from tripos_warehouse.store.locks import LIST, PARTS as PARTS_LOCK, place_of
 from tripos_warehouse.store.parts import PARTS, stem_of
-from tripos_warehouse.store.store import WORKS, Store, unwritable
-from tripos_warehouse.store.untrusted import lies_in
+from tripos_warehouse.store.store import WORKS, Store
 from tripos_warehouse.views.kept_views import CACHE
 
 GRACE_S = 3600.0

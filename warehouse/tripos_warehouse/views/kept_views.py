@@ -19,7 +19,7 @@ from pathlib import Path
 
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.query.sandbox import duckdb, open_box
-from tripos_warehouse.store.untrusted import check_links, is_plain, part_path, read_plain
+from tripos_warehouse.store.folders import check_links, is_plain, part_path, read_plain
 
 CACHE = "cache"
 NAME = "views.json"

@@ -21,9 +21,11 @@ from tripos_warehouse import sql
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.query import sandbox as box
 from tripos_warehouse.query.functions import add_functions
+from tripos_warehouse.store.index import FAILED
 from tripos_warehouse.store.parts import FORMER
-from tripos_warehouse.store.schemas import RUN_ENDS, RUN_ITEMS, RUN_SLOTS, RUN_STEPS, RUNS, TABLES, Table
-from tripos_warehouse.store.store import FAILED, Store, Tell
+from tripos_warehouse.store.schemas import RUN_ENDS, RUN_ITEMS, RUN_SLOTS, RUN_STEPS, RUNS, TABLES
+from tripos_warehouse.store.store import Store, Tell
+from tripos_warehouse.store.table_schema import Table
 from tripos_warehouse.views import kept_views
 from tripos_warehouse.views.benchmark_views import Current, benchmark_views, read_plan
 from tripos_warehouse.views.macros import main_macros

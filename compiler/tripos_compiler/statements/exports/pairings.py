@@ -23,7 +23,7 @@ from tripos_compiler.plan import (
 from tripos_compiler.resolve import Binding, LoadedDataset, Program, Scope, Typed, record_fields, row_binding
 from tripos_compiler.source import Name, Number, Syntax
 from tripos_compiler.statements.exports.row_overlap import Splits
-from tripos_compiler.statements.exports.scenario_questions import lower_asked_as, lower_partner
+from tripos_compiler.statements.exports.scenario_questions import lower_asked_as, lower_partner, rows_of_file
 from tripos_compiler.statements.measures import own_line
 from tripos_compiler.typing import Elaborator, lower_texts
 
@@ -52,14 +52,8 @@ def misplaced(program: Program, statement: Statement) -> bool:
 def lower_pairing(program: Program, statement: Statement, pairs: Statement) -> Pairing | None:
     """An export of pairs out of a data set; None where anything is wrong, which was reported."""
     name, dataset = statement.name(), pairs.name("dataset")
-    if not program.is_declared("dataset", dataset):
-        return None
-    loaded = program.rowsets.get(dataset.text)
-    if loaded is None or not loaded.sound:
-        return None
-    if not loaded.known:
-        message = f"`{dataset.text}` is made by a run, and pairs are of the rows of a file"
-        program.diagnostics.error("E0301", message, dataset.span, help="name a data set that is read from a file")
+    loaded = rows_of_file(program, dataset, "pairs are of the rows of a file")
+    if loaded is None:
         return None
     examples = pairs.construct == "examples_from"
     if examples and not _apart(program, loaded.dataset.name, dataset):

@@ -13,20 +13,29 @@ from tripos_compiler.source import Name
 from tripos_compiler.typing import Elaborator
 
 
-def lower_partner(
-    program: Program, statement: Statement, scope: Scope
-) -> tuple[Partner, LoadedDataset, Binding] | None:
-    """The row beside each, with its data set and the name that it has in `scope`; None where it is wrong, which was
-    reported."""
-    dataset = statement.name("dataset")
+def rows_of_file(program: Program, dataset: Name, reason: str) -> LoadedDataset | None:
+    """Return the data set of a file that a name means; None where there is none, or where it is made by a run, which is
+    reported with the reason."""
     if not program.is_declared("dataset", dataset):
         return None
     loaded = program.rowsets.get(dataset.text)
     if loaded is None or not loaded.sound:
         return None
     if not loaded.known:
-        message = f"`{dataset.text}` is made by a run, and what stands beside a row is a row of a file"
+        message = f"`{dataset.text}` is made by a run, and {reason}"
         program.diagnostics.error("E0301", message, dataset.span, help="name a data set that is read from a file")
+        return None
+    return loaded
+
+
+def lower_partner(
+    program: Program, statement: Statement, scope: Scope
+) -> tuple[Partner, LoadedDataset, Binding] | None:
+    """The row beside each, with its data set and the name that it has in `scope`; None where it is wrong, which was
+    reported."""
+    dataset = statement.name("dataset")
+    loaded = rows_of_file(program, dataset, "what stands beside a row is a row of a file")
+    if loaded is None:
         return None
     alias = statement.find_name("alias") or dataset
     if alias.text in scope:

@@ -35,7 +35,7 @@ class ContinuingModel(DirectModel):
     async def ask(self, request: Request) -> Reply:
         """What the model goes on with after the transcript of a request's messages. Raises `ModelError`."""
         told = transcribed(request)
-        body = self._head + orjson.dumps(whole(told.messages[0].content)) + self._tail(told)
+        body = self._head + orjson.dumps(whole(told.messages[0].content)) + self._tails.part(told)
         found = await self._answer(body)
         choices = found.get("choices")
         if not isinstance(choices, list) or not all(isinstance(each, dict) for each in choices):

@@ -17,10 +17,8 @@ from tripos_runtime.models.catalog.errors import Place, answer_error, model_erro
 from tripos_runtime.models.catalog.providers import PROVIDERS, Provider
 from tripos_runtime.models.catalog.routes import is_here
 from tripos_runtime.models.over_http.connections import Line, headers_of
-from tripos_runtime.models.over_http.messages import as_json, without_system
+from tripos_runtime.models.over_http.messages import RequestCache, as_json, without_system
 from tripos_runtime.models.over_http.replies import parsed, read_reply
-
-MOST_SKELETONS = 256
 
 
 class DirectModel:
@@ -61,12 +59,12 @@ class DirectModel:
         url = base_url if base_url.endswith("/chat/completions") else f"{base_url}/chat/completions"
         self._line = Line(url, openai_headers(self._provider, key), timeout_s, (key,))
         self._head = b'{"model":' + orjson.dumps(self._model) + b',"messages":'
-        self._tails: dict[tuple[object, ...], bytes] = {}
+        self._tails = RequestCache(self._tail, structured=self.structured, most_samples=self.most_samples)
 
     async def ask(self, request: Request) -> Reply:
         """The reply to the request, with `others` where it asks for several samples. Raises `ModelError`."""
         messages = without_system(request.messages) if self._folds_system else request.messages
-        found = await self._answer(self._head + as_json(messages) + self._tail(request))
+        found = await self._answer(self._head + as_json(messages) + self._tails.part(request))
         return read_reply(found, self.name, self.price, own_price=self._own_price)
 
     async def _answer(self, body: bytes) -> dict[str, Any]:
@@ -88,26 +86,19 @@ class DirectModel:
         return tuple(name for name in settings.given if name in self._lacking)
 
     def _tail(self, request: Request) -> bytes:
-        """Everything of the body after the messages, made once for the same settings."""
-        schema = None if request.schema is None or not self.structured else orjson.dumps(request.schema)
+        """Return everything of the body after the messages."""
+        told = request.settings.given
+        for name in self.refuses(request.settings):
+            del told[name]
+        own = told.pop("provider", {})
+        if "seed" in told:
+            told[self._provider.seed] = told.pop("seed")
         samples = min(request.samples, self.most_samples)
-        key = (request.settings, samples, schema)
-        tail = self._tails.get(key)
-        if tail is None:
-            told = request.settings.given
-            for name in self.refuses(request.settings):
-                del told[name]
-            own = told.pop("provider", {})
-            if "seed" in told:
-                told[self._provider.seed] = told.pop("seed")
-            told |= {"n": samples} if samples > 1 else {}
-            told |= {} if schema is None else {"response_format": format_of(request.schema)}
-            told |= {**self._provider.body, **own}
-            tail = b"," + orjson.dumps(told)[1:] if told else b"}"
-            if len(self._tails) >= MOST_SKELETONS:
-                self._tails.clear()
-            self._tails[key] = tail
-        return tail
+        told |= {"n": samples} if samples > 1 else {}
+        structured = request.schema is not None and self.structured
+        told |= {"response_format": format_of(request.schema)} if structured else {}
+        told |= {**self._provider.body, **own}
+        return b"," + orjson.dumps(told)[1:] if told else b"}"
 
 
 def lacking(provider_name: str, provider: Provider, model: str, base_url: str) -> frozenset[str]:

@@ -2,10 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
 import orjson
 
-from tripos_runtime.models.base import Message, Turn
+from tripos_runtime.models.base import Message, Request, Turn
 from tripos_runtime.models.over_http.replies import whole
+
+Part = TypeVar("Part")
+MOST_PARTS = 256
+"""Parts of requests that are kept for one model."""
+
+
+class RequestCache(Generic[Part]):
+    """The part of a request that depends on its settings, number of samples and schema alone, made once for each."""
+
+    def __init__(self, make: Callable[[Request], Part], *, structured: bool, most_samples: int) -> None:
+        self._make = make
+        self._structured = structured
+        self._most_samples = most_samples
+        self._parts: dict[tuple[object, ...], Part] = {}
+
+    def part(self, request: Request) -> Part:
+        """Return the part for a request."""
+        schema = None if request.schema is None or not self._structured else orjson.dumps(request.schema)
+        key = (request.settings, min(request.samples, self._most_samples), schema)
+        found = self._parts.get(key)
+        if found is None:
+            if len(self._parts) >= MOST_PARTS:
+                self._parts.clear()
+            found = self._parts[key] = self._make(request)
+        return found
 
 
 def as_json(messages: tuple[Message, ...]) -> bytes:

@@ -17,12 +17,11 @@ from tripos_runtime.models.catalog.providers import FOREIGN, PARTICULAR, PROVIDE
 from tripos_runtime.models.catalog.routes import is_here
 from tripos_runtime.models.over_http.connections import Line, headers_of
 from tripos_runtime.models.over_http.direct import base_url_of, key_of, lacking
-from tripos_runtime.models.over_http.messages import without_system
+from tripos_runtime.models.over_http.messages import RequestCache, without_system
 from tripos_runtime.models.over_http.replies import whole
 from tripos_runtime.models.over_litellm.litellm_client import known_price, library, settings_of, without_effect
 from tripos_runtime.models.over_litellm.translations import FORMS, Form
 
-MOST_SKELETONS = 256
 OLLAMA = ("ollama", "ollama_chat")
 
 
@@ -72,13 +71,13 @@ class TranslatedModel:
         self._lacking = lacking(provider_name, provider, model, base_url)
         self._place = Place(name, base_url, variable, (key,))
         self._form = FORMS[provider_name](provider_name, model, key, self._place)
-        self._skeletons: dict[tuple[object, ...], _Skeleton] = {}
+        self._skeletons = RequestCache(self._skeleton, structured=self.structured, most_samples=self.most_samples)
         self._lines: dict[str, Line] = {}
 
     async def ask(self, request: Request) -> Reply:
         """The reply to the request, with `others` where it asks for several samples. Raises `ModelError`."""
         try:
-            skeleton = self._skeleton(request)
+            skeleton = self._skeletons.part(request)
             parameters = skeleton.own_parameters()
             messages = self._messages(request.messages)
             body = self._form.body(messages, parameters, skeleton.headers)
@@ -114,25 +113,19 @@ class TranslatedModel:
         return [{"role": message.role, "content": whole(message.content)} for message in folded]
 
     def _skeleton(self, request: Request) -> _Skeleton:
-        schema = None if request.schema is None or not self.structured else orjson.dumps(request.schema)
+        """Return what requests of the same settings share."""
         samples = min(request.samples, self.most_samples)
-        key = (request.settings, samples, schema)
-        skeleton = self._skeletons.get(key)
-        if skeleton is None:
-            told = replace(request, settings=self._sent(request.settings))
-            parameters = self._form.parameters(settings_of(told, structured=self.structured), samples)
-            url, headers = self._form.target(copy.deepcopy(parameters))
-            try:
-                plain, kept = orjson.dumps(parameters), None
-            except TypeError:
-                plain, kept = b"", parameters
-            line = self._lines.setdefault(
-                f"{url} {sorted(headers.items())}", Line(url, headers, self._timeout_s, self._place.secrets)
-            )
-            if len(self._skeletons) >= MOST_SKELETONS:
-                self._skeletons.clear()
-            skeleton = self._skeletons[key] = _Skeleton(plain, kept, line, headers)
-        return skeleton
+        told = replace(request, settings=self._sent(request.settings))
+        parameters = self._form.parameters(settings_of(told, structured=self.structured), samples)
+        url, headers = self._form.target(copy.deepcopy(parameters))
+        try:
+            plain, kept = orjson.dumps(parameters), None
+        except TypeError:
+            plain, kept = b"", parameters
+        line = self._lines.setdefault(
+            f"{url} {sorted(headers.items())}", Line(url, headers, self._timeout_s, self._place.secrets)
+        )
+        return _Skeleton(plain, kept, line, headers)
 
 
 def dropped_by(form: Form, unknown: Collection[str], settings: Settings) -> tuple[str, ...]:

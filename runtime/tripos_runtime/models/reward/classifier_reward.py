@@ -6,20 +6,18 @@ Texts go through one by one, so that a reward does not depend on what it was bat
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from tripos_runtime.models.base import FREE, ModelError, Price
+from tripos_runtime.models.base import ModelError
 from tripos_runtime.models.over_http.messages import without_system
 from tripos_runtime.models.reward.rewards import Chat, as_text
-from tripos_runtime.models.reward.trained_reward import digest_of, need_libraries, quieten
+from tripos_runtime.models.reward.trained_reward import LocalReward, digest_of, need_libraries, quieten
 
 HUB = "hf:"
 CONFIG = "config.json"
@@ -30,31 +28,12 @@ SHORT = 12
 
 
 @dataclass
-class ClassifierReward:
-    """The classifier at `where`, a folder or a name of the Hub. It is loaded at the first question, and asked in one
-    thread."""
+class ClassifierReward(LocalReward):
+    """The classifier at `where`, a folder or a name of the Hub."""
 
-    name: str
     where: str
     revision: str | None = None
-    price: Price | None = FREE
-    most: int = 64
-    batches: int = 1
     _loaded: tuple[Any, Any] | None = None
-    _thread: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "reward"))
-
-    @property
-    def endpoint(self) -> str:
-        """A place of its own."""
-        return self.name
-
-    async def score(self, chats: Sequence[Chat]) -> Sequence[float]:
-        """The rewards. Raises `ModelError` R0239 where the model cannot be loaded, R0107 where a chat is too long."""
-        return await asyncio.get_running_loop().run_in_executor(self._thread, self._score, chats)
-
-    async def close(self) -> None:
-        """Ends the thread."""
-        self._thread.shutdown()
 
     def _score(self, chats: Sequence[Chat]) -> list[float]:
         import torch

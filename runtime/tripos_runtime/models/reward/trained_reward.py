@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -21,17 +22,15 @@ OUTSIDE = ("manifest.json", "training.json")
 
 
 @dataclass
-class TrainedReward:
-    """The reward model in a folder. It is loaded at the first question, and asked in one thread, which torch parts over
-    the cores."""
+class LocalReward(ABC):
+    """A reward model on this machine. It is loaded at the first question, and asked in one thread, which torch parts
+    over the cores."""
 
     name: str
-    folder: Path
-    price: Price | None = FREE
-    most: int = 64
-    batches: int = 1
-    _network: RewardNetwork | None = None
-    _thread: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "reward"))
+    price: Price | None = field(default=FREE, kw_only=True)
+    most: int = field(default=64, kw_only=True)
+    batches: int = field(default=1, kw_only=True)
+    _thread: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "reward"), kw_only=True)
 
     @property
     def endpoint(self) -> str:
@@ -39,12 +38,25 @@ class TrainedReward:
         return self.name
 
     async def score(self, chats: Sequence[Chat]) -> Sequence[float]:
-        """The rewards. Raises `ModelError` R0239 where the weights cannot be loaded."""
+        """Return the rewards. Raises `ModelError` R0239 where the model cannot be loaded, R0107 where a chat is too
+        long."""
         return await asyncio.get_running_loop().run_in_executor(self._thread, self._score, chats)
 
     async def close(self) -> None:
-        """Ends the thread."""
+        """End the thread."""
         self._thread.shutdown()
+
+    @abstractmethod
+    def _score(self, chats: Sequence[Chat]) -> list[float]:
+        """Return the rewards, in the thread."""
+
+
+@dataclass
+class TrainedReward(LocalReward):
+    """The reward model in a folder that `tripos train reward` made."""
+
+    folder: Path
+    _network: RewardNetwork | None = None
 
     def _score(self, chats: Sequence[Chat]) -> list[float]:
         if self._network is None:

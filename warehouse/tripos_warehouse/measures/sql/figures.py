@@ -17,6 +17,7 @@ from tripos_warehouse.measures.sql.aggregates import LeafSql
 from tripos_warehouse.measures.sql.bootstrap import EACH_DRAW, bounded, draws_of, listed
 from tripos_warehouse.measures.sql.comparisons import CompareSql
 from tripos_warehouse.measures.sql.counts import OF_ONE_CELL, counted_once, seen
+from tripos_warehouse.measures.sql.derivatives import Arithmetic, FormulaSql, NumberSql, PartSql
 from tripos_warehouse.measures.sql.means import find_sql
 from tripos_warehouse.measures.sql.parts import Cut, Parts, columns, same
 from tripos_warehouse.measures.sql.raters import Node
@@ -62,7 +63,7 @@ class _Writer:
     def node(self, figure: Figure, cut: Cut, missing: Missing) -> Node:
         terms: dict[str, _Term] = {}
         value = self._read(figure, cut, missing, terms)
-        if isinstance(value, _Part):
+        if isinstance(value, PartSql):
             node = terms[value.name].node
             if set(node.dims) == set(cut.dims):
                 return node
@@ -70,11 +71,11 @@ class _Writer:
 
     # --- the parts of a formula ---
 
-    def _read(self, figure: Figure, cut: Cut, missing: Missing, terms: dict[str, _Term]) -> _Expr:
+    def _read(self, figure: Figure, cut: Cut, missing: Missing, terms: dict[str, _Term]) -> Arithmetic:
         """The arithmetic of a figure, over parts that are added to `terms`."""
         match figure:
             case Constant(value=value):
-                return _Number(value)
+                return NumberSql(value)
             case Aggregate():
                 return _part(self._aggregate(figure, cut, missing), terms)
             case Measured(measure=name, slice=fixed):
@@ -85,7 +86,7 @@ class _Writer:
                 )
                 return self._read(known.figure, inner, known.missing, terms)
             case Formula(operator=operator, values=values):
-                return _Formula(operator, tuple(self._read(each, cut, missing, terms) for each in values))
+                return FormulaSql(operator, tuple(self._read(each, cut, missing, terms) for each in values))
 
     def _aggregate(self, figure: Aggregate, cut: Cut, missing: Missing) -> Node:
         taken = figure.model_copy(update={"by": ()}).model_dump_json()  # in a formula it goes by what the formula does
@@ -189,7 +190,7 @@ group by {outer}, p.item_id""",
             )
         return Node(cells, pulls, cut.dims, drawn)
 
-    def _drawn(self, value: _Expr, terms: list[_Term], cut: Cut, base: str) -> str | None:
+    def _drawn(self, value: Arithmetic, terms: list[_Term], cut: Cut, base: str) -> str | None:
         """The draws of a formula, where one of its parts has such. All parts are drawn with the same items."""
         if all(term.node.drawn is None for term in terms):
             return None
@@ -208,7 +209,7 @@ group by {outer}, p.item_id""",
 
     # --- arithmetic ---
 
-    def _joined(self, value: _Expr, terms: list[_Term], cut: Cut) -> Node:
+    def _joined(self, value: Arithmetic, terms: list[_Term], cut: Cut) -> Node:
         """The tables of a formula over its parts, in every cell that one of them has."""
         base = self._cells_of(terms, cut)
         joins = "\n".join(
@@ -318,99 +319,10 @@ _WEIGHTS = {
 """How each changes with the value of a cell."""
 
 
-# --- arithmetic with derivatives ---
-
-
-@dataclass(frozen=True)
-class _Number:
-    value: float
-
-    @property
-    def text(self) -> str:
-        return f"({self.value!r}::double)"
-
-    def slope(self, name: str) -> str:
-        return "0"
-
-
-@dataclass(frozen=True)
-class _Part:
-    name: str
-
-    @property
-    def text(self) -> str:
-        return f"{self.name}.value"
-
-    def slope(self, name: str) -> str:
-        return "1" if name == self.name else "0"
-
-
-@dataclass(frozen=True)
-class _Formula:
-    operator: str
-    values: tuple[_Expr, ...]
-
-    @property
-    def text(self) -> str:
-        texts = [value.text for value in self.values]
-        match self.operator:
-            case "negate":
-                return f"(-{texts[0]})"
-            case "abs":
-                return f"abs({texts[0]})"
-            case "min":
-                return f"least({', '.join(texts)})"
-            case "max":
-                return f"greatest({', '.join(texts)})"
-            case "/":
-                return f"({texts[0]} / nullif({texts[1]}, 0))"
-        return f"({texts[0]} {self.operator} {texts[1]})"
-
-    def slope(self, name: str) -> str:
-        """The derivative by a part, as SQL; of `min`, `max` and `abs` the one of the side on which the value is."""
-        texts = [value.text for value in self.values]
-        slopes = [value.slope(name) for value in self.values]
-        if all(slope == "0" for slope in slopes):
-            return "0"
-        match self.operator:
-            case "negate":
-                return f"(-{slopes[0]})"
-            case "abs":
-                return f"(case when {texts[0]} < 0 then -{slopes[0]} else {slopes[0]} end)"
-            case "min" | "max":
-                cases = " ".join(
-                    f"when {text} = {self.text} then {slope}" for text, slope in zip(texts, slopes, strict=True)
-                )
-                return f"(case {cases} end)"
-            case "+":
-                return _added(slopes[0], slopes[1])
-            case "-":
-                return _added(slopes[0], "0" if slopes[1] == "0" else f"(-{slopes[1]})")
-            case "*":
-                return _added(_times(slopes[0], texts[1]), _times(slopes[1], texts[0]))
-        down = f"nullif({texts[1]}, 0)"
-        first = "0" if slopes[0] == "0" else f"{slopes[0]} / {down}"
-        second = "0" if slopes[1] == "0" else f"(-{texts[0]} * {slopes[1]} / ({down} * {down}))"
-        return _added(first, second)
-
-
-_Expr = _Number | _Part | _Formula
-
-
-def _added(one: str, other: str) -> str:
-    if one == "0" or other == "0":
-        return other if one == "0" else one
-    return f"({one} + {other})"
-
-
-def _times(slope: str, text: str) -> str:
-    return "0" if slope == "0" else text if slope == "1" else f"({slope} * {text})"
-
-
-def _part(node: Node, terms: dict[str, _Term]) -> _Part:
+def _part(node: Node, terms: dict[str, _Term]) -> PartSql:
     """The part that a node is, the same wherever it occurs in the formula."""
     found = next((term for term in terms.values() if term.node == node), None)
     if found is None:
         found = _Term(f"part{len(terms) + 1}", node)
         terms[found.name] = found
-    return _Part(found.name)
+    return PartSql(found.name)

@@ -1,0 +1,271 @@
+"""The tables that every aggregate is made of: rows of scores, cells with their values, and the pulls of items."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tripos_compiler.language.figures import Scored, graded, talks_before
+from tripos_compiler.plan import Aggregate, Missing, Plan
+from tripos_warehouse.measures.sql.parts import (
+    OF_TALK,
+    Cut,
+    Parts,
+    columns,
+    given_value,
+    named,
+    quoted,
+    rows_sql,
+    same,
+    weight_sql,
+    weights_of,
+    with_talks,
+)
+from tripos_warehouse.measures.sql.raters import (
+    Node,
+)
+from tripos_warehouse.views.treatments import arm_columns
+
+
+def arms_of(scored: Scored) -> dict[str, int]:
+    """Under how many combinations of arms each scenario has what is scored."""
+    own = {step.fingerprint for step in scored.steps}
+    return {
+        scenario.name: sum(any(step.fingerprint in own for step in each.steps) for each in scenario.treatments)
+        for scenario in scored.scenarios
+    }
+
+
+def keys_of(scored: Scored) -> list[str]:
+    """The columns that tell items apart, beside the model: where judges grade, each on each metric by itself."""
+    return ["scenario", "item_id", *(("metric", "evaluator") if scored.judges else ())]
+
+
+def paired_rows(plan: Plan, parts: Parts, rows: str, scored: Scored, least: int) -> str:
+    """The table of rows, which has the columns `keys_of`, without the values of items that lack one under some
+    combination of arms; `least` is how many replies to one question must have a value."""
+    judged = ["evaluator"] if scored.judges else []
+    every = parts.add("rows", rows_sql(plan, scored, Cut(), [*judged, *map(named, arm_columns(plan))]))
+    talks = [OF_TALK] if talks_before(scored) else []
+    every = with_talks(plan, parts, every, scored)
+    item = ", ".join(["model", *keys_of(scored)])
+    # Arms that a scenario has not are NULL in all its rows: they part nothing.
+    arms = ", ".join([item, *map(named, arm_columns(plan))])
+    wanted = " ".join(f"when {quoted(name)} then {count}" for name, count in arms_of(scored).items())
+    whole = parts.add(
+        "whole",
+        f"""select {item}
+from (
+  select distinct {arms}
+  from (
+    select {arms}
+    from {every}
+    where value is not null or given is not null
+    group by {", ".join([arms, *talks])}
+    having count(distinct sample_id) >= {least}
+  )
+)
+group by {item}
+having count(*) = case scenario {wanted} end""",
+    )
+    return parts.add(
+        "rows",
+        f"""select * replace (
+  "has value" and whole.item_id is not null as "has value",
+  case when whole.item_id is not null then value end as value
+)
+from {rows} left join {whole} as whole using ({item})""",
+    )
+
+
+JUDGED = (
+    "kendall_w",
+    "krippendorff_alpha",
+    "kendall_tau",
+    "spearman",
+    "cohen_kappa",
+    "quadratic_kappa",
+    "mean_tau_agreement",
+)
+RATED = ("scorer", "round")
+"""What tells scores of a reply apart, beside its rater."""
+
+
+@dataclass(frozen=True)
+class AggregateTables:
+    """Write the tables that the aggregates of what is scored have in common."""
+
+    plan: Plan
+    parts: Parts
+    figure: Aggregate
+    scored: tuple[Scored, ...]
+    cut: Cut
+    missing: Missing
+
+    @property
+    def _by(self) -> str:
+        return columns(self.cut.dims)
+
+    def _rows(self, scored: Scored, *further: str) -> str:
+        if scored.kind == "column":
+            more = [] if "evaluator" in self.cut.dims else ["NULL::varchar as evaluator"]
+        else:
+            more = [name for name in ("evaluator", *further) if name not in self.cut.dims]
+        axes = [name for name in arm_columns(self.plan) if name not in self.cut.dims]
+        hidden = [name for name in ("scenario", "metric") if name in self.cut.dims]
+        rows = rows_sql(self.plan, scored, self.cut, [*more, *map(named, axes)])
+        for name in hidden:  # it stands among the dimensions already
+            rows = rows.replace(f", {name},", ",", 1)
+        return rows
+
+    def _single(self, *beside: str) -> str:
+        """A row a value: `value` as it counts, and whether it was there; `beside` names further columns."""
+        scored = self.scored[0]
+        weights = {} if "metric" in self.cut.dims else weights_of(scored)
+        weight = weight_sql(weights) if self.figure.function == "mean" else "1"
+        if self.missing == "paired":
+            keys = [name for name in keys_of(scored) if name != "item_id" and name not in self.cut.dims]
+            beside = tuple(dict.fromkeys([*beside, *keys]))
+        rows = self.parts.add(
+            "rows",
+            f"""select {self._by}, item_id, sample_id, value is not null or given is not null as "has value",
+  {given_value(self.missing)} as value, {weight} as "its weight"{"".join(f", {named(name)}" for name in beside)}
+from (
+{indented(self._rows(scored, *(name for name in beside if name in RATED)))}
+)""",
+        )
+        if self.missing != "paired":
+            return rows
+        least = self.figure.named.get("k", 1)
+        return paired_rows(self.plan, self.parts, rows, scored, least if isinstance(least, int) else 1)
+
+    def _pairs(self) -> str:
+        """A row a reply: what it has and what it should have, as texts and as numbers."""
+        one, other = self.scored
+        arms = arm_columns(self.plan)
+        if one.of == other.of:
+            also = ", sample_id"
+            met = "one.sample_id = other.sample_id"
+        else:  # what stands beside no reply is the same for every reply to the item
+            also, met = "", "true"
+        shared = [f"one.{named(arm)} is not distinct from other.{named(arm)}" for arm in arms]
+        conditions = " and ".join(["one.model = other.model", "one.item_id = other.item_id", met, *shared])
+        named_arms = "".join(f", {named(arm)}" for arm in arms)
+        own = Cut((), self.cut.fixed)
+        second = rows_sql(self.plan, other, own, [named(arm) for arm in arms])
+        own_key = "coalesce(one.given, one.value::varchar)"  # an alias `key` would lose against the column of `other`
+        return self.parts.add(
+            "rows",
+            f"""select {columns(self.cut.dims, "one")}, one.item_id, one.sample_id, {own_key} as key,
+  other.key as gold, one.value, other.value as "gold value",
+  {own_key} is not null and other.key is not null as "has value"
+from (
+{indented(self._rows(one))}
+) as one left join (
+  select model, item_id{also}{named_arms}, any_value(coalesce(given, value::varchar)) as key, any_value(value) as value
+  from (
+{indented(indented(second))}
+  ) group by all
+) as other on {conditions}""",
+        )
+
+    def _agreeing(self) -> str:
+        """Pairs as a score: whether both are the same."""
+        pairs = self._pairs()
+        equal = 'case when "has value" then (key = gold)::double end'
+        value = f"case when gold is not null then coalesce({equal}, 0) end" if self.missing == "zero" else equal
+        return self.parts.add(
+            "rows",
+            f"""select {self._by}, item_id, sample_id, "has value", {value} as value, 1 as "its weight"
+from {pairs}""",
+        )
+
+    def _mean(self, rows: str, reason: str = "NULL::varchar") -> Node:
+        """The mean of rows; `reason` is the SQL of why there is none."""
+        means = self.parts.add(
+            "cells",
+            f"""select {self._by},
+  sum("its weight" * value) / sum("its weight") filter (value is not null) as value,
+  sum("its weight") filter (value is not null) as "weight of cell",
+  coalesce(bool_and(value in (0, 1)), false) and count(value) = count(distinct item_id) filter (value is not null)
+    and count(distinct "its weight") = 1 as "is share",
+  count(*) filter ("has value") as n, count(*) as total, {reason} as reason
+from {rows}
+group by {self._by}""",
+        )
+        pulls = 'sum("its weight" * (rows.value - cells.value)) / any_value("weight of cell")'
+        return self._enlarged(means, self._pulls(rows, means, pulls))
+
+    def _in_role(self, scored: Scored) -> str:
+        """A condition that leaves scores by the raters of the role that the aggregate is taken across, where those of
+        other roles have scores of the same name."""
+        found = {step.scorer for step in graded(scored)}
+        own = sorted(scorer for scorer in found if self.plan.scorer(scorer).role == self.figure.across)
+        return f"\n    and scorer in ({', '.join(map(quoted, own))})" if len(own) < len(found) else ""
+
+    def _called(self, function: str, rows: str, subject: str, rater: str, level: str = "''") -> str:
+        """A row a cell, with what a statistic of lists came to."""
+        key = "key" if function in JUDGED else "NULL::varchar"
+        lists = ", ".join(
+            f"list({each} order by item_id, {subject}, {rater}, value)"
+            for each in ("item_id", subject, rater, key, "value")
+        )
+        # What two columns say of a reply is two rows here, and one pair that counts.
+        pair = "rater = 'gold'" if function in JUDGED and len(self.scored) == 2 else ""
+        counted = f'"has value" and {pair}' if pair else '"has value"'
+        every = f"count(*) filter ({pair})" if pair else "count(*)"
+        return self.parts.add(
+            "cells",
+            f"""select {self._by}, count(*) filter ({counted}) as n, {every} as total,
+  tripos_statistic({quoted(function)}, {level}, {lists}) as found
+from {rows}
+group by {self._by}""",
+        )
+
+    def _opened(self, found: str) -> Node:
+        """The tables of cells whose values were found by a function."""
+        cells = self.parts.add(
+            "cells",
+            f"""select {self._by}, found.value as value, n, total, false as "is share", found.reason as reason
+from {found}""",
+        )
+        pulls = self.parts.add(
+            "pulls",
+            f"""select {self._by}, unnest(found.items) as item_id, unnest(found.pulls) as pull
+from {found}""",
+        )
+        return self._enlarged(cells, pulls)
+
+    def _pulls(self, rows: str, cells: str, pull: str, every: bool = False) -> str:
+        only = "" if every else "\nwhere rows.value is not null"
+        return self.parts.add(
+            "pulls",
+            f"""select {columns(self.cut.dims, "rows")}, rows.item_id, {pull} as pull
+from {rows} as rows join {cells} as cells on {same("rows", "cells", self.cut.dims)}{only}
+group by {columns(self.cut.dims, "rows")}, rows.item_id""",
+        )
+
+    def _enlarged(self, cells: str, pulls: str) -> Node:
+        """The two tables of the figure, from its cells and the plain pulls on them."""
+        failing = self.missing == "fail"
+        value = "case when c.n = c.total then c.value end" if failing else "c.value"
+        told = "(total - n) || ' of ' || total || ' have no value, which `missing: fail` forbids'"
+        reason = f"case when c.n < c.total then {told} else c.reason end" if failing else "c.reason"
+        enlarged = self.parts.add(
+            "pulls",
+            f"""select {self._by}, item_id, pull * sqrt(m / (m - 1)) as pull, m
+from (select *, nullif(count(pull) over (partition by {self._by}), 1) as m from {pulls})""",
+        )
+        done = self.parts.add(
+            "cells",
+            f"""select {columns(self.cut.dims, "c")}, {value} as value, c.n, c.total, {reason} as reason, c."is share",
+  coalesce(p.m - 1, 0) as df, coalesce(p.m > 1, false) as known, p.m as bearing
+from {cells} as c left join (
+  select {self._by}, any_value(m) as m from {enlarged} group by {self._by}
+) as p on {same("c", "p", self.cut.dims)}""",
+        )
+        return Node(done, enlarged, self.cut.dims)
+
+
+def indented(text: str) -> str:
+    """Indent lines of SQL."""
+    return "\n".join(f"  {line}" for line in text.splitlines())

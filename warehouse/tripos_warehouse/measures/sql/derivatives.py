@@ -1,0 +1,91 @@
+"""SQL of the arithmetic of a formula, and of its derivatives by its parts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class NumberSql:
+    value: float
+
+    @property
+    def text(self) -> str:
+        return f"({self.value!r}::double)"
+
+    def slope(self, name: str) -> str:
+        return "0"
+
+
+@dataclass(frozen=True)
+class PartSql:
+    name: str
+
+    @property
+    def text(self) -> str:
+        return f"{self.name}.value"
+
+    def slope(self, name: str) -> str:
+        return "1" if name == self.name else "0"
+
+
+@dataclass(frozen=True)
+class FormulaSql:
+    operator: str
+    values: tuple[Arithmetic, ...]
+
+    @property
+    def text(self) -> str:
+        texts = [value.text for value in self.values]
+        match self.operator:
+            case "negate":
+                return f"(-{texts[0]})"
+            case "abs":
+                return f"abs({texts[0]})"
+            case "min":
+                return f"least({', '.join(texts)})"
+            case "max":
+                return f"greatest({', '.join(texts)})"
+            case "/":
+                return f"({texts[0]} / nullif({texts[1]}, 0))"
+        return f"({texts[0]} {self.operator} {texts[1]})"
+
+    def slope(self, name: str) -> str:
+        """The derivative by a part, as SQL; of `min`, `max` and `abs` the one of the side on which the value is."""
+        texts = [value.text for value in self.values]
+        slopes = [value.slope(name) for value in self.values]
+        if all(slope == "0" for slope in slopes):
+            return "0"
+        match self.operator:
+            case "negate":
+                return f"(-{slopes[0]})"
+            case "abs":
+                return f"(case when {texts[0]} < 0 then -{slopes[0]} else {slopes[0]} end)"
+            case "min" | "max":
+                cases = " ".join(
+                    f"when {text} = {self.text} then {slope}" for text, slope in zip(texts, slopes, strict=True)
+                )
+                return f"(case {cases} end)"
+            case "+":
+                return _added(slopes[0], slopes[1])
+            case "-":
+                return _added(slopes[0], "0" if slopes[1] == "0" else f"(-{slopes[1]})")
+            case "*":
+                return _added(_times(slopes[0], texts[1]), _times(slopes[1], texts[0]))
+        down = f"nullif({texts[1]}, 0)"
+        first = "0" if slopes[0] == "0" else f"{slopes[0]} / {down}"
+        second = "0" if slopes[1] == "0" else f"(-{texts[0]} * {slopes[1]} / ({down} * {down}))"
+        return _added(first, second)
+
+
+Arithmetic = NumberSql | PartSql | FormulaSql
+
+
+def _added(one: str, other: str) -> str:
+    if one == "0" or other == "0":
+        return other if one == "0" else one
+    return f"({one} + {other})"
+
+
+def _times(slope: str, text: str) -> str:
+    return "0" if slope == "0" else text if slope == "1" else f"({slope} * {text})"

@@ -1,0 +1,76 @@
+"""The form of a table of the warehouse: its schema with a version, its key, and how it lies on disk."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+COMPRESSION = "zstd"
+
+
+COMPRESSION_LEVEL = 3
+
+
+HUMAN = "human/"
+"""What the evaluator's name of a person begins with."""
+
+
+RELEASE = "release"
+"""The column for the release that a row was made for."""
+
+
+REQUEST = "request_digest"
+"""The column for the digest of what was sent."""
+
+
+TIMESTAMP = pa.timestamp("us", tz="UTC")
+
+
+CONTEXT = pa.map_(pa.string(), pa.string())
+
+
+TEXTS = pa.list_(pa.field("element", pa.string(), nullable=False))
+
+
+@dataclass(frozen=True)
+class Table:
+    """One table.
+
+    `key` are the columns that name a row: where a key occurs more than once, one row counts (`views`).
+    `repeating` are the leaf columns that are dictionary encoded on disk.
+    """
+
+    name: str
+    version: int
+    schema: pa.Schema
+    key: tuple[str, ...]
+    repeating: tuple[str, ...]
+
+    @property
+    def content(self) -> tuple[str, ...]:
+        """The columns that say what was found out, and not by which run, when or how fast: equal in any two stores
+        of the same work."""
+        return tuple(name for name in self.schema.names if name not in CIRCUMSTANCES)
+
+
+CIRCUMSTANCES = frozenset(
+    (
+        *("run_id", "items_of", "source", "created_at", "started_at", "finished_at", "latency_s", "attempts"),
+        *("release", "git_commit", "git_dirty", "adopted_from"),
+    )
+)
+
+
+def make_table(name: str, version: int, key: str, repeating: str, *fields: pa.Field[Any]) -> Table:
+    released = [each.name for each in fields if each.name == RELEASE]
+    return Table(name, version, pa.schema(fields), tuple(key.split()), (*repeating.split(), *released))
+
+
+def required(name: str, type: pa.DataType) -> pa.Field[Any]:
+    return pa.field(name, type, nullable=False)
+
+
+def optional(name: str, type: pa.DataType) -> pa.Field[Any]:
+    return pa.field(name, type)
