@@ -152,6 +152,7 @@ def test_rows_say_where_they_belong_and_what_is_printed() -> None:
         ("matches", {"pattern": "(a"}, "this pattern is not a regular expression: missing ), unterminated subpattern"),
         ("matches", {"pattern": "a{99999999999999999999}"}, "this pattern is not a regular expression: the repetition number is too large"),
         ("matches", {"pattern": "[[a]"}, None),
+        ("matches", {"pattern": "^(a+)+$"}, None),
         ("matches", {"text": "(a"}, None),
         ("split", {"separator": ""}, "`separator` is empty"),
         ("replace", {"old": "", "new": ""}, "`old` is empty"),

@@ -38,6 +38,7 @@ CODES: dict[str, str] = {
     "E0313": "scorer and function disagree",
     "E0314": "function called too early",
     "E0315": "tree out of shape",
+    "E0316": "pattern without a linear search",
     "E0398": "no such branch",
     # E04 prompts
     "E0401": "axis never mentioned",

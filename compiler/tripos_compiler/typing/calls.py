@@ -8,7 +8,7 @@ from typing import Protocol
 
 from tripos_compiler.diagnostics import Label, nearest
 from tripos_compiler.language import lack_of
-from tripos_compiler.language.library import FUNCTIONS, Function, Parameter, fits, shown
+from tripos_compiler.language.library import FUNCTIONS, Function, Parameter, Wrong, fits, shown
 from tripos_compiler.plan import (
     Call,
     Expr,
@@ -173,7 +173,8 @@ def _library(elaborator: Checker, syntax: CallExpr, function: Function) -> Typed
     literals = {each.parameter.name: each.typed.expr.value for each in given if isinstance(each.typed.expr, Literal_)}
     wrong = function.check(literals)
     if wrong is not None:
-        elaborator.error("E0303", wrong, syntax.span, help_)
+        told = Wrong("E0303", wrong, help_) if isinstance(wrong, str) else wrong
+        elaborator.error(told.code, told.message, syntax.span, told.help)
         return None
     implied = {name: _literal(value) for name, value in function.implied(types).items()}
     for parameter in function.parameters:

@@ -34,6 +34,7 @@ from .partiality import (
     Known as Known,
     Undefined as Undefined,
     Unread as Unread,
+    Wrong as Wrong,
 )
 from .signature import (
     Function as Function,

@@ -13,6 +13,15 @@ class Undefined(Exception):
     """A function has no value for these arguments. The message says why, without the texts of replies and items."""
 
 
+@dataclass(frozen=True)
+class Wrong:
+    """An error of literal arguments that has a code of its own."""
+
+    code: str
+    message: str
+    help: str
+
+
 class Unread(Exception):
     """A function that reads a text finds there what it cannot read one way only. The message says what."""
 

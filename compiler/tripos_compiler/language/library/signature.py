@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence, Set as AbstractSet
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from tripos_compiler.language.library.partiality import Partial
+from tripos_compiler.language.library.partiality import Partial, Wrong
 from tripos_compiler.language.library.patterns import (
     Bindings,
     Exactly,
@@ -29,7 +29,7 @@ Types = Mapping[str, Type | Sequence[Type]]
 Rule = Callable[[Types], Type | str]
 """The type of a result where a signature cannot say it, or a message that says what is wrong with the arguments."""
 
-Check = Callable[[Mapping[str, object]], str | None]
+Check = Callable[[Mapping[str, object]], str | Wrong | None]
 """What is wrong with arguments that are written out, by the name of their parameter; None where nothing is."""
 
 ANYTHING = Whatever()
@@ -63,7 +63,7 @@ class Parameter:
         return "" if self.required or self.many else " (optional)"
 
 
-def _nothing_wrong(_: Mapping[str, object]) -> str | None:
+def _nothing_wrong(_: Mapping[str, object]) -> str | Wrong | None:
     return None
 
 

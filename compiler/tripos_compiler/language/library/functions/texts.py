@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Collection, Mapping
-from functools import cache, lru_cache
+from functools import cache
 from typing import Any
 
-from tripos_compiler.language.library.partiality import Undefined
+from tripos_compiler.language.library.functions.regular_expressions import NotLinearError, searcher
+from tripos_compiler.language.library.partiality import Undefined, Wrong
 from tripos_compiler.language.library.types import ordered
 
 UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}ー\p{Bopomofo}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
@@ -107,18 +107,20 @@ def ends_with(text: str, part: str) -> bool:
 def matches(text: str, pattern: str) -> bool:
     """Return true if a regular expression matches a part of a text.
 
-    The expression is one of Python's `re`. Its time is not bounded: `(a+)+b` can take for ever.
+    The syntax is that of Python's `re`. The search takes linear time, so an expression must not look ahead or behind,
+    refer back to a group, or be possessive or atomic (E0316). `^` and `$` match at the ends of the text, and after
+    `(?m)` at the ends of its lines; `(?i)` ignores case.
 
     >>> matches("step 12", "step [0-9]+")
     True
     """
     try:
-        return _compiled(pattern).search(text) is not None
-    except (re.error, OverflowError, RecursionError) as error:
+        return searcher(pattern)(text)
+    except (re.error, OverflowError, RecursionError, NotLinearError) as error:
         raise Undefined("the pattern is not a regular expression") from error
 
 
-def is_no_pattern(given: Mapping[str, object]) -> str | None:
+def is_no_pattern(given: Mapping[str, object]) -> str | Wrong | None:
     """Return the error of a literal pattern.
 
     >>> is_no_pattern({"pattern": "(a"})
@@ -128,19 +130,14 @@ def is_no_pattern(given: Mapping[str, object]) -> str | None:
     if not isinstance(pattern, str):
         return None
     try:
-        _compiled(pattern)
+        searcher(pattern)
     except re.error as error:
         return f"this pattern is not a regular expression: {error.msg}"
     except (OverflowError, RecursionError) as error:
         return f"this pattern is not a regular expression: {error}"
+    except NotLinearError as error:
+        return Wrong("E0316", f"this pattern cannot be searched for in linear time: it {error}", error.mend)
     return None
-
-
-@lru_cache(256)
-def _compiled(pattern: str) -> re.Pattern[str]:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # `[[` may come to mean something else in a later Python
-        return re.compile(pattern)
 
 
 def words(text: str) -> int:
