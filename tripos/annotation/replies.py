@@ -22,11 +22,13 @@ from tripos_compiler.language import Unavailable, evaluate
 from tripos_compiler.language.library import json
 from tripos_compiler.plan import Grade, Hole, Metric, Passage, Plan, Scenario, Scorer, Type
 from tripos_runtime.asking.grading import VERDICT
-from tripos_runtime.asking.kept_rows import answer_of, dialogue_of
 from tripos_runtime.asking.ledger import Row
-from tripos_runtime.asking.questions import Questions
 from tripos_runtime.datasets.cases import Case
-from tripos_runtime.program.units import Names, Unit, Wiring
+from tripos_runtime.datasets.data_folders import DataFolders
+from tripos_runtime.datasets.sources import Sources
+from tripos_runtime.drivers.human import Human
+from tripos_runtime.program.prompts import World
+from tripos_runtime.program.units import Unit, Wiring
 from tripos_runtime.roles.binding import Binding
 from tripos_warehouse.ledger.given_scores import imported_score
 from tripos_warehouse.store.table_schema import HUMAN
@@ -120,9 +122,10 @@ class RunReplies:
     round: int | None = None
 
     @cached_property
-    def questions(self) -> Questions:
-        """What the steps ask."""
-        return Questions(self.plan, self.plan.axes)
+    def _world(self) -> World:
+        """What programs look into, which a store has no files of."""
+        axes = {axis.name: axis for axis in self.plan.axes}
+        return World(self.plan, Sources(self.plan, DataFolders(), (), axes))
 
     def candidates(self) -> Iterator[GradableReply]:
         """Every reply once, by scenario and item; some may turn out to have nothing to grade (`show`)."""
@@ -154,9 +157,9 @@ class RunReplies:
         shown: dict[str, ShownReply] = {}
         for start in range(0, len(candidates), SHOWN_AT_ONCE):
             some = candidates[start : start + SHOWN_AT_ONCE]
-            samples = self._samples({name for each in some for name in each.unit.samples.values()})
+            kept = self._samples({name for each in some for name in each.unit.samples.values()})
             for each in some:
-                if (found := self._show(each, samples)) is not None:
+                if (found := self._show(each, kept)) is not None:
                     shown[each.judgement_id] = found
         return shown
 
@@ -209,27 +212,16 @@ class RunReplies:
         ).fetchall()
         return {row[0]: dict(zip(OF_REPLY, row[1:], strict=True)) for row in rows}
 
-    def _show(self, each: GradableReply, samples: Mapping[str, Row]) -> ShownReply | None:
+    def _show(self, each: GradableReply, kept: Mapping[str, Row]) -> ShownReply | None:
         unit, step = each.unit, each.step
-        names = Names(unit.case.names)
-        for ask in unit.wiring.asks.values():
-            if (row := samples.get(unit.samples[ask.name])) is None:
-                names.skipped(ask, "not_applicable")
-                continue
-            answer = answer_of(row, self.questions.of(ask, unit.case.language).reader)
-            names.answered(ask, answer.text, answer.value, answer.status, answer.prompt)
-        for talk in unit.talks.values():
-            if (row := samples.get(talk.name)) is None:
-                names.lacks(talk.step, "not_applicable")
-            else:
-                names.talked(talk.step, dialogue_of(row), row["status"])
         language = unit.case.language
         try:
-            if names.holds(step) is not None:
+            names = Human(self._world, kept).names_at(unit, step)
+            if names is None:
                 return None
             scorer = self.plan.scorer(step.scorer)
             texts = tuple(
-                (label_of(param, language), _text(evaluate(step.args[param], names.values)))
+                (label_of(param, language), _text(evaluate(step.args[param], names)))
                 for param in printed(scorer, language)
                 if param in step.args
             )

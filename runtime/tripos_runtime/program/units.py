@@ -374,11 +374,6 @@ class Names:
         """Adds a step that was not asked, and why."""
         self.gave(ask.name, Missing(ask.name, status, reason))
 
-    def holds(self, step: Ask | Converse | Retrieve | Score | Column | Judging) -> str | None:
-        """None where the step's condition holds, else the status of what is not done."""
-        reason = self.against(step)
-        return None if reason is None else reason.status
-
     def against(self, step: Ask | Converse | Retrieve | Score | Column | Judging) -> Unavailable | None:
         """Why a step is not done: its condition does not hold, or has no value. None where it is done."""
         if step.when is None:

@@ -1,0 +1,53 @@
+"""The human driver: it answers a program from what is kept, and stops at the step that a person is to take.
+
+The data sets and trees of a benchmark are not in a store. What looks into one of these raises `LookupError`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from tripos_compiler.language import Unavailable
+from tripos_compiler.plan import Ask, Converse, Grade
+from tripos_runtime.asking.kept_rows import answer_of, talk_of
+from tripos_runtime.asking.ledger import Row
+from tripos_runtime.asking.statuses import NOT_APPLICABLE
+from tripos_runtime.program.needs import Got, Held, Need, Reply, drive, pending
+from tripos_runtime.program.prompts import JudgePrompt, World
+from tripos_runtime.program.steps import UnitProgram
+from tripos_runtime.program.units import Names, Unit
+
+
+@dataclass
+class Human:
+    """Runs programs up to a grade that a person gives. `rows` are the samples that are kept, by name."""
+
+    world: World
+    rows: Mapping[str, Row]
+
+    def names_at(self, unit: Unit, step: Grade) -> Mapping[str, Any] | None:
+        """The names that the arguments of a grade are taken from; None where a judge would have nothing to grade.
+        Raises `LookupError` where they take what is not in a store."""
+        steps = unit.wiring.treatment.steps
+        before = [each for each in steps[: steps.index(step)] if isinstance(each, Ask | Converse)]
+        program = UnitProgram(self.world, unit, Names(unit.case.names))
+        shown: list[Mapping[str, Any]] = []
+        drive(program.go([*before, step]), partial(self._meet, step, shown), program.out.clear)
+        return shown[0] if shown else None
+
+    def _meet(self, step: Grade, shown: list[Mapping[str, Any]], need: Need) -> Got:
+        assert isinstance(need, Reply | Held), "nothing is looked for by a vector"
+        if isinstance(need, Held):
+            row = self.rows.get(need.talk.name)
+            return Unavailable(need.talk.step.name, NOT_APPLICABLE) if row is None else talk_of(row)
+        if need.call.step is step:
+            assert isinstance(need.prompt, JudgePrompt)
+            shown.append(need.prompt.names)
+            return pending(step.name)
+        row = self.rows.get(need.call.name)
+        if row is None:
+            return Unavailable(need.call.step.name, NOT_APPLICABLE)
+        return answer_of(row, need.question.reader)

@@ -1,0 +1,170 @@
+"""One program, several drivers: a run keeps the rows that it always kept, and what is kept is answered as it arrived."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.generated_specs import generate
+from tests.plan_exactness import Benchmark, LoggedLedger
+from tests.runtime.in_memory import KEYS
+from tripos_compiler.language import Unavailable
+from tripos_compiler.plan import Column, Score
+from tripos_runtime.asking.kept_rows import answer_of, talk_of, turn_of
+from tripos_runtime.datasets.cases import Case, Selection
+from tripos_runtime.drivers.lookup import wirings
+from tripos_runtime.program.needs import Got, Held, Nearness, Need, Reply, Result, Scored, drive, pending
+from tripos_runtime.program.prompts import World
+from tripos_runtime.program.steps import UnitProgram
+from tripos_runtime.program.units import Names, Unit
+
+EVERYTHING = Selection()
+MADE = (0, 5, 7)
+"""The generated benchmarks whose rows are made, so that there are none before a run."""
+NEAR = (6, 23)
+"""Those whose steps all look for something by vectors."""
+ROWS = {
+    0: "7876843d3aaae98c",
+    2: "3966c3332eb63b58",
+    6: "0250f126975e6baa",
+    8: "2833fa0159573f1e",
+    9: "05754dbd989fc70a",
+    16: "861d89d0695d9a91",
+    23: "942c65e89170501a",
+}
+"""The digest of the rows of a generated benchmark, but for their times, as runs kept them before programs were there."""
+
+
+@pytest.mark.parametrize("seed", ROWS)
+def test_a_run_keeps_the_rows_that_it_kept_before_programs_were_there(seed: int, tmp_path: Path) -> None:
+    bench, ledger = Benchmark(generate(seed, tmp_path)), LoggedLedger()
+    bench.run(ledger, bench.bound(), EVERYTHING)
+    assert digest_of(ledger) == ROWS[seed]
+
+
+def digest_of(ledger: LoggedLedger) -> str:
+    rows = [
+        [table, sorted((key, value) for key, value in row.items() if key != "created_at")] for table, row in ledger.log
+    ]
+    return hashlib.sha256("\n".join(sorted(map(repr, rows))).encode()).hexdigest()[:16]
+
+
+def units_of(bench: Benchmark) -> Iterator[tuple[World, Case, list[Unit]]]:
+    """The units of every case, with nothing made."""
+    source, binding = bench.source(), bench.bound()
+    world = World(bench.plan, source.sources)
+    by_scenario = wirings(EVERYTHING.chosen(bench.plan), bench.plan, binding)
+    for case in source.cases(EVERYTHING):
+        for wiring in by_scenario[case.scenario.name]:
+            units = [Unit(case, wiring, binding.of(binding.compared)[0], number) for number in range(wiring.samples)]
+            yield world, case, units
+
+
+@pytest.mark.parametrize("seed", [seed for seed in ROWS if seed not in (*MADE, *NEAR)])
+def test_from_what_is_kept_a_program_takes_the_scores_that_the_run_took(seed: int, tmp_path: Path) -> None:
+    bench, ledger = Benchmark(generate(seed, tmp_path)), LoggedLedger()
+    bench.run(ledger, bench.bound(), EVERYTHING)
+    kept = {
+        table: {row[KEYS[table]]: row for row in ledger.table(table)}
+        for table in ("samples", "judgements", "turns", "scores")
+    }
+    taken = 0
+    for world, _, units in units_of(bench):
+        for unit in units:
+            for result in replayed(world, unit, kept):
+                if isinstance(result, Scored):
+                    names = unit.scores[result.step.fingerprint, result.evaluator]
+                    for title, (value, status) in result.values.items():
+                        row = kept["scores"][names[title]]
+                        assert (row["value"], row["status"]) == (value, status)
+                        taken += 1
+    assert taken
+
+
+def replayed(world: World, unit: Unit, kept: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> list[Result]:
+    """The results of a program that is answered from rows; nothing where it looks for anything by vectors."""
+    found: list[Result] = []
+
+    def meet(need: Need) -> Got:
+        match need:
+            case Nearness():
+                raise LookupError
+            case Held(talk=talk):
+                return talk_of(kept["samples"][talk.name])
+            case Reply(call=call):
+                row = kept[call.table].get(call.name)
+                if row is None or row["status"] in ("not_applicable", "undefined"):
+                    need.prompt.messages()  # raises what the run met
+                assert row is not None
+                return turn_of(row) if call.table == "turns" else answer_of(row, need.question.reader)
+        raise AssertionError
+
+    def caught(need: Need) -> Got:
+        try:
+            return meet(need)
+        except Unavailable as reason:
+            return reason
+
+    program = UnitProgram(world, unit, Names(unit.case.names))
+
+    def take() -> None:
+        found.extend(program.out)
+        program.out.clear()
+
+    try:
+        drive(program.go(), caught, take)
+    except LookupError:
+        return []
+    return found
+
+
+@pytest.mark.parametrize("seed", [seed for seed in range(24) if seed not in MADE])
+def test_a_program_knows_its_sample_number_by_names_alone(seed: int, tmp_path: Path) -> None:
+    bench = Benchmark(generate(seed, tmp_path))
+    for world, _, units in units_of(bench):
+        every = [needs_of(world, unit) for unit in units]
+        assert all(needs == every[0] for needs in every)
+
+
+def needs_of(world: World, unit: Unit) -> list[Any]:
+    """What a program needs where nothing is kept, but for names and numbers."""
+    found: list[Any] = []
+
+    def meet(need: Need) -> Got:
+        match need:
+            case Held(talk=talk, certain=certain):
+                found.append(("talk", talk.step.name, dict(talk.models), certain))
+                return drive(need.program(), meet, list)
+            case Nearness(step=step, certain=certain):
+                found.append(("near", step.name, certain))
+                return pending(step.name)
+            case Reply(call=call, certain=certain):
+                try:
+                    sent: Any = need.prompt.messages()
+                except Unavailable as reason:
+                    sent = reason.status
+                    if sent != "pending":
+                        found.append((call.step.name, call.role, call.model, sent))
+                        return reason
+                found.append((call.step.name, call.role, call.model, sent, certain))
+                return pending(call.step.name)
+        raise AssertionError
+
+    program = UnitProgram(world, unit, Names(unit.case.names))
+    steps = [step for step in unit.wiring.treatment.steps if not isinstance(step, Score | Column)]
+    drive(program.go(steps), meet, program.out.clear)
+    return found
+
+
+def test_a_forecast_is_made_where_an_event_loop_runs(tmp_path: Path) -> None:
+    bench = Benchmark(generate(0, tmp_path))
+
+    async def foretell() -> Any:
+        return bench.foretell(LoggedLedger(), bench.bound(), EVERYTHING)
+
+    assert asyncio.run(foretell()).lines == bench.foretell(LoggedLedger(), bench.bound(), EVERYTHING).lines
