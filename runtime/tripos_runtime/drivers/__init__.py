@@ -1,1 +1,1 @@
-"""Drivers: the run itself, and replies that were recorded elsewhere."""
+"""Drivers of programs: a run over models, recorded replies, and a person who grades."""
