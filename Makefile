@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 
-.PHONY: demo test test-all lint types ci bench vscode clean
+.PHONY: demo test test-all test-long lint types ci bench vscode clean
 
 $(VENV)/.installed: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("Tripos needs Python 3.11 or newer, this is " + sys.version.split()[0] + "; name another with `make PYTHON=python3.12 …`")'
@@ -23,6 +23,11 @@ test: $(VENV)/.installed
 	@# in order, and not the small ones last: the kills are few tests that take long.
 	@# Python keeps what it compiled: tests start processes, each of which would compile everything anew.
 	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -n logical --maxprocesses 8 --dist loadfile --no-loadscope-reorder
+
+# Of some tests, those that are marked `long` and no others: what `.ci/run` runs for a change.
+test-long: export TESTS_LENGTH = all
+test-long: $(VENV)/.installed
+	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -n logical --maxprocesses 8 --dist loadfile -m long $(TESTS) || test $$? -eq 5
 
 # What `make test` leaves out too: tests that are marked `long`, and others with all their examples, kills and seeds.
 test-all: export TESTS_LENGTH = all

@@ -255,6 +255,7 @@ def test_an_unreadable_answer_is_wrong_where_the_spec_says_so_and_a_status_elsew
     ]
 
 
+@pytest.mark.long
 def test_what_the_teacher_says_of_a_question_is_flagged(
     folder: Path, tripos: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -364,6 +364,7 @@ measure no_share  = 1 - share(never)
 )
 
 
+@pytest.mark.long
 def test_a_measure_without_a_value_is_named_with_the_reason(quiz: Path, tripos: Command, once: Command) -> None:
     Path("items.jsonl").write_text(
         "\n".join(json.dumps(each) for each in [*ITEMS, {"question": "What is odd?", "answer": "1"}]), "utf-8"

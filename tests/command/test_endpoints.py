@@ -240,6 +240,7 @@ measure lengths = mean(long)
 """
 
 
+@pytest.mark.long
 def test_every_turn_says_who_spoke_and_a_replay_finds_it(tripos: Command) -> None:
     Path("demo.tripos").write_text(TALK, "utf-8")
     with served("yes") as one, served("no") as other:

@@ -70,6 +70,7 @@ def test_what_comes_later_is_missing_no_more(graded: Path, tripos: Command) -> N
     assert (row["value"], row["n"], row["total"]) == (8.0, 3, 8)
 
 
+@pytest.mark.long
 def test_every_rater_and_round_has_a_denominator_of_its_own(graded: Path, tripos: Command) -> None:
     take(tripos, ONE)
     take(tripos, ONE, "human/alice", "--round", "2")

@@ -229,6 +229,7 @@ def test_a_role_that_replies_needs_a_model_where_several_are_compared(taught: Pa
     assert (done.code, done.err.startswith("error[R0201]: no model fills the role `student`")) == (2, True)
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not (SHARED_DATA / "edubench").is_dir(), reason="the published items are not here")
 def test_the_whole_published_set_is_loaded_and_every_measure_runs_on_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tripos: Command

@@ -146,6 +146,7 @@ def test_a_file_that_grew_brings_in_what_is_new(graded: Path, tripos: Command) -
     assert scores() == IMPORTED
 
 
+@pytest.mark.long
 def test_a_judgement_keeps_what_an_earlier_file_said_of_other_metrics(graded: Path, tripos: Command) -> None:
     take(tripos, write(graded / "a.csv", LONG[:1]))
     take(tripos, write(graded / "b.csv", [{**LONG[1], "reason": "right"}]))
@@ -278,6 +279,7 @@ def test_imported_scores_show_in_a_report_of_one_run_and_take_part_in_its_measur
     assert by_metric() == (pytest.approx((value * n + 9) / (n + 1)), n + 1)
 
 
+@pytest.mark.long
 def test_a_report_of_one_run_still_leaves_out_judges_of_others(graded: Path, tripos: Command, once: Command) -> None:
     take(tripos, write(graded / "long.csv", LONG))
     once("run", "quiz.tripos", "--model", "mock/careful", "--role", "judge=mock/careful:b", "--json")

@@ -179,6 +179,7 @@ def test_the_lowest_is_ahead_where_lower_is_better(numbers: Path, tripos: Comman
     assert ranks(found) == [("lab/good", 1, "a"), ("lab/fair", 1, "a"), ("lab/poor", 3, "b")]
 
 
+@pytest.mark.long
 def test_every_format_says_that_lower_is_better(numbers: Path, tripos: Command, once: Command) -> None:
     bring(once, good=11, poor=1)
     wrong = ("leaderboard", "--measure", "numbers=wrong")
@@ -245,6 +246,7 @@ def test_a_name_that_is_not_there_is_told(
     assert told in done.err
 
 
+@pytest.mark.long
 def test_a_board_has_room_in_80_columns(numbers: Path, tripos: Command, once: Command) -> None:
     bring(once, **{"a-model-with-a-name-that-is-longer-than-anybody-would-give-to-it": 11, "good": 10})
     both = ("--measure", "numbers=both", *(each for _ in range(3) for each in ("--measure", "numbers=doubled")))

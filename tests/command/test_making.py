@@ -73,6 +73,7 @@ def test_a_second_run_tells_the_same_and_asks_nothing(folder: Path, tripos: Comm
     assert again["made"] == first["made"]
 
 
+@pytest.mark.long
 def test_a_run_that_goes_through_all_of_it_again_finds_the_same(folder: Path, tripos: Command) -> None:
     first = tripos("run", "written.tripos", *MODELS, "--json").data
     for each in (folder / "results" / "works").iterdir():

@@ -123,6 +123,7 @@ def test_what_is_measured_against_what_was_left_out_has_no_figure(spec: str, tri
     assert cells(report, "gain") == set()
 
 
+@pytest.mark.long
 def test_a_figure_does_not_depend_on_what_other_runs_left_in_the_store(spec: str, tripos: Command) -> None:
     assert tripos("run", spec, *MODELS, "--only", "tone=warm").code == 0
     alone = reported(tripos)

@@ -114,6 +114,7 @@ def test_samples_of_one_question_are_replayed_each_as_itself(
     assert content("again", "scores") == content("recorded", "scores")
 
 
+@pytest.mark.long
 def test_a_replay_has_the_roles_and_models_of_the_recorded_run(quiz: Path, tripos: Command, once: Command) -> None:
     record(once, *CAREFUL)
     replay(tripos, "recorded", "--store", "again")
@@ -140,6 +141,7 @@ def test_a_run_is_named_by_its_beginning_in_the_store_of_the_command(
     assert done.data["calls"] == {"planned": 15, "asked": 0, "reused": 15, "skipped": 0, "failed": 0}
 
 
+@pytest.mark.long
 def test_a_run_of_a_store_elsewhere_is_named_after_its_folder(quiz: Path, tripos: Command, once: Command) -> None:
     few = record(once, *CAREFUL, "--limit", "1")
     record(once, *CAREFUL)
@@ -149,6 +151,7 @@ def test_a_run_of_a_store_elsewhere_is_named_after_its_folder(quiz: Path, tripos
     assert replay(tripos, "./recorded/", "--store", "whole").code == 0  # its last run
 
 
+@pytest.mark.long
 def test_replies_that_a_run_took_from_an_earlier_one_are_part_of_it(quiz: Path, tripos: Command, once: Command) -> None:
     record(once, *CAREFUL)
     last = record(once, *CAREFUL)
@@ -216,6 +219,7 @@ def test_a_renamed_scenario_is_replayed(quiz: Path, tripos: Command, once: Comma
     assert (done.code, done.data["calls"]["asked"]) == (0, 15)
 
 
+@pytest.mark.long
 def test_of_a_recording_only_its_parts_and_commits_need_be_kept(quiz: Path, tripos: Command, once: Command) -> None:
     record(once, *CAREFUL, "--limit", "2")
     for path in sorted((quiz / "recorded").rglob("*")):

@@ -191,6 +191,7 @@ def test_what_an_author_wrote_is_shown_whoever_checked_it_first(tripos: Command)
     assert rows(tripos, f"{taken_over} and run_id = '{last}'")[0]["n"] >= 6  # the author was not asked again
 
 
+@pytest.mark.long
 def test_whoever_rated_what_another_parser_made_of_a_reply_is_no_rater_of_this_run(tripos: Command) -> None:
     spec(RATED)
     run(tripos, parser="mock/careful:a", judge="mock/careful:j")

@@ -104,6 +104,7 @@ def test_a_grade_is_scored_by_the_rule_and_under_the_name_of_the_plan_at_hand(tr
     assert shown(tripos, "human/ben", first) == [("A", 3.0, 2), ("good", 8.0, 2)]
 
 
+@pytest.mark.long
 def test_a_grade_holds_also_where_more_samples_are_asked_for(tripos: Command) -> None:
     run(tripos)
     take(tripos, handed(), FIRST)
@@ -118,6 +119,7 @@ def test_no_grade_is_scored_where_the_plan_at_hand_asks_for_none(tripos: Command
     assert shown(tripos, "human/ben") == [("A", 3.0, 2), ("good", 8.0, 1)]
 
 
+@pytest.mark.long
 def test_a_grade_that_is_carried_has_the_name_that_it_would_have_been_given(tripos: Command) -> None:
     run(tripos)
     take(tripos, handed(), FIRST)
@@ -167,6 +169,7 @@ def test_a_rating_is_scored_by_the_rule_of_the_plan_at_hand(
         assert (told["new"], told["changed"], told["same"]) == (0, 0, 2)
 
 
+@pytest.mark.long
 def test_a_rating_that_is_changed_later_shows_in_runs_of_other_plans_too(tripos: Command) -> None:
     first = run(tripos)
     rate(tripos, 3.0)

@@ -45,6 +45,7 @@ def test_a_role_that_one_of_them_lacks_is_no_mistake(both: Path, tripos: Command
     assert [(each["path"], each["exit_code"]) for each in lines(done.out)] == [("quiz.tripos", 0), ("other.tripos", 0)]
 
 
+@pytest.mark.long
 def test_a_role_of_the_settings_that_one_of_them_lacks_is_no_mistake(both: Path, tripos: Command) -> None:
     (both / "tripos.toml").write_text('[roles]\njudge = "mock/careful:j"\n', "utf-8")
     other = OTHER.replace("role candidate compared", "role candidate compared\nrole judges panel")
@@ -81,6 +82,7 @@ def test_an_expectation_that_does_not_hold_is_the_exit_code_of_all(both: Path, t
     assert done.code == 100
 
 
+@pytest.mark.long
 def test_what_holds_no_benchmark_is_passed_over(both: Path, tripos: Command) -> None:
     done = tripos("run", *sorted(path.name for path in both.iterdir()), *MODEL, *JUDGE)
     assert done.code == 0, done.err

@@ -101,6 +101,7 @@ def test_a_conversation_is_a_row_of_its_arm_and_its_turns_are_rows_too(tripos: C
     assert none == {"n": 6}
 
 
+@pytest.mark.long
 def test_a_replay_says_every_turn_again(tripos: Command) -> None:
     run = tripos("run", "talks.tripos", *MODELS, "--json").data["run_id"]
     replay = tripos("run", "talks.tripos", "--model", f"replay/results:{run}", "--store", "again", "--json")

@@ -14,7 +14,7 @@ from tests.kills.work import VERDICT_ROLES, VERDICTS
 from tests.lengths import sized
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs fork and SIGKILL")
-KILLS = sized(30, 200)
+KILLS = sized(8, 200)
 
 
 @pytest.fixture(scope="module")
@@ -59,5 +59,5 @@ def test_judges_inside_expressions_are_asked_once_however_often_a_run_is_killed(
         expected = peace(ready)
         assert len(expected.contents["judgements"]) == 2 * (8 + 2 * 2 * 8)
         for number in range(sized(1, 2)):
-            tally = disturbed(ready, expected, f"verdicts{number}", seed=3, most=8)
+            tally = disturbed(ready, expected, f"verdicts{number}", seed=3, most=sized(3, 8))
             assert not tally.complaints, "\n".join(tally.complaints[:10])

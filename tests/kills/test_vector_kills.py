@@ -23,7 +23,7 @@ from tripos_warehouse.store.store import Store
 from tripos_warehouse.views.views import connect
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs fork and SIGKILL")
-TITLES, ROWS, KILLS, LOOK_S = 400, 12, sized(5, 8), 0.004
+TITLES, ROWS, KILLS, LOOK_S = 400, 12, sized(2, 8), 0.004
 LATENCY_S = 0.1
 SPEC = """\
 benchmark nearest "1.0.0" { languages en }

@@ -104,6 +104,7 @@ def ended(pid: int, patience_s: float = 10.0) -> bool:
         os.close(process)
 
 
+@pytest.mark.long
 @installed
 def test_a_server_that_died_is_started_again() -> None:
     async def go() -> tuple[int | None, int | None, str]:
