@@ -11,6 +11,7 @@ import duckdb
 import pytest
 
 from tests.conftest import Command
+from tests.each import each
 from tripos.cli.main import build_parser
 from tripos.cli.reports.sql import quick_answer
 from tripos.cli.reports.sql_shell import Completer
@@ -81,8 +82,8 @@ def test_a_mistake_is_told_and_the_shell_goes_on(
     assert "still" in done.out
 
 
-@pytest.mark.parametrize(
-    ("line", "words"),
+@each(
+    "line, words",
     [
         ("from q", ["quiz.leaderboard(", "quiz.samples", "quiz.scores"]),
         ("select avg(value) from runs join quiz.s", ["quiz.samples", "quiz.scores"]),

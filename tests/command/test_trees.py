@@ -18,6 +18,7 @@ import yaml
 from hypothesis import example, given, settings, strategies as st
 
 from tests.conftest import Command
+from tests.each import each
 from tests.lengths import sized
 from tripos.failure import Failure
 from tripos.importing.outlines import read_outline
@@ -42,7 +43,7 @@ OUTLINES = {
 }
 
 
-@pytest.mark.parametrize("outline", OUTLINES.values(), ids=OUTLINES)
+@each("outline", OUTLINES.values())
 def test_one_tree_may_be_outlined_in_several_ways(outline: str) -> None:
     read = read_outline(outline)
     assert read.faults == ()

@@ -10,9 +10,9 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-import pytest
 from compiling import ROOT, compile_file
 
+from tests.each import each
 from tripos_compiler.constructs.table import CONSTRUCTS
 from tripos_compiler.source.text import Source
 
@@ -51,12 +51,12 @@ def check(path: Path) -> bool:
     return compilation.plan is not None
 
 
-@pytest.mark.parametrize("path", VALID, ids=case_name)
+@each("path", VALID)
 def test_a_valid_case_compiles_and_nothing_is_said_but_its_warnings(path: Path) -> None:
     assert check(path)
 
 
-@pytest.mark.parametrize("path", INVALID, ids=case_name)
+@each("path", INVALID)
 def test_every_mistake_of_an_invalid_case_is_found_in_one_run_and_nothing_else(path: Path) -> None:
     assert not check(path)
 

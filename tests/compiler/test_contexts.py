@@ -152,8 +152,8 @@ def test_any_text_is_printed_as_it_is(text: str) -> None:
     assert render(Template(parts=(text,)), {}, "en", {}) == text
 
 
-@pytest.mark.parametrize(
-    ("type_", "value", "shown"),
+@each(
+    "type_, value, shown",
     [
         (IntegerType(), 3, "3"),
         (NumberType(), 3.0, "3"),
@@ -204,8 +204,8 @@ RECORD = RecordType(fields={"a": TextType(), "n": OptionalType(of=IntegerType())
 TURNS = [{"speaker": "user", "text": "hi"}]
 
 
-@pytest.mark.parametrize(
-    ("type_", "raw", "value"),
+@each(
+    "type_, raw, value",
     [
         (TextType(), "", ""),
         (TextType(), " a ", " a "),

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from tests.each import each
 from tripos_compiler.language.conversations import says
 
 
-@pytest.mark.parametrize(
+@each(
     "turn",
     [
         "teach done",

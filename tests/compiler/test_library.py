@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
+from tests.each import each
 from tripos_compiler.language.evaluation import Unavailable, evaluate
 from tripos_compiler.language.library import FUNCTIONS, Path, Tree
 from tripos_compiler.language.library.partiality import Undefined
@@ -25,8 +26,8 @@ def call(name: str, *arguments: Any, **named: Any) -> Any:
 # --- reading answers ---
 
 
-@pytest.mark.parametrize(
-    ("text", "value"),
+@each(
+    "text, value",
     [
         ("so 12 apples cost $1,234.50.", 1234.5),
         ("答案是12个", 12),
@@ -61,8 +62,8 @@ def test_the_last_number_of_a_text(text: str, value: float | None) -> None:
     assert call("last_number", text) == value
 
 
-@pytest.mark.parametrize(
-    ("text", "value"),
+@each(
+    "text, value",
     [
         (" -1,234.50 ", -1234.5),
         ("$5", 5),
@@ -157,8 +158,8 @@ def test_what_follows_the_last_marker() -> None:
     assert call("after", "2", "####") is None
 
 
-@pytest.mark.parametrize(
-    ("text", "yes"),
+@each(
+    "text, yes",
     [
         ("Yes", True),
         ("**Yes**, because it is not wrong", True),

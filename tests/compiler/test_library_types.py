@@ -97,8 +97,8 @@ def test_a_result_has_the_type_that_follows_from_the_arguments(name: str, types:
     assert result(name, *types) == gives
 
 
-@pytest.mark.parametrize(
-    ("name", "types", "message"),
+@each(
+    "name, types, message",
     [
         ("last", [TEXT], "`items` must be `list<any>`, this is `text`"),
         ("last", [OptionalType(of=TALK)], "`items` may be missing here; say what stands in its place: `default(…, …)`"),
@@ -146,9 +146,7 @@ def test_rows_say_where_they_belong_and_what_is_printed() -> None:
     assert examples.implied({"points": list_of(PATH), "rows": ROWS, "fields": list_of(TEXT)}) == {"at": "point"}
 
 
-@pytest.mark.parametrize(
-    ("name", "literals", "complaint"),
-    [
+@each("name, literals, complaint", [
         ("matches", {"pattern": "(a"}, "this pattern is not a regular expression: missing ), unterminated subpattern"),
         ("matches", {"pattern": "a{99999999999999999999}"}, "this pattern is not a regular expression: the repetition number is too large"),
         ("matches", {"pattern": "[[a]"}, None),
@@ -163,8 +161,7 @@ def test_rows_say_where_they_belong_and_what_is_printed() -> None:
         ("log", {"value": 0}, "only a positive number has a logarithm"),
         ("log", {"base": 1}, "the base of a logarithm is positive and not 1"),
         ("words", {"text": ""}, None),
-    ],
-)  # fmt: skip
+    ])  # fmt: skip
 def test_what_is_written_out_is_checked(name: str, literals: Mapping[str, object], complaint: str | None) -> None:
     assert FUNCTIONS[name].check(literals) == complaint
 
@@ -242,8 +239,8 @@ FEWER = ChoiceType(values=("easy", "hard"))
 OTHER = ChoiceType(values=("hard", "harder"))
 
 
-@pytest.mark.parametrize(
-    ("given_", "wanted", "fit"),
+@each(
+    "given_, wanted, fit",
     [
         (FEWER, LEVEL, True),
         (LEVEL, FEWER, False),

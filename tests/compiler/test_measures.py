@@ -10,6 +10,7 @@ import duckdb
 import pytest
 from compiling import compile_files, compile_text, plan_of
 
+from tests.each import each
 from tripos_compiler.compile import Compilation
 from tripos_compiler.plan import Aggregate, Constant, Formula, Measure, Measured, Plan
 from tripos_compiler.plan.base import named
@@ -205,8 +206,8 @@ def test_what_is_missing_is_said_of_the_measure_and_passed_on_to_the_mean_of_its
 # --- scales ---
 
 
-@pytest.mark.parametrize(
-    ("value", "bounds"),
+@each(
+    "value, bounds",
     [
         ("mean(right)", (0, 1)),
         ("mean(quality)", (1, 10)),
@@ -470,8 +471,8 @@ measure shown = mean(it)
 """
 
 
-@pytest.mark.parametrize(
-    ("value", "ends"),
+@each(
+    "value, ends",
     [
         ("parsed", (1, 10)),
         ("reply.sure", (1, 5)),

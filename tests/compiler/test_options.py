@@ -74,7 +74,7 @@ def test_a_reply_chooses_an_option(reply: str, letter: str) -> None:
     assert chosen_option(reply, NUMBERS) == letter
 
 
-@pytest.mark.parametrize(
+@each(
     "reply",
     [
         "",

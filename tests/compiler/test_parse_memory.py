@@ -10,6 +10,7 @@ import pytest
 from compiling import EDUBENCH
 from hypothesis import HealthCheck, assume, given, settings, strategies as st
 
+from tests.each import each
 from tests.lengths import sized
 from tripos_compiler.diagnostics import Diagnostics
 from tripos_compiler.source.text import Source, Span
@@ -255,7 +256,7 @@ CUTS = [
 ]
 
 
-@pytest.mark.parametrize(("text", "cut"), CUTS)
+@each("text, cut", CUTS)
 def test_a_piece_is_a_statement_with_its_block_and_the_rest_of_its_last_line(text: str, cut: list[str]) -> None:
     assert [text[piece.start : piece.end] for piece in split_pieces(text)] == cut
 

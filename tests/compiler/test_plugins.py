@@ -8,6 +8,7 @@ import pytest
 from compiling import compile_file, compile_files, compile_text, plan_of, read
 from hypothesis import given, settings, strategies as st
 
+from tests.each import each
 from tripos_compiler.compile import Compilation, compile_spec
 from tripos_compiler.language.library import shown
 from tripos_compiler.plan import Grade, Plan, Plugin, Score
@@ -148,8 +149,8 @@ def test_a_memory_does_not_outlive_a_change_of_a_function(tmp_path: Path) -> Non
     assert found.code == "E0301"
 
 
-@pytest.mark.parametrize(
-    ("annotation", "type_"),
+@each(
+    "annotation, type_",
     [
         ("str", "text"),
         ("int", "integer"),
@@ -176,7 +177,7 @@ def test_an_annotation_is_a_type_of_the_language(annotation: str, type_: str) ->
     assert shown(function.parameters["value"]) == shown(function.returns) == type_
 
 
-@pytest.mark.parametrize(
+@each(
     "annotation",
     [
         "None",

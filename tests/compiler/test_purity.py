@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from compiling import compile_files, plan_of
 
+from tests.each import each
 from tripos_compiler.plugins.pure_names import SAFE_MODULES, safe_name, unsafe_attribute
 from tripos_compiler.plugins.purity import why_impure
 
@@ -242,19 +243,19 @@ scenario s {
 """
 
 
-@pytest.mark.parametrize("what", PURE)
+@each("what", PURE)
 def test_what_reads_nothing_is_proved(what: str) -> None:
     compile(PURE[what], what, "exec", dont_inherit=True)
     assert why_impure(ast.parse(PURE[what]), "f.py") is None
 
 
-@pytest.mark.parametrize("what", IMPURE)
+@each("what", IMPURE)
 def test_what_reads_or_remembers_is_not_proved(what: str) -> None:
     compile(IMPURE[what], what, "exec", dont_inherit=True)
     assert (why_impure(ast.parse(IMPURE[what]), "f.py") or "").startswith("line ")
 
 
-@pytest.mark.parametrize("what", IMPURE)
+@each("what", IMPURE)
 def test_what_is_not_proved_is_not_proved_among_what_is(what: str) -> None:
     draw = random.Random(what)
     for _ in range(5):
@@ -264,7 +265,7 @@ def test_what_is_not_proved_is_not_proved_among_what_is(what: str) -> None:
         assert why_impure(ast.parse(text), "f.py") is not None
 
 
-@pytest.mark.parametrize("module", sorted(SAFE_MODULES))
+@each("module", sorted(SAFE_MODULES))
 def test_nothing_that_may_be_used_of_a_module_could_be_changed_for_all(module: str) -> None:
     found = importlib.import_module(module)
     kept = [name for name in dir(found) if safe_name(module, name)]

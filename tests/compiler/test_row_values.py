@@ -9,6 +9,7 @@ import pytest
 from compiling import compile_files, plan_of
 
 from tests.conftest import SHARED_DATA
+from tests.each import each
 from tripos_compiler.language.rows import DoesNotFit, read_value
 from tripos_compiler.plan import (
     ChoiceType,
@@ -39,8 +40,8 @@ scenario answering {
 """
 
 
-@pytest.mark.parametrize(
-    ("type_", "raw", "value"),
+@each(
+    "type_, raw, value",
     [
         (TextType(), ["one", "two"], "one\ntwo"),
         (TextType(), {"Question": "Which?", "Options": ["A. 1", "B. 2"]}, "Question: Which?\nOptions: A. 1\nB. 2"),
@@ -66,8 +67,8 @@ def test_a_cell_is_read_as_its_type(type_: Type, raw: Any, value: Any) -> None:
     assert read_value(type_, raw, {}) == value
 
 
-@pytest.mark.parametrize(
-    ("type_", "raw"),
+@each(
+    "type_, raw",
     [
         (TextType(), ["one", 2]),
         (TextType(), {"a": None}),

@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
-import pytest
 from compiling import ROOT, compile_file, plan_of, read
 from stand_in_releases import StandInReleases
 from test_cases import Place, expected
 
+from tests.each import each
 from tripos_compiler.compile import Compilation, compile_spec
 from tripos_runtime.datasets.data_folders import DataFolders
 
@@ -40,7 +40,7 @@ def leaks_of(places: set[Place]) -> set[Place]:
     return {place for place in places if place[2:] in (("error", "E0501"), ("error", "E0502"))}
 
 
-@pytest.mark.parametrize("path", LEAKS, ids=case_name)
+@each("path", LEAKS)
 def test_a_leak_is_refused_where_the_compared_role_is_told(path: Path) -> None:
     compilation = compile_file(path)
     said = "\n".join(f"{item.code} {item.message}" for item in compilation.diagnostics)
@@ -51,7 +51,7 @@ def test_a_leak_is_refused_where_the_compared_role_is_told(path: Path) -> None:
     assert compilation.plan is None
 
 
-@pytest.mark.parametrize("path", LEAKS, ids=case_name)
+@each("path", LEAKS)
 def test_a_leak_is_none_where_nothing_is_secret(path: Path) -> None:
     """The same spec without the word compiles, so that it is secrecy alone that stops it."""
 
@@ -61,7 +61,7 @@ def test_a_leak_is_none_where_nothing_is_secret(path: Path) -> None:
     plan_of(compile_spec(path.as_posix(), without_secrets, DataFolders(), releases=StandInReleases()))
 
 
-@pytest.mark.parametrize("path", HONEST, ids=case_name)
+@each("path", HONEST)
 def test_an_honest_spec_is_accepted_and_nothing_is_said_but_its_warnings(path: Path) -> None:
     compilation = compile_file(path)
     said = "\n".join(f"{item.code} {item.message}" for item in compilation.diagnostics)

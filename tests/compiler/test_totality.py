@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
+from tests.each import each
 from tripos_compiler.language.evaluation import NoValue, evaluate
 from tripos_compiler.language.library import FUNCTIONS
 from tripos_compiler.language.totality import facts_of, implied, known_of, lacks
@@ -86,7 +87,7 @@ def test_an_expression_of_which_nothing_lacks_has_a_value(expr: Expr, n: int, xs
         evaluate(expr, {"n": n, "xs": xs})
 
 
-@pytest.mark.parametrize("name", sorted(name for name, each in FUNCTIONS.items() if each.partial is not None))
+@each("name", sorted(name for name, each in FUNCTIONS.items() if each.partial is not None))
 def test_what_a_partial_function_declares_are_parameters_of_it(name: str) -> None:
     function = FUNCTIONS[name]
     assert function.partial is not None

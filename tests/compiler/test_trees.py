@@ -11,6 +11,7 @@ import pytest
 import yaml
 from compiling import ROOT, compile_files, plan_of
 
+from tests.each import each
 from tripos_compiler.language.trees import DEEPEST, read_tree
 
 SPEC = """\
@@ -55,8 +56,8 @@ def test_the_branches_below_a_node_are_found_by_its_path() -> None:
         tree.children("Algebra / Rings")
 
 
-@pytest.mark.parametrize(
-    ("document", "message"),
+@each(
+    "document, message",
     [
         (None, "this tree has no leaf"),
         ({}, "this tree has no leaf"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from compiling import compile_text, plan_of
 
+from tests.each import each
 from tripos_compiler.compile import compile_spec
 from tripos_compiler.language.changes import changes
 
@@ -41,7 +42,7 @@ CHANGES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("old", "new", "part"), CHANGES, ids=[f"{new[:30]!r}" for _, new, _ in CHANGES])
+@each("old, new, part", CHANGES)
 def test_a_change_is_as_weighty_as_what_it_changes(old: str, new: str, part: str | None) -> None:
     before, after = plan_of(compile_text(BEFORE)), plan_of(compile_text(BEFORE.replace(old, new)))
     found = changes(before, after)

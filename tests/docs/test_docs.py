@@ -409,7 +409,7 @@ def test_every_status_is_in_the_page_on_running() -> None:
     assert not [status for status in listed if f"`{status}`" not in text]
 
 
-@pytest.mark.parametrize("table", TABLES.values(), ids=lambda table: table.name)
+@each("table", TABLES.values())
 def test_every_column_of_a_table_is_in_the_page_on_results(table: Table) -> None:
     row = next((line for line in prose("results.md").splitlines() if line.startswith(f"| `{table.name}` |")), "")
     assert not [name for name in table.schema.names if f"`{name}`" not in row]

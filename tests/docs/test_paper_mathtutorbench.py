@@ -15,6 +15,7 @@ import pytest
 
 from tests.bench.floors import RULES, rule, solutions, words
 from tests.conftest import SHARED_DATA, Command
+from tests.each import each
 from tripos.api.compilation import find_spec
 from tripos.training.reward.pairing import pairs_of
 from tripos_compiler.language.rows import read_turns
@@ -53,7 +54,7 @@ def number(text: str) -> int:
     return int(text.replace(",", ""))
 
 
-@pytest.mark.parametrize("cells", ROWS, ids=lambda cells: cells[0])
+@each("cells", ROWS)
 def test_every_row_says_what_is_the_same_and_what_is_not(cells: list[str]) -> None:
     assert len(cells) == 4
     assert all(cells)

@@ -47,8 +47,8 @@ def test_the_block_and_the_statement_are_known(marked: str, place: str, keyword:
     assert (cursor.place, cursor.keyword) == (place, keyword)
 
 
-@pytest.mark.parametrize(
-    ("marked", "wanted"),
+@each(
+    "marked, wanted",
     [
         ("role |", ["NAME"]),
         ("role judge |", ["compared", "panel", "defaults"]),

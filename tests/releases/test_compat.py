@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.each import each
 from tripos.api.compilation import find_spec
 from tripos.cli.reports.compare import spec_changes
 from tripos_compiler.language.changes.plans import WEIGHTS, changes
@@ -37,14 +38,14 @@ def test_a_change_demands_the_bump_of_its_kind(name: str) -> None:
     assert wanted["kind"] in weightiest | ({""} if not found else set()), [each.text for each in found]
 
 
-@pytest.mark.parametrize("name", [name for name, each in DEMANDED.items() if each["part"] != "major"])
+@each("name", [name for name, each in DEMANDED.items() if each["part"] != "major"])
 def test_no_result_becomes_stale_where_figures_may_be_compared(name: str) -> None:
     before, after = plan_in("previous", name), plan_in("current", name)
     assert before.fingerprints <= after.fingerprints
     assert not [each for each in changes(before, after) if each.stale]
 
 
-@pytest.mark.parametrize("name", DEMANDED)
+@each("name", DEMANDED)
 def test_a_comparison_of_runs_tells_what_can_change_a_score(name: str) -> None:
     before, after = plan_in("previous", name), plan_in("current", name)
     told = [line for line in spec_changes(before, after) if line.where != "version"]

@@ -7,6 +7,7 @@ import tomllib
 
 import pytest
 
+from tests.each import each
 from tests.runtime.virtual_time import REQUEST, USUAL, Scripted, broken, callers_of, now, run
 from tripos_compiler.plan import Settings
 from tripos_runtime.models.base import FREE, Message, ModelError, Price, Reply, Request
@@ -33,8 +34,8 @@ def outcomes(budget: Budget, model: Scripted, count: int, limits: Limits = USUAL
     return run(main())
 
 
-@pytest.mark.parametrize(
-    ("text", "usd", "tokens", "calls"),
+@each(
+    "text, usd, tokens, calls",
     [
         ("5usd", 5.0, None, None),
         ("0.5 USD", 0.5, None, None),
@@ -55,11 +56,8 @@ def test_amounts_are_read(text: str, usd: float | None, tokens: int | None, call
     assert (budget.usd, budget.tokens, budget.calls) == (usd, tokens, calls)
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["", "5", "usd", "five usd", "-5usd", "0usd", "0calls", "5eur", "1.5calls", "0.5tokens", "$5 tokens", "5kusd",
-     "1e3tokens", "1,000calls", "5usd 3usd", "infusd", "nancalls", "٥usd", "9" * 500 + "usd"],
-)  # fmt: skip
+@each("text", ["", "5", "usd", "five usd", "-5usd", "0usd", "0calls", "5eur", "1.5calls", "0.5tokens", "$5 tokens", "5kusd",
+     "1e3tokens", "1,000calls", "5usd 3usd", "infusd", "nancalls", "٥usd", "9" * 500 + "usd"])  # fmt: skip
 def test_anything_else_is_refused(text: str) -> None:
     with pytest.raises(BudgetError) as error:
         Budget.parse([text])

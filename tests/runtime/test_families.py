@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
-
+from tests.each import each
 from tripos_runtime.roles.model_families import families
 
 
-@pytest.mark.parametrize(
-    ("model", "expected"),
+@each(
+    "model, expected",
     [
         ("openai/gpt-4o-mini", {"gpt"}),
         ("azure/o3-mini", {"gpt"}),

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
+from tests.each import each
 from tests.runtime.small_runs import SmallRun, run_small
 from tripos_runtime.models import Endpoint
 from tripos_runtime.models.base import Request
@@ -37,7 +38,7 @@ def test_a_name_that_says_who_answers_is_the_identity(name: str) -> None:
     assert identity_of(name, environ={}) == name
 
 
-@pytest.mark.parametrize("provider", sorted({**PROVIDERS, **FOREIGN}))
+@each("provider", sorted({**PROVIDERS, **FOREIGN}))
 def test_the_address_of_the_provider_adds_nothing_however_it_is_said(provider: str) -> None:
     own = {**PROVIDERS, **FOREIGN}[provider].base_url
     if own is not None:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
+from tests.each import each
 from tripos_compiler.plan import Settings
 from tripos_runtime.models import Endpoint, Message, ModelError, Reply, Request, open_model
 from tripos_runtime.models.catalog.errors import scrub
@@ -139,9 +140,7 @@ def test_a_declined_structured_reply_is_read_as_its_refusal() -> None:
     assert reply.text == "I cannot."
 
 
-@pytest.mark.parametrize(
-    ("answer", "code", "kind"),
-    [
+@each("answer, code, kind", [
         (answering(failure("no"), 401), "R0102", "fatal"),
         (answering(failure("no"), 403), "R0102", "fatal"),
         (answering(failure("The model does not exist"), 404), "R0103", "fatal"),
@@ -158,8 +157,7 @@ def test_a_declined_structured_reply_is_read_as_its_refusal() -> None:
         (answering(failure("overloaded"), 529), "R0111", "retryable"),
         (answering(completion(choices=[])), "R0111", "retryable"),
         (answering("no completion at all"), "R0111", "retryable"),
-    ],
-)  # fmt: skip
+    ])  # fmt: skip
 def test_a_failure_is_named(answer: Answer, code: str, kind: str) -> None:
     error = failing(answer)
     kinds = [name for name, true in (("fatal", error.fatal), ("retryable", error.retryable), ("refused", error.status == "refused")) if true]  # fmt: skip

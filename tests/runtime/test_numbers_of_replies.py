@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from tests.compiler.test_locales import WAYS
+from tests.each import each
 from tests.runtime.small_runs import SmallRun, run_small
 from tripos_compiler.plan import IntegerType, ListType, Metric, NumberType, OptionalType, RecordType, SetType, Type
 from tripos_runtime.models.base import Request
@@ -33,8 +34,8 @@ scenario sums {
 ITEMS = [{"language": each, "question": f"{each}?"} for each in ("en", "de", "fr")]
 
 
-@pytest.mark.parametrize(
-    ("type_", "text", "locale", "value"),
+@each(
+    "type_, text, locale, value",
     [
         (NUMBER, "2.000", "en", 2),
         (NUMBER, "2.000", "de", 2000),

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import Command
+from tests.each import each
 from tripos_compiler.language.evaluation import Fault, Unavailable, calling, evaluate
 from tripos_compiler.plan import (
     Benchmark,
@@ -183,8 +184,8 @@ def numpy_number(value: float) -> Any:
     return numpy.float32(value)
 
 
-@pytest.mark.parametrize(
-    ("type_", "value", "kept"),
+@each(
+    "type_, value, kept",
     [
         (BoolType(), True, True),
         (IntegerType(), -3, -3),
@@ -206,8 +207,8 @@ def test_a_value_of_the_type_that_is_returned_is_kept(type_: Type, value: object
     assert type(returned(type_, value)) is type(kept)
 
 
-@pytest.mark.parametrize(
-    ("type_", "value"),
+@each(
+    "type_, value",
     [
         (BoolType(), 1),
         (BoolType(), "true"),

@@ -51,8 +51,8 @@ LEVELS = Axis(
 ANSWER = RecordType(fields={"answer": LETTER, "final_score": SCORE, "note": OptionalType(of=TextType())})
 
 
-@pytest.mark.parametrize(
-    ("text", "value"),
+@each(
+    "text, value",
     [
         ('{"a": 1}', {"a": 1}),
         ('```json\n{"a": [1, 2,],}\n```', {"a": [1, 2]}),
@@ -155,8 +155,8 @@ def test_a_value_is_read(type: Type, text: str, value: object) -> None:
     assert (found.value, found.error, found.status) == (value, None, "ok")
 
 
-@pytest.mark.parametrize(
-    ("type", "text", "error"),
+@each(
+    "type, text, error",
     [
         (SCORE, '{"value": 11}', "11 is not in 1..10"),
         (SCORE, "0", "0 is not in 1..10"),

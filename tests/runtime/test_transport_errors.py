@@ -82,7 +82,7 @@ def test_a_failure_means_the_same_whichever_way(name: str, failure: str) -> None
     assert "\n" not in error.message and name in error.message
 
 
-@pytest.mark.parametrize("failure", [name for name in FAILURES if name != "hanging"])
+@each("failure", [name for name in FAILURES if name != "hanging"])
 def test_litellm_altogether_gives_the_same_codes(failure: str) -> None:
     answer, code, kind = FAILURES[failure]
     error = failing(answer, lambda server: LitellmModel("openai/gpt-4o", server.endpoint()))

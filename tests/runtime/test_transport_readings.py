@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.each import each
 from tests.runtime.contract_server import Server, answering, form_of, serving
 from tripos_runtime.models import Message, Model, ModelError, Reply, Request, open_model
 from tripos_runtime.models.over_litellm.litellm_client import LitellmModel
@@ -49,7 +50,7 @@ REPLIES: dict[str, tuple[str, dict[str, Any], bool]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("which", REPLIES)
+@each("which", REPLIES)
 def test_both_read_the_same(which: str) -> None:
     name, body, direct = REPLIES[which]
     read = from_anthropic(body) if name == CLAUDE else from_gemini(body)

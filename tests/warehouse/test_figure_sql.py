@@ -69,7 +69,7 @@ def called(function: AggregateFunction) -> str:
     return f"{function.name}({', '.join(arguments)})"
 
 
-@pytest.mark.parametrize("path", [*EXAMPLES, *MEASURING], ids=lambda path: f"{path.parts[-3]}/{path.stem}")
+@each("path", [*EXAMPLES, *MEASURING])
 def test_whatever_the_compiler_accepts_as_a_figure_has_a_query(path: Path) -> None:
     plan = plan_at(path)
     assert all(is_query(sql_of(plan, each)) for each in figures(plan))

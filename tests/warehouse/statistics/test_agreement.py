@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from scipy import stats
 
+from tests.each import each
 from tests.lengths import sized
 from tripos_warehouse.statistics import Found
 from tripos_warehouse.statistics.agreement import (
@@ -295,7 +296,7 @@ UNDEFINED: list[tuple[str, Found]] = [
 ]
 
 
-@pytest.mark.parametrize(("what", "found"), UNDEFINED, ids=[what for what, _ in UNDEFINED])
+@each("what, found", UNDEFINED)
 def test_what_is_undefined_has_a_reason_and_no_value(what: str, found: Found) -> None:
     assert found.value is None
     assert found.reason
