@@ -18,6 +18,7 @@ from tripos_compiler.compile import Compilation, compile_spec
 from tripos_compiler.diagnostics import deny
 from tripos_compiler.plan import Plan
 from tripos_runtime.datasets.data_folders import DataFolders
+from tripos_runtime.datasets.file_access import access_of
 
 if TYPE_CHECKING:
     from tripos.releases.opening import Release
@@ -70,7 +71,7 @@ class SpecSource:
         try:
             compilation = compile_spec(
                 self.path.as_posix(),
-                _read,
+                self._read,
                 self.folders,
                 against=against,
                 releases=self.releases,
@@ -85,6 +86,10 @@ class SpecSource:
         failed = any(each.severity == "error" for each in diagnostics)
         return replace(compilation, diagnostics=diagnostics, plan=None if failed else compilation.plan)
 
+    def _read(self, path: str) -> str:
+        access = self.folders.access
+        return Path(path).read_text("utf-8") if access is None else access.read_text(path)
+
 
 def find_spec(
     path: str,
@@ -92,11 +97,14 @@ def find_spec(
     standing: Sequence[str] = (),
     releases: Sequence[str] = (),
     fetch: Reach | None = None,
+    *,
+    allow_outside: bool = False,
 ) -> SpecSource:
     """The spec at a path: a file, or a folder whose main file has the folder's name or is its only benchmark. A path
     that does not exist here is looked for among the benchmarks that come with Tripos. Data files are looked for in
     `data`, which must exist, and in `standing`, those of `tripos.toml`, where they do; releases that it extends beside
-    it and in `releases`; with `fetch` also where it says that they lie. Raises `Failure`."""
+    it and in `releases`; with `fetch` also where it says that they lie. It reads files of its own folder, its project
+    and `data`; with `allow_outside` any. Raises `Failure`."""
     for folder in data:
         if not Path(folder).is_dir():
             raise Failure("E0307", f"there is no data folder `{folder}`", "give a folder that exists with --data DIR")
@@ -118,6 +126,7 @@ def find_spec(
             raise Failure("E0108", f"there is no spec at `{path}`", hint)
         given = shipped
     main = given if given.is_file() else _main_file(given)
+    folders = replace(folders, access=access_of(main, folders.folders, anything=allow_outside))
     return SpecSource(main, folders, replace(extended, fetch=fetch, into=main.parent / RELEASES))
 
 
@@ -151,10 +160,6 @@ def _text(path: Path) -> str:
         return path.read_text("utf-8")
     except (OSError, UnicodeDecodeError):
         return ""
-
-
-def _read(path: str) -> str:
-    return Path(path).read_text("utf-8")
 
 
 def earlier_plan(

@@ -261,13 +261,15 @@ def compile(  # noqa: A001 - `tripos.compile` is its name
     releases: Places = (),
     deny: Names = (),
     profile: str | None = None,
+    allow_outside: bool = False,
 ) -> Spec:
     """Compile a spec: a `.tripos` file, a folder that holds one, a release, or the name of a benchmark that comes with
     Tripos.
 
     `data` and `releases` are further folders for data files and for releases that the spec extends; `deny` has the
-    codes of warnings that count as errors; `profile` is a profile of `tripos.toml`. Settings are read as the command
-    line reads them: `tripos.toml` of the working directory or above it, `.env`, and the environment.
+    codes of warnings that count as errors; `profile` is a profile of `tripos.toml`. With `allow_outside` the spec may
+    read files outside of its folder, its project and `data`. Settings are read as the command line reads them:
+    `tripos.toml` of the working directory or above it, `.env`, and the environment.
 
     Raises `SpecError`, whose `diagnostics` has every mistake.
     """
@@ -275,7 +277,8 @@ def compile(  # noqa: A001 - `tripos.compile` is its name
         chosen = project_settings(Path.cwd(), profile)
         config = chosen.config
         denied = denied_codes(_names(deny), config)
-        found = find_spec(str(path), paths_of(data), config.data, [*paths_of(releases), *config.releases])
+        extended = [*paths_of(releases), *config.releases]
+        found = find_spec(str(path), paths_of(data), config.data, extended, allow_outside=allow_outside)
         compilation = found.compile(denied)
     plan = compilation.plan
     if plan is None:

@@ -91,7 +91,14 @@ def add_spec(parser: argparse.ArgumentParser, *, several: str = "") -> None:
         "--data", metavar="DIR", action="append", default=[], help="search this folder for data files too"
     )
     add_releases(parser)
+    add_allow_outside(parser)
     add_deny(parser)
+
+
+def add_allow_outside(parser: argparse.ArgumentParser) -> None:
+    """Whether a spec may read any file."""
+    help_ = "let the spec read files outside of its folder, its project and the data folders"
+    parser.add_argument("--allow-outside", action="store_true", help=help_)
 
 
 def add_releases(parser: argparse.ArgumentParser) -> None:

@@ -71,7 +71,9 @@ def compile_given(options: Namespace, config: Config) -> tuple[Compilation, Data
 
     releases = (*getattr(options, "releases", ()), *config.releases)
     fetch = Reach() if getattr(options, "fetch", False) else None
-    spec = find_spec(options.path, options.data, config.data, releases, fetch)
+    spec = find_spec(
+        options.path, options.data, config.data, releases, fetch, allow_outside=getattr(options, "allow_outside", False)
+    )
     compilation = spec.compile(chosen_denials(options, config))
     show_diagnostics(compilation.diagnostics)
     return compilation, spec.folders

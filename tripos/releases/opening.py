@@ -19,6 +19,7 @@ from tripos_compiler.inputs import Asked, FoundRelease, ReleaseError, ReleaseFin
 from tripos_compiler.plan import Plan
 from tripos_compiler.source import Source
 from tripos_runtime.datasets.data_folders import DataFolders
+from tripos_runtime.datasets.file_access import access_of
 
 GIT_S = 10
 """Seconds after which git is not waited for any longer."""
@@ -91,7 +92,8 @@ class Release:
 
     def data_folders(self, outer: Sequence[Path] = ()) -> DataFolders:
         """Where its data lie: in the release, and what is not there in `outer`."""
-        return DataFolders((self.folder / DATA, *outer))
+        folders = (self.folder / DATA, *outer)
+        return DataFolders(folders, access_of(self.main, (self.folder, *folders)))
 
     def plan(self) -> Plan:
         """The plan that was frozen. Raises `Failure` S0855 where it, or what a run needs beside it, was changed."""
@@ -170,10 +172,12 @@ def recompile(release: Release, outer: Sequence[Path] = (), releases: ReleaseFin
     """Compiles a release's own sources; `releases` finds those that it extends. Raises `Failure` S0855 where its main
     file cannot be read."""
     try:
+        folders = release.data_folders(outer)
+        assert folders.access is not None
         return compile_spec(
             release.main.as_posix(),
-            lambda path: Path(path).read_text("utf-8"),
-            release.data_folders(outer),
+            folders.access.read_text,
+            folders,
             releases=releases,
         )
     except (OSError, UnicodeDecodeError) as error:

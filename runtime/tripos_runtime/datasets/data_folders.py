@@ -13,6 +13,7 @@ from typing import Any
 
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.inputs import DataError, FoundFile, Origin
+from tripos_runtime.datasets.file_access import LEAVE, FileAccess
 from tripos_runtime.datasets.formats import document_in, placed_in, rows_in, unpacked_digest
 
 WILD = re.compile(r"(\{\w+\}|\*)")
@@ -33,6 +34,8 @@ class DataFolders:
     released with it before anything else is."""
 
     folders: tuple[Path, ...] = ()
+    access: FileAccess | None = None
+    """What may be read; without it anything may, as of a release, whose files are held against its manifest."""
 
     def find(self, source: str, near: str) -> list[FoundFile]:
         """The files that `source` means, sorted by path. `*` matches within a name, `{field}` also captures it, and
@@ -45,8 +48,12 @@ class DataFolders:
         path = Path(_fetched(source) if source.startswith(HUB) else source)
         folders = (_fixed(path),) if path.is_absolute() else self._around(Path(near).parent)
         inside = path.relative_to(folders[0]) if path.is_absolute() else path
+        if self.access is not None and not all(self.access.allows(_plain(each / inside)) for each in folders[:1]):
+            raise _outside(source)
         for folder in folders:
             found = _matching(folder, inside.as_posix())
+            if self.access is not None and not all(self.access.allows(path) for path, _ in found):
+                raise _outside(source)
             if found:
                 origin = self._origin(folder, Path(near).parent)
                 return [_file(folder, path, captures, origin) for path, captures in found]
@@ -84,6 +91,17 @@ class DataFolders:
     def placed(self, file: FoundFile) -> Any:
         """What a JSON or YAML file says, with the lines of its texts. Raises `DataError`."""
         return placed_in(Path(file.location), file.path)
+
+
+def _outside(source: str) -> DataError:
+    help_ = f"put it beside the spec, or name its folder with --data DIR; {LEAVE}"
+    return DataError(f"`{source}` lies outside of the benchmark", help_)
+
+
+def _plain(path: Path) -> Path:
+    """A path up to its first part that is no plain name."""
+    wild = next((place for place, part in enumerate(path.parts) if _is_wild(part)), len(path.parts))
+    return Path(*path.parts[:wild])
 
 
 def _released(beside: Path) -> tuple[Path, ...] | None:

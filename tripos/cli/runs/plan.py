@@ -16,7 +16,7 @@ from tripos.cli.runs.several import each_of
 from tripos.failure import GOOD, USAGE, Failure
 from tripos.releases.items import standing
 from tripos.settings.load import ChosenSettings, chosen_settings
-from tripos.ui.terminal import columns
+from tripos.ui.terminal import columns, harmless
 from tripos_compiler.compile import Compilation
 from tripos_compiler.language import left_out_of, sharing
 from tripos_compiler.plan import Plan, Scenario, Walk
@@ -106,6 +106,8 @@ def _plan_compiled(options: Namespace, chosen: ChosenSettings, compilation: Comp
     found = plan_run(spec, choices_of(options), config, warning_printer(options, config))
     items, models, slots = dict(found.items), dict(found.roles), dict(found.slots)
     show_plan(plan, found.selection, items, models, slots, found.steps)
+    for path in sorted(folders.access.outside if folders.access is not None else ()):
+        print(f"reads a file outside of the benchmark: {harmless(path)}")
     if told := standing(found.source, found.selection):
         print(told)
     if found.forecast is not None and found.prepared is not None:

@@ -35,7 +35,7 @@ def main(options: Namespace) -> int:
     against = earlier_plan(options.against, *places) if options.against else None
     # A pattern of the shell also names folders of what benchmarks share, which is checked with those that use it.
     paths = [each for each in options.paths if not holds_parts(Path(each))] or options.paths
-    specs = {path: find_spec(path, *places) for path in paths}
+    specs = {path: find_spec(path, *places, allow_outside=options.allow_outside) for path in paths}
     found = {path: spec.compile(denied, against) for path, spec in specs.items()}
     trials = _trials(options.worlds, specs, found)
     diagnostics = [each for compilation in found.values() for each in compilation.diagnostics]

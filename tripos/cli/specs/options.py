@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from tripos.cli.arguments import (
+    add_allow_outside,
     add_deny,
     add_releases,
     add_spec,
@@ -19,6 +20,7 @@ def add_check(parser: argparse.ArgumentParser) -> None:
         "--data", metavar="DIR", action="append", default=[], help="search this folder for data files too"
     )
     add_releases(parser)
+    add_allow_outside(parser)
     add_deny(parser)
     formats = ("text", "json", "sarif", "github")
     parser.add_argument("--format", choices=formats, default="text", help="set the format of errors and warnings")
