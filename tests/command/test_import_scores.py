@@ -326,7 +326,7 @@ def test_a_mapping_says_what_columns_and_words_mean(graded: Path, once: Command)
         (("--column", "value=Scoer"), "should be in the column `Scoer`, which no row has"),
         (("--column", "valeu=score"), "a score has no field `valeu`"),
         (("--column", "value"), "`value` does not say which is which"),
-        (("--column", "round=score", "--round", "2"), "is said to be in a column, and to be the same in every row"),
+        (("--column", "round=score", "--round", "2"), "has a column and a fixed value"),
         (("--mapping", "none.toml"), "cannot read the mapping `none.toml`"),
         (("--each", "score"), "has no list of records in the column `score`"),
     ],

@@ -17,7 +17,7 @@ from compiling import compile_text
 def test_a_colon_behind_a_name_is_told_to_go(line: str, shown: str) -> None:
     found = compile_text(f"scenario s {{\n  ask reply by candidate {{\n    {line}\n  }}\n}}\n")
     [mistake] = [each for each in found.diagnostics if each.code == "E0101"]
-    assert mistake.help == f"names and what they have stand side by side, without a colon: {shown}"
+    assert mistake.help == f"write names and values side by side, without a colon: {shown}"
 
 
 ARMS = """\

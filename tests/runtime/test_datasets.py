@@ -147,7 +147,7 @@ def test_a_mapping_in_which_a_name_stands_twice_loses_neither(tmp_path: Path) ->
         ("a.json", '{"a": \n[1', "line 2 of a.json is not JSON"),
         ("a.json", "[" * 100_000, "nested too deeply"),
         ("a.yaml", "a: [1\nb: 2]]", "line 2 of a.yaml is not YAML"),
-        ("a.yaml", "a: &x [1]\nb: *x", "write out what the alias stands for"),
+        ("a.yaml", "a: &x [1]\nb: *x", "write the value of the alias"),
         ("a.yaml", "a: !!python/name:os.system x", "not YAML"),
         ("a.json", "[1, " + "1" * 5000 + "]", "a.json has a number of more than 4,300 digits"),
         ("a.yaml", "a: x\nb: " + "1" * 5000, "line 2 of a.yaml is not YAML"),

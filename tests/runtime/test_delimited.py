@@ -59,7 +59,7 @@ def test_an_unclosed_quotation_mark_is_told_by_the_line_on_which_its_row_begins(
 
 def test_a_lone_quotation_mark_in_a_quoted_cell_is_told_how_it_is_written(tmp_path: Path) -> None:
     error = refusal(tmp_path, 'q,a\n"say "A" now",y\n')
-    assert error.message == "line 2 of a.csv: text stands behind a closing quotation mark"
+    assert error.message == "line 2 of a.csv: there is text after a closing quotation mark"
     assert "written twice" in error.help
 
 

@@ -291,7 +291,7 @@ def test_a_server_that_does_not_answer_is_waited_for_no_longer_than_said() -> No
 
 def test_a_server_without_an_address_is_said_to_have_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("TEI_BASE_URL", raising=False)
-    with pytest.raises(ModelError, match="nothing says where `tei/tutor` is reached") as error:
+    with pytest.raises(ModelError, match="there is no address for `tei/tutor`") as error:
         open_model("tei/tutor")
     assert "[endpoints]" in error.value.hint
 

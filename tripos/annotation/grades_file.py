@@ -23,7 +23,7 @@ def read_grades(path: Path) -> Answers:
     try:
         lines = path.read_bytes().split(b"\n")[:-1]
     except OSError as error:
-        raise Failure("S0706", f"`{path}` cannot be read ({error.strerror})", "is it where you left it?") from error
+        raise Failure("S0706", f"`{path}` cannot be read ({error.strerror})", "check the path") from error
     try:
         head = orjson.loads(lines[0])
         if head["format"] != FORMAT:

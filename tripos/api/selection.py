@@ -72,7 +72,9 @@ def chosen_binding(
         close = nearest(name, known - config.roles.keys())
         if close is not None:
             raise Failure(
-                "R0203", f"tripos.toml fills a role `{name}`, which this benchmark has not", f"did you mean `{close}`?"
+                "R0203",
+                f"tripos.toml has a model for a role `{name}`, which this benchmark does not have",
+                f"did you mean `{close}`?",
             )
     shared = {name: each for name, each in config.roles.items() if name in known}
     others = {name: each for name, each in flags.items() if name != compared}
@@ -115,7 +117,7 @@ def check_people(people: AbstractSet[str], binding: Binding, choices: Choices) -
     if empty:
         told = f"no model fills the role{'s' if len(empty) > 1 else ''} {', '.join(f'`{name}`' for name in empty)}"
         flags = " ".join(f"--role {name}=PROVIDER/MODEL" for name in empty)
-        raise Failure("R0201", told, f"you would see what is kept from you; give {flags}")
+        raise Failure("R0201", told, f"you would see hidden texts; give {flags}")
 
 
 def has_models(choices: Choices, config: Config) -> bool:
@@ -144,7 +146,7 @@ def chosen_cases(options: Namespace, plan: Plan) -> Selection:
     """Which cases are run. Raises `Failure` for a scenario that the plan has not."""
     scenarios = chosen_scenarios(options, plan)
     if options.seed is not None and options.limit is None:
-        raise Failure("R0202", "`--seed` draws items, and nothing says how many", "give --limit N too")
+        raise Failure("R0202", "`--seed` draws items, but their number is missing", "give --limit N too")
     return Selection(scenarios, options.limit, options.seed, chosen_only(options, plan))
 
 

@@ -208,7 +208,7 @@ def _price_checks(opened: Opened, config: Config) -> Iterator[Finding]:
     price = opened.model.price if opened.model is not None else prices_of(config).get(name) or price_of(provider, model)
     if price is None:
         mend = f'write it into {NAME}, in USD for a million tokens:\n[prices."{name}"]\ninput = ...\noutput = ...'
-        yield warning(name, "price", "not known: what it costs is not counted, and --budget in USD refuses it", mend)
+        yield warning(name, "price", "unknown: its cost is not counted, and a budget in USD refuses it", mend)
         return
     place = NAME if name in config.prices else "litellm's list"
     million = f"{price.input_usd * 1e6:,g} USD in, {price.output_usd * 1e6:,g} out for a million tokens"

@@ -68,7 +68,7 @@ def read_draft(store: Store, run: str | None, step: str, only: Sequence[str]) ->
     bad = [status for _, _, status, reply in replies if status != "ok" or not reply]
     if bad:
         message = f"{len(bad)} of {len(replies)} replies of `{step}` cannot be used: {', '.join(sorted(set(bad)))}"
-        raise Failure(CODE, message, "run the spec again; what is there is not asked again", SOME_FAILED)
+        raise Failure(CODE, message, "run the spec again; existing replies are reused", SOME_FAILED)
     branches: dict[str, Any] = {}
     for number, (_, model, _, reply) in enumerate(replies, 1):
         _merge(branches, sound(read_outline(reply), f"reply {number} of {model}", "S0835").branches)
@@ -182,7 +182,7 @@ def _points(text: str) -> tuple[list[_Point], list[TreeFault]]:
         while above and above[-1].width > point.width:
             above.pop()
         if above and above[-1].width < point.width and _left(tops, above, point):
-            message = f"`{point.name}` is indented less than the lines before it, and more than what they stand below"
+            message = f"`{point.name}` is indented less than the lines before it, but more than their parent"
             faults.append(TreeFault(message, "indent the lines of one level alike", number))
             continue
         above = _parents(above, point)

@@ -65,7 +65,7 @@ def take_made_rows(
         if len(filled) > 1:
             names = ", ".join(filled)
             message = f"several models made rows as `{role}`: {names}"
-            raise Failure("R0201", message, f"say whose rows the replies are to: --role {role}={filled[0]}")
+            raise Failure("R0201", message, f"name the model that wrote the rows: --role {role}={filled[0]}")
         models |= {role: filled[0]} if filled else {}
     lacking = {ask.role for made in making for ask in made.asks} - models.keys()
     if lacking:

@@ -91,9 +91,7 @@ def read_mapping(path: str | None, columns: Sequence[str], fixed: Mapping[str, A
     fixed = {**told.get("set", {}), **fixed}
     both = sorted({**own, **over}.keys() & fixed.keys())
     if both:
-        raise Failure(
-            UNFIT_MAPPING, f"`{both[0]}` is said to be in a column, and to be the same in every row", "say one of them"
-        )
+        raise Failure(UNFIT_MAPPING, f"`{both[0]}` has a column and a fixed value", "say one of them")
     return ColumnMap({**own, **over}, fixed, told.get("values", {}), each or told.get("each"))
 
 

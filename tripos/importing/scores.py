@@ -137,7 +137,7 @@ class _ScoreReader:
         if not mapped:
             names = ", ".join(sorted(set(self.words.values()))[:8])
             hint = f"say `--column metric=COLUMN`, or `--column NAME=COLUMN` with the name of a metric: {names}"
-            raise Failure("S0502", "no column says which metric a value is of, and none is called like one", hint)
+            raise Failure("S0502", "no column names the metric, and no column has the name of one", hint)
         return {
             metric: (column, next((free[t] for t in self._rationales(metric, column) if t in free), None))
             for metric, column in mapped.items()

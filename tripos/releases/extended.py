@@ -172,7 +172,7 @@ def _shown(near: str) -> str:
 
 def _another(asked: Asked, found: _Candidate) -> ReleaseError:
     message = f"`{found.folder}` has another digest: {found.digest}, and the spec says {asked.sha256}"
-    help_ = "get the release that is meant; or, where the new one is, write its digest here"
+    help_ = "get the right release, or write the digest of the new one here"
     return ReleaseError("E0913", message, help_)
 
 

@@ -145,7 +145,7 @@ def _unpacked(path: Path) -> Path:
     try:
         return unpack(path, temporary(path.stem))
     except (zipfile.BadZipFile, zlib.error, OSError, NotImplementedError, RuntimeError) as error:
-        hint = "get it again from where it was published"
+        hint = "download it again"
         raise Failure("S0851", f"cannot read the zip `{path}`: {error}", hint, SOME_FAILED) from error
 
 

@@ -117,7 +117,7 @@ def check_lock(lock: Lock, now: Lock) -> None:
     told = list(_drift(lock, now))
     if told:
         more = f"; and {len(told) - MOST_TOLD} more" if len(told) > MOST_TOLD else ""
-        hint = "go back to what was pinned, or pin what there is now: tripos lock"
+        hint = "restore the pinned state, or pin the current one: tripos lock"
         raise Failure("R0260", f"the run would drift from its lock: {'; '.join(told[:MOST_TOLD])}{more}", hint)
 
 

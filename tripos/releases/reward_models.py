@@ -83,7 +83,9 @@ def inherited_models(plan: Plan, extended: Sequence[FoundRelease]) -> dict[str, 
             earlier = found.get(said.role)
             if earlier is not None and earlier.said.digest != said.digest:
                 message = f"{earlier.release.title} and {release.title} name two reward models for `{said.role}`"
-                raise Failure("S0878", message, "extend one of them; or `take` what the other needs no such model for")
+                raise Failure(
+                    "S0878", message, "extend only one of them; or `take` only declarations that need no reward model"
+                )
             if earlier is None or _rank(said) < _rank(earlier.said):
                 found[said.role] = InheritedModel(said, release)
     return found

@@ -91,7 +91,7 @@ def _rows(path: Path, private: Sequence[Path]) -> Iterator[MadeRow | None]:
                 said = held.get(said[WITHHELD])
                 if said is None and any(each.is_file() for each in private):
                     message = f"withheld items of `{path.stem}` are not among those that are given"
-                    raise Failure("R0264", message, "give the file that was written beside the release, or none")
+                    raise Failure("R0264", message, "give the file that was written with the release, or none")
                 if said is None:
                     yield None
                     continue
@@ -108,7 +108,7 @@ def _held(private: Sequence[Path]) -> dict[str, Any]:
                 rows = [orjson.loads(line) for line in path.read_bytes().splitlines()]
                 found |= {item_id(whole(row["values"])): row for row in rows}
             except (OSError, ValueError, KeyError, TypeError) as error:
-                hint = "give the file that was written beside the release"
+                hint = "give the file that was written with the release"
                 raise Failure("R0264", f"the withheld items in `{path}` cannot be read", hint) from error
     return found
 

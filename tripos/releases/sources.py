@@ -166,4 +166,4 @@ def _made_here(release: Release) -> bool:
 
 def _refused(release: Release, what: str) -> Failure:
     hint = f"do not use it; see all of it: tripos verify {release.folder}"
-    return Failure("S0855", f"the release `{release.folder}` is not what its sources say: {what}", hint, SOME_FAILED)
+    return Failure("S0855", f"the release `{release.folder}` differs from its sources: {what}", hint, SOME_FAILED)

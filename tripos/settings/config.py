@@ -142,7 +142,7 @@ def at_length(table: Mapping[str, Any]) -> dict[str, Any]:
         return dict(table)
     twice = sorted(short.keys() & limits.keys())
     if twice:
-        raise ValueError(f"`{twice[0]}` stands at the top and in [limits]; one of them must go")
+        raise ValueError(f"`{twice[0]}` is at the top and in [limits]: remove one")
     rest = {name: value for name, value in table.items() if name not in SHORT}
     return {**rest, "limits": {**limits, **short}}
 

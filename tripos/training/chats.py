@@ -48,7 +48,7 @@ def as_tokens(tokenizer: Any, chat: Chat) -> Tokens:
         # Some templates open a reply with an empty thought, which is not there once the reply is.
         before = _written(tokenizer, chat.prompt, asked=False)
     if not whole.startswith(before) or len(whole) == len(before):
-        hint = "take another model, or give its tokenizer a template that goes on where the prompt ends"
+        hint = "use another model, or give its tokenizer a template that continues after the prompt"
         raise Failure("S0814", "the model's chat template writes a prompt otherwise once it has a reply", hint)
     prompt = _ids(tokenizer, before)
     return Tokens((*prompt, *_ids(tokenizer, whole[len(before) :])), len(prompt))
@@ -189,7 +189,7 @@ def _provenance(path: Path, sha256: str) -> Mapping[str, Any] | None:
 
 
 def _other_bytes(path: Path) -> Failure:
-    hint = "export again; or, where the change was meant, take the provenance away"
+    hint = "export again; or, if the change was intended, delete the provenance"
     return Failure("S0813", f"`{path}` was changed after `{beside(path).name}` was written", hint)
 
 

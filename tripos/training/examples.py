@@ -114,7 +114,7 @@ def write_examples(plan: Plan, exports: Sequence[Pairing], source: CaseSource, p
     near: dict[str, dict[str, Any]] = {}
     made = [list(_examples(plan, export, source, asked, left_out, near)) for export in exports]
     if not any(made):
-        hint = "look at `where` and `beside`, and at whether the rows are those that are asked"
+        hint = "check `where` and `beside`, and that the rows are not items of a scenario"
         named = " and ".join(f"`{each.name}`" for each in exports)
         raise Failure("S0821", f"no row gives {named} an example", hint)
     lines = _mixed(made)

@@ -174,7 +174,7 @@ def _report(machine: Machine, token: Token, last: Token | None, report: Report) 
     if last is not None and last.kind == "NAME" and token.text == ":":
         after = FOLLOWING.match(source.text, span.end)
         shown = f"{last.text} {after[1]}" if after is not None else f"{last.text} …"
-        help_ = f"names and what they have stand side by side, without a colon: `{shown}`"
+        help_ = f"write names and values side by side, without a colon: `{shown}`"
     if last is not None and last.kind == "EQUALS" and token.kind in ("GT", "LT"):
         help_ = f"did you mean `{token.text}=`?"
     report.diagnostics.error(report.code, found, span, help=help_)

@@ -99,7 +99,7 @@ class Elaborator:
     def misfit(self, span: Span, given: Type, wanted: Type, what: str) -> None:
         """Report a value of another type than the one that is wanted."""
         if given.kind == "optional" and fits(given.of, wanted):
-            help_ = "give what stands in its place: `default(value, …)`"
+            help_ = "give a default: `default(value, …)`"
             self.error("E0306", f"{what} may be missing here", span, help_)
         else:
             self.error("E0301", f"{what} must be `{shown(wanted)}`, this is `{shown(given)}`", span)

@@ -200,7 +200,7 @@ def _printable(program: Program, scope: Scope, typed: Typed, span: Span) -> bool
         program.diagnostics.error("E0301", "a whole tree cannot be printed", span, help=help_)
         return False
     if typed.type.kind == "optional":
-        help_ = 'say what to print then: `{{ default(…, "none") }}`'
+        help_ = 'give a text to print: `{{ default(…, "none") }}`'
         program.diagnostics.error("E0306", "this may be missing, and would print nothing", span, help=help_)
         return False
     return True

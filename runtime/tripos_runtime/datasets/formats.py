@@ -287,7 +287,7 @@ def _yaml_document(text: str, shown: str, *, placed: bool = False) -> Any:
         def compose_node(self, parent: Any, index: Any) -> Any:
             if self.check_event(yaml.AliasEvent):
                 event = self.peek_event()  # type: ignore[no-untyped-call]
-                message = "write out what the alias stands for"
+                message = "write the value of the alias"
                 raise yaml.constructor.ConstructorError(None, None, message, event.start_mark)
             return super().compose_node(parent, index)
 

@@ -164,7 +164,7 @@ def _misquoted(shown: str, line: int, error: csv.Error) -> DataError:
     if "end of data" in str(error):
         return DataError(f"line {line} of {shown}: a quotation mark is never closed", f"close it; {TWICE}")
     if "expected after" in str(error):
-        return DataError(f"line {line} of {shown}: text stands behind a closing quotation mark", TWICE)
+        return DataError(f"line {line} of {shown}: there is text after a closing quotation mark", TWICE)
     return DataError(f"line {line} of {shown} cannot be read: {error}", "mend that line")
 
 

@@ -93,7 +93,7 @@ class ReplayModel:
             raise ModelError(
                 "R0113",
                 f"the recording `{self.recording}` has no such request to `{self.name}`",
-                "its prompt, its settings or its row are new since: run it with the model itself, which records it",
+                "its prompt, settings or row changed after the recording: record it again with the model itself",
             )
         if isinstance(found, ModelError):
             raise found

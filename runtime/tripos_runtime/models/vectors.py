@@ -38,7 +38,7 @@ def from_text(text: str) -> Vector:
     except (binascii.Error, UnicodeEncodeError) as error:
         raise ValueError("this is no vector") from error
     if not len(vector) or not bool(np.isfinite(vector).all()):
-        raise ValueError("this is no vector of finite numbers")
+        raise ValueError("not a vector of finite numbers")
     return vector
 
 

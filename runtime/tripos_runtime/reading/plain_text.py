@@ -227,7 +227,7 @@ def numbers_listed(text: str, locale: str | None) -> list[str]:
     convention = convention_of(locale)
     if convention is not None and convention.thousands == ",":
         if THOUSANDS.fullmatch(text.strip()):
-            message = f"`{text.strip()}` may be one number or several: write a space behind the commas of a list"
+            message = f"`{text.strip()}` may be one number or several: write a space after the commas of a list"
             raise OddNumberError(message)
         pieces = elements_in(ODD.sub(lambda odd: odd[1].replace(",", ", "), plain_numbers(text, locale)))
     else:

@@ -167,7 +167,7 @@ class Budget:
             if self.tokens is not None or (
                 price is not None and _dearest_usd(price, sent, 1) > price.cost_usd(sent, 0)
             ):
-                message = f"nobody knows how long a reply of `{model.name}` may get, so a budget cannot be kept to"
+                message = f"there is no bound on the length of a reply of `{model.name}`, so a budget cannot hold"
                 raise Stopped(
                     "R0403",
                     message,
@@ -263,7 +263,7 @@ class Budget:
             for limit, spent, more, show in figures
             if limit is not None and spent + more > limit
         ]
-        hint = "run again with a larger `--budget`: what was answered is kept and costs nothing"
+        hint = "run again with a larger `--budget`: kept replies cost nothing"
         return OutOfBudget("R0402", f"the budget does not go further: {'; '.join(parts)}", hint)
 
     def _schema_bytes(self, schema: Mapping[str, Any]) -> int:
@@ -289,7 +289,7 @@ def _unpriced(names: Sequence[str]) -> BudgetError:
     listed = ", ".join(f"`{name}`" for name in names)
     lines = "\n".join(f'[prices."{name}"]\ninput = ...\noutput = ...' for name in names)
     hint = f"write into tripos.toml, in USD for a million tokens (0 where calls cost nothing):\n{lines}"
-    return BudgetError("R0404", f"a budget in USD needs prices, and nobody knows that of {listed}", hint)
+    return BudgetError("R0404", f"a budget in USD needs prices, and there is none for {listed}", hint)
 
 
 def _dearest_usd(price: Price, sent: int, received: int) -> float:

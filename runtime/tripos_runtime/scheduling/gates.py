@@ -183,8 +183,8 @@ class Gate:
     def _tell_silence(self, error: ModelError) -> None:
         since = self._times.now()
         self._notes(
-            f"{self._names} does not answer since {since:%H:%M:%S} ({error.message}); "
-            "one call after 1, 2, 4 … 60 s tries again"
+            f"{self._names} has not responded since {since:%H:%M:%S} ({error.message}); "
+            "retrying one call after 1, 2, 4 … 60 s"
         )
 
     def _leave(self, epoch: int, shares: Shares, tokens: int, used: int | None) -> None:
@@ -264,7 +264,7 @@ class Gate:
     def gone(self) -> ModelError | Stopped:
         """What a call to an endpoint that was given up gets."""
         message = f"{self._names} did not answer for {_duration(self._patience_s)}"
-        hint = "see whether the server and the network are up, and run again: what was answered is kept"
+        hint = "check the server and the network, and run again: kept replies are reused"
         if all(gate.given_up for gate in self._gates if gate._used):
             return Stopped(GIVEN_UP, message, hint)
         return ModelError(GIVEN_UP, message, hint)

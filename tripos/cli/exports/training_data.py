@@ -184,7 +184,7 @@ def _by(plan: Plan, kind: str, per: tuple[str, ...]) -> str:
             return found[0]
     names = [*fitting, *score_names(plan)] if kind == "distillation" else score_names(plan)
     some = ", ".join(f"`{name}`" for name in dict.fromkeys(names)) or "none"
-    raise Failure("R0202", "nothing says by what a reply is better", f"give `--by NAME`; there is {some}")
+    raise Failure("R0202", "there is no measure or score to rank replies", f"give `--by NAME`; there is {some}")
 
 
 def _summary_lines(plan: Plan, wanted: Wanted, made: Training, path: Path) -> Iterable[str]:

@@ -145,7 +145,7 @@ def _refuse_majors(one: Run, two: Run) -> None:
     """Raises `StoreError` S0859 where the versions of a benchmark say themselves that their figures differ in kind."""
     if not comparable(one.version, two.version):
         message = f"the runs are of versions {one.version} and {two.version} of `{two.benchmark}`, which differ in kind"
-        raise StoreError("S0859", message, "see what changed: tripos diff A B; compare all the same with --anyway")
+        raise StoreError("S0859", message, "list the changes: tripos diff A B; compare anyway with --anyway")
 
 
 def _refuse(changed: list[ChangeLine]) -> None:

@@ -149,7 +149,7 @@ def _totals(found: Forecast, width: int) -> Iterator[str]:
         for place, head in enumerate(("in all", "low", "expected", "high"))
     ]
     yield from grid(columns, width)
-    yield from _wrapped(f"Replies are taken to be as long as: {total.rests_on}.", width)
+    yield from _wrapped(f"Reply lengths estimated from: {total.rests_on}.", width)
     if total.unbounded:
         shown, more = total.unbounded[:MOST_PLACES], len(total.unbounded) - MOST_PLACES
         told = "; ".join(shown) + (f"; and {more} more, see --json" if more > 0 else "")

@@ -40,22 +40,21 @@ def design_lines(items: Mapping[str, int], width: int = 80) -> list[str]:
     The least difference is a share of the scale, whichever it is, for the worst variance on it: points of a share.
 
     >>> print("\\n".join(design_lines({"sums": 198})))
-    198 items show a difference of 9.95 % of a scale between two models that answer
-    all of them, and of 14.08 % between models on items of their own (80 % power, at
-    worst).
+    198 items: a test detects a difference of 10 % of a scale between two models on
+    the same items, and of 14 % on different items (80 % power, worst case).
     """
     total = sum(items.values())
     if total == 0:
         return []
     told = (
-        f"{total:,} item{'s' if total > 1 else ''} show{'' if total > 1 else 's'} a difference of {_least(total)}"
-        f" of a scale between two models that answer all of them, and of {_least(total, paired=False)} between models"
-        " on items of their own (80 % power, at worst)."
+        f"{total:,} item{'s' if total > 1 else ''}: a test detects a difference of {_least(total)} of a scale between"
+        f" two models on the same items, and of {_least(total, paired=False)} on different items (80 % power, worst"
+        " case)."
     )
     counts = {name: count for name, count in items.items() if count}
     if len(counts) > 1:
         least = min(counts, key=lambda name: counts[name])
-        told += f" Within `{least}`, which has {counts[least]:,}: {_least(counts[least])}."
+        told += f" Within `{least}`, with {counts[least]:,}: {_least(counts[least])}."
     return textwrap.wrap(told, width)
 
 
@@ -63,7 +62,7 @@ def _least(items: int, paired: bool = True) -> str:
     variance = paired_variance(WORST, WORST, CORRELATION if paired else 0.0)
     found = detectable_difference(items, variance).value
     assert found is not None
-    return "no less than all" if found >= 1 else f"{100 * found:.2f} %"
+    return "100 % or more" if found >= 1 else f"{100 * found:.0f} %"
 
 
 def walk_lines(plan: Plan, planned: Sequence[Planned]) -> Iterator[str]:

@@ -188,7 +188,7 @@ def main(options: Namespace) -> int:
     """Print the statistics. Raise `Failure` for a data set, a field or a group that is not there."""
     if not _names(options.by) and (options.group or options.figure):
         given = "--group" if options.group else "--figure"
-        raise Failure("R0202", f"`{given}` has no meaning without `--by`", "say by what: --by FIELD")
+        raise Failure("R0202", f"`{given}` has no meaning without `--by`", "name the field: --by FIELD")
     compilation, folders = compile_given(options, load_config(Path.cwd()))
     plan = compilation.plan
     if plan is None:

@@ -103,7 +103,7 @@ def _round(options: Namespace) -> int | None:
 
 def _output(options: Namespace) -> Path:
     if not options.name:
-        raise Failure("R0202", "nobody is named who grades", "give --name NAME; the scores will say human/NAME")
+        raise Failure("R0202", "the name of the person is missing", "give --name NAME; the scores will say human/NAME")
     if options.port is not None and not options.page:
         raise Failure("R0202", "`--port` is for a page", "give --page too")
     later = "" if _round(options) is None else f"-round{options.round}"
@@ -122,7 +122,7 @@ def _output(options: Namespace) -> Path:
 def _choice(options: Namespace, desk: AssignmentDesk) -> AssignmentOptions:
     if options.overlap is not None and options.sample is None:
         raise Failure(
-            "R0202", "`--overlap` is a share of a sample, and nothing says of how many", "give --sample N too"
+            "R0202", "`--overlap` is a share of a sample, but `--sample` is missing", "give --sample N too"
         )
     return AssignmentOptions(
         options.limit,

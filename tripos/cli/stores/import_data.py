@@ -94,7 +94,7 @@ def _bring_in(options: Namespace, store: Store, run_id: str, table: FileRows, fo
                 "S0505",
                 f"{many:,} of {len(found.scores):,} scores {'is' if many == 1 else 'are'} in the store already, and"
                 f" {'another' if many == 1 else 'others'} than here",
-                "`--replace` replaces what is there; `--round 2` keeps both",
+                "use `--replace` to replace the scores, or `--round 2` to keep both",
                 SOME_FAILED,
             )
         if not options.dry_run and (change.new or change.changed):

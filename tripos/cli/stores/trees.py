@@ -24,7 +24,7 @@ def approve_main(options: Namespace) -> int:
     """Notes the approval beside the tree."""
     by = " ".join((options.name or "").split())
     if not by:
-        raise Failure("R0202", "nobody is named who approves it", "say who read it: `--name YOU`")
+        raise Failure("R0202", "the name of the reviewer is missing", "say who read it: `--name YOU`")
     try:
         done = approve(Path(options.file), by, datetime.now(UTC).replace(microsecond=0), replace=options.replace)
     except OSError as error:

@@ -109,7 +109,7 @@ def _ticked(pairs: Preferences) -> tuple[Numbers, Numbers]:
     used = np.unique(np.concatenate([pairs.better, pairs.worse]))
     places = [int(place) for place in used if pairs.criteria and pairs.criteria[place] is not None]
     if not places:
-        raise Failure("S0815", "no reply that is learned says which criteria it meets", "give more topics")
+        raise Failure("S0815", "no reply in the training data lists its criteria", "give more topics")
     return np.array(places), np.array([pairs.criteria[place] for place in places], dtype=float)
 
 

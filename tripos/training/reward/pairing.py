@@ -135,7 +135,7 @@ def write_pairs(plan: Plan, pairings: Sequence[Pairing], source: CaseSource, pat
         found += [(pairing.name, pair) for pair in pairs]
         left_out += fewer
     if not found:
-        hint = "give the replies different `worth`, or look at `where` and `when`"
+        hint = "give the replies different `worth`, or check `where` and `when`"
         raise Failure("S0821", f"no two replies of {_names(pairings)} make a pair", hint)
     written = write_lines(path, (_line(pair) for _, pair in found))
     said = {

@@ -200,7 +200,7 @@ def _provenance(path: Path, sha256: str, count: int) -> Mapping[str, Any] | None
         hint = "export `preferences`, or an `export` of the spec with `pairs`"
         raise Failure("S0821", f"`{path}` has no pairs of replies", hint)
     if said.get("sha256") != sha256 or len(said.get("lines", ())) != count:
-        hint = "export again; or, where the change was meant, take the provenance away"
+        hint = "export again; or, if the change was intended, delete the provenance"
         raise Failure("S0821", f"`{path}` was changed after `{beside(path).name}` was written", hint)
     return said
 

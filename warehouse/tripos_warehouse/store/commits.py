@@ -164,7 +164,7 @@ def _damaged(path: Path, why: str) -> StoreError:
     return StoreError(
         "S0402",
         f"the commit `{path}` is unreadable ({why})",
-        "restore the file from a backup, or delete it: what it made visible is then asked for again",
+        "restore the file from a backup, or delete it: the next run repeats its calls",
     )
 
 

@@ -239,7 +239,7 @@ class Store:
             set_aside(self.root, name, rejected)
             aside = self.root / JOURNAL / REJECTED / f"{name}{SUFFIX}"
             lines = f"{len(rejected):,} line{'' if len(rejected) == 1 else 's'} of kept rows that fit no table"
-            hint = "look at the lines; what they held is asked for again by the next run"
+            hint = "read the lines; the next run repeats their calls"
             self._note(StoreError("S0404", f"{lines} went to `{aside}`", hint))
         path.unlink(missing_ok=True)
         return True

@@ -223,7 +223,7 @@ def _journal(store: Store, damages: list[Damage]) -> tuple[int, int]:
             live += 1
         else:
             left += 1
-            message = f"the journal segment `{name}` was left behind and could not be committed"
+            message = f"the journal segment `{name}` of a dead process could not be committed"
             damages.append(Damage("S0404", message, "update Tripos, and open the store where you may write to it"))
     for path in sorted((store.root / JOURNAL / REJECTED).glob(f"*{SUFFIX}")):
         message = f"`{path}` has kept rows that fit no table"

@@ -60,7 +60,7 @@ def compact(store: Store, big_bytes: int = BIG_BYTES) -> Compacted | None:
             store.locks.free(place)
     except pa.ArrowException as error:
         message = f"rows of a part do not fit their table ({' '.join(str(error).split())})"
-        raise StoreError("S0103", message, "`tripos store check` says which part it is") from error
+        raise StoreError("S0103", message, "find the part with `tripos store check`") from error
     except (OSError, BaseError) as error:
         raise unwritable(store.root, error) from error
 

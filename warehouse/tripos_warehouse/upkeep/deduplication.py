@@ -50,7 +50,7 @@ def lost_rows(table: Table, paths: Sequence[Path]) -> dict[Path, Numbers]:
             found: Any = database.sql(query).to_arrow_table()
     except duckdb.Error as error:
         message = f"the table `{table.name}` cannot be read: {' '.join(str(error).split())}"
-        raise StoreError("S0103", message, "`tripos store check` says which file is damaged") from error
+        raise StoreError("S0103", message, "find the damaged file with `tripos store check`") from error
     parts: Numbers = found["file_index"].to_numpy().astype(np.int64)
     rows: Numbers = found["file_row_number"].to_numpy().astype(np.int64)
     return {paths[part]: rows[parts == part] for part in np.unique(parts).tolist()}

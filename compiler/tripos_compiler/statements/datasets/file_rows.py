@@ -160,7 +160,7 @@ class _Reading:
         if warn:
             place = f"row {earlier.number}" + ("" if earlier.path == file.path else f" of {earlier.path}")
             message = f"row {number} of {file.path} says what {place} says"
-            help_ = "rows that repeat are run once; remove them, or add the field that tells them apart"
+            help_ = "repeated rows run once: remove them, or add a distinguishing field"
             self.program.diagnostics.warning("W0309", message, self.columns.where, help=help_)
         return True
 

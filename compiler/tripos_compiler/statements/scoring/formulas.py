@@ -34,7 +34,7 @@ def holds_texts(elaborator: Elaborator, holes: Sequence[Syntax]) -> bool:
             return False
         report = elaborator.program.diagnostics.error
         if typed.type.kind == "optional":
-            help_ = 'say what to print then: `{{ default(…, "none") }}`'
+            help_ = 'give a text to print: `{{ default(…, "none") }}`'
             report("E0306", "this may be missing, and would print nothing", hole.span, help=help_)
             return False
         if not fits(typed.type, TextType()) or (typed.type.kind == "choice" and typed.type.axis is not None):
@@ -165,7 +165,7 @@ def _check(program: Program, formula: FormulaScorer, parameters: Parameters, dep
     if typed is None:
         return
     if formula.scores and typed.type.kind == "optional" and is_score(typed.type.of):
-        help_ = "say what counts then: `default(…, 0)`"
+        help_ = "give a default: `default(…, 0)`"
         program.diagnostics.error("E0306", "this score may be missing", formula.value.span, help=help_)
         return
     if formula.scores and not is_score(typed.type):

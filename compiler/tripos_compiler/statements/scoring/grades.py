@@ -68,7 +68,7 @@ def _scored_value(steps: Steps, statement: Statement, name: Name, value: Syntax)
     if typed is None or when is False:
         return False
     if typed.type.kind == "optional" and is_score(typed.type.of):
-        help_ = "say what counts then: `default(…, 0)`"
+        help_ = "give a default: `default(…, 0)`"
         steps.program.diagnostics.error("E0306", "this score may be missing", value.span, help=help_)
         return False
     if not is_score(typed.type):

@@ -130,7 +130,7 @@ def _judge(program: Program, statement: Statement, name: Name, parameters: Param
     if prompt is None or given is None or not fair or (systems and system is None) or chat is False:
         return
     if given.type is None and not _mentions_metrics(prompt.holes, system.holes if system else {}):
-        help_ = "put `{{ metrics }}` where the rubric belongs"
+        help_ = "put `{{ metrics }}` into the prompt"
         message = f"scorer `{name.text}` gives metrics, and no text tells the judge which"
         program.diagnostics.error("E0701", message, prompts[0].head, help=help_)
         return

@@ -142,7 +142,7 @@ def _until(steps: Steps, statement: Statement, names: list[Name]) -> tuple[Until
     if not written:
         help_ = 'write `until teacher says "done"`; `limit` alone cuts every conversation off'
         lacking = statement.block.span if statement.block is not None else None
-        message = "nobody can end this conversation"
+        message = "no role can end this conversation"
         steps.program.diagnostics.error("E0803", message, statement.head, help=help_, lacking=lacking)
         return None
     for each in written:

@@ -39,7 +39,7 @@ class ContinuingModel(DirectModel):
         found = await self._answer(body)
         choices = found.get("choices")
         if not isinstance(choices, list) or not all(isinstance(each, dict) for each in choices):
-            hint = "look at what is served: it is to answer `/completions`"
+            hint = "check the server: it must answer `/completions`"
             raise ModelError("R0111", f"`{self.name}` sent a reply without a choice", hint, retryable=True)
         said = [{**each, "message": {"content": each.get("text")}} for each in choices]
         return trimmed(read_reply({**found, "choices": said}, self.name, self.price, own_price=self._own_price))

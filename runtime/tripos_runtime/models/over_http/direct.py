@@ -140,7 +140,7 @@ def base_url_of(name: str, provider: Provider, endpoint: Endpoint | None) -> str
     base_url = endpoint.base_url if endpoint is not None else next(filter(None, told), provider.base_url)
     if not base_url:
         hint = f"set {provider.base_urls[0]}, or write `base_url` for it under `[endpoints]` in tripos.toml"
-        raise ModelError("R0101", f"nothing says where `{name}` is reached", hint, fatal=True)
+        raise ModelError("R0101", f"there is no address for `{name}`", hint, fatal=True)
     base_url = base_url.rstrip("/")
     if urlsplit(base_url).scheme not in {"http", "https"}:
         hint = f"write `base_url` with `http://` or `https://`, such as `http://{base_url}`"

@@ -84,7 +84,7 @@ def vectors_of(name: str, data: list[Any], count: int) -> list[list[float]]:
         ordered = sorted(data, key=lambda entry: int(entry["index"]))
         found = [[float(value) for value in entry["embedding"]] for entry in ordered]
     except (TypeError, ValueError, KeyError) as error:
-        message = f"`{name}` answered, and what it said holds no vector for each text"
+        message = f"`{name}` answered without a vector for each text"
         raise ModelError(CODE, message, "check that it is an embedding model") from error
     if len(found) != count or not all(found):
         message = f"`{name}` gave {len(found)} vectors for {count} texts"

@@ -172,7 +172,7 @@ class BatchedReward:
             values = [error] * len(batch)
         except Exception as error:
             said = f"`{self.name}` failed: {type(error).__name__}: {error}"
-            values = [ModelError("R0233", said, "see what the model's own log says")] * len(batch)
+            values = [ModelError("R0233", said, "read the log of the model server")] * len(batch)
         for (_, answer), value in zip(batch, values, strict=True):
             if answer.done():
                 continue

@@ -85,7 +85,7 @@ class ServedReward:
         try:
             return self._form.values(orjson.loads(answer.body))
         except (ValueError, TypeError, LookupError) as error:
-            message = f"`{self.name}` answered, and what it said holds no reward for each text: {_brief(error)}"
+            message = f"`{self.name}` answered without a reward for each text: {_brief(error)}"
             hint = "check that it is a reward model, which gives one number a text, and that the server is of its kind"
             raise ModelError("R0233", message, hint) from error
 

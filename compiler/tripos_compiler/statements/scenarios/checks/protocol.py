@@ -105,12 +105,12 @@ def _asked_twice(
     if against:
         one, other_ = against[0]
         message = f"rows {one} and {other_} of this scenario ask the same and want different answers{_more(against)}"
-        help_ = "mend the answers, or show the model the field that tells the rows apart"
+        help_ = "correct the answers, or show the model a distinguishing field"
         program.diagnostics.warning("W1004", message, where, help=help_)
     if twice:
         one, other_ = twice[0]
         message = f"rows {one} and {other_} of this scenario ask the same{_more(twice)}"
-        help_ = "remove the copies: a question that stands twice counts twice in every figure"
+        help_ = "remove the copies: a repeated question counts twice in every figure"
         program.diagnostics.warning("W1003", message, where, help=help_)
 
 

@@ -84,7 +84,7 @@ class _Tried:
         share = self._share(winner, self.rows) if winner is not None else 0.0
         if winner is not None and share >= WINS:
             message = f"{winner.name} to every row gets {share:.2f} on `{name}`"
-            help_ = "balance the answers, or tighten the score; a baseline beside the models shows what it is worth"
+            help_ = "balance the answers, or tighten the score; compare the models with a baseline"
             self.program.diagnostics.warning("W1001", message, where, help=help_)
         lost = self._without_answer(trials, sample)
         if lost:

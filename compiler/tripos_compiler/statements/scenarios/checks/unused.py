@@ -58,7 +58,7 @@ def check_unused_steps(program: Program, statement: Statement, scenario: Scenari
     taken = {name for treatment in scenario.treatments for step in treatment.steps for name in uses_of(step)}
     for step in steps.lowered:
         if isinstance(step, Ask | Converse | Retrieve) and step.name not in taken:
-            message = f"nothing uses what `{step.name}` yields"
+            message = f"nothing uses the result of `{step.name}`"
             help_ = "score it, put it in a prompt, or remove the step: its calls are paid for"
             program.diagnostics.warning("W0611", message, steps.wholes[step.name].span, help=help_)
     for arm in scenario.arms:
