@@ -121,9 +121,7 @@ def _output(options: Namespace) -> Path:
 
 def _choice(options: Namespace, desk: AssignmentDesk) -> AssignmentOptions:
     if options.overlap is not None and options.sample is None:
-        raise Failure(
-            "R0202", "`--overlap` is a share of a sample, but `--sample` is missing", "give --sample N too"
-        )
+        raise Failure("R0202", "`--overlap` is a share of a sample, but `--sample` is missing", "give --sample N too")
     return AssignmentOptions(
         options.limit,
         chosen_only(options, desk.plan),
