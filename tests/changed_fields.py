@@ -83,7 +83,7 @@ HIDDEN = frozenset(("step", "name", "of", "needs", "judgement", "fingerprint"))
 
 
 def plan() -> Plan:
-    """A plan with what the steps name."""
+    """Return a plan with what the steps name."""
     return plan_of(compile_text(SPEC))
 
 
@@ -151,7 +151,8 @@ OTHER: dict[str, Sequence[Any]] = {
 
 
 def changed(*kinds: type[Part]) -> list[tuple[str, Step, Step]]:
-    """The steps of some kinds, or of all, each with another value of each of its fields, and the field's name."""
+    """Return the steps of some kinds, or of all, each with another value of each of its fields, and the field's
+    name."""
     return [
         (field, step, step.model_copy(update={field: value}))
         for step in STEPS

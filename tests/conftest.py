@@ -23,7 +23,7 @@ settings.load_profile("fixed")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leaves out what is marked `long`, but for `make test-all`."""
+    """Leave out what is marked `long`, but for `make test-all`."""
     long = [] if ALL else [item for item in items if item.get_closest_marker("long")]
     if long:
         config.hook.pytest_deselected(items=long)
@@ -91,7 +91,7 @@ ITEMS = [
 
 @dataclass
 class Outcome:
-    """What a command printed, and its exit code."""
+    """The output of a command, and its exit code."""
 
     code: int
     out: str
@@ -118,7 +118,7 @@ def quiz(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def tripos(capsys: pytest.CaptureFixture[str]) -> Command:
-    """Runs a command of the `tripos` script in this process."""
+    """Run a command of the `tripos` script in this process."""
 
     def run(*arguments: str) -> Outcome:
         capsys.readouterr()
@@ -135,7 +135,7 @@ def tripos(capsys: pytest.CaptureFixture[str]) -> Command:
 
 @pytest.fixture(scope="module", autouse=True)
 def _let_go() -> Iterator[None]:
-    """Collects what modules of tests left behind, once it is much: with files and sockets in it, a process soon has too
+    """Collect what modules of tests left behind, once it is much: with files and sockets in it, a process soon has too
     many open. It takes a quarter of a second."""
     yield
     if gc.get_count()[0] > 200_000 or _open_files() > 100:
@@ -143,7 +143,7 @@ def _let_go() -> Iterator[None]:
 
 
 def _open_files() -> int:
-    """How many files and sockets this process has open, where the system says so."""
+    """Return how many files and sockets this process has open, where the system says so."""
     listed = Path("/dev/fd")
     return len(list(listed.iterdir())) if listed.is_dir() else 0
 
@@ -157,7 +157,7 @@ def _left() -> Left:
 
 
 def _state(folder: Path) -> frozenset[tuple[str, bytes]]:
-    """Every file of a folder and of those in it."""
+    """Return every file of a folder and of those in it."""
     return frozenset(
         (path.relative_to(folder).as_posix(), path.read_bytes()) for path in folder.rglob("*") if path.is_file()
     )
@@ -165,7 +165,7 @@ def _state(folder: Path) -> frozenset[tuple[str, bytes]]:
 
 @pytest.fixture
 def once(tripos: Command, tmp_path_factory: pytest.TempPathFactory, _left: Left) -> Command:
-    """Runs a command in this folder, or copies here what it left when an earlier test ran it in a folder with the same
+    """Run a command in this folder, or copies here what it left when an earlier test ran it in a folder with the same
     files.
 
     For what a test begins with, a run after a run too. A command that is itself what is tested is run by `tripos`.

@@ -13,7 +13,7 @@ Cases = Iterable[Any] | Callable[[], Iterable[Any]]
 
 
 def each(names: str, cases: Cases) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Runs a test for every case, as `parametrize` does, but as one test, whose failure lists every case that fails.
+    """Run a test for every case, as `parametrize` does, but as one test, whose failure lists every case that fails.
 
     For cases that take less time than a test costs by itself (2 ms). They share their fixtures. A function that makes
     the cases is called when the test runs, and not when tests are collected.

@@ -20,7 +20,8 @@ TELLING = ("question", "student_profile", "conversation", "knowledge_point")
 
 
 def spec(folder: Path) -> Path:
-    """A copy of the spec over shipped items, with 11 items a scenario and language: the shipped ones under new names."""
+    """Return a copy of the spec over shipped items, with 11 items a scenario and language: the shipped ones under new
+    names."""
     shutil.copytree(SPECS, folder / "edubench")
     shutil.copytree(SPECS.parent / "common", folder / "common")
     for path in sorted((folder / "edubench/items").glob("*.jsonl")):
@@ -41,7 +42,7 @@ def _renamed(row: dict[str, Any], number: int) -> dict[str, Any]:
 
 
 def write(folder: Path, allocation: dict[str, str]) -> list[dict[str, Any]]:
-    """Writes `replies.jsonl` and `scores.jsonl` of all models and evaluators, and gives the scores."""
+    """Write `replies.jsonl` and `scores.jsonl` of all models and evaluators, and return the scores."""
     told: dict[tuple[str, int], dict[str, Any]] = {}
     for scenario in allocation:
         lines = (folder / f"edubench/items/{scenario}.jsonl").read_text("utf-8").splitlines()
@@ -76,7 +77,7 @@ def _scores(allocation: dict[str, str]) -> Iterator[dict[str, Any]]:
 
 
 def _reply(scenario: str, model: str, item: int) -> dict[str, Any]:
-    """A reply in the form that its scenario asks for."""
+    """Return a reply in the form that its scenario asks for."""
     text = f"{model} on {scenario} {item}"
     forms: dict[str, dict[str, Any]] = {
         "question_answering": {"reasoning": text, "final_answer": "A"},

@@ -33,7 +33,8 @@ class Said:
 def script(
     model: str, messages: Sequence[Message], schema: Mapping[str, Any] | None, number: int = 0
 ) -> Said | ModelError:
-    """What a model replies to these messages as sample `number`, given the JSON Schema that the reply should fit."""
+    """Return what a model replies to these messages as sample `number`, given the JSON Schema that the reply should
+    fit."""
     again = AGAIN in messages[-1].content
     asked = messages[:-2] if again else messages
     told = json.dumps([model, number, [[each.role, each.content] for each in asked]])
@@ -51,7 +52,7 @@ def script(
 
 
 def _value(schema: Mapping[str, Any], dice: random.Random) -> Any:
-    """A value that fits a schema."""
+    """Return a value that fits a schema."""
     match schema:
         case {"enum": options}:
             return dice.choice(options)

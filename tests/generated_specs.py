@@ -41,7 +41,7 @@ class Generated:
 
 
 def generate(seed: int, folder: Path) -> Generated:
-    """Writes the benchmark of a seed into a folder, which is made."""
+    """Write the benchmark of a seed into a folder, which is made."""
     folder.mkdir(parents=True, exist_ok=True)
     writer = _Writer(random.Random(seed))
     text = writer.benchmark()
@@ -100,7 +100,7 @@ class _Writer:
         self.names = 0
 
     def benchmark(self) -> str:
-        """The text of the spec; who fills its roles and its files are known by then."""
+        """Return the text of the spec; who fills its roles and its files are known by then."""
         calm = "/calm" if self.chance(0.15) else ""
         some = {
             "candidate": ("m/a", "m/b") if self.chance(0.4) else ("m/a",),
@@ -137,7 +137,7 @@ class _Writer:
         return "\n".join([*head, body, *self.measures]) + "\n"
 
     def _mentions(self, body: str, role: str) -> bool:
-        """Whether scenarios need a role; judges are needed by the scorers that they use."""
+        """Return true if scenarios need a role; judges are needed by the scorers that they use."""
         return any(f" {scorer}(" in body for scorer in SCORERS) if role == "judge" else f" {role}" in body
 
     def chance(self, of: float) -> bool:
@@ -182,7 +182,7 @@ class _Writer:
         return rows
 
     def scenario(self, number: int) -> str:
-        """One scenario with its steps."""
+        """Return one scenario with its steps."""
         over = self.dice.choice(("item", "item", "item", "axes", "made"))
         self.uses.add(over)
         self.texts = {"item": ITEM_TEXTS, "axes": AXIS_TEXTS, "made": MADE_TEXTS}[over]
@@ -208,7 +208,7 @@ class _Writer:
         return "\n".join([*lines, "}"])
 
     def made(self) -> str:
-        """A data set that a model writes in the cells of the scenario."""
+        """Return a data set that a model writes in the cells of the scenario."""
         lines = [
             "  dataset item by author {",
             f"    count {self.dice.randint(1, 2)}",
@@ -231,7 +231,7 @@ class _Writer:
         return "\n".join([*lines, "  }"])
 
     def step(self) -> str:
-        """One of the steps that yield something."""
+        """Return one of the steps that yield something."""
         kind = self.dice.choice(("ask", "ask", "ask", "ask", "converse", "retrieve"))
         if kind == "converse":
             return self.converse()
@@ -240,14 +240,14 @@ class _Writer:
         )
 
     def hole(self) -> str:
-        """A hole of a prompt."""
+        """Return a hole of a prompt."""
         texts = list(self.texts)
         for step in self.steps:
             texts += [*step.texts, *step.numbers, *step.printed, *step.texts[:1] * 3]
         return "{{ " + _escaped(self.dice.choice(texts)) + " }}"
 
     def flag(self, arms: Sequence[str] = ()) -> str:
-        """A condition, which may look at these arms."""
+        """Return a condition, which may look at these arms."""
         flags = [*self.flags, *(f"{arm} == {ARMS[arm]}" for arm in arms for _ in range(4))]
         flags += [each for step in self.steps for each in step.flags]
         one = self.dice.choice(flags)
@@ -256,15 +256,15 @@ class _Writer:
         return one
 
     def when(self, chance: float, arms: Sequence[str] = ()) -> str:
-        """A condition, by that chance."""
+        """Return a condition, by that chance."""
         return f" when {self.flag(arms)}" if self.chance(chance) else ""
 
     def _built(self, text: str) -> bool:
-        """Whether a text takes something from what the compared role said."""
+        """Return true if a text takes something from what the compared role said."""
         return any(re.search(rf"\b{step.name}\b", text) for step in self.steps if step.compared)
 
     def ask(self, role: str, everywhere: bool = False) -> str:
-        """A question to a role; unless it must be `everywhere`, maybe under some arms only."""
+        """Return a question to a role; unless it must be `everywhere`, maybe under some arms only."""
         name = self.fresh("ask")
         only = f" when {self.flag(self.arms)}" if self.arms and not everywhere and self.chance(0.2) else None
         lines = [f"  ask {name} by {role}{self.when(0.35) if only is None else only} {{"]
@@ -306,7 +306,7 @@ class _Writer:
         return "\n".join([*lines, "  }"])
 
     def converse(self) -> str:
-        """A conversation, and now and then what goes on where it ended."""
+        """Return a conversation, and now and then what goes on where it ended."""
         name = self.fresh("talk")
         self.uses.add("converse")
         opens, other = ("candidate", "helper") if self.chance(0.5) else ("helper", "candidate")
@@ -333,7 +333,7 @@ class _Writer:
         return "\n".join(lines)
 
     def retrieve(self) -> str:
-        """What is nearest in the pool, by letters or by vectors."""
+        """Return what is nearest in the pool, by letters or by vectors."""
         name, vectors = self.fresh("near"), self.chance(0.5)
         self.uses |= {"retrieve", *(["using"] if vectors else [])}
         text = self.texts[0] if self.chance(0.7) else self.texts[1]
@@ -342,7 +342,7 @@ class _Writer:
         return f"  retrieve {name} from pool as p{self.when(0.2)} {{\n    where p.level < 2\n    top 2 by {by}\n  }}"
 
     def scores(self) -> list[str]:
-        """Scores of what the compared role said, by expressions and by judges."""
+        """Return scores of what the compared role said, by expressions and by judges."""
         steps = [step for step in self.steps if step.compared]
         found = []
         for _ in range(self.dice.randint(1, 3)):
@@ -369,7 +369,7 @@ class _Writer:
 
 
 def _escaped(text: str) -> str:
-    """A text inside quotation marks of a spec."""
+    """Return a text inside quotation marks of a spec."""
     return text.replace('"', '\\"')
 
 

@@ -44,7 +44,7 @@ class Graders:
         self._files = 0
 
     def grade(self, store: str) -> str:
-        """Hands some replies of the last run to a person, who grades some of them, and changes a grade; says what."""
+        """Hand some replies of the last run to a person, who grades some of them, and change a grade; say what."""
         name = self.random.choice(PEOPLE)
         sample = self.random.choice((None, 1, 2, 4))
         try:
@@ -75,7 +75,7 @@ class Graders:
         return f"{rater} rates {len(rows)}"
 
     def repeat(self, store: str) -> None:
-        """Has all of them say the same of the last run of another store, so far as it is the same that they say it
+        """Have all of them say the same of the last run of another store, so far as it is the same that they say it
         of."""
         for name in PEOPLE:
             if not any(key[0] == name for key in self.graded):
@@ -98,7 +98,7 @@ class Graders:
         return hand.batch.name, row.judgement_id, hand.shown[row.row].texts
 
     def _take(self, store: str, hand: Assignment, said: dict[str, dict[str, Said]]) -> None:
-        """Takes back a file of the page with these grades by row."""
+        """Take back a file of the page with these grades by row."""
         if not said:
             return
         path = self._file()
@@ -112,7 +112,7 @@ class Graders:
         self._tripos("annotate", "--take", str(path), "--partial", "--store", store)
 
     def _gradable(self, store: str, rater: str, round_: int) -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
-        """All that could be rated in the last run of a store, with the row of a file that rates it."""
+        """Yield all that could be rated in the last run of a store, with the row of a file that rates it."""
         try:
             connection, run = connect_run(Store.open(self.folder / store, create=False))
         except StoreError:
@@ -150,7 +150,7 @@ class Graders:
 
 
 def _grades(plan: Plan, scenario: str, step: str) -> list[Grade]:
-    """What grades the replies to a step. No scenario has a grade that is another in another arm."""
+    """Return what grades the replies to a step. No scenario has a grade that is another in another arm."""
     own = next((each for each in plan.scenarios if each.name == scenario), None)
     if own is None:
         return []

@@ -46,8 +46,8 @@ class History:
         self.graders = Graders(self.folder, self.random)
 
     def differences(self) -> list[str]:
-        """What a run shows at the end of a history and not in a fresh store, or the other way round. People have said
-        the same of its replies in both."""
+        """Return what a run shows at the end of a history and not in a fresh store, or the other way round. People have
+        said the same of its replies in both."""
         for _ in range(self.random.randint(3, sized(4, 8))):
             self._act()
         self.project.name = "histories"

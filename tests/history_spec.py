@@ -148,7 +148,7 @@ class Project:
     retries: int = 2
 
     def write(self, folder: Path) -> None:
-        """Writes the spec and its data."""
+        """Write the spec and its data."""
         told = {key: value for key, value in vars(self).items() if key not in ("rows", "kinds")}
         (folder / "spec.tripos").write_text(SPEC.format(kinds=", ".join(KINDS[: self.kinds]), **told), "utf-8")
         (folder / "items.jsonl").write_text("".join(json.dumps(row) + "\n" for row in self.rows), "utf-8")

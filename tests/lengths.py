@@ -12,5 +12,5 @@ ALL = os.environ.get("TESTS_LENGTH") == "all"
 
 
 def sized(short: Size, full: Size) -> Size:
-    """A number of examples, kills or repetitions."""
+    """Return a number of examples, kills or repetitions."""
     return full if ALL else short

@@ -294,7 +294,7 @@ BEGINNINGS = (
 
 
 def looping(length: int) -> Iterator[tuple[str, str]]:
-    """A reply of that length for each shape, by its name."""
+    """Yield a reply of that length for each shape, by its name."""
     for number, repeated in enumerate(REPEATED):
         beginning = BEGINNINGS[number % len(BEGINNINGS)] if number % 2 else ""
         yield ascii(beginning + repeated), (beginning + repeated * (length // len(repeated) + 1))[:length]

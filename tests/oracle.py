@@ -131,11 +131,11 @@ class Benchmark:
     measures: list[Measure] = field(default_factory=list)
 
     def units(self) -> Iterator[tuple[str, int, str, int]]:
-        """Every reply: model, row, style and sample."""
+        """Yield every reply: model, row, style and sample."""
         yield from product(self.models, range(len(self.rows)), self.styles, range(self.samples))
 
     def reply(self, model: str, item: int, style: str, sample: int) -> Heard:
-        """What a model replies, and what can be read in it."""
+        """Return what a model replies, and what can be read in it."""
         said = said_to(self.seed, model, item, style, sample, self.structured)
         if not self.structured or said.refused:
             return Heard(said, None)
@@ -145,7 +145,7 @@ class Benchmark:
             return Heard(said, None)
 
     def cells(self, score: Score) -> Iterator[Cell]:
-        """Every value of a score; those that do not apply are left out."""
+        """Yield every value of a score; those that do not apply are left out."""
         for model, item, style, sample in self.units():
             row = self.rows[item]
             under = {"level": row["level"], "style": style}
@@ -161,7 +161,7 @@ class Benchmark:
 
 
 def said_to(seed: int, model: str, item: int, style: str, sample: int, structured: bool) -> Said:
-    """What a model says to a row; the same however often it is asked."""
+    """Return what a model says to a row; the same however often it is asked."""
     dice = _dice(seed, model, item, style, sample)
     mood = dice.random()
     if mood < 0.08:
@@ -180,7 +180,7 @@ def said_to(seed: int, model: str, item: int, style: str, sample: int, structure
 
 
 def verdict(judge: str, said: str) -> int | None:
-    """What a judge gives a text from 1 to 5; none where its reply cannot be read or it declines."""
+    """Return what a judge gives a text from 1 to 5; none where its reply cannot be read or it declines."""
     dice = _dice(judge, said)
     grade = dice.randrange(1, 6)
     return None if dice.random() < 0.15 else grade
@@ -246,7 +246,7 @@ Aggregate = Callable[[Sequence[Cell]], float | None]
 
 
 def _values(cells: Sequence[Cell], missing: str) -> list[float] | None:
-    """The values that count; `None` where a missing one means that there is no figure."""
+    """Return the values that count; `None` where a missing one means that there is no figure."""
     if missing == "fail" and any(cell.value is None for cell in cells):
         return None
     found = [0.0 if cell.value is None and missing == "zero" else cell.value for cell in cells]
@@ -339,7 +339,7 @@ def _agreeing(cell: Cell) -> Cell:
 
 
 def _table(cells: Sequence[Cell], by: Sequence[str], aggregate: Aggregate) -> dict[tuple[str, ...], Figure]:
-    """The figures of every model and cell in which anything should be."""
+    """Return the figures of every model and cell in which anything should be."""
     grouped: dict[tuple[str, ...], list[Cell]] = {}
     for cell in cells:
         grouped.setdefault((cell.model, *(cell.under[name] for name in by)), []).append(cell)
@@ -353,7 +353,7 @@ def _table(cells: Sequence[Cell], by: Sequence[str], aggregate: Aggregate) -> di
 
 
 def generate(seed: int) -> Benchmark:
-    """The benchmark of a seed."""
+    """Return the benchmark of a seed."""
     dice = random.Random(seed)
     rows = [
         {"id": number, "level": dice.choice(LEVELS), "number": dice.randrange(4), "gold": dice.choice(COLOURS)}
@@ -441,7 +441,7 @@ def _formula(dice: random.Random, plain: Sequence[Measure], name: str) -> Measur
 
 
 def spec_of(made: Benchmark) -> str:
-    """The text of the spec."""
+    """Return the text of the spec."""
     returns = "\n    returns { colour choice(red, green, blue), size integer, sure bool, note text? }" * made.structured
     samples = f"\n    samples {made.samples}" if made.samples > 1 else ""
     arms = len(made.styles) > 1
@@ -487,7 +487,7 @@ class ScriptedModel:
         return self.name
 
     async def ask(self, request: Request) -> Reply:
-        """The scripted reply. Raises `ModelError` where it declines."""
+        """Return the scripted reply. Raises `ModelError` where it declines."""
         again = len(request.messages) > 2 and request.messages[-2].role == "assistant"
         first = request.messages[-3 if again else -1].content
         if first.startswith("Grade: "):
@@ -505,7 +505,7 @@ class ScriptedModel:
 
 
 def differences(seed: int, folder: Path) -> tuple[int, list[str]]:
-    """How many figures were compared, and those that differ."""
+    """Return how many figures were compared, and those that differ."""
     made = generate(seed)
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "s.tripos"

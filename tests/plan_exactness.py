@@ -58,7 +58,7 @@ class CountingCaller:
     asked: list[Request] = field(default_factory=list)
 
     async def call(self, request: Request, lane: tuple[str, str]) -> Called:
-        """The script's reply."""
+        """Return the script's reply."""
         self.asked.append(request)
         await asyncio.sleep(0)
         if request.model == "mock/embedding":
@@ -72,7 +72,7 @@ class CountingCaller:
         return Called(Reply(said.text, request.model, said.finish_reason, sent, tokens, 0.0), 1, 0.1)
 
     def halt(self) -> None:
-        """Answers what comes all the same."""
+        """Answer what comes all the same."""
 
     @property
     def calls(self) -> int:
@@ -90,12 +90,12 @@ class LoggedLedger(MemoryLedger):
         self.log: list[tuple[str, Row]] = []
 
     def keep(self, rows: Mapping[str, Sequence[Row]]) -> None:
-        """Takes rows."""
+        """Take rows."""
         super().keep(rows)
         self.log += [(table, row) for table, some in rows.items() for row in some]
 
     def cut(self, share: float) -> LoggedLedger:
-        """What was there when so much of it had been kept: a run that was killed."""
+        """Return what was there when so much of it had been kept: a run that was killed."""
         found = LoggedLedger()
         for table, row in self.log[: round(len(self.log) * share)]:
             found.keep({table: [row]})
@@ -115,21 +115,21 @@ class Benchmark:
         self.canonical = _canonical(self.plan)
 
     def bound(self, models: Sequence[str] = ()) -> Binding:
-        """The roles, filled; the compared one by `models`, if any."""
+        """Return the roles, filled; the compared one by `models`, if any."""
         others = {role: names for role, names in self.generated.roles.items() if role != "candidate"}
         return bind(self.plan, tuple(models) or self.generated.roles["candidate"], others)
 
     def source(self) -> CaseSource:
-        """The cases, with nothing made yet."""
+        """Return the cases, with nothing made yet."""
         return CaseSource(self.plan, self.folders, (str(self.generated.spec),))
 
     def foretell(self, ledger: MemoryLedger, binding: Binding, selection: Selection) -> Forecast:
-        """What a run would do."""
+        """Return what a run would do."""
         prices = dict.fromkeys(binding.every, Price(1e-6, 1e-6, most_out=MOST_OUT))
         return forecast(self.plan, self.source(), selection, binding, ledger, prices)
 
     def run(self, ledger: LoggedLedger, binding: Binding, selection: Selection) -> dict[str, CountingCaller]:
-        """Runs it; what the models were asked."""
+        """Run it; what the models were asked."""
         callers = {name: CountingCaller(CountingModel(name)) for name in binding.every}
         engine = Engine(
             self.plan, binding, self.source(), selection, callers, ledger, "run", workers=4, sleep=_no_sleep,  # type: ignore[arg-type]
@@ -139,7 +139,7 @@ class Benchmark:
         return callers
 
     def table(self, binding: Binding, selection: Selection) -> dict[Where, tuple[int, int]]:
-        """The least and the most of every step by the plan alone."""
+        """Return the least and the most of every step by the plan alone."""
         source = self.source()
         models = {role: len(names) for role, names in binding.models.items()}
         found: dict[Where, tuple[int, int]] = {}
@@ -156,7 +156,7 @@ class Benchmark:
         return found
 
     def foretold(self, told: Forecast) -> dict[Where, tuple[int, int, int]]:
-        """What is reused, the least and the most that a run asks, by the forecast."""
+        """Return what is reused, the least and the most that a run asks, by the forecast."""
         found: dict[Where, tuple[int, int, int]] = {}
         for where, line in told.lines.items():
             key = self._where(where.scenario, where.step, where.role)
@@ -166,7 +166,7 @@ class Benchmark:
         return found
 
     def bounds(self, told: Forecast) -> dict[Where, float]:
-        """The tokens that calls take at the most, by the forecast."""
+        """Return the tokens that calls take at the most, by the forecast."""
         found: dict[Where, float] = {}
         for where, estimate in told.estimates.items():
             key = self._where(where.scenario, where.step, where.role)
@@ -224,7 +224,7 @@ class Checked:
     wrong: list[str] = field(default_factory=list)
 
     def add(self, other: Checked) -> None:
-        """Takes in another one."""
+        """Take in another one."""
         self.counts += other.counts
         self.exact += other.exact
         self.calls += other.calls
@@ -234,7 +234,7 @@ class Checked:
         self.wrong += other.wrong
 
     def hold(self, what: str, spans: Mapping[Where, tuple[int, int]], made: Mapping[Where, int]) -> None:
-        """Holds the least and the most of every place to what was made there."""
+        """Hold the least and the most of every place to what was made there."""
         for where in {**spans, **made}:
             least, most = spans.get(where, (0, 0))
             count = made.get(where, 0)
@@ -245,7 +245,7 @@ class Checked:
 
 
 def check(seed: int, folder: Path) -> Checked:
-    """Runs the benchmark of a seed on a fresh store and on one that is filled in part."""
+    """Run the benchmark of a seed on a fresh store and on one that is filled in part."""
     bench = Benchmark(generate(seed, folder))
     found = Checked()
     binding, everything = bench.bound(), Selection()

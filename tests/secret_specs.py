@@ -30,7 +30,7 @@ let told(x: text, y: text) = "{{ x }} ({{ y }})"
 
 
 def secret_spec(seed: int) -> tuple[str, Files]:
-    """The spec of a seed and its files."""
+    """Return the spec of a seed and its files."""
     return _Writer(random.Random(seed)).spec()
 
 
@@ -59,7 +59,7 @@ class _Writer:
         return f"{stem}{self.count}"
 
     def spec(self) -> tuple[str, Files]:
-        """The text and the files."""
+        """Return the text and the files."""
         self._items()
         for part, likely in ((self._worked, 0.5), (self._copy, 0.35), (self._pool, 0.4)):
             if self.chance(likely):
@@ -75,7 +75,7 @@ class _Writer:
         return self._pruned(body), self.files
 
     def _pruned(self, body: str) -> str:
-        """The spec without what it does not use."""
+        """Return the spec without what it does not use."""
         lines = []
         for line in HEAD.splitlines():
             kind, name = [*line.split(), "", ""][:2]
@@ -187,7 +187,7 @@ class _Writer:
     # --- expressions ---
 
     def text(self) -> str:
-        """A text, which may depend on a secret."""
+        """Return a text, which may depend on a secret."""
         if self.chance(self.risk):
             return self.dice.choice([*self.secrets, self.dice.choice(self.secrets)])
         kind = self.dice.random()
@@ -204,7 +204,7 @@ class _Writer:
         return self.dice.choice(self.texts)
 
     def number(self) -> str:
-        """A number."""
+        """Return a number."""
         if self.chance(self.risk):
             o = self.over
             return self.dice.choice(
@@ -213,7 +213,7 @@ class _Writer:
         return self.dice.choice(self.numbers)
 
     def flag(self) -> str:
-        """A condition."""
+        """Return a condition."""
         if self.chance(self.risk):
             o = self.over
             return self.dice.choice(

@@ -56,9 +56,9 @@ Held = Mapping[tuple[str, ...], frozenset[tuple[str, str]]]
 
 
 def shown(folder: Path, store: str, *, workbook: bool, held: Held | None = None) -> dict[str, Any]:
-    """Everything that the last run of a store shows. What depends on other runs by design is under `held out`: the
-    items that any run of the benchmark has marked as those of a subset, which no training data may have. With `held`
-    training data has none of these. Of tables there is a `workbook`, or CSV."""
+    """Return everything that the last run of a store shows. What depends on other runs by design is under `held out`:
+    the items that any run of the benchmark has marked as those of a subset, which no training data may have. With
+    `held` training data has none of these. Of tables there is a `workbook`, or CSV."""
     opened = Store.open(folder / store, create=False)
     found: dict[str, Any] = {}
     with connect(opened) as latest, _all_read_from(latest, None):
@@ -90,7 +90,7 @@ def shown(folder: Path, store: str, *, workbook: bool, held: Held | None = None)
 
 
 def differences(there: dict[str, Any], fresh: dict[str, Any]) -> list[str]:
-    """What a run shows in one store and not in a fresh one, or the other way round."""
+    """Return what a run shows in one store and not in a fresh one, or the other way round."""
     for name, value in there["leaderboard"].items():
         if value is None:
             fresh["leaderboard"][name] = None
@@ -169,7 +169,7 @@ def _evals(folder: Path, store: str) -> dict[str, Any]:
 
 
 def _training(folder: Path, store: str, held: Held) -> dict[str, Any]:
-    """The lines of training data with where they come from, and what is said of them all."""
+    """Return the lines of training data with where they come from, and what is said of them all."""
     found: dict[str, Any] = {}
     for export, subsets in TRAINING.items():
         _clear(folder)
@@ -209,7 +209,7 @@ def _content(connection: duckdb.DuckDBPyConnection, query: str) -> list[str]:
 
 
 def _rounded(value: Any) -> Any:
-    """The value without the digits that the order of a sum decides."""
+    """Return the value without the digits that the order of a sum decides."""
     if isinstance(value, float):
         return float(f"{value:.10g}")
     if isinstance(value, dict):
@@ -226,14 +226,14 @@ def _number(text: str) -> float | str:
 
 
 def _without(value: Any, names: tuple[str, ...]) -> Any:
-    """The value without the fields of these names, wherever they stand in it."""
+    """Return the value without the fields of these names, wherever they stand in it."""
     if isinstance(value, dict):
         return {key: _without(each, names) for key, each in value.items() if key not in names}
     return [_without(each, names) for each in value] if isinstance(value, list) else value
 
 
 def _printed(folder: Path, *arguments: str, check: bool = True) -> str:
-    """What a command prints; with `check=False` nothing where it says that there is nothing to export."""
+    """Return what a command prints; with `check=False` nothing where it says that there is nothing to export."""
     out, err = io.StringIO(), io.StringIO()
     with contextlib.chdir(folder), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         code = run_command(arguments)

@@ -50,7 +50,7 @@ def own() -> tuple[Plan, CaseSource]:
 
 
 def units_of(own: tuple[Plan, CaseSource], scenario: str, **arms: str) -> list[Unit]:
-    """A unit of every question in one treatment."""
+    """Return a unit of every question in one treatment."""
     plan, source = own
     binding = bind(plan, ("a",), {"judge": ("j",)})
     chosen = [each for each in plan.scenarios if each.name == scenario]
@@ -59,7 +59,7 @@ def units_of(own: tuple[Plan, CaseSource], scenario: str, **arms: str) -> list[U
 
 
 def names_after_retrieval(unit: Unit) -> dict[str, Any]:
-    """What the question's asks see."""
+    """Return what the question's asks see."""
     names, chooser = Names(unit.case.names), Chooser()
     for step in unit.wiring.treatment.steps:
         if step.step == "retrieve":
@@ -89,7 +89,7 @@ def test_the_right_concepts_are_among_the_options_and_no_other_subject_is(own: t
 
 
 def shots_before(own: tuple[Plan, CaseSource], unit: Unit, step: str) -> list[tuple[str, dict[str, Any]]]:
-    """The worked examples before a question, each with its data set."""
+    """Return the worked examples before a question, each with its data set."""
     names = names_after_retrieval(unit)
     return [
         (shots.dataset, dict(row.values))
@@ -99,7 +99,7 @@ def shots_before(own: tuple[Plan, CaseSource], unit: Unit, step: str) -> list[tu
 
 
 def sent_to(own: tuple[Plan, CaseSource], unit: Unit, step: str) -> list[str]:
-    """What is sent to the candidate, message by message."""
+    """Return what is sent to the candidate, message by message."""
     plan, source = own
     ask, questions = unit.wiring.asks[step], Questions(plan, tuple(source.axes.values()))
     names = {**unit.case.names, **names_after_retrieval(unit)}
@@ -216,8 +216,8 @@ def test_what_is_learned_can_be_read_as_a_reply(own: tuple[Plan, CaseSource], le
 
 @pytest.fixture(scope="module")
 def told(tmp_path_factory: pytest.TempPathFactory) -> Told:
-    """What a run with mocks comes to: the value and error of every measure that does not go by subject, by its name,
-    with the arm where it goes by that, and by model."""
+    """Return what a run with mocks comes to: the value and error of every measure that does not go by subject, by its
+    name, with the arm where it goes by that, and by model."""
     store = str(tmp_path_factory.mktemp("cjeval") / "results")
     models = "mock/careful,baseline/constant:较易"
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):

@@ -48,7 +48,7 @@ def plan() -> Plan:
 
 
 def asked(query: str, tripos: Command) -> list[dict[str, Any]]:
-    """The rows of a query."""
+    """Return the rows of a query."""
     done = tripos("sql", f"{query} order by all", "-o", "answer.json")
     assert done.code == 0, done.err
     rows: list[dict[str, Any]] = json.loads(Path("answer.json").read_text("utf-8"))

@@ -63,13 +63,14 @@ def rows(text: str) -> list[list[float]]:
 
 
 def folder_of(path: Path) -> Path | None:
-    """Where the authors' table lies, if it is here: in the shared data, or in the folder that a variable names."""
+    """Return where the authors' table lies, if it is here: in the shared data, or in the folder that a variable
+    names."""
     named = os.environ.get("EDUBENCH_GRADES")
     return next((each for each in (SHARED_DATA, Path(named or path)) if (each / "edubench" / NAME).is_file()), None)
 
 
 def bring_in(data: Path, tripos: Command) -> dict[str, list[dict[str, Any]]]:
-    """The three commands of the page, and the measures of the report."""
+    """Return the three commands of the page, and the measures of the report."""
     table, spec = str(data / "edubench" / NAME), str(SPECS / "graded.tripos")
     model = ("--column", "model=gen_model")
     done = tripos("import", "samples", table, "--spec", spec, "--data", str(data), *model)

@@ -32,7 +32,7 @@ KINDS = {
 
 
 def lay(folder: Path, rows: dict[tuple[str, str], list[dict[str, Any]]]) -> Path:
-    """Files laid out as the authors released them; rows by language and scenario, or by the name of the file."""
+    """Return files laid out as the authors released them; rows by language and scenario, or by the name of the file."""
     for (language, name), own in rows.items():
         path = folder / f"edubench/{language}_data/{FILES.get(name, name)}.jsonl"
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -41,7 +41,7 @@ def lay(folder: Path, rows: dict[tuple[str, str], list[dict[str, Any]]]) -> Path
 
 
 def small() -> dict[tuple[str, str], list[dict[str, Any]]]:
-    """Two rows a file in our own words, with the columns that either language has."""
+    """Return two rows a file in our own words, with the columns that either language has."""
     rows = {}
     for language, subject in (("en", "Subject"), ("zh", "学科")):
         stages = ("Level", "Education Level") if language == "en" else ("难度", "学制级别")
@@ -55,7 +55,7 @@ def small() -> dict[tuple[str, str], list[dict[str, Any]]]:
 
 
 def counts(data: Path) -> dict[str, int]:
-    """The items of each scenario."""
+    """Return the items of each scenario."""
     compilation = find_spec(str(SPECS / "released.tripos"), data=(str(data),)).compile()
     assert compilation.plan is not None, compilation.diagnostics
     return {scenario.name: scenario.row_count for scenario in compilation.plan.scenarios}

@@ -51,7 +51,7 @@ def imported(tmp_path_factory: pytest.TempPathFactory) -> Imported:
 
 
 def said(*arguments: str) -> str:
-    """What a command prints."""
+    """Return what a command prints."""
     with contextlib.redirect_stdout(io.StringIO()) as out:
         assert run_command(arguments) == 0
     return out.getvalue()

@@ -90,7 +90,7 @@ def test_no_worked_example_is_of_what_is_evaluated(folder: Path) -> None:
 
 
 def sent(source: CaseSource, scenario_name: str) -> list[tuple[dict[str, str], str, tuple[Message, ...]]]:
-    """What the teacher is sent: the arms, the row's last turn, and the messages."""
+    """Return what the teacher is sent: the arms, the row's last turn, and the messages."""
     plan = source.plan
     (scenario,) = [each for each in plan.scenarios if each.name == scenario_name]
     found = []
@@ -158,7 +158,7 @@ def test_the_reference_solution_is_told_to_the_critic_and_to_nobody_else() -> No
 
 
 def critic_reads(plan: Plan, source: CaseSource, row: int) -> tuple[Message, ...]:
-    """What the critic is sent about the teacher's own turn in a row."""
+    """Return what the critic is sent about the teacher's own turn in a row."""
     (scenario,) = [each for each in plan.scenarios if each.name == "scaffolding"]
     case = list(source.of(scenario, Selection()))[row]
     step = next(step for step in scenario.treatments[0].steps if step.step == "verdict" and not step.needs)

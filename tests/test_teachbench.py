@@ -52,7 +52,7 @@ ROLES = ("--role", f"student={STUDENT}")
 
 
 def question(number: int) -> dict[str, Any]:
-    """A sum, with the right answer at one of four places."""
+    """Return a sum, with the right answer at one of four places."""
     one, other = 11 + 7 * number, 3 + number % 17
     options = [str(one + other + step) for step in (0, 1, 2, 10)]
     place = number % 4
@@ -163,7 +163,7 @@ class Finished:
     report: dict[str, Any]
 
     def ask(self, query: str) -> list[tuple[Any, ...]]:
-        """The rows of a query."""
+        """Return the rows of a query."""
         with connect(Store.open(self.folder / "results", create=False)) as connection:
             return connection.execute(query).fetchall()
 

@@ -23,13 +23,13 @@ class Unproved:
     compilation: Compilation
 
     def tried(self, pairs: int = 4, rows: int = 24) -> Trial:
-        """What a trial of it comes to."""
+        """Return what a trial of it comes to."""
         files = tuple(source.path for source in self.compilation.sources)
         return try_worlds(self.plan, DataFolders(), files, pairs, rows)
 
 
 def unproved(spec: Path) -> Unproved:
-    """The plan of a spec, whatever is shown in it."""
+    """Return the plan of a spec, whatever is shown in it."""
     compilation = compile_spec(
         spec.as_posix(), lambda path: Path(path).read_text("utf-8"), DataFolders(), secrecy=False
     )
@@ -38,7 +38,7 @@ def unproved(spec: Path) -> Unproved:
 
 
 def written(folder: Path, spec: str, files: Mapping[str, Sequence[Mapping[str, Any]] | str]) -> Path:
-    """Writes a spec and its data into a folder; the name of a file says its format. The path of the spec."""
+    """Write a spec and its data into a folder; the name of a file says its format. The path of the spec."""
     for name, rows in files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -30,7 +30,7 @@ class Tried:
     """Of those that are refused and do not leak, whether anything differs."""
 
     def add(self, other: Tried) -> None:
-        """Adds another's counts."""
+        """Add another's counts."""
         self.accepted += other.accepted
         self.refused += other.refused
         self.messages += other.messages
@@ -40,12 +40,12 @@ class Tried:
 
     @property
     def kinds(self) -> Counter[str]:
-        """How many of those that are refused and do not leak differ for others, and how many never."""
+        """Return how many of those that are refused and do not leak differ for others, and how many never."""
         return Counter(self.quiet.values())
 
 
 def tried(seed: int, folder: Path, pairs: int = 4) -> Tried:
-    """What comes of the spec of a seed, which is written into a folder."""
+    """Return what comes of the spec of a seed, which is written into a folder."""
     folder.mkdir(parents=True, exist_ok=True)
     found = Tried()
     spec = written(folder, *secret_spec(seed))

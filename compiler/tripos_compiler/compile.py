@@ -31,7 +31,7 @@ from tripos_compiler.statements.scoring import lower_allocation, lower_early_sco
 
 @dataclass(frozen=True)
 class Compilation:
-    """What came of a compilation. `plan` is None where there is any error."""
+    """The result of a compilation. `plan` is None where there is any error."""
 
     plan: Plan | None
     diagnostics: tuple[Diagnostic, ...]
@@ -60,7 +60,7 @@ def compile_spec(
     releases: ReleaseFinder | None = None,
     secrecy: bool = True,
 ) -> Compilation:
-    """Compiles the spec whose main file is at `path`.
+    """Compile the spec whose main file is at `path`.
 
     `read` gives the text of a spec file by path; `data` finds and reads data files. Raises `OSError` or
     `UnicodeDecodeError` where the main file cannot be read; every other mistake of the user's is a diagnostic. With

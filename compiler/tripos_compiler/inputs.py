@@ -19,7 +19,7 @@ DIGEST = re.compile("[0-9a-f]{64}")
 
 @dataclass(frozen=True)
 class Asked:
-    """What a spec asks for: a benchmark, the version or the first numbers of it, where it says that it lies, and the
+    """A request for a release: a benchmark, the version or the first numbers of it, where it says that it lies, and the
     digest that it must have."""
 
     name: str
@@ -33,7 +33,8 @@ class Asked:
         return f"{self.name}@{self.version}"
 
     def fits(self, version: str) -> bool:
-        """Whether a version is one of those that are asked for. An early one, such as `1.2.0-rc1`, must be named.
+        """Return true if a version is one of those that are asked for. An early one, such as `1.2.0-rc1`, must be
+        named.
 
         >>> Asked("edubench", "1.2").fits("1.2.7"), Asked("edubench", "1.2").fits("1.20.0")
         (True, False)
@@ -46,7 +47,7 @@ class Asked:
 
 
 def read_asked(text: str) -> Asked | None:
-    """What `"edubench@1.2"` asks for; None where it is not written so.
+    """Return what `"edubench@1.2"` asks for; None where it is not written so.
 
     >>> read_asked("edubench@1.2")
     Asked(name='edubench', version='1.2', place=None, sha256=None)
@@ -82,7 +83,7 @@ class FoundRelease:
         return f"{self.name}-{self.version}"
 
     def inside(self, path: str) -> str | None:
-        """A path as seen from its folder; None where it lies elsewhere.
+        """Return a path as seen from its folder; None where it lies elsewhere.
 
         >>> found = FoundRelease("a", "1.0.0", "", "releases/a-1.0.0", "releases/a-1.0.0/spec/a.tripos", ("en",))
         >>> found.inside("releases/a-1.0.0/spec/words.py"), found.inside("words.py")
@@ -106,7 +107,7 @@ class ReleaseFinder(Protocol):
     """Finds the releases that a spec extends."""
 
     def find(self, asked: Asked, near: str) -> FoundRelease:
-        """The release that a spec at path `near` asks for: of those that fit, the highest version. Raises
+        """Return the release that a spec at path `near` asks for: of those that fit, the highest version. Raises
         `ReleaseError`."""
         ...
 
@@ -137,7 +138,7 @@ class Packages:
 
 
 def package_of(entry: EntryPoint) -> str:
-    """The name of the package that an entry point belongs to."""
+    """Return the name of the package that an entry point belongs to."""
     return entry.dist.name if entry.dist is not None else entry.module
 
 
@@ -189,16 +190,16 @@ class DataReader(Protocol):
     """Finds and reads the data files of a spec."""
 
     def find(self, source: str, near: str) -> list[FoundFile]:
-        """The files that a spec at path `near` means by `source`, in order. Raises `DataError`."""
+        """Return the files that a spec at path `near` means by `source`, in order. Raises `DataError`."""
         ...
 
     def rows(self, file: FoundFile) -> Iterator[dict[str, Any]]:
-        """The raw records of a file. Raises `DataError`."""
+        """Return the raw records of a file. Raises `DataError`."""
         ...
 
     def document(self, file: FoundFile) -> Any:
-        """What a file that is one JSON or YAML value says. A mapping in which a name stands twice comes as a list of
-        mappings of one name each. Raises `DataError`."""
+        """Return what a file that is one JSON or YAML value says. A mapping in which a name stands twice comes as a
+        list of mappings of one name each. Raises `DataError`."""
         ...
 
     def placed(self, file: FoundFile) -> Any:

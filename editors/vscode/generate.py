@@ -54,7 +54,7 @@ FILLINGS = {
 
 
 def grammar() -> Rule:
-    """The TextMate grammar of `.tripos` files."""
+    """Return the TextMate grammar of `.tripos` files."""
     rules: dict[str, Rule] = {
         "comment": {"name": "comment.line.number-sign.tripos", "match": "#.*$"},
         "string": _string('"', r'"|$', "double", [{"include": "#string-hole"}]),
@@ -107,7 +107,7 @@ def _one_of(words: tuple[str, ...]) -> str:
 
 
 def _rest(head: Head) -> str:
-    """The name of the rule for what follows a keyword; statements that go on alike share it."""
+    """Return the name of the rule for what follows a keyword; statements that go on alike share it."""
     return "-".join(["rest", *head.words, *(["typed"] if head.typed else []), _key(head.opens)])
 
 
@@ -163,7 +163,7 @@ def _string(begin: str, end: str, kind: str, patterns: list[Rule]) -> Rule:
 
 
 def _hole(begin: str, end: str) -> Rule:
-    """A placeholder; a string in it is written with `\\"` where the text around it is on one line."""
+    """Return a placeholder; a string in it is written with `\\"` where the text around it is on one line."""
     escaped = {"name": "string.quoted.double.tripos", "match": r'\\"(?:\\[^"]|[^"\\])*\\"'}
     brackets = {"name": "punctuation.section.brackets.tripos", "match": r"[()\[\]{}]"}
     return {
@@ -177,7 +177,7 @@ def _hole(begin: str, end: str) -> Rule:
 
 
 def _row() -> Rule:
-    """A row of a table: names, weights, and marks for what applies and what does not."""
+    """Return a row of a table: names, weights, and marks for what applies and what does not."""
     separator = "punctuation.separator.table.tripos"
     return {
         "name": "meta.table.row.tripos",
@@ -216,7 +216,7 @@ def _expression() -> list[Rule]:
 
 
 def snippets() -> dict[str, Rule]:
-    """A snippet for every statement, under its signature, which editors show beside it."""
+    """Return a snippet for every statement, under its signature, which editors show beside it."""
     bodies = written()
     return {
         construct.shape.shown: {
@@ -230,13 +230,13 @@ def snippets() -> dict[str, Rule]:
 
 
 def written() -> dict[str, str]:
-    """The bodies of the snippets that are written by hand, by construct."""
+    """Return the bodies of the snippets that are written by hand, by construct."""
     tables = tomllib.loads((HERE / "snippets.toml").read_text("utf-8"))
     return {name: table["body"].strip("\n") for name, table in tables.items()}
 
 
 def from_signature(construct: Construct) -> str:
-    """The shortest statement that a signature allows, as the body of a snippet.
+    """Return the shortest statement that a signature allows, as the body of a snippet.
 
     For `limit COUNT turns` that is `limit ${1:1} turns`.
     """
@@ -254,7 +254,7 @@ def from_signature(construct: Construct) -> str:
 
 
 def files() -> dict[Path, str]:
-    """What is written, by where it stands."""
+    """Return what is written, by where it stands."""
     contents = {"syntaxes/tripos.tmLanguage.json": grammar(), "snippets/tripos.json": snippets()}
     return {HERE / name: json.dumps(content, ensure_ascii=False, indent=1) + "\n" for name, content in contents.items()}
 

@@ -29,7 +29,7 @@ def ran(quiz: Path, tripos: Command, once: Command) -> Path:
 
 @pytest.fixture
 def ask(tripos: Command) -> Rows:
-    """Answers a query with its rows."""
+    """Answer a query with its rows."""
 
     def rows(query: str) -> list[dict[str, Any]]:
         done = tripos("sql", query, "-o", "answer.json")
@@ -41,25 +41,25 @@ def ask(tripos: Command) -> Rows:
 
 
 def batches() -> list[dict[str, Any]]:
-    """The records of what was handed out."""
+    """Return the records of what was handed out."""
     return [json.loads(path.read_text("utf-8")) for path in sorted(Path("results/annotations").glob("*.json"))]
 
 
 def grades_sheet(book: Workbook) -> Worksheet:
-    """The sheet with the grades."""
+    """Return the sheet with the grades."""
     found = book.worksheets[0]
     assert isinstance(found, Worksheet)
     return found
 
 
 def cells(sheet: Worksheet, key: str) -> list[Cell]:
-    """The cells of a column, found by its hidden key, without its heading."""
+    """Return the cells of a column, found by its hidden key, without its heading."""
     (column,) = [cell.column for cell in sheet[1] if cell.value == key]
     return [sheet.cell(place, column) for place in range(3, sheet.max_row + 1)]
 
 
 def fill(path: str, value: int = 7, **changes: object) -> None:
-    """Gives every grade that is asked for, and then changes cells by their address."""
+    """Return every grade that is asked for, and then change cells by their address."""
     book = load_workbook(path)
     sheet = grades_sheet(book)
     for key in ("mark:CLEAR", "mark:RIGHT"):

@@ -43,7 +43,7 @@ def grades(hand: Assignment) -> GradesFile:
 
 
 def asked(hand: Assignment, grades: GradesFile, go: Callable[[TestClient[Any, Any]], Awaitable[Any]]) -> Any:
-    """What `go` finds out with a client of the page."""
+    """Return what `go` finds out with a client of the page."""
 
     async def served() -> Any:
         async with TestClient(TestServer(app_of(hand, grades, TOKEN, lambda: AT))) as client:

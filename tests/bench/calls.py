@@ -61,7 +61,7 @@ def main() -> None:
 
 
 def measure(folder: Path, calls: int, options: argparse.Namespace, server: Server) -> tuple[Taken, Taken]:
-    """The medians of Tripos and of the bare client for so many calls."""
+    """Return the medians of Tripos and of the bare client for so many calls."""
     exact_match.write(folder, calls, server)
     (folder / "bare.py").write_text(BARE)
     client = [sys.executable, "bare.py", f"{server.base_url}/chat/completions", str(calls), str(options.concurrency)]
@@ -76,7 +76,7 @@ def measure(folder: Path, calls: int, options: argparse.Namespace, server: Serve
 
 
 def show(name: str, taken: Taken, calls: int) -> None:
-    """Prints a line of figures."""
+    """Print a line of figures."""
     a_call = f"{calls / taken.wall_s:8,.0f} calls/s  {taken.cpu_s / calls * 1000:6.3f} ms CPU a call"
     print(f"{name:13} {calls:7,} calls  {a_call}  {taken.wall_s:6.2f} s wall  {taken.rss_mb:5.0f} MB")
 

@@ -44,7 +44,7 @@ client<llm> Candidate {
 
 
 def tripos_spec(lines: int) -> str:
-    """A spec of at most so many lines: EduBench in one file, its scenarios and their rows repeated."""
+    """Return a spec of at most so many lines: EduBench in one file, its scenarios and their rows repeated."""
     names = ("shipped", "axes", "metrics", "../common/judging", "../common/rubric", "allocation", "measures")
     part = {name: (EDUBENCH / f"{name}.tripos").read_text("utf-8") for name in names}
     part = {name: re.sub(r"^use .*\n", "", text, flags=re.MULTILINE) for name, text in part.items()}
@@ -62,7 +62,8 @@ def tripos_spec(lines: int) -> str:
 
 
 def baml_spec(lines: int) -> str:
-    """A BAML file of at most so many lines: for every scenario a class of items, one of replies, and a function."""
+    """Return a BAML file of at most so many lines: for every scenario a class of items, one of replies, and a
+    function."""
     made = PEER
     for name, number, text in scenarios():
         title = f"{name.title().replace('_', '')}{number}"
@@ -100,7 +101,7 @@ def scenarios() -> Iterator[tuple[str, int, str]]:
 
 
 def write(folder: Path, lines: int) -> tuple[Path, Path]:
-    """A folder with a spec for each of the two."""
+    """Return a folder with a spec for each of the two."""
     ours, theirs = folder / f"tripos{lines}", folder / f"baml{lines}" / "baml_src"
     theirs.mkdir(parents=True)
     shutil.copytree(EDUBENCH / "items", ours / "items")
@@ -128,7 +129,7 @@ def environment(folder: Path) -> dict[str, str]:
 
 
 def in_turn(commands: dict[str, list[str]], rounds: int, folder: Path) -> dict[str, list[tuple[float, float]]]:
-    """The times of commands that take turns; a first round, which fills caches, is not counted."""
+    """Return the times of commands that take turns; a first round, which fills caches, is not counted."""
     times: dict[str, list[tuple[float, float]]] = {name: [] for name in commands}
     for turn in range(rounds + 1):
         for name, command in commands.items():
@@ -145,7 +146,7 @@ def show(times: dict[str, list[tuple[float, float]]], what: str) -> None:
 
 
 def median(times: list[tuple[float, float]]) -> float:
-    """The median of the wall times."""
+    """Return the median of the wall times."""
     return statistics.median(wall for wall, _ in times)
 
 

@@ -49,8 +49,8 @@ def main() -> None:
 
 
 def run(data: str) -> tuple[float, float, int]:
-    """The seconds of a whole run into an empty store, by the clock and of CPU time, and its calls. Exits where it did
-    not do all of it."""
+    """Return the seconds of a whole run into an empty store, by the clock and of CPU time, and its calls. Exits where
+    it did not do all of it."""
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-m", "tripos", "run", str(SPEC), "--data", data, "--json", "--store", folder]
         command += ["--model", "mock/careful", "--role", "judge=mock/fair"]
@@ -66,7 +66,8 @@ def run(data: str) -> tuple[float, float, int]:
 
 
 def retrieval_alone(data: str) -> float:
-    """The seconds of CPU time to index each subject's concepts and look up every question, twice, as the spec does."""
+    """Return the seconds of CPU time to index each subject's concepts and look up every question, twice, as the spec
+    does."""
     from tripos_compiler.language.rows import read_value
     from tripos_compiler.plan import TextType
     from tripos_runtime.retrieval.indexes import TermIndex

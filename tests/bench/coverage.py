@@ -47,7 +47,7 @@ def covered(family: Family, items: int, repetitions: int, seed: int = 1) -> tupl
 
 
 def families() -> Iterator[Family]:
-    """Every family at every truth."""
+    """Yield every family at every truth."""
     yield from shares()
     yield from clustered()
     yield from marks()
@@ -113,7 +113,7 @@ def passes() -> Iterator[Family]:
 
 
 def differences() -> Iterator[Family]:
-    """A paired difference of two models: of what is right, and of marks."""
+    """Yield a paired difference of two models: of what is right, and of marks."""
     for first, second in ((0.5, 0.5), (0.9, 0.9), (0.98, 0.98), (0.98, 0.9), (0.9, 0.5), (0.98, 0.5), (0.98, 0.1)):
 
         def right(
@@ -202,7 +202,7 @@ def _exact(right: int, m: int) -> tuple[float, float]:
 
 
 def _beta(random: np.random.Generator, mean: float, alike: float, shape: tuple[int, ...]) -> Floats:
-    """Chances of items, whose replies are correlated by `alike`."""
+    """Return chances of items, whose replies are correlated by `alike`."""
     spread = (1 - alike) / alike
     return random.beta(mean * spread, (1 - mean) * spread, shape)
 
@@ -219,14 +219,14 @@ def _of_items(values: Floats, least: float = 0.0, most: float = 1.0) -> tuple[Fl
 def _sorted(
     random: np.random.Generator, count: int, m: int, prior: tuple[float, ...], right: float
 ) -> tuple[Floats, Floats, int]:
-    """What was said of items, and what is true."""
+    """Return what was said of items, and what is true."""
     truth = random.choice(len(prior), p=prior, size=(count, m))
     wrong = (truth + random.integers(1, len(prior), (count, m))) % len(prior)
     return np.where(random.random((count, m)) < right, truth, wrong), truth, len(prior)
 
 
 def _counted(drawn: tuple[Floats, Floats, int], function: str) -> tuple[Floats, Floats]:
-    """What stands above and below the line, of every class, repetition and item."""
+    """Return what stands above and below the line, of every class, repetition and item."""
     said, truth, number = drawn
     tables = []
     for each in range(number):

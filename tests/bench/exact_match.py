@@ -27,7 +27,7 @@ measure accuracy = mean(correct)
 
 
 def write(folder: Path, items: int, server: Server) -> None:
-    """Puts the spec, its items and the address of the server into a folder."""
+    """Put the spec, its items and the address of the server into a folder."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "calls.tripos").write_text(SPEC, "utf-8")
     (folder / "tripos.toml").write_text(f'[endpoints."openai/{MODEL}"]\nbase_url = "{server.base_url}"\n', "utf-8")
@@ -36,13 +36,13 @@ def write(folder: Path, items: int, server: Server) -> None:
 
 
 def run(store: str, connections: int) -> Sequence[str]:
-    """The command that runs it, in the folder, with results in that store."""
+    """Return the command that runs it, in the folder, with results in that store."""
     command = [sys.executable, "-m", "tripos", "run", "calls.tripos", "--model", f"openai/{MODEL}", "--json"]
     return [*command, "--max-connections", str(connections), "--store", store]
 
 
 def check(out: str, items: int, asked: int) -> None:
-    """Exits where a run has not done the whole work, or not in so many calls."""
+    """Exit where a run has not done the whole work, or not in so many calls."""
     done = json.loads(out)
     if asked != items or done["scores"] != {"scored": items} or done["status"] != "finished":
         sys.exit(f"the server counted {asked} requests for {items} items: {out}")

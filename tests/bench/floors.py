@@ -27,7 +27,8 @@ class Solution:
 
 
 def solutions(data: Path, *, chat: bool = False) -> list[Solution]:
-    """Every problem's wrong solution and a right one: as numbered steps, or as the student tells it in a chat."""
+    """Return every problem's wrong solution and a right one: as numbered steps, or as the student tells it in a
+    chat."""
     rows = json.loads((data / "stepverify" / "dataset.json").read_text("utf-8"))
     found = []
     for row in rows:
@@ -60,7 +61,7 @@ def balanced(told: Sequence[bool], wrong: Sequence[bool]) -> float:
 
 
 def rule(measure: Callable[[str], float], learned: Sequence[Solution], tested: Sequence[Solution]) -> float:
-    """The best threshold of the learned half, on the other."""
+    """Return the best threshold of the learned half, on the other."""
     values = np.array([measure(each.text) for each in learned])
     wrong = [each.wrong for each in learned]
     tries = [(balanced(values * sign > edge * sign, wrong), edge, sign) for edge in set(values) for sign in (1, -1)]
@@ -69,7 +70,7 @@ def rule(measure: Callable[[str], float], learned: Sequence[Solution], tested: S
 
 
 def words(learned: Sequence[Solution], tested: Sequence[Solution]) -> float:
-    """A logistic regression on TF-IDF of words, signs and pairs of these."""
+    """Return a logistic regression on TF-IDF of words, signs and pairs of these."""
     from sklearn.feature_extraction.text import TfidfVectorizer
     from sklearn.linear_model import LogisticRegression
 
@@ -82,7 +83,7 @@ def words(learned: Sequence[Solution], tested: Sequence[Solution]) -> float:
 
 
 def floors(data: Path, *, chat: bool = False) -> dict[str, float]:
-    """The balanced accuracy of every rule and of the words, the mean of both ways to part the problems."""
+    """Return the balanced accuracy of every rule and of the words, the mean of both ways to part the problems."""
     found = solutions(data, chat=chat)
     halves = [[each for each in found if each.half == half] for half in (0, 1)]
     ways = [(halves[0], halves[1]), (halves[1], halves[0])]

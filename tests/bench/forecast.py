@@ -96,7 +96,7 @@ def _row(number: int, asked: str) -> dict[str, str]:
 
 
 def prepared(case: str, folder: Path, rows: int) -> tuple[str, str]:
-    """The spec and the store of a case; what is kept is made where it is not there."""
+    """Return the spec and the store of a case; what is kept is made where it is not there."""
     if case == "nothing":
         return "quiz.tripos", "nothing"
     spec, store = ("samples.tripos", "several") if case == "samples" else ("quiz.tripos", "whole")
@@ -112,12 +112,12 @@ def prepared(case: str, folder: Path, rows: int) -> tuple[str, str]:
 
 
 def least(arguments: list[str], folder: Path, rounds: int) -> tuple[float, str]:
-    """The least CPU seconds of a command, and what it says; the first time warms what is cached."""
+    """Return the least CPU seconds of a command, and what it says; the first time warms what is cached."""
     return min((tripos(arguments, folder) for _ in range(rounds)), key=lambda each: each[0])
 
 
 def tripos(arguments: list[str], folder: Path) -> tuple[float, str]:
-    """The CPU seconds of a command, and what it says."""
+    """Return the CPU seconds of a command, and what it says."""
     with tempfile.TemporaryFile("w+") as out:
         process = subprocess.Popen([sys.executable, "-m", "tripos", *arguments], cwd=folder, stdout=out, stderr=out)
         _, status, usage = os.wait4(process.pid, 0)

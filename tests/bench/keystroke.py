@@ -54,7 +54,7 @@ def keystrokes(text: str, count: int, seed: int) -> Iterator[Edit]:
 
 
 def in_process(path: Path, text: str, edits: list[Edit]) -> tuple[list[float], list[float]]:
-    """Milliseconds of each keystroke, as the server does its work, by the clock and of the processor."""
+    """Return milliseconds of each keystroke, as the server does its work, by the clock and of the processor."""
     session = Session("utf-16", (str(path.parent),))
     reports = Reports(session)
     uri = str(from_fs_path(str(path)))
@@ -73,7 +73,7 @@ def in_process(path: Path, text: str, edits: list[Edit]) -> tuple[list[float], l
 
 
 def without_memory(path: Path, edits: list[Edit]) -> tuple[list[float], list[float]]:
-    """Milliseconds of a compilation that knows nothing of earlier ones, by the clock and of the processor."""
+    """Return milliseconds of a compilation that knows nothing of earlier ones, by the clock and of the processor."""
     clock, processor = [], []
     for *_, changed in edits:
         started, worked = time.perf_counter(), time.process_time()
@@ -84,7 +84,7 @@ def without_memory(path: Path, edits: list[Edit]) -> tuple[list[float], list[flo
 
 
 async def over_stdio(path: Path, text: str, edits: list[Edit]) -> list[float]:
-    """Milliseconds from when a client sends a change to when it has the diagnostics of that version."""
+    """Return milliseconds from when a client sends a change to when it has the diagnostics of that version."""
     client = LanguageClient("bench", "1")
     news: asyncio.Queue[int | None] = asyncio.Queue()
 
@@ -122,14 +122,14 @@ async def over_stdio(path: Path, text: str, edits: list[Edit]) -> list[float]:
 
 
 def position(text: str, place: int) -> lsp.Position:
-    """A place in UTF-16 units."""
+    """Return a place in UTF-16 units."""
     line = text.count("\n", 0, place)
     begin = text.rfind("\n", 0, place) + 1
     return lsp.Position(line, len(text[begin:place].encode("utf-16-le")) // 2)
 
 
 def show(what: str, found: list[float]) -> None:
-    """Prints median and 95th percentile."""
+    """Print median and 95th percentile."""
     ordered = sorted(found)
     p95 = ordered[min(len(ordered) - 1, int(0.95 * len(ordered)))]
     print(f"{what:<34} median {statistics.median(found):7.1f} ms   p95 {p95:7.1f} ms   worst {ordered[-1]:7.1f} ms")

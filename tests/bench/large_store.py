@@ -29,7 +29,7 @@ Row = dict[str, Any]
 
 
 def build(root: Path, samples: int, *, seed: int = 0) -> Store:
-    """A store with so many samples, about ten scores each by two judges, as a run leaves it: compacted."""
+    """Return a store with so many samples, about ten scores each by two judges, as a run leaves it: compacted."""
     store = Store.open(root, create=True)
     plan = find_spec(str(SPEC)).compile().plan
     assert plan is not None
@@ -53,7 +53,7 @@ def build(root: Path, samples: int, *, seed: int = 0) -> Store:
 
 
 def name(*parts: object) -> str:
-    """A name such as results have."""
+    """Return a name such as results have."""
     return hashlib.blake2b(repr(parts).encode(), digest_size=16).hexdigest()
 
 

@@ -55,7 +55,7 @@ scenario gain {
 
 
 def main() -> None:
-    """Runs both and prints a table."""
+    """Run both and print a table."""
     answers = int(sys.argv[1]) if len(sys.argv) > 1 else ANSWERS
     with tempfile.TemporaryDirectory() as folder:
         some, every = (measured(Path(folder) / str(count), count) for count in (answers // 4, answers))
@@ -66,7 +66,7 @@ def main() -> None:
 
 
 def measured(folder: Path, answers: int) -> dict[str, Any]:
-    """One run, in a process of its own."""
+    """Return one run, in a process of its own."""
     folder.mkdir()
     rows = (
         {"topic": f"topic {number}", "question": f"Question {number}?", "answer": "ABCD"[number % 4]}

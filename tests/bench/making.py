@@ -43,7 +43,7 @@ scenario exercises {{
 
 
 def main() -> None:
-    """Runs both and prints a table."""
+    """Run both and print a table."""
     items = int(sys.argv[1]) if len(sys.argv) > 1 else ITEMS
     with tempfile.TemporaryDirectory() as folder:
         some, every = (measured(Path(folder) / str(count), count) for count in (items // 10, items))
@@ -56,7 +56,7 @@ def main() -> None:
 
 
 def measured(folder: Path, items: int) -> dict[str, Any]:
-    """One run, in a process of its own."""
+    """Return one run, in a process of its own."""
     folder.mkdir()
     levels, subjects = (", ".join(f"{name}{number}" for number in range(10)) for name in ("l", "s"))
     spec = SPEC.format(levels=levels, subjects=subjects, count=items // CONTEXTS)

@@ -42,7 +42,7 @@ def main() -> None:
 
 
 def run(data: str) -> float:
-    """The seconds of a whole run into an empty store. Exits where it did not do all of it."""
+    """Return the seconds of a whole run into an empty store. Exits where it did not do all of it."""
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-m", "tripos", "run", str(SPEC), "--data", data, "--json", "--store", folder]
         command += ["--model", "mock/careful", "--role", "critic=mock/reward"]
@@ -56,7 +56,7 @@ def run(data: str) -> float:
 
 
 def bleu_alone(data: str) -> float:
-    """The seconds that sacreBLEU takes for three lines to each of the Socratic problems."""
+    """Return the seconds that sacreBLEU takes for three lines to each of the Socratic problems."""
     from tripos_compiler.language.library.functions.dialogues import best_bleu, each_before
 
     text = (Path(data) / "gsm8k" / "test_socratic.jsonl").read_text("utf-8")

@@ -76,7 +76,7 @@ def main() -> int:
 
 
 def watched(command: list[str], folder: Path) -> tuple[list[Look], dict[str, dict[str, int]], float, float]:
-    """Runs a command; what was seen of it, its summary, and its wall and CPU seconds."""
+    """Run a command; what was seen of it, its summary, and its wall and CPU seconds."""
     (folder / "events.jsonl").unlink(missing_ok=True)
     looks: list[Look] = []
     started_s = time.monotonic()
@@ -96,7 +96,7 @@ def watched(command: list[str], folder: Path) -> tuple[list[Look], dict[str, dic
 
 
 def _done(events: Path) -> int:
-    """The calls of the last event that tells how the run goes."""
+    """Return the calls of the last event that tells how the run goes."""
     if not events.exists():
         return 0
     with events.open("rb") as file:
@@ -106,12 +106,12 @@ def _done(events: Path) -> int:
 
 
 def most(looks: list[Look]) -> float:
-    """The most memory seen."""
+    """Return the most memory seen."""
     return max(look.rss_mb for look in looks)
 
 
 def show(looks: list[Look], told: dict[str, dict[str, int]], wall_s: float, cpu_s: float, folder: Path) -> None:
-    """Prints memory over time, and what the whole took."""
+    """Print memory over time, and what the whole took."""
     for look in looks[:: max(len(looks) // 20, 1)]:
         print(f"{look.at_s:7.1f} s  {look.done:9,} calls  {look.rss_mb:6.0f} MB")
     warm = [look for look in looks if look.done >= WARM]

@@ -49,7 +49,7 @@ class Counts:
     failures: list[Failure] = field(default_factory=list)
 
     def take(self, compilation: Compilation, seconds: float) -> None:
-        """Counts a mutant that was compiled."""
+        """Count a mutant that was compiled."""
         self.seconds.append(seconds)
         self.said.append(len(compilation.diagnostics))
         self.compiled += compilation.plan is not None
@@ -58,7 +58,7 @@ class Counts:
         self.twins.update(one.code for one, _ in twins(compilation.diagnostics))
 
     def add(self, other: Counts) -> None:
-        """Adds what came of others."""
+        """Add what came of others."""
         for each in fields(self):
             if isinstance(getattr(self, each.name), list):
                 getattr(self, each.name).extend(getattr(other, each.name))
@@ -67,12 +67,12 @@ class Counts:
 
     @property
     def tried(self) -> int:
-        """How many mutants these are."""
+        """Return how many mutants these are."""
         return len(self.said) + sum(failure.path != "" for failure in self.failures)
 
 
 def report(counts: Counts, wall_s: float, processes: int) -> str:
-    """The figures, a line each."""
+    """Return the figures, a line each."""
     return "\n".join(f"{name:<15}{value}" for name, value in _figures(counts, wall_s, processes))
 
 

@@ -63,11 +63,11 @@ class Bench:
     data: KeptData = field(default_factory=KeptData)
 
     def mutant(self, number: int) -> Mutant:
-        """The mutant of that number."""
+        """Return the mutant of that number."""
         return mutant(Random(f"{self.seed}:{number}"), self.specs, self.scraps)
 
     def try_one(self, number: int, counts: Counts) -> None:
-        """Compiles a mutant and counts what came of it."""
+        """Compile a mutant and count what came of it."""
         made = self.mutant(number)
         formatting = number % self.format_every == 0
         began = time.process_time()
@@ -87,7 +87,7 @@ class Bench:
         counts.unchanged += made.text == made.spec.files[made.path]
 
     def format(self, made: Mutant, compilation: Compilation) -> bool:
-        """Formats a mutant, and compiles it again as formatted; False where it does not parse."""
+        """Format a mutant, and compile it again as formatted; False where it does not parse."""
         formatted = examine_format(made.files, made.path)
         if formatted is not None and compilation.plan is not None:
             again = compile_kept({**made.files, made.path: formatted}, made.spec.main, self.data)
@@ -96,7 +96,7 @@ class Bench:
         return formatted is not None
 
     def limited(self, work: Callable[[], T]) -> T:
-        """Does some work. Raises `Hang` where it takes more than the limit of CPU seconds."""
+        """Do some work. Raises `Hang` where it takes more than the limit of CPU seconds."""
         signal.setitimer(signal.ITIMER_PROF, self.limit)
         try:
             return work()
@@ -104,7 +104,8 @@ class Bench:
             signal.setitimer(signal.ITIMER_PROF, 0)
 
     def smaller(self, failure: Failure) -> str:
-        """The shortest text found that fails in the same way in place of the mutant's, the other files as they are."""
+        """Return the shortest text found that fails in the same way in place of the mutant's, the other files as they
+        are."""
         made = self.mutant(failure.number)
 
         def fails(text: str) -> bool:
@@ -120,7 +121,7 @@ class Bench:
 
 
 def _cause(error: BaseException) -> tuple[Sort, str]:
-    """What sort of failure that is, and its cause: where an exception was raised, or the rule that is broken."""
+    """Return what sort of failure that is, and its cause: where an exception was raised, or the rule that is broken."""
     if isinstance(error, Hang):
         return "hang", "hang"
     if isinstance(error, Fault):
@@ -141,7 +142,7 @@ def _detail(error: BaseException) -> str:
 
 
 def set_limits() -> None:
-    """Lets a mutant be stopped, and a text that would take all memory fail."""
+    """Let a mutant be stopped, and a text that would take all memory fail."""
 
     def too_long(signum: int, frame: FrameType | None) -> None:
         raise Hang
@@ -173,8 +174,8 @@ def _digest(bench: Bench, spec: Spec) -> str | None:
 
 
 def tried(bench: Bench, numbers: range, processes: int) -> Iterator[Counts]:
-    """What comes of these mutants, in the order in which it is known. A process that dies or falls silent is replaced,
-    and its mutant is a failure."""
+    """Yield what comes of these mutants, in the order in which it is known. A process that dies or falls silent is
+    replaced, and its mutant is a failure."""
     context = multiprocessing.get_context("fork")
     workers: dict[Connection, tuple[multiprocessing.process.BaseProcess, range, int, float]] = {}
 
@@ -222,7 +223,7 @@ def _lost(bench: Bench, number: int, sort: Sort, cause: str) -> Counts:
 
 
 def tell(bench: Bench, failures: list[Failure]) -> None:
-    """Prints every cause of failures once, with a text that is as small as it can be made."""
+    """Print every cause of failures once, with a text that is as small as it can be made."""
     causes = Counter((failure.sort, failure.cause) for failure in failures)
     for (sort, cause), count in causes.most_common():
         same = [failure for failure in failures if failure.cause == cause]

@@ -17,7 +17,7 @@ from tests.plan_exactness import Checked, check
 
 
 def main(count: int = 200, first: int = 0) -> int:
-    """Prints what does not fit, and the figures; whether anything did not."""
+    """Print what does not fit, and the figures; whether anything did not."""
     found, uses, began = Checked(), Counter[str](), time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         for seed in range(first, first + count):

@@ -30,7 +30,7 @@ class Taken:
 
 
 def median(taken: Sequence[Taken]) -> Taken:
-    """The median of each figure."""
+    """Return the median of each figure."""
     return Taken(
         statistics.median(each.wall_s for each in taken),
         statistics.median(each.cpu_s for each in taken),
@@ -42,7 +42,7 @@ def median(taken: Sequence[Taken]) -> Taken:
 def take(
     command: Sequence[str | Path], folder: Path, more: Mapping[str, str] = {}, good: Sequence[int] = (0,)
 ) -> Taken:
-    """Runs a command to its end, on the cores that the server has not. Exits where the command fails."""
+    """Run a command to its end, on the cores that the server has not. Exits where the command fails."""
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"} | more
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
         started = time.perf_counter()
@@ -69,24 +69,24 @@ class Server:
 
     @property
     def base_url(self) -> str:
-        """Where its models are."""
+        """Return where its models are."""
         return f"http://127.0.0.1:{self.port}/v1"
 
     def tell(self, path: str) -> bytes:
-        """What it says to a GET."""
+        """Return what it says to a GET."""
         with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/{path}") as reply:
             told: bytes = reply.read()
         return told
 
     def asked(self) -> int:
-        """How many requests it has had since it was last reset, which this does."""
+        """Return how many requests it has had since it was last reset, which this does."""
         count = int(json.loads(self.tell("stats"))["requests"])
         self.tell("reset")
         return count
 
 
 def server_option(parser: argparse.ArgumentParser) -> None:
-    """Adds `--server`."""
+    """Add `--server`."""
     parser.add_argument("--server", default="../shared/bench/mock_openai.py", help="an OpenAI-compatible mock server")
 
 
@@ -110,7 +110,7 @@ def serving(script: str, latency_ms: float = 0) -> Iterator[Server]:
 
 
 def _pin(pid: int, *, last: bool) -> None:
-    """Leaves the last core to the server, and the others to whoever calls it."""
+    """Leave the last core to the server, and the others to whoever calls it."""
     if hasattr(os, "sched_setaffinity") and len(cores := sorted(os.sched_getaffinity(0))) > 1:
         os.sched_setaffinity(pid, cores[-1:] if last else cores[:-1])
 

@@ -100,7 +100,7 @@ def main() -> int:
 
 
 def timed(do: Callable[[], object], rounds: int) -> float:
-    """The seconds of the fastest round."""
+    """Return the seconds of the fastest round."""
     best = float("inf")
     for _ in range(rounds):
         started = time.perf_counter()
@@ -110,7 +110,7 @@ def timed(do: Callable[[], object], rounds: int) -> float:
 
 
 def process(command: list[str], folder: Path) -> None:
-    """Runs a command to its end; its first run compiles what it imports."""
+    """Run a command to its end; its first run compiles what it imports."""
     subprocess.run(command, check=True, cwd=folder, stdout=subprocess.DEVNULL)
 
 

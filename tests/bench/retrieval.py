@@ -57,7 +57,7 @@ def main() -> None:
 
 
 def step_by(kind: str) -> Retrieve:
-    """The twenty nearest of a data set."""
+    """Return the twenty nearest of a data set."""
     sides = (Ref(path=("q",)), Ref(path=("x", "text")))
     by = Call(function=kind, args=sides)
     return Retrieve(name="near", source=Data(dataset="pool"), alias="x", top=20, by=by, fingerprint=kind)
@@ -76,14 +76,14 @@ def peer(kind: str, texts: list[str]) -> Callable[[str], object]:
 
 
 def timed(work: Callable[[], object]) -> tuple[float, float]:
-    """Seconds by the clock and of CPU time."""
+    """Return seconds by the clock and of CPU time."""
     clock, cpu = time.perf_counter(), time.process_time()
     work()
     return time.perf_counter() - clock, time.process_time() - cpu
 
 
 def each(work: Callable[[str], object], queries: list[str]) -> tuple[float, float]:
-    """Milliseconds a query, by the clock and of CPU time."""
+    """Return milliseconds a query, by the clock and of CPU time."""
     clock, cpu = timed(lambda: [work(query) for query in queries])
     return 1000 * clock / len(queries), 1000 * cpu / len(queries)
 
@@ -91,7 +91,7 @@ def each(work: Callable[[str], object], queries: list[str]) -> tuple[float, floa
 def told(
     what: str, ours: tuple[float, float], theirs: tuple[float, float], made: tuple[float, float], most_ms: float
 ) -> bool:
-    """Prints a line; whether a query took too long."""
+    """Print a line; whether a query took too long."""
     print(
         f"{what}: {ours[0]:.1f} ms a query ({ours[1]:.1f} CPU), index in {made[0]:.1f} s ({made[1]:.1f} CPU); "
         f"scikit-learn {theirs[0]:.1f} ms ({theirs[1]:.1f} CPU); ratio of CPU {ours[1] / theirs[1]:.2f}"

@@ -59,7 +59,7 @@ def main() -> int:
 
 
 def drawn(random: Random, before: tuple[str, ...]) -> tuple[str, ...]:
-    """The edits that a spec has next: one more, or one less."""
+    """Return the edits that a spec has next: one more, or one less."""
     if before and random.random() < 0.3:
         gone = random.choice(before)
         return tuple(each for each in before if each != gone)
@@ -71,7 +71,7 @@ def drawn(random: Random, before: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def compiles(edits: tuple[str, ...]) -> bool:
-    """Whether edits can be made one after the other, to a spec that is one."""
+    """Return true if edits can be made one after the other, to a spec that is one."""
     try:
         with tempfile.TemporaryDirectory() as name:
             bench = Bench(Path(name), (), {})
@@ -83,7 +83,7 @@ def compiles(edits: tuple[str, ...]) -> bool:
 
 
 def edited(edits: tuple[str, ...]) -> dict[str, str]:
-    """The files after some edits."""
+    """Return the files after some edits."""
     changed = files()
     for each in edits:
         changed = EDITS[each](changed)
@@ -91,7 +91,7 @@ def edited(edits: tuple[str, ...]) -> dict[str, str]:
 
 
 def one(folder: Path, bench: Bench, edits: tuple[str, ...], most: int) -> bool:
-    """Whether a run after these edits is as it should be."""
+    """Return true if a run after these edits is as it should be."""
     changed = edited(edits)
     bench.write(changed)
     before = bench.past.copy()

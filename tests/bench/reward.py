@@ -19,7 +19,7 @@ from tripos_runtime.models.reward.rewards import Chat
 
 
 def main() -> None:
-    """Prints replies a second, by the clock and by the processor, in batches and one by one."""
+    """Print replies a second, by the clock and by the processor, in batches and one by one."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--critic", required=True, metavar="DIR")
     parser.add_argument("--count", type=int, default=400)

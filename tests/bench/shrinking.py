@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 
 def shrunk(text: str, fails: Callable[[str], bool], tries: int) -> str:
-    """A text without the lines, and then without the characters, that a failure does not need.
+    """Return a text without the lines, and then without the characters, that a failure does not need.
 
     Ever shorter stretches are left out, as long as the rest fails; at most so many texts are tried for the lines, and
     as many for the characters.

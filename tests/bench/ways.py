@@ -65,7 +65,7 @@ class Answering(asyncio.Protocol):
 
 
 def in_form(path: str, body: bytes) -> bytes:
-    """A reply in the form that a path asks for; its text is a function of the prompt alone."""
+    """Return a reply in the form that a path asks for; its text is a function of the prompt alone."""
     if path.endswith("/api/show"):
         return dumped(capabilities=["completion"], model_info={}, template="")
     special = path.startswith("/special")
@@ -108,20 +108,20 @@ async def serve() -> None:
 
 
 def opened(form: str, way: str, address: str) -> Model:
-    """The model of a form by one of the two ways."""
+    """Return the model of a form by one of the two ways."""
     name = MODELS[form]
     endpoint = Endpoint(address + ("/special" if form.endswith(" reply") else ""), "BENCH_KEY")
     return LitellmModel(name, endpoint) if way == "litellm" else open_model(name, {name: endpoint})
 
 
 def asked(number: int) -> Request:
-    """The request of that number."""
+    """Return the request of that number."""
     messages = (Message("system", "be brief"), Message("user", f"question {number}: {PROMPT}"))
     return Request("m", messages, Settings(temperature=1.0, max_tokens=300))
 
 
 async def measure(model: Model, calls: int, connections: int) -> tuple[float, float]:
-    """The CPU of a call in milliseconds, and the calls per second."""
+    """Return the CPU of a call in milliseconds, and the calls per second."""
     numbers = iter(range(calls))
 
     async def worker() -> None:

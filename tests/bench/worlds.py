@@ -21,7 +21,7 @@ EVERY = 100
 
 
 def main() -> int:
-    """Prints what differs and should not, and the figures; whether anything did."""
+    """Print what differs and should not, and the figures; whether anything did."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--seeds", type=int, default=200, metavar="N")
     parser.add_argument("--from", dest="first", type=int, default=0, metavar="K")

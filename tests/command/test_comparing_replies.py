@@ -36,7 +36,7 @@ MODELS = ("--model", "mock/careful,mock/careless", "--role", "judge=mock/careful
 
 @pytest.fixture
 def ran(tmp_path: Path, tripos: Command, once: Command, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """What a run says of itself."""
+    """Return what a run says of itself."""
     monkeypatch.chdir(tmp_path)
     Path("essays.tripos").write_text(SPEC, "utf-8")
     done = once("run", "essays.tripos", *MODELS, "--json")
@@ -45,7 +45,7 @@ def ran(tmp_path: Path, tripos: Command, once: Command, monkeypatch: pytest.Monk
 
 
 def one(tripos: Command, query: str) -> dict[str, Any]:
-    """The first row of an answer."""
+    """Return the first row of an answer."""
     done = tripos("sql", query, "-o", "rows.json")
     assert done.code == 0, done.err
     found: dict[str, Any] = json.loads(Path("rows.json").read_text("utf-8"))[0]
@@ -109,7 +109,7 @@ def test_a_comparison_whose_judgement_is_gone_is_damage(ran: dict[str, Any]) -> 
 
 
 def one_id(store: Store) -> str:
-    """The name of some comparison."""
+    """Return the name of some comparison."""
     with connect(store) as connection:
         [[found]] = connection.sql("select min(comparison_id) from main.comparisons").fetchall()
     return str(found)

@@ -46,7 +46,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def told(tripos: Command, *options: str) -> list[dict[str, Any]]:
-    """The data sets, as JSON has them."""
+    """Return the data sets, as JSON has them."""
     done = tripos("describe", "s.tripos", "--format", "json", *options)
     assert done.code == 0, done.err
     datasets: list[dict[str, Any]] = done.data["datasets"]

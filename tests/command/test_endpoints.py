@@ -74,7 +74,7 @@ def served(said: str, snapshot: str = "snapshot-1") -> Iterator[Answering]:
             self.wfile.write(body)
 
         def log_message(self, *_: object) -> None:
-            """Says nothing."""
+            """Say nothing."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     answering.port = server.server_address[1]

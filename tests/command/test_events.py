@@ -42,7 +42,7 @@ def a_tally() -> Tally:
 
 
 def a_run(stream: io.StringIO) -> list[dict[str, Any]]:
-    """The events of a small run, one of each kind."""
+    """Return the events of a small run, one of each kind."""
     events, tally = some(stream), a_tally()
     budget = Budget(usd=5.0)
     roles = {"candidate": ("x/y",), "judge": ("mock/careful",)}

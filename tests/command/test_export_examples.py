@@ -41,7 +41,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def exported(folder: Path, tripos: Callable[..., Any]) -> tuple[list[Any], dict[str, Any]]:
-    """The lines of the export, and what it says of itself."""
+    """Return the lines of the export, and what it says of itself."""
     done = tripos("export", "lessons", "--spec", str(folder / "s.tripos"), "-o", str(folder / "out.jsonl"))
     assert done.code == 0, done.err
     lines = [json.loads(line) for line in (folder / "out.jsonl").read_text("utf-8").splitlines()]

@@ -70,7 +70,7 @@ def take(tripos: Command, rows: list[dict[str, Any]], *more: str) -> Outcome:
 
 
 def made(tripos: Command, author: str = "mock/author", *more: str) -> list[dict[str, Any]]:
-    """Makes the rows by a run, and gives a reply of somebody else to each."""
+    """Make the rows by a run, and return a reply of somebody else to each."""
     roles = ("--role", f"author={author}", "--role", "judge=mock/careful")
     done = tripos("run", "written.tripos", "--model", "mock/careful", *roles, *more)
     assert done.code == 0, done.err

@@ -37,7 +37,7 @@ def graded(quiz: Path, once: Command) -> Path:
 
 
 def write(path: Path, rows: list[dict[str, Any]]) -> str:
-    """A CSV file of some rows."""
+    """Return a CSV file of some rows."""
     names = list(rows[0])
     lines = [",".join(names), *(",".join(f'"{row.get(name, "")}"' for name in names) for row in rows)]
     path.write_text("\n".join(lines) + "\n", "utf-8")
@@ -45,7 +45,7 @@ def write(path: Path, rows: list[dict[str, Any]]) -> str:
 
 
 def sheet_of(lines: list[list[Any]], path: Path) -> str:
-    """A workbook of some lines, as a spreadsheet program saves it."""
+    """Return a workbook of some lines, as a spreadsheet program saves it."""
     book = Workbook()
     sheet = book.worksheets[0]
     for line in lines:
@@ -59,13 +59,13 @@ def take(tripos: Command, path: str, *more: str) -> Outcome:
 
 
 def parts(root: str = "results") -> dict[str, list[Path]]:
-    """Every committed file of a store."""
+    """Return every committed file of a store."""
     store = Store.open(root, create=False)
     return {table: store.parts(table) for table in TABLES}
 
 
 def scores(where: str = "round is not null") -> list[tuple[Any, ...]]:
-    """The imported scores that the benchmark's view shows."""
+    """Return the imported scores that the benchmark's view shows."""
     with connect(Store.open("results", create=False)) as connection:
         return connection.execute(
             f"select scenario, metric, evaluator, round, value from quiz.scores "

@@ -35,7 +35,7 @@ def take(tripos: Command, rows: list[dict[str, Any]], action: str = "scores", *m
 
 
 def given(text: Any, value: int, **more: Any) -> dict[str, Any]:
-    """A row of scores."""
+    """Return a row of scores."""
     return {"scenario": "sums", "question": "1+1", "response": text, "CLEAR": value, **more}
 
 
@@ -67,7 +67,7 @@ def test_two_evaluators_grade_the_same_replies(replied: Path, tripos: Command) -
 
 
 def tripos_of(tripos: Command, rows: list[dict[str, Any]]) -> Outcome:
-    """An import of rows that say who evaluated."""
+    """Return an import of rows that say who evaluated."""
     Path("panel.jsonl").write_text("\n".join(map(json.dumps, rows)), "utf-8")
     return tripos("import", "scores", "panel.jsonl")
 

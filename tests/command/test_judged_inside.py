@@ -40,7 +40,7 @@ def manners(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def run(tripos: Command, model: str, judge: str) -> str:
-    """The id of a run in which a judge takes part."""
+    """Return the id of a run in which a judge takes part."""
     done = tripos("run", "manners.tripos", "--model", model, "--role", f"judge={judge}", "--json")
     assert done.code == 0, done.err
     return str(done.data["run_id"])

@@ -38,7 +38,7 @@ SILENT = NUMBERS.replace("  headline  both\n", "")
 
 
 def replies(model: str, right: int) -> str:
-    """Replies of a model of which the first are right."""
+    """Return replies of a model of which the first are right."""
     return "".join(
         json.dumps({"number": n, "model": model, "reply": "e" if n < right else "o"}) + "\n" for n in range(ITEMS)
     )
@@ -56,7 +56,7 @@ def numbers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def bring(tripos: Command, **right: int) -> None:
-    """Puts replies of models into the store, so many of each right."""
+    """Put replies of models into the store, so many of each right."""
     for model, count in right.items():
         Path("replies.jsonl").write_text(replies(f"lab/{model}", count), "utf-8")
         done = tripos("import", "samples", "replies.jsonl", "--spec", "numbers.tripos", "--model", f"lab/{model}")

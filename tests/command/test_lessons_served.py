@@ -61,7 +61,7 @@ def _lessons(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def asked(tripos: Command, served: str, *models: str) -> list[Asked]:
-    """What the server of a model was asked in a run, without what it refused for a while."""
+    """Return what the server of a model was asked in a run, without what it refused for a while."""
     with serving(latency_s=0) as server:
         settings = f'[endpoints."{served}"]\nbase_url = "{server.address("lessons", "one")}"\nname = "lab"\n'
         Path("tripos.toml").write_text(settings, "utf-8")

@@ -49,7 +49,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def query(folder: Path, text: str) -> list[dict[str, Any]]:
-    """The rows of an answer."""
+    """Return the rows of an answer."""
     connection = connect(Store.open(folder / "results", create=False))
     try:
         return connection.sql(text).to_arrow_table().to_pylist()

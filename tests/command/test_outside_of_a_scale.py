@@ -30,7 +30,7 @@ def spec(outside: str) -> str:
 
 
 def taken(quiz: Path, tripos: Command, outside: str) -> dict[str, Any]:
-    """What alice's scores come to: the rows of the measures, with the exit code and words of the import."""
+    """Return what alice's scores come to: the rows of the measures, with the exit code and words of the import."""
     (quiz / "quiz.tripos").write_text(spec(outside) + MEASURES, "utf-8")
     (quiz / "grades.jsonl").write_text("\n".join(map(json.dumps, NOUGHT)), "utf-8")
     assert tripos("run", "quiz.tripos", "--model", "mock/careful", "--role", "judge=mock/careful:a").code == 0

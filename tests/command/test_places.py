@@ -19,7 +19,7 @@ ADDRESSES = ("s3://bucket/results", "gs://bucket/results", "az://c/results", "ht
 
 
 def options() -> list[tuple[list[str], str]]:
-    """Every option that takes a folder or a file, after the words of its verb."""
+    """Return every option that takes a folder or a file, after the words of its verb."""
     found = []
     waiting: list[tuple[list[str], argparse.ArgumentParser]] = [
         ([verb], parser) for verb, parser in _below(build_parser()).items() if verb in VERBS

@@ -16,7 +16,7 @@ CAREFUL = ("--model", "mock/careful", "--role", "judge=mock/careful:a")
 
 
 def dry(tripos: Command, *options: str) -> dict[str, Any]:
-    """What a dry run says, as JSON."""
+    """Return what a dry run says, as JSON."""
     done = tripos("run", "quiz.tripos", "--dry-run", "--json", *(options or CAREFUL))
     assert done.code == 0, done.err
     data: dict[str, Any] = done.data

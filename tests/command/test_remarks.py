@@ -29,7 +29,7 @@ Replies = Callable[[int, int], str]
 def remarks(
     folder: Path, tripos: Command, replies: dict[str, Replies], when: str = "", samples: int = 1, cut: int = 0
 ) -> list[tuple[str, str]]:
-    """The remarks of a report on replies that models gave elsewhere; `cut` of each were cut off."""
+    """Return the remarks of a report on replies that models gave elsewhere; `cut` of each were cut off."""
     spec = SPEC.replace("SAMPLES", f", samples {samples}" if samples > 1 else "").replace("WHEN", when)
     (folder / "sums.tripos").write_text(spec, "utf-8")
     rows = ({"number": number, "answer": str(number)} for number in range(ITEMS))

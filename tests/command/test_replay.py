@@ -32,7 +32,7 @@ def _no_network(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def record(tripos: Command, *options: str, store: str = "recorded") -> str:
-    """The name of a run that is recorded."""
+    """Return the name of a run that is recorded."""
     done = tripos("run", "quiz.tripos", *options, "--store", store, "--json")
     assert done.code == 0, done.err
     return str(done.data["run_id"])
@@ -43,7 +43,7 @@ def replay(tripos: Command, which: str, *options: str) -> Any:
 
 
 def content(store: str, table: str) -> list[tuple[Any, ...]]:
-    """The rows of a table without what differs from run to run, sorted."""
+    """Return the rows of a table without what differs from run to run, sorted."""
     connection = connect(Store.open(store, create=False))
     columns = ", ".join(TABLES[table].content)
     rows: list[tuple[Any, ...]] = connection.execute(f"select {columns} from main.{table} order by all").fetchall()

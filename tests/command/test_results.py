@@ -50,7 +50,7 @@ class Folder:
         return [tuple(row.values()) for row in json.loads((self.path / "rows.json").read_text())]
 
     def codes(self, body: str, head: str = HEAD) -> list[str]:
-        """The codes of errors; what the head declares beyond need is no matter here."""
+        """Return the codes of errors; what the head declares beyond need is no matter here."""
         self.write(body, head)
         found = self.tripos("check", "s.tripos", "--format", "json").data
         return [each["code"] for each in found if each["severity"] == "error"]

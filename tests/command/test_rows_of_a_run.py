@@ -125,7 +125,7 @@ def spec(text: str = PARSED, *, more: str = "", where: str = "") -> None:
 
 
 def run(tripos: Command, store: str = "results", *, model: str = "mock/careful:m", **roles: str) -> str:
-    """The name of a new run."""
+    """Return the name of a new run."""
     filled = [part for role, name in roles.items() for part in ("--role", f"{role}={name}")]
     done = tripos("run", "spec.tripos", "--model", model, *filled, "--json", "--store", store)
     assert done.code in (0, 1, 100), done.err
@@ -133,7 +133,7 @@ def run(tripos: Command, store: str = "results", *, model: str = "mock/careful:m
 
 
 def figures(tripos: Command, store: str = "results", *of_run: str) -> list[Any]:
-    """Every measure of a run, with what it is taken over."""
+    """Return every measure of a run, with what it is taken over."""
     done = tripos("report", *of_run, "--json", "--store", store)
     assert done.code in (0, 100), done.err
     return [done.data["samples"], done.data["scores"], done.data["expectations"]] + [

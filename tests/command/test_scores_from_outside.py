@@ -50,7 +50,7 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def run(tripos: Command, outside: str = "", *, name: str = "good", when: str = "", number: int = 1) -> str:
-    """The name of a run of the spec as it is now."""
+    """Return the name of a run of the spec as it is now."""
     text = SPEC.replace("OUTSIDE", outside).replace("NAME", name).replace("WHEN", when)
     Path("spec.tripos").write_text(text.replace("NUMBER", str(number)), "utf-8")
     done = tripos("run", "spec.tripos", "--model", "mock/careful:m", "--role", "judge=mock/careful:j", "--json")
@@ -87,7 +87,7 @@ def rate(tripos: Command, value: float, metric: str = "A", *more: str) -> dict[s
 
 
 def shown(tripos: Command, who: str, of_run: str = "") -> list[tuple[str, float | None, int]]:
-    """What somebody gave by metric, and of how many replies, in a run or the last one."""
+    """Return what somebody gave by metric, and of how many replies, in a run or the last one."""
     opened = Store.open("results", create=False)
     connection, _ = connect_run(opened, of_run or None)
     with connection:

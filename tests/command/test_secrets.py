@@ -117,7 +117,7 @@ def run(tripos: Command, path: str) -> Any:
 
 
 def texts_in(folder: Path) -> Iterator[str]:
-    """Every text that stands in a file below a folder, of Parquet those of every column; not what `.env` says."""
+    """Yield every text that stands in a file below a folder, of Parquet those of every column; not what `.env` says."""
     for path in folder.rglob("*"):
         if path.suffix == ".parquet":
             for column in pq.read_table(path).columns:

@@ -24,7 +24,7 @@ MODELS = (
 
 @pytest.fixture
 def pattern(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What a shell in the repository puts in the place of `specs/*`."""
+    """Return what a shell in the repository puts in the place of `specs/*`."""
     monkeypatch.chdir(ROOT)
     monkeypatch.setenv("COLUMNS", "80")
     return sorted(path.as_posix() for path in Path("specs").glob("*"))

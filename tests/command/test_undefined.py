@@ -40,7 +40,7 @@ ITEMS = 10
 
 
 def bring(folder: Path, tripos: Command, score: str, model: str = "shy", right: int = 1) -> None:
-    """Puts the replies of a model into the store, of which the first are proper ones and the others say nothing."""
+    """Put the replies of a model into the store, of which the first are proper ones and the others say nothing."""
     rows = (json.dumps({"question": f"2+2 ({n})", "answer": "4"}) for n in range(ITEMS))
     (folder / "items.jsonl").write_text("\n".join(rows), "utf-8")
     (folder / "s.tripos").write_text(SPEC.replace("SCORE", score), "utf-8")

@@ -14,19 +14,19 @@ EDUBENCH = ROOT / "specs" / "edubench"
 
 
 def read(path: str) -> str:
-    """The text of a spec file."""
+    """Return the text of a spec file."""
     return Path(path).read_text("utf-8")
 
 
 def compile_file(path: Path, against: Plan | None = None) -> Compilation:
-    """Compiles a file against the data beside it and in a folder `given`, and an earlier version where one is given."""
+    """Compile a file against the data beside it and in a folder `given`, and an earlier version where one is given."""
     given = path.parent / "given"
     data = DataFolders((given,) if given.is_dir() else ())
     return compile_spec(path.as_posix(), read, data, against=against, releases=StandInReleases())
 
 
 def compile_files(folder: Path, files: dict[str, str], main: str = "spec.tripos") -> Compilation:
-    """Writes files into a folder and compiles one of them."""
+    """Write files into a folder and compile one of them."""
     for name, text in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text, "utf-8")
@@ -35,11 +35,11 @@ def compile_files(folder: Path, files: dict[str, str], main: str = "spec.tripos"
 
 
 def compile_text(text: str) -> Compilation:
-    """Compiles a spec of one file that has no data."""
+    """Compile a spec of one file that has no data."""
     return compile_spec("spec.tripos", lambda path: text)
 
 
 def plan_of(compilation: Compilation) -> Plan:
-    """The plan, where there is one; fails with the diagnostics where there is none."""
+    """Return the plan, where there is one; fails with the diagnostics where there is none."""
     assert compilation.plan is not None, [(item.code, item.message) for item in compilation.diagnostics]
     return compilation.plan

@@ -38,19 +38,19 @@ class KeptData:
     kept: dict[tuple[str, ...], Any] = field(default_factory=dict)
 
     def find(self, source: str, near: str) -> list[FoundFile]:
-        """The files that a spec at path `near` means by `source`."""
+        """Return the files that a spec at path `near` means by `source`."""
         return self._kept(("find", source, str(Path(near).parent)), lambda: self.folders.find(source, near))
 
     def rows(self, file: FoundFile) -> Iterator[dict[str, Any]]:
-        """The raw records of a file."""
+        """Return the raw records of a file."""
         return iter(self._kept(("rows", file.location), lambda: list(self.folders.rows(file))))
 
     def document(self, file: FoundFile) -> Any:
-        """What a file that is one JSON or YAML value says."""
+        """Return what a file that is one JSON or YAML value says."""
         return self._kept(("document", file.location), lambda: self.folders.document(file))
 
     def placed(self, file: FoundFile) -> Any:
-        """The same with the lines of its texts."""
+        """Return the same with the lines of its texts."""
         return self._kept(("placed", file.location), lambda: self.folders.placed(file))
 
     def _kept(self, key: tuple[str, ...], make: Any) -> Any:
@@ -66,12 +66,12 @@ class KeptData:
 
 
 def compile_kept(files: Mapping[str, str], main: str, data: KeptData) -> Compilation:
-    """Compiles a spec whose files are in memory, those of its plug-ins apart."""
+    """Compile a spec whose files are in memory, those of its plug-ins apart."""
     return compile_spec(main, lambda path: files[path] if path in files else Path(path).read_text("utf-8"), data)
 
 
 def examine(files: Mapping[str, str], main: str, data: KeptData) -> Compilation:
-    """Compiles a spec, renders what is said of it in every way, and raises `Fault` where that is not as it must be."""
+    """Compile a spec, render what is said of it in every way, and raise `Fault` where that is not as it must be."""
     compilation = compile_kept(files, main, data)
     told = compilation.diagnostics
     if (compilation.plan is None) != any(item.severity == "error" for item in told):
@@ -99,7 +99,7 @@ def examine(files: Mapping[str, str], main: str, data: KeptData) -> Compilation:
 
 
 def twins(diagnostics: Iterable[Diagnostic]) -> Iterator[tuple[Diagnostic, Diagnostic]]:
-    """The pairs of diagnostics of one code at one place."""
+    """Yield the pairs of diagnostics of one code at one place."""
     places: dict[tuple[str, Span], Diagnostic] = {}
     for item in diagnostics:
         earlier = places.setdefault((item.code, item.labels[0].span), item)
@@ -108,7 +108,7 @@ def twins(diagnostics: Iterable[Diagnostic]) -> Iterator[tuple[Diagnostic, Diagn
 
 
 def examine_format(files: Mapping[str, str], path: str) -> str | None:
-    """Formats one file, and gives the text, or None where it is refused for its syntax. Raises `Fault`."""
+    """Format one file, and return the text, or None where it is refused for its syntax. Raises `Fault`."""
     text = files[path]
     try:
         formatted = format_text(text, path)

@@ -44,18 +44,18 @@ class Mutant:
 
 
 def shipped_specs() -> list[Spec]:
-    """The four benchmarks in miniature and the whole of EduBench."""
+    """Return the four benchmarks in miniature and the whole of EduBench."""
     specs = [_spec(path) for path in sorted(EXAMPLES.glob("*.tripos")) if path.name != "metrics.tripos"]
     return [*specs, _spec(EDUBENCH / "edubench.tripos")]
 
 
 def case_specs() -> list[Spec]:
-    """The valid cases of the language, one for every construct at the least."""
+    """Return the valid cases of the language, one for every construct at the least."""
     return [_spec(path) for path in sorted(CASES.glob("*/valid/*.tripos"))]
 
 
 def scraps() -> Scraps:
-    """What can be taken from all these specs."""
+    """Return what can be taken from all these specs."""
     return scraps_of(sorted({text for spec in shipped_specs() + case_specs() for text in spec.files.values()}))
 
 
@@ -73,7 +73,7 @@ def _spec(main: Path) -> Spec:
 
 
 def mutant(random: Random, specs: Sequence[Spec], scraps: Scraps) -> Mutant:
-    """A spec of these with one slip in one of its files, or several in turn, ever more rarely."""
+    """Return a spec of these with one slip in one of its files, or several in turn, ever more rarely."""
     spec = random.choice(specs)
     path = random.choice(sorted(spec.files))
     text, slips = spec.files[path], [random.choice(SLIPS)]

@@ -102,7 +102,7 @@ Slip = Callable[[Random, str, Scraps], str]
 
 
 def scraps_of(texts: Sequence[str]) -> Scraps:
-    """What can be taken from these texts, and what the language knows."""
+    """Return what can be taken from these texts, and what the language knows."""
     tokens = {token.text for text in texts for token in raw_tokens(text) if len(token.text) <= 200}
     return Scraps(
         [*sorted(tokens), *KEYWORDS * 2, *sorted(FUNCTIONS), *TYPES, *SIGNS * 2, *NUMBERS, *STRINGS],
@@ -169,7 +169,7 @@ def tokens_swapped(random: Random, text: str, scraps: Scraps) -> str:
 
 
 def token_of_its_kind(random: Random, text: str, scraps: Scraps) -> str:
-    """A name for a name, a string for a string, both of this text."""
+    """Return a name for a name, a string for a string, both of this text."""
     tokens = _tokens(text)
     if not tokens:
         return text
@@ -358,7 +358,7 @@ def _statement(random: Random, text: str) -> tuple[int, int]:
 
 
 def statements(text: str) -> Iterator[tuple[int, int]]:
-    """The places `start:end` of statements, those in blocks too, each with its own block.
+    """Yield the places `start:end` of statements, those in blocks too, each with its own block.
 
     >>> [text[slice(*place)] for text in ["role a\\naxis b {\\n  c\\n}"] for place in statements(text)]
     ['role a', 'c', 'axis b {\\n  c\\n}']

@@ -63,7 +63,7 @@ def names_of(plan: Plan) -> list[Any]:
 
 
 def every_kind(of: type[Part] = Part) -> set[str]:
-    """The names of all kinds of parts."""
+    """Return the names of all kinds of parts."""
     return {name for kind in of.__subclasses__() for name in (kind.__name__, *every_kind(kind))}
 
 
@@ -102,7 +102,7 @@ def test_of_fields_that_have_their_default_only_the_kind_of_a_part_is_written(pa
 
 
 def prints_of(step: Step) -> str:
-    """The fingerprint of what a step yields, that of a judgement where it is one."""
+    """Return the fingerprint of what a step yields, that of a judgement where it is one."""
     plan = changed_fields.plan()
     program = SimpleNamespace(home=lambda kind, name: "t", datasets={}, made={}, trees={}, plugins={}, axes={})
     program.scorers = {scorer.name: scorer for scorer in plan.scorers}
@@ -146,7 +146,7 @@ scenario asked {
 
 
 def steps_of(text: str) -> list[str]:
-    """The fingerprints of the steps of the only scenario, in their order."""
+    """Return the fingerprints of the steps of the only scenario, in their order."""
     return [step.fingerprint for step in plan_of(compile_text(text)).scenarios[0].steps]
 
 

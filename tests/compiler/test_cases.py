@@ -40,7 +40,7 @@ def expected(sources: Iterable[Source]) -> set[Place]:
 
 
 def check(path: Path) -> bool:
-    """Compares what is reported with what the file says, and tells whether it compiled."""
+    """Compare what is reported with what the file says, and tell whether it compiled."""
     compilation = compile_file(path)
     reported = set()
     for item in compilation.diagnostics:

@@ -37,7 +37,7 @@ def lines(rows: list[dict[str, Any]]) -> str:
 
 
 def loaded(folder: Path, spec: str, files: dict[str, str | bytes]) -> Program:
-    """The data sets of a spec."""
+    """Return the data sets of a spec."""
     for name, text in {"items.jsonl": lines(ROWS), **files, "spec.tripos": HEAD + spec}.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(text if isinstance(text, bytes) else text.encode())
@@ -55,7 +55,7 @@ def copies(folder: Path, spec: str, files: dict[str, str | bytes] | None = None)
 
 
 def held(folder: Path, spec: str, files: dict[str, str | bytes] | None = None) -> dict[str, set[str]]:
-    """The fields that hold a secret, as a spec names them, each with how it is known."""
+    """Return the fields that hold a secret, as a spec names them, each with how it is known."""
     found = copies(folder, spec, files)
     return {".".join(each): {copy.how for copy in of} for each, of in found.items()}
 
@@ -139,7 +139,7 @@ WORDS = (
 
 
 def questions(draw: random.Random, count: int, kind: str) -> list[dict[str, Any]]:
-    """Rows with answers of a kind."""
+    """Return rows with answers of a kind."""
 
     def answer(number: int) -> Any:
         match kind:

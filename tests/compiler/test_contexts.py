@@ -50,7 +50,7 @@ NAMES = ["a", "b", "c", "d", "e"]
 
 @st.composite
 def guard(draw: st.DrawFn, sizes: dict[str, int]) -> Expr:
-    """A condition on some of the axes, three levels deep at the most."""
+    """Return a condition on some of the axes, three levels deep at the most."""
     name = draw(st.sampled_from(sorted(sizes)))
     values = [f"{name}{index}" for index in range(sizes[name])]
     ref, one = Ref(path=(name,)), Literal_(value=draw(st.sampled_from(values)))

@@ -139,7 +139,7 @@ def unescape(text: str) -> str:
 
 
 def read_back(command: str) -> tuple[str, dict[str, str], str]:
-    """What GitHub's runner reads from a workflow command: its name, properties and message."""
+    """Return what GitHub's runner reads from a workflow command: its name, properties and message."""
     found = re.fullmatch("::([a-z]+) ([^:]*)::(.*)", command)
     assert found is not None
     properties = dict(part.split("=", 1) for part in found[2].split(","))

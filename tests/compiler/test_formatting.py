@@ -36,7 +36,7 @@ SLOW = settings(deadline=None, max_examples=20, suppress_health_check=list(Healt
 
 
 def tree_of(text: str) -> Block:
-    """The syntax tree of a text that parses."""
+    """Return the syntax tree of a text that parses."""
     diagnostics = Diagnostics()
     tree = parse(Source("x.tripos", text), diagnostics)
     assert not diagnostics.failed, diagnostics.items
@@ -44,12 +44,12 @@ def tree_of(text: str) -> Block:
 
 
 def comments_of(text: str) -> list[tuple[str, bool]]:
-    """Every comment in order, and whether it stands alone on its line."""
+    """Return every comment in order, and whether it stands alone on its line."""
     return [(comment.text, comment.alone) for comment in comments(Source("x.tripos", text))]
 
 
 def formatted(text: str) -> str:
-    """The text in the layout, checked: it says what it said, and formatting it again changes nothing."""
+    """Return the text in the layout, checked: it says what it said, and formatting it again changes nothing."""
     found = format_text(text, "x.tripos")
     assert same(tree_of(text.removeprefix("\ufeff")), tree_of(found))
     assert comments_of(text) == comments_of(found)
@@ -173,7 +173,7 @@ def test_deep_nesting_takes_no_time() -> None:
 
 @st.composite
 def respaced(draw: st.DrawFn, text: str) -> str:
-    """A text with other spaces, indentation and, where there are some, blank lines; strings are as they were."""
+    """Return a text with other spaces, indentation and, where there are some, blank lines; strings are as they were."""
     chance = draw(st.randoms(use_true_random=False))
     tokens = Scan(text, tree_of(text)).tokens
     place, out = 0, ""

@@ -20,7 +20,8 @@ WIDTH = 80
 
 
 def said(path: Path) -> str:
-    """What is printed for a spec to someone in its folder: no line breaks where the folder's own path makes it."""
+    """Return what is printed for a spec to someone in its folder: no line breaks where the folder's own path makes
+    it."""
     with contextlib.chdir(BROKEN):
         found = compile_file(Path(path.name)).diagnostics
         return render_text(found, width=WIDTH) + "\n" + summary(found) + "\n"

@@ -28,7 +28,7 @@ EXAMPLE = re.compile(r"^```tripos fragment\n(.*?)^```\n(?:\n```text\n(.*?)\n```\
 
 
 def examples() -> list[tuple[str, str]]:
-    """Every example of the page, and what it says that it gives."""
+    """Return every example of the page, and what it says that it gives."""
     found = []
     for lines, printed in EXAMPLE.findall(functions_page()):
         if printed:

@@ -38,7 +38,8 @@ def list_of(of: Type) -> Type:
 
 
 def result(name: str, *types: Type, **named: Type) -> Type | str:
-    """What a function says to these types, given in the order of its parameters; the last takes all that are left."""
+    """Return what a function says to these types, given in the order of its parameters; the last takes all that are
+    left."""
     given_: dict[str, Type | Sequence[Type]] = dict(named)
     left = list(types)
     for parameter in FUNCTIONS[name].parameters:

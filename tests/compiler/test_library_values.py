@@ -89,7 +89,7 @@ NUMBERS = st.one_of(
 
 
 def values(type_: Type) -> st.SearchStrategy[Any]:
-    """Values of a type, as rows, replies and functions give them."""
+    """Return values of a type, as rows, replies and functions give them."""
     match type_.kind:
         case "text":
             return TEXTS
@@ -120,7 +120,7 @@ def values(type_: Type) -> st.SearchStrategy[Any]:
 
 
 def is_of(type_: Type, value: Any) -> bool:
-    """Whether a value is one of a type."""
+    """Return true if a value is one of a type."""
     match type_.kind:
         case "text" | "path":
             return isinstance(value, str)
@@ -150,7 +150,7 @@ def is_of(type_: Type, value: Any) -> bool:
 
 @st.composite
 def fitting(draw: st.DrawFn, pattern: Pattern, bound: dict[str, Type]) -> Type:
-    """A type that fits a pattern, its variables as they are bound."""
+    """Return a type that fits a pattern, its variables as they are bound."""
     from tripos_compiler.plan import TreeType
 
     match pattern:
@@ -182,7 +182,7 @@ def fitting(draw: st.DrawFn, pattern: Pattern, bound: dict[str, Type]) -> Type:
 
 
 def written(value: Any, name: str, names: dict[str, Any]) -> Expr:
-    """A value as it is written in a spec, where it can be; else a name for it."""
+    """Return a value as it is written in a spec, where it can be; else a name for it."""
     if isinstance(value, str | bool | int | float):
         return Literal_(value=value)
     if isinstance(value, list) and value and all(isinstance(each, str | bool | int | float) for each in value):
@@ -193,7 +193,8 @@ def written(value: Any, name: str, names: dict[str, Any]) -> Expr:
 
 @st.composite
 def calls(draw: st.DrawFn, function: Function) -> tuple[Call, dict[str, Any], Type, dict[str, Type]]:
-    """A call of a function that passes `check`, the names that it looks up, and the types of what it gives and takes."""
+    """Return a call of a function that passes `check`, the names that it looks up, and the types of what it gives and
+    takes."""
     bound: dict[str, Type] = {}
     types: dict[str, Type | Sequence[Type]] = {}
     given: dict[str, Any] = {}
@@ -248,7 +249,7 @@ def test_a_function_gives_a_value_of_its_type_or_says_that_it_has_none(name: str
 
 
 def float_of(value: Any) -> Any:
-    """A number as one of double precision, infinite where it is past all bounds; anything else as it is."""
+    """Return a number as one of double precision, infinite where it is past all bounds; anything else as it is."""
     try:
         return float(value) if isinstance(value, int) else value
     except OverflowError:

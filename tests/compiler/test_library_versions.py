@@ -34,7 +34,8 @@ TEXTS = (
 
 
 def gives(function: Function, source: str) -> Any:
-    """What a piece of Python gives beside the function, as JSON has it; the name of the error where it gives none."""
+    """Return what a piece of Python gives beside the function, as JSON has it; the name of the error where it gives
+    none."""
     names = dict(vars(sys.modules[function.python.__module__]))
     *before, last = ast.parse(source).body
     assert isinstance(last, ast.Expr)
@@ -46,7 +47,7 @@ def gives(function: Function, source: str) -> Any:
 
 
 def plain(value: Any) -> Any:
-    """A value as JSON has it, the same on every machine."""
+    """Return a value as JSON has it, the same on every machine."""
     match value:
         case float():
             return round(value, 9)
@@ -60,8 +61,8 @@ def plain(value: Any) -> Any:
 
 
 def examples(function: Function) -> list[str]:
-    """What is tried of a function: the expressions of its docstring, each after the statements before it, and calls
-    with one text or two."""
+    """Return what is tried of a function: the expressions of its docstring, each after the statements before it, and
+    calls with one text or two."""
     found: list[str] = []
     before = ""
     for example in doctest.DocTestParser().get_examples(function.python.__doc__ or ""):
@@ -122,7 +123,7 @@ scenario one {
 
 
 def prints(folder: Path) -> dict[str, str]:
-    """The fingerprint of every step, by name."""
+    """Return the fingerprint of every step, by name."""
     plan = plan_of(compile_files(folder, {"spec.tripos": SPEC, "items.jsonl": '{"stem": "a", "answer": "b"}'}))
     return {step.name: step.fingerprint for step in plan.scenarios[0].steps}
 

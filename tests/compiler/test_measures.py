@@ -79,7 +79,7 @@ def sql(text: str, name: str = "it") -> str:
 
 
 def uses_of(text: str, word: str, nth: int = -1) -> list[str]:
-    """The declarations, as written, that an occurrence of a word leads to."""
+    """Return the declarations, as written, that an occurrence of a word leads to."""
     compilation = compiled(text)
     source = compilation.sources[0]
     places = [at for at in range(len(source.text)) if source.text.startswith(word, at)]

@@ -25,7 +25,7 @@ def page_of(code: str) -> str:
 
 
 def section(page: str, title: str) -> dict[str, str]:
-    """The files of a section: the one without a name is the spec itself."""
+    """Return the files of a section: the one without a name is the spec itself."""
     found = re.search(rf"^## {title}\n(.*?)(?=^## |\Z)", page, re.MULTILINE | re.DOTALL)
     assert found is not None, f"no section `{title}`"
     return {name or "spec.tripos": text for _, name, text in FENCE.findall(found[1])}
@@ -78,6 +78,6 @@ def test_every_code_in_the_catalogue_is_raised_somewhere() -> None:
 
 
 def raised() -> set[str]:
-    """The codes that stand in the source outside the catalogue itself."""
+    """Return the codes that stand in the source outside the catalogue itself."""
     sources = [path for package in PACKAGES for path in (ROOT / package).rglob("*.py") if path.name != "codes.py"]
     return {code for path in sources for code in RAISED.findall(path.read_text("utf-8"))}

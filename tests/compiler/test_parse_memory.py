@@ -72,7 +72,7 @@ Read = tuple[Any, list[Any], set[str], bool]
 
 
 def plain(value: object) -> object:
-    """A tree as plain data, places included."""
+    """Return a tree as plain data, places included."""
     match value:
         case Span(start=start, end=end):
             return (start, end)
@@ -101,7 +101,7 @@ def entries(text: str, memory: ParseMemory) -> list[Entry]:
 
 
 def changed(text: str, choose: random.Random) -> str:
-    """The text after one slip of a hand, or its mend: something deleted, doubled, moved or put in."""
+    """Return the text after one slip of a hand, or its mend: something deleted, doubled, moved or put in."""
     start = choose.randrange(len(text) + 1)
     end = min(len(text), start + choose.choice([1, 1, 2, 5, 40, 400]))
     match choose.randrange(4):

@@ -60,7 +60,7 @@ SHIPPED = shipped_specs()
 
 
 def shown(spec: Spec) -> str:
-    """What a spec is called in tests: the name of its folder and its own."""
+    """Return what a spec is called in tests: the name of its folder and its own."""
     return "/".join(Path(spec.main).with_suffix("").parts[-2:])
 
 
@@ -82,7 +82,7 @@ class Rows:
 
 
 def compile_quietly(files: dict[str, str], main: str) -> Compilation:
-    """Compiles files in memory, and renders whatever is said about them."""
+    """Compile files in memory, and render whatever is said about them."""
 
     def read_file(path: str) -> str:
         if path not in files:
@@ -115,7 +115,7 @@ def test_any_soup_of_tokens_is_compiled_without_an_exception(tokens: list[str], 
 
 @st.composite
 def mutated(draw: st.DrawFn, text: str) -> str:
-    """The text after a few slips of a hand: something deleted, doubled, swapped or put in."""
+    """Return the text after a few slips of a hand: something deleted, doubled, swapped or put in."""
     for _ in range(draw(st.integers(1, 4))):
         start = draw(st.integers(0, max(len(text) - 1, 0)))
         end = min(len(text), start + draw(st.sampled_from([1, 1, 2, 5, 40])))
@@ -308,7 +308,7 @@ def fingerprints(plan: Plan) -> dict[tuple[str, str], str]:
 
 
 def reformatted(text: str, seed: int) -> str:
-    """The text with comments after its lines and other spaces between its words, outside of long strings."""
+    """Return the text with comments after its lines and other spaces between its words, outside of long strings."""
     choose = Random(seed)
     lines: list[str] = []
     for number, block in enumerate(text.split('"""')):

@@ -59,7 +59,7 @@ def predicates(name: str) -> st.SearchStrategy[Expr]:
 
 
 def understood(where: Expr, name: str) -> frozenset[Condition]:
-    """What a condition says of a row's public columns."""
+    """Return what a condition says of a row's public columns."""
 
     def column(expr: Expr) -> tuple[str, bool] | None:
         return (expr.path[1], expr.path[0] != name) if isinstance(expr, Ref) else None

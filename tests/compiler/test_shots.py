@@ -15,7 +15,7 @@ def scenario(name: str) -> Scenario:
 
 
 def printed(ask: Ask) -> set[tuple[str, ...]]:
-    """What the first shots of an ask look up in their prompt."""
+    """Return what the first shots of an ask look up in their prompt."""
     holes = [part for part in ask.shots[0].prompt["en"].parts if isinstance(part, Hole)]
     return {path for hole in holes for path in paths_in(hole.expr)}
 

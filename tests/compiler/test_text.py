@@ -29,7 +29,7 @@ scenario sums {
 
 
 def mark(words: str, said: str = "", until: str = "") -> Label:
-    """A label of the first place of some words, or from there to the end of others."""
+    """Return a label of the first place of some words, or from there to the end of others."""
     start = SPEC.text.index(words)
     end = SPEC.text.index(until, start) + len(until) if until else start + len(words)
     return Label(Span(SPEC, start, end), said)

@@ -22,7 +22,7 @@ LISTS = st.lists(st.integers(0, 1), max_size=4)
 
 @st.composite
 def conditions(draw: st.DrawFn, depth: int = 2) -> Expr:
-    """A condition on a number and the length of a list."""
+    """Return a condition on a number and the length of a list."""
     kind = draw(st.sampled_from(["compare", "in", "not", "and", "or"] if depth else ["compare"]))
     if kind == "not":
         return Unary(operator="not", value=draw(conditions(depth=depth - 1)))
@@ -47,7 +47,7 @@ def test_what_a_condition_implies_holds_wherever_the_condition_does(
 
 
 def partial(draw: st.DrawFn) -> Expr:
-    """An expression that may have no value."""
+    """Return an expression that may have no value."""
     index: Expr = draw(st.sampled_from([N, Literal_(value=0), Literal_(value=2)]))
     return draw(
         st.sampled_from(

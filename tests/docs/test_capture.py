@@ -66,7 +66,7 @@ TEMPLATE = """\
 
 @pytest.fixture
 def coloured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tripos: Command) -> str:
-    """What the command prints in colour, in a folder with the files of the page, with their mistakes."""
+    """Return what the command prints in colour, in a folder with the files of the page, with their mistakes."""
     page = PAGE.read_text("utf-8")
     for name in (f"{NAME}.tripos", "items.jsonl"):
         found = re.search(rf"^```\w+ {re.escape(name)}\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)

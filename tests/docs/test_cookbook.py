@@ -12,7 +12,7 @@ from tripos_warehouse.views.views import connect
 
 
 def recipe(heading: str) -> str:
-    """The query below a heading of the cookbook."""
+    """Return the query below a heading of the cookbook."""
     lines = (Path(__file__).parents[2] / "docs/cookbook.md").read_text("utf-8").splitlines()
     line = lines.index(heading) + 1
     return next(block for block in blocks("cookbook.md") if block.line > line).text

@@ -72,7 +72,7 @@ class Block:
 
     @property
     def place(self) -> str:
-        """Where it stands, for a message."""
+        """Return where it stands, for a message."""
         return f"docs/{self.page}:{self.line}"
 
     @property
@@ -82,12 +82,12 @@ class Block:
 
 
 def text_of(page: str) -> str:
-    """The text of a page."""
+    """Return the text of a page."""
     return (DOCS / page).read_text("utf-8")
 
 
 def blocks(page: str) -> list[Block]:
-    """The fenced blocks of a page, in order."""
+    """Return the fenced blocks of a page, in order."""
     text = text_of(page)
     found = []
     for match in FENCE.finditer(text):
@@ -98,7 +98,7 @@ def blocks(page: str) -> list[Block]:
 
 
 def prose(page: str) -> str:
-    """A page without its fenced blocks."""
+    """Return a page without its fenced blocks."""
     return FENCE.sub("", text_of(page))
 
 
@@ -121,7 +121,7 @@ def store_of_several(store: Path, tmp_path_factory: pytest.TempPathFactory) -> P
 
 
 def run_into(root: Path, command: str) -> None:
-    """Runs a command whose store is `root`."""
+    """Run a command whose store is `root`."""
     with heard() as said:
         code = run_command(command.format(store=root, docs=DOCS).split())
     assert code == 0, said.getvalue()
@@ -129,7 +129,7 @@ def run_into(root: Path, command: str) -> None:
 
 @contextmanager
 def heard() -> Iterator[io.StringIO]:
-    """What is printed, on either stream, in the order in which it is printed."""
+    """Return what is printed, on either stream, in the order in which it is printed."""
     said = io.StringIO()
     streams = sys.stdout, sys.stderr
     sys.stdout = sys.stderr = said
@@ -152,13 +152,13 @@ FIRST_PAGES = (README, "first-benchmark.md", "tutorial.md")
 
 
 def played() -> list[Any]:
-    """Every page; those whose commands run for long are marked."""
+    """Return every page; those whose commands run for long are marked."""
     short = [page for page in PAGES if page in FIRST_PAGES or page.startswith("language/") or not runs(page)]
     return [pytest.param(page, marks=() if page in short else pytest.mark.long) for page in PAGES]
 
 
 def runs(page: str) -> bool:
-    """Whether a page has commands or Python to run."""
+    """Return true if a page has commands or Python to run."""
     return any(block.language in ("console", "python") for block in blocks(page))
 
 
@@ -203,7 +203,7 @@ def test_a_page_does_what_it_says(page: str, folder: Path, request: pytest.Fixtu
 
 
 def compiles(path: Path, place: str) -> None:
-    """Asserts that a spec compiles without a mistake. A page cannot know the digest of a release that it makes."""
+    """Assert that a spec compiles without a mistake. A page cannot know the digest of a release that it makes."""
     compilation = find_spec(str(path)).compile()
     said = [each for each in compilation.diagnostics if each.code != "W0911"]
     assert compilation.plan is not None and not said, f"{place}\n{render_text(said)}"
@@ -222,7 +222,7 @@ def patch(block: Block, folder: Path) -> None:
 
 
 def commands_of(block: Block) -> list[tuple[int, str, list[str]]]:
-    """The commands of a console block, each with its line and with what is shown below it."""
+    """Return the commands of a console block, each with its line and with what is shown below it."""
     commands: list[tuple[int, str, list[str]]] = []
     for number, line in enumerate(block.text.splitlines(), block.line):
         if line.startswith("$ "):
@@ -237,7 +237,7 @@ def commands_of(block: Block) -> list[tuple[int, str, list[str]]]:
 
 
 def play(block: Block) -> None:
-    """Runs the commands of a console block and compares what they print with what is shown below each."""
+    """Run the commands of a console block and compare what they print with what is shown below each."""
     commands = commands_of(block)
     code = int(block.words[block.words.index("exit") + 1]) if "exit" in block.words else 0
     for index, (number, command, shown) in enumerate(commands):
@@ -255,7 +255,7 @@ def play(block: Block) -> None:
 
 
 def run(command: str) -> tuple[int, str]:
-    """The exit code of a command and what it prints."""
+    """Return the exit code of a command and what it prints."""
     program, *arguments = shlex.split(command)
     with heard() as said:
         match program:
@@ -271,7 +271,7 @@ def run(command: str) -> tuple[int, str]:
 
 
 def pattern_of(shown: list[str], *, figures: bool) -> str:
-    """A regular expression for the lines shown. `…` stands for anything on its line, alone for any lines. With
+    """Return a regular expression for the lines shown. `…` stands for anything on its line, alone for any lines. With
     `figures` a number stands for any number, and columns may be of other widths."""
     while shown and not shown[-1].strip():
         shown = shown[:-1]
@@ -293,7 +293,7 @@ def pattern_of(shown: list[str], *, figures: bool) -> str:
 
 
 def queries() -> list[Block]:
-    """Every SQL block of the pages."""
+    """Return every SQL block of the pages."""
     return [block for page in PAGES for block in blocks(page) if block.language == "sql"]
 
 
@@ -336,7 +336,7 @@ def test_links_lead_somewhere(page: str) -> None:
 
 
 def slug(heading: str) -> str:
-    """The anchor that GitHub gives a heading."""
+    """Return the anchor that GitHub gives a heading."""
     return re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")
 
 
@@ -347,7 +347,8 @@ def test_the_index_names_every_page_but_those_of_the_reference_which_has_its_own
 
 
 def options_of(parser: argparse.ArgumentParser) -> set[str]:
-    """Every option of a parser and of its verbs, but for help; verbs too, unless they are followed by another."""
+    """Return every option of a parser and of its verbs, but for help; verbs too, unless they are followed by
+    another."""
     found: set[str] = set()
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
@@ -432,5 +433,5 @@ def test_every_column_of_a_benchmarks_views_is_in_the_page_on_results(store: Pat
 
 
 def context_columns(text: str) -> str:
-    """The paragraph that lists the columns that every view begins with."""
+    """Return the paragraph that lists the columns that every view begins with."""
     return next(each for each in text.split("\n\n") if each.startswith("Every view begins with"))

@@ -27,21 +27,21 @@ needs_paper = pytest.mark.skipif(not PAPER.is_file(), reason="the text of the pa
 
 
 def section(title: str) -> str:
-    """A section of the page, its subsections included."""
+    """Return a section of the page, its subsections included."""
     _, _, behind = PAGE.read_text("utf-8").partition(f"\n## {title}\n")
     assert behind, title
     return behind.partition("\n## ")[0]
 
 
 def rows(text: str) -> Iterator[list[str]]:
-    """The cells of every row of the tables of a text, headings included."""
+    """Yield the cells of every row of the tables of a text, headings included."""
     for line in text.splitlines():
         if line.startswith("| ") and not line.startswith("| ---"):
             yield [cell.strip() for cell in line.strip().strip("|").split(" | ")]
 
 
 def compared() -> dict[str, list[str]]:
-    """The rows that hold the paper against the spec, by what they are about."""
+    """Return the rows that hold the paper against the spec, by what they are about."""
     return {row[0]: row for row in rows(section("Paper and spec")) if row != COLUMNS}
 
 
@@ -129,7 +129,7 @@ def test_nothing_else_says_that_it_is_as_in_the_paper() -> None:
 
 
 def commands() -> list[str]:
-    """The commands of the table of `Reproduce`, with our own data and mock models in place of the reader's."""
+    """Return the commands of the table of `Reproduce`, with our own data and mock models in place of the reader's."""
     found = []
     for row in rows(section("Reproduce")):
         found += [each for cell in row[1:2] for each in re.findall(r"`(tripos [^`]+)`", cell)]
@@ -153,7 +153,7 @@ def test_a_command_of_reproduce_runs_with_mocks(command: str, tripos: Command, t
 
 
 def grouped() -> list[str]:
-    """The options of the command of Table 1."""
+    """Return the options of the command of Table 1."""
     block = section("Reproduce").partition("```sh\n")[2].partition("```")[0]
     return block.replace("\\\n", " ").replace("--data DIR", "").split()[3:]
 

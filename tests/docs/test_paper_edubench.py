@@ -25,12 +25,12 @@ MOCKS = {
 
 
 def section(title: str) -> str:
-    """A section of the page, up to the next of its level."""
+    """Return a section of the page, up to the next of its level."""
     return re.split(r"^## ", PAGE.split(f"## {title}\n", 1)[1], maxsplit=1, flags=re.MULTILINE)[0]
 
 
 def rows(title: str, columns: int) -> list[list[str]]:
-    """The rows of all tables of a section that have so many columns, without their heads."""
+    """Return the rows of all tables of a section that have so many columns, without their heads."""
     found = []
     for line in section(title).splitlines():
         cells = [cell.strip() for cell in line.strip("|").split(" | ")] if line.startswith("|") else []
@@ -51,7 +51,7 @@ def plan() -> Plan:
 
 
 def cells_of(plan: Plan) -> int:
-    """How many metrics all scenarios have."""
+    """Return how many metrics all scenarios have."""
     return sum(len(step.metrics) for each in plan.scenarios for step in each.steps if isinstance(step, Grade))
 
 
@@ -79,7 +79,7 @@ def test_every_table_of_the_paper_is_named() -> None:
 
 
 def numbers(text: str) -> set[int]:
-    """The numbers in a text, and those between two of them that a dash joins."""
+    """Return the numbers in a text, and those between two of them that a dash joins."""
     found = {int(each) for each in re.findall(r"\d+", text)}
     for first, last in re.findall(r"(\d+)–(\d+)", text):
         found |= set(range(int(first), int(last) + 1))

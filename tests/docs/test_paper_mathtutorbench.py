@@ -30,7 +30,7 @@ needs_data = pytest.mark.skipif(not (SHARED_DATA / "mathtutorbench").is_dir(), r
 
 
 def tables(section: str) -> Iterator[list[str]]:
-    """The rows of the tables of a section of the page, without their heads."""
+    """Yield the rows of the tables of a section of the page, without their heads."""
     text = PAGE.split(f"\n## {section}\n")[1].split("\n## ")[0]
     for line in text.splitlines():
         cells = [cell.strip() for cell in line.strip("|").split("|")]
@@ -161,7 +161,7 @@ def test_the_floor_of_words_is_that_of_the_page() -> None:
 
 
 def prompts(folder: Path) -> Path:
-    """A file of published prompts, made by the page's script out of a clone of our own words."""
+    """Return a file of published prompts, made by the page's script out of a clone of our own words."""
     clone = folder / "clone"
     (clone / "configs").mkdir(parents=True)
     (clone / "reward_model").mkdir()
@@ -181,7 +181,7 @@ def prompts(folder: Path) -> Path:
 
 
 def run(tripos: Command, name: str, *more: str) -> str:
-    """Runs a command of the page on our own rows, with models that stand in for real ones."""
+    """Run a command of the page on our own rows, with models that stand in for real ones."""
     (line,) = re.findall(r"`(tripos [^`]*)`", COMMANDS[name][1])
     words_ = [word.replace("specs/", f"{ROOT}/specs/", 1) for word in shlex.split(line)[1:]]
     words_ = [re.sub(r"critic=.*", "critic=mock/reward", word) for word in words_ if word not in ("--data", "DIR")]

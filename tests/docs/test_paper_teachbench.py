@@ -29,7 +29,7 @@ SUBJECTS = ("mathematics", "physics", "chemistry", "biology", "history", "geogra
 
 
 def rows_of(title: str) -> list[list[str]]:
-    """The rows of the tables of a section, without their heads."""
+    """Return the rows of the tables of a section, without their heads."""
     section = PAGE.read_text("utf-8").split(f"\n## {title}\n")[1].split("\n## ")[0]
     lines = [line for line in section.splitlines() if line.startswith("| ")]
     cells = [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines]
@@ -37,7 +37,7 @@ def rows_of(title: str) -> list[list[str]]:
 
 
 def compared() -> dict[str, list[str]]:
-    """The rows that hold the paper against the spec, by what they are about."""
+    """Return the rows that hold the paper against the spec, by what they are about."""
     return {row[0]: row[1:] for row in rows_of("Paper and spec") if len(row) == 4 and row[0] != "Paper"}
 
 
@@ -143,7 +143,7 @@ def test_without_answers_the_spec_says_what_is_missing() -> None:
 
 
 def reproduced() -> Iterator[tuple[str, str, str, str]]:
-    """The table, the command, its calls, and what comes out with mocks."""
+    """Yield the table, the command, its calls, and what comes out with mocks."""
     for table, command, _, calls, _, mocks in (row for row in rows_of("Reproduce") if row[0] != "Table"):
         yield table, code_in(command)[0].removeprefix("tripos "), calls, mocks
 
@@ -204,7 +204,7 @@ class Row:
 
 
 def printed() -> list[Row]:
-    """The rows of Tables 2, 3 and 4."""
+    """Return the rows of Tables 2, 3 and 4."""
     if not PAPER.is_file():
         pytest.skip("the paper is not here")
     rows: list[tuple[str, list[float]]] = []

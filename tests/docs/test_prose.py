@@ -12,11 +12,11 @@ ROOT = Path(__file__).parents[2]
 LEGS = ("compiler/tripos_compiler", "runtime/tripos_runtime", "warehouse/tripos_warehouse", "tripos")
 MOST_IN_MESSAGES = 0
 MOST_IN_DOCSTRINGS = {
-    "compiler/tripos_compiler": 451,
-    "runtime/tripos_runtime": 454,
-    "warehouse/tripos_warehouse": 176,
-    "tripos": 381,
-    "tests": 312,
+    "compiler/tripos_compiler": 7,
+    "runtime/tripos_runtime": 6,
+    "warehouse/tripos_warehouse": 6,
+    "tripos": 6,
+    "tests": 96,
 }
 """At most so many; lower them when you mend some."""
 

@@ -93,15 +93,15 @@ def test_a_line_of_prose_is_not_too_long(page: str) -> None:
 
 
 def specs(page: str) -> list[str]:
-    """The blocks of a page that are whole specs; a release that is used cannot be in a page, so such a use may be a
-    part of one."""
+    """Return the blocks of a page that are whole specs; a release that is used cannot be in a page, so such a use may
+    be a part of one."""
     blocks = [(info.split(), text) for info, text in FENCE.findall(text_of(page))]
     specs = [(words, text) for words, text in blocks if words and words[0] == "tripos"]
     return [text for words, text in specs if "fragment" not in words or text.startswith("use release ")]
 
 
 def statements(text: str) -> Iterator[Statement]:
-    """Every statement of a spec, at any depth."""
+    """Yield every statement of a spec, at any depth."""
     diagnostics = Diagnostics()
     waiting = list(read_statements(parse(Source("spec.tripos", text), diagnostics), diagnostics))
     while waiting:

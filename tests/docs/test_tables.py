@@ -47,7 +47,7 @@ def columns_of(connection: duckdb.DuckDBPyConnection, table: str) -> dict[str, s
 
 
 def part(connection: duckdb.DuckDBPyConnection) -> str:
-    """What the page says of columns."""
+    """Return what the page says of columns."""
     lines = []
     axes = [name for name in columns_of(connection, "edubench_shipped.items") if name not in MEANINGS]
     for schema, tables in (("edubench_shipped", VIEWS), ("main", TABLES)):
@@ -100,7 +100,7 @@ def test_no_meaning_is_of_a_column_that_is_not_there(connection: duckdb.DuckDBPy
 
 
 def names_in(schema: dict[str, Any]) -> Iterator[str]:
-    """The fields of a JSON schema, those inside of others behind a point."""
+    """Yield the fields of a JSON schema, those inside of others behind a point."""
     for name, inner in schema.get("properties", {}).items():
         yield name
         for kind in (inner, inner.get("items"), *inner.get("oneOf", ())):

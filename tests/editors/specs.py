@@ -19,6 +19,6 @@ SPECS = [
 
 
 def shown(path: Path) -> str:
-    """The name of a spec in the list of tests."""
+    """Return the name of a spec in the list of tests."""
     folder = next(folder for folder in (ROOT, DESIGN.parent) if path.is_relative_to(folder))
     return path.relative_to(folder).as_posix()

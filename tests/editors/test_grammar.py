@@ -110,13 +110,13 @@ def kind_of_scope(scope: str) -> str:
 
 
 def by_character(pieces: list[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Every character that is no space, with its kind."""
+    """Return every character that is no space, with its kind."""
     return [(char, kind) for text, kind in pieces for char in text if not char.isspace() and char != "\ufeff"]
 
 
 @pytest.fixture(scope="module")
 def scopes() -> dict[str, list[dict[str, Any]]]:
-    """What the engine of the editor says of every spec."""
+    """Return what the engine of the editor says of every spec."""
     assert NODE is not None
     subprocess.run([NODE, "build.mjs", "tests"], cwd=EXTENSION, check=True)
     command = [NODE, "out/test/scopes.js", *map(str, SPECS)]

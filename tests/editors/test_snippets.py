@@ -20,7 +20,7 @@ STATEMENTS = [construct for construct in CONSTRUCTS if construct.starts_with]
 
 
 def taken(body: list[str]) -> str:
-    """What an editor inserts when nothing is typed over; a number that is named again repeats its text."""
+    """Return what an editor inserts when nothing is typed over; a number that is named again repeats its text."""
     text = CHOICE.sub(r"${\1:\2}", "\n".join(body))
     texts: dict[str, str] = dict(PLACE.findall(text))
     plain = AGAIN.sub(lambda again: texts.get(again[1], ""), PLACE.sub(lambda place: place[2], text))

@@ -30,12 +30,12 @@ class Account:
 
 
 def wanted_of(asked: Sequence[Asked]) -> Counter[str]:
-    """How often each body is answered in a run that nobody disturbs."""
+    """Return how often each body is answered in a run that nobody disturbs."""
     return Counter(each.body for each in asked if each.status == 200 for _ in range(each.replies))
 
 
 def settle(asked: Sequence[Asked], stopped_s: Mapping[str, float | None], wanted: Mapping[str, int]) -> Account:
-    """The account of a store's requests. `stopped_s` says of each process when it was killed, if it was."""
+    """Return the account of a store's requests. `stopped_s` says of each process when it was killed, if it was."""
     answered = [each for each in asked if each.status == 200]
     lost = [each for each in answered if _is_lost(each, stopped_s)]
     complaints = [
@@ -60,8 +60,8 @@ def settle(asked: Sequence[Asked], stopped_s: Mapping[str, float | None], wanted
 def _oldest_s(
     answered: Sequence[Asked], lost: Sequence[Asked], stopped_s: Mapping[str, float | None], wanted: Mapping[str, int]
 ) -> float:
-    """How long before the kill a reply was handed over that was asked for again. Of equal bodies, the ones whose reply
-    came last are taken to be those."""
+    """Return how long before the kill a reply was handed over that was asked for again. Of equal bodies, the ones whose
+    reply came last are taken to be those."""
     ages: dict[str, list[float]] = defaultdict(list)
     for each in lost:
         stop = stopped_s[_process(each)]
@@ -75,7 +75,7 @@ def _oldest_s(
 
 
 def _again(answered: Sequence[Asked], stopped_s: Mapping[str, float | None], wanted: Mapping[str, int]) -> list[Asked]:
-    """The requests that came when as many replies as are needed had been given, or were under way."""
+    """Return the requests that came when as many replies as are needed had been given, or were under way."""
     before: dict[str, list[Asked]] = defaultdict(list)
     again: list[Asked] = []
     for each in answered:
@@ -87,7 +87,8 @@ def _again(answered: Sequence[Asked], stopped_s: Mapping[str, float | None], wan
 
 
 def _counts(other: Asked, at_s: float, stopped_s: Mapping[str, float | None]) -> bool:
-    """Whether a request stands for a reply at a later time: it has one for good, or its process waits for one."""
+    """Return true if a request stands for a reply at a later time: it has one for good, or its process waits for
+    one."""
     stop = stopped_s[_process(other)]
     alive = stop is None or at_s < stop
     return alive or not _is_lost(other, stopped_s)

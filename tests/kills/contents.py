@@ -18,7 +18,7 @@ Contents = Mapping[str, list[bytes]]
 
 
 def contents(store: Path) -> Contents:
-    """What SQL shows of a store."""
+    """Return what SQL shows of a store."""
     connection = connect(Store.open(store, create=False))
     try:
         return {table: _lines(connection, table) for table in KEPT}
@@ -45,7 +45,7 @@ def differences(found: Contents, expected: Contents) -> list[str]:
 
 
 def doubles(store: Path) -> list[str]:
-    """The tables in whose parts a name occurs more than once."""
+    """Return the tables in whose parts a name occurs more than once."""
     opened = Store.open(store, create=False)
     told = []
     for table in ("samples", "judgements", "scores"):

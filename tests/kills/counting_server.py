@@ -51,32 +51,32 @@ class CountingServer:
     _loop: asyncio.AbstractEventLoop | None = None
 
     def address(self, store: str, process: str) -> str:
-        """The base URL for a process that works for a store."""
+        """Return the base URL for a process that works for a store."""
         return f"http://127.0.0.1:{self.port}/{store}/{process}"
 
     def of(self, store: str) -> list[Asked]:
-        """The requests of all processes that worked for a store, in the order in which they came."""
+        """Return the requests of all processes that worked for a store, in the order in which they came."""
         with self.changed:
             return [each for each in self.asked if each.place.split("/")[1] == store]
 
     def wait_for(self, holds: Callable[[], bool], timeout_s: float) -> bool:
-        """Waits until something holds, looking again with every request and reply; whether it came to hold."""
+        """Wait until something holds, looking again with every request and reply; whether it came to hold."""
         with self.changed:
             return self.changed.wait_for(holds, timeout_s)
 
     def hold(self) -> None:
-        """Lets no reply out from now on."""
+        """Let no reply out from now on."""
         self._held = []
 
     def let_go(self) -> None:
-        """Lets out every reply that was held, and holds no more."""
+        """Let out every reply that was held, and hold no more."""
         held, self._held = self._held or [], None
         assert self._loop is not None
         for send in held:
             self._loop.call_soon_threadsafe(send)
 
     def take(self, path: str, body: bytes) -> tuple[Asked, bytes, float]:
-        """Writes a request down; its reply, and the seconds after which to send it."""
+        """Write a request down; its reply, and the seconds after which to send it."""
         content = json.loads(body)
         replies = int(content.pop("n", None) or 1)
         name = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
@@ -92,7 +92,7 @@ class CountingServer:
         return asked, reply, self.latency_s * int(name[8:10], 16) / 255
 
     def sent(self, asked: Asked) -> None:
-        """Notes that a reply has been handed over."""
+        """Note that a reply has been handed over."""
         with self.changed:
             asked.handed_s = time.monotonic()
             if asked.status == 200:
@@ -101,12 +101,12 @@ class CountingServer:
 
 
 def trouble(name: str) -> int:
-    """The status of the first reply to a body: most are answered."""
+    """Return the status of the first reply to a body: most are answered."""
     return {0: 429, 1: 429, 2: 500}.get(int(name[:2], 16) % 32, 200)
 
 
 def refusal(status: int) -> bytes:
-    """A reply that says to try again."""
+    """Return a reply that says to try again."""
     body = json.dumps({"error": {"message": "later", "type": "busy", "code": None}}).encode()
     reason = {429: "Too Many Requests", 500: "Internal Server Error"}[status]
     head = f"HTTP/1.1 {status} {reason}\r\nretry-after: 0\r\ncontent-type: application/json\r\n"
@@ -114,7 +114,7 @@ def refusal(status: int) -> bytes:
 
 
 def completion(content: dict[str, Any], name: str, replies: int) -> bytes:
-    """The chat completion for a body, with as many equal choices as were wanted."""
+    """Return the chat completion for a body, with as many equal choices as were wanted."""
     text = text_of(content, name)
     message = {"role": "assistant", "content": text}
     choices = [{"index": index, "message": message, "finish_reason": "stop"} for index in range(replies)]
@@ -142,7 +142,7 @@ def text_of(content: dict[str, Any], name: str) -> str:
 
 
 def value_of(schema: dict[str, Any], name: str) -> Any:
-    """A value that fits a schema, drawn by a name."""
+    """Return a value that fits a schema, drawn by a name."""
     drawn = int(hashlib.sha256(f"{name} {sorted(schema)}".encode()).hexdigest()[:8], 16)
     match schema:
         case {"enum": choices}:

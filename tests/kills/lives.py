@@ -35,7 +35,7 @@ class Life:
     stopped_s: float | None = None
 
     def wait(self, timeout_s: float) -> bool:
-        """Whether the process ends within the time."""
+        """Return true if the process ends within the time."""
         if self.code is not None:
             return True
         if isinstance(self._ends, subprocess.Popen):
@@ -52,7 +52,7 @@ class Life:
         return True
 
     def end(self) -> int:
-        """The exit code of a process that is to end by itself."""
+        """Return the exit code of a process that is to end by itself."""
         if not self.wait(LONGEST_S):
             self.kill()
             raise AssertionError(f"`{self.name}` did not end in {LONGEST_S:.0f} s:\n{self.told()}")
@@ -60,7 +60,7 @@ class Life:
         return self.code
 
     def kill(self) -> None:
-        """Kills the process, which cannot do anything about it."""
+        """Kill the process, which cannot do anything about it."""
         if self.code is None:
             self.stopped_s = time.monotonic()
             os.kill(self.pid, signal.SIGKILL)
@@ -73,7 +73,7 @@ class Life:
         os.kill(self.pid, signal.SIGINT)
 
     def told(self) -> str:
-        """What the process has printed."""
+        """Return what the process has printed."""
         return self.output.read_text("utf-8")
 
 
@@ -96,12 +96,12 @@ class Starter:
         )
 
     def start(self, name: str, server: CountingServer, work: Work, store: Path, *, fresh: bool = False) -> Life:
-        """A process with that name that does the work for the store."""
+        """Return a process with that name that does the work for the store."""
         cwd = place(self.folder / store.name / name, server.address(store.name, name))
         return self.launch(name, cwd, work.arguments(store), fresh=fresh)
 
     def launch(self, name: str, cwd: Path, arguments: Sequence[str], *, fresh: bool = False) -> Life:
-        """A process that obeys a command line in a folder. The first that is forked must be a run."""
+        """Return a process that obeys a command line in a folder. The first that is forked must be a run."""
         output = cwd / f"{name}.txt"
         output.touch()
         if fresh:
@@ -130,7 +130,7 @@ class Starter:
         return Life(name, json.loads(line)["pid"], output, self._process.stdout, time.monotonic())
 
     def close(self) -> None:
-        """Lets the starter go."""
+        """Let the starter go."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.close()

@@ -58,7 +58,7 @@ class Tally:
     complaints: list[str] = field(default_factory=list)
 
     def add(self, other: Tally) -> None:
-        """Adds what another has seen."""
+        """Add what another has seen."""
         for name in ("kills", "stores", "processes", "requests", "refused", "replies", "lost", "again"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.oldest_ms = max(self.oldest_ms, other.oldest_ms)
@@ -76,7 +76,7 @@ class Scene:
     work: Work
 
     def store(self, name: str) -> Path:
-        """Where a store is, or will be."""
+        """Return where a store is, or will be."""
         return self.folder / "stores" / name
 
 
@@ -92,7 +92,7 @@ def scene(folder: Path, starters: int = 1, spec: str = SPEC, roles: tuple[str, .
 
 
 def warm(scene: Scene) -> None:
-    """Runs the work once with every starter, so that each of them has imported what it needs."""
+    """Run the work once with every starter, so that each of them has imported what it needs."""
     for starter in scene.starters:
         life = starter.start("first", scene.server, scene.work, scene.store(f"first-{starter.folder.name}"))
         assert life.end() == 0, life.told()
@@ -115,8 +115,8 @@ def peace(scene: Scene) -> Peace:
 
 
 def disturbed(scene: Scene, peace: Peace, name: str, seed: int, most: int) -> Tally:
-    """Kills a run at random instants, at most so often, and starts it again until it ends by itself; then everything
-    is held to what the run in peace asked and left."""
+    """Kill a run at random instants, at most so often, and start it again until it ends by itself; then everything is
+    held to what the run in peace asked and left."""
     rng = random.Random(f"{seed} {name}")
     work, store, tally = replace(scene.work, connections=rng.choice(CONNECTIONS)), scene.store(name), Tally(stores=1)
     scene.server.latency_s = rng.choice(LATENCIES_S)
@@ -187,7 +187,7 @@ def together(scene: Scene, peace: Peace, name: str, seed: int, kills: int) -> Ta
 
 
 def hold(scene: Scene, peace: Peace, store: Path, lives: Sequence[Life], tally: Tally) -> None:
-    """Holds what was asked and what was left to the run in peace; what is wrong is added to the complaints."""
+    """Hold what was asked and what was left to the run in peace; what is wrong is added to the complaints."""
     account = settle(scene.server.of(store.name), {each.name: each.stopped_s for each in lives}, peace.wanted)
     tally.processes += len(lives)
     tally.requests += account.requests
@@ -227,7 +227,7 @@ def _instant(
 
 
 def _after(holds: Callable[[], bool], delay_s: float) -> Callable[[], bool]:
-    """Whether something has been true for so long."""
+    """Return whether something has been true for so long."""
     since_s: list[float] = []
 
     def is_due() -> bool:
@@ -239,14 +239,14 @@ def _after(holds: Callable[[], bool], delay_s: float) -> Callable[[], bool]:
 
 
 def _watch(life: Life, is_due: Callable[[], bool]) -> None:
-    """Waits until an instant has come or the process has ended."""
+    """Wait until an instant has come or the process has ended."""
     latest_s = time.monotonic() + LONGEST_S
     while not is_due() and not life.wait(LOOK_S):
         assert time.monotonic() < latest_s, f"`{life.name}` hangs:\n{life.told()}"
 
 
 def _checked(scene: Scene, store: Path) -> list[str]:
-    """What `tripos store check` finds wrong."""
+    """Return what `tripos store check` finds wrong."""
     life = scene.starters[0].launch(
         f"check-{store.name}", store.parent, ["store", "check", "--store", str(store), "--json"]
     )
@@ -254,5 +254,5 @@ def _checked(scene: Scene, store: Path) -> list[str]:
 
 
 def told(tally: Tally) -> str:
-    """A summary on a few lines."""
+    """Return a summary on a few lines."""
     return json.dumps({name: value for name, value in vars(tally).items() if name != "complaints"})

@@ -17,12 +17,12 @@ MOST = 12
 def prove(
     folder: Path, kills: int, seed: int, workers: int, say: Callable[[Tally], None] = lambda tally: None
 ) -> Tally:
-    """Kills runs so many times in all. Every run is held to one that was left in peace; `say` hears of each."""
+    """Kill runs so many times in all. Every run is held to one that was left in peace; `say` hears of each."""
     whole, lock = Tally(), threading.Lock()
     left, number = kills, 0
 
     def take(most: int) -> tuple[int, str]:
-        """The next store, and how many kills it may have."""
+        """Return the next store, and how many kills it may have."""
         nonlocal left, number
         with lock:
             number += 1

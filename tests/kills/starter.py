@@ -39,7 +39,7 @@ def main() -> None:
 
 
 def obey(command: dict[str, Any]) -> None:
-    """Runs a command as the `tripos` script does, and exits."""
+    """Run a command as the `tripos` script does, and exits."""
     os.chdir(command["cwd"])
     output = os.open(command["output"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
     nothing = os.open(os.devnull, os.O_RDONLY)
@@ -58,7 +58,7 @@ def say(what: dict[str, int]) -> None:
 
 
 def learn(modules: Path, arguments: list[str]) -> None:
-    """Imports what a run needs, and compiles its spec once, which leaves tables of the grammar behind. Were a thread left
+    """Import what a run needs, and compile its spec once, which leaves tables of the grammar behind. Were a thread left
     over from that, a forked child could wait for it for ever."""
     from tripos.cli.main import run_command
 

@@ -19,7 +19,7 @@ def asked(process: str, arrived_s: float, handed_s: float | None, body: str = "b
 
 
 def settled(*requests: Asked, needed: int = 1) -> Account:
-    """The account of requests of `killed`, which was killed at 10 s, and of `other`, which was not."""
+    """Return the account of requests of `killed`, which was killed at 10 s, and of `other`, which was not."""
     return settle(requests, {"killed": KILL_S, "other": None}, Counter({"body": needed}))
 
 

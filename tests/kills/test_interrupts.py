@@ -25,7 +25,8 @@ def ready(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Scene, Pea
 
 
 def begun(ready: Scene, store: str) -> Life:
-    """A process some of whose calls were answered, and others are under way for as long as the server holds them."""
+    """Return a process some of whose calls were answered, and others are under way for as long as the server holds
+    them."""
     server = ready.server
     life = ready.starters[0].start("interrupted", server, ready.work, ready.store(store))
     assert server.wait_for(lambda: server.answered[store] >= 10, LONGEST_S), life.told()
@@ -35,7 +36,7 @@ def begun(ready: Scene, store: str) -> Life:
 
 
 def under_way(server: CountingServer, store: str) -> int:
-    """How many requests wait for a reply."""
+    """Return how many requests wait for a reply."""
     return sum(each.handed_s is None for each in server.of(store))
 
 
@@ -49,7 +50,7 @@ def interrupt(life: Life) -> None:
 
 
 def finish(ready: Scene, peace: Peace, store: str, life: Life) -> Tally:
-    """Runs the rest, and holds everything to the run in peace."""
+    """Run the rest, and hold everything to the run in peace."""
     tally = Tally()
     last = ready.starters[0].start("last", ready.server, ready.work, ready.store(store))
     assert last.end() == 0, last.told()

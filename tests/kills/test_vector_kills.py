@@ -57,7 +57,7 @@ class Log:
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def handed(self, process: str) -> int:
-        """How many requests of a process were answered."""
+        """Return how many requests of a process were answered."""
         with self.lock:
             return sum(each.process == process and each.handed_s is not None for each in self.batches)
 
@@ -78,7 +78,7 @@ class EmbeddingServer(ThreadingHTTPServer):
 
 class Handler(BaseHTTPRequestHandler):
     def log_message(self, format: str, *args: object) -> None:
-        """Says nothing."""
+        """Say nothing."""
 
     def do_POST(self) -> None:
         assert isinstance(self.server, EmbeddingServer)
@@ -140,8 +140,8 @@ def start(starter: Starter, name: str, server: EmbeddingServer, work: Path, stor
 
 
 def again(log: Log, stopped_s: dict[str, float]) -> list[str]:
-    """The texts that were asked for once more although their vectors had been handed over, a margin before the end of
-    the process that asked, or to one that went on."""
+    """Return the texts that were asked for once more although their vectors had been handed over, a margin before the
+    end of the process that asked, or to one that went on."""
     settled: dict[str, str] = {}
     found = []
     for batch in log.batches:

@@ -108,22 +108,22 @@ class Work:
     connections: int = 4
 
     def write(self) -> None:
-        """Puts the spec and its rows into the folder."""
+        """Put the spec and its rows into the folder."""
         self.folder.mkdir(parents=True, exist_ok=True)
         (self.folder / "kills.tripos").write_text(self.spec, "utf-8")
         rows = ({"question": f"{3 * row}+{row % 7}" + "+1" * (row % 3), "answer": "1"} for row in range(self.rows))
         (self.folder / "items.jsonl").write_text("\n".join(json.dumps(row) for row in rows), "utf-8")
 
     def arguments(self, store: Path) -> list[str]:
-        """What follows `tripos` on the command line."""
+        """Return what follows `tripos` on the command line."""
         run = ["run", str(self.folder / "kills.tripos"), "--store", str(store), "--json"]
         run += ["--max-connections", str(self.connections), "--model", ",".join(MODELS)]
         return [*run, *(option for role in self.roles for option in ("--role", role))]
 
 
 def place(folder: Path, base_url: str) -> Path:
-    """A working folder whose `tripos.toml` sends every model of the provider to an address: a process is known by the
-    address that it calls."""
+    """Return a working folder whose `tripos.toml` sends every model of the provider to an address: a process is known
+    by the address that it calls."""
     folder.mkdir(parents=True)
     names = [*MODELS, *(role.partition("=")[2] for role in ROLES)]
     entries = (f'[endpoints."{name}"]\nbase_url = "{base_url}"\nname = "kills"\n' for name in names)

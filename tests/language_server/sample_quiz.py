@@ -80,7 +80,7 @@ ITEMS = [
 
 
 def write(folder: Path) -> Path:
-    """Writes the quiz into a folder."""
+    """Write the quiz into a folder."""
     (folder / "quiz.tripos").write_text(QUIZ, "utf-8")
     (folder / "shared.tripos").write_text(SHARED, "utf-8")
     lines = [json.dumps(item, ensure_ascii=False) for item in ITEMS]

@@ -37,11 +37,11 @@ class Client:
     # --- documents ---
 
     def uri(self, name: str) -> str:
-        """The URI of a file of the folder."""
+        """Return the URI of a file of the folder."""
         return name if ":" in name else str(from_fs_path(str(self.folder / name)))
 
     def open(self, name: str, text: str | None = None) -> str:
-        """Opens a document, with what is on disk unless a text is given; its URI."""
+        """Open a document, with what is on disk unless a text is given; its URI."""
         uri = self.uri(name)
         self.texts[uri] = (self.folder / name).read_bytes().decode() if text is None else text
         self.versions[uri] = 1
@@ -50,7 +50,7 @@ class Client:
         return uri
 
     def change(self, name: str, old: str, new: str) -> int:
-        """Replaces a stretch of a document that stands in it once, as an editor does; the new version."""
+        """Replace a stretch of a document that stands in it once, as an editor does; the new version."""
         uri = self.uri(name)
         text = self.texts[uri]
         assert text.count(old) == 1, f"{old!r} stands {text.count(old)} times"
@@ -60,7 +60,7 @@ class Client:
         return self._changed(uri, lsp.TextDocumentContentChangePartial(place, new))
 
     def replace(self, name: str, text: str) -> int:
-        """Gives a document another text; the new version."""
+        """Return a document another text; the new version."""
         uri = self.uri(name)
         self.texts[uri] = text
         return self._changed(uri, lsp.TextDocumentContentChangeWholeDocument(text))
@@ -72,20 +72,20 @@ class Client:
         return self.versions[uri]
 
     def close(self, name: str) -> None:
-        """Closes a document."""
+        """Close a document."""
         document = lsp.TextDocumentIdentifier(self.uri(name))
         self.connection.text_document_did_close(lsp.DidCloseTextDocumentParams(document))
 
     # --- what the server says ---
 
     async def heard(self, params: lsp.PublishDiagnosticsParams) -> None:
-        """Takes up what the server publishes."""
+        """Take up what the server publishes."""
         async with self._news:
             self.published[params.uri] = params
             self._news.notify_all()
 
     async def diagnostics(self, name: str, version: int | None = None) -> list[lsp.Diagnostic]:
-        """What is wrong with the last version of a document, or with that one, once the server has said it."""
+        """Return what is wrong with the last version of a document, or with that one, once the server has said it."""
         uri = self.uri(name)
         wanted = version if version is not None else self.versions.get(uri)
 
@@ -97,14 +97,14 @@ class Client:
         return list(self.published[uri].diagnostics)
 
     async def until(self, holds: Callable[[], bool]) -> None:
-        """Waits until something holds, which is looked at whenever the server has published something."""
+        """Wait until something holds, which is looked at whenever the server has published something."""
         async with self._news:
             await asyncio.wait_for(self._news.wait_for(holds), WAIT_S)
 
     # --- requests ---
 
     def at(self, name: str, marked: str, cursor: str = "|") -> dict[str, Any]:
-        """The document and the position of the cursor in a stretch of it that stands there once without that."""
+        """Return the document and the position of the cursor in a stretch of it that stands there once without that."""
         uri = self.uri(name)
         before, after = marked.split(cursor)
         text = self.texts[uri]
@@ -113,25 +113,25 @@ class Client:
         return {"text_document": lsp.TextDocumentIdentifier(uri), "position": position(text, offset)}
 
     def read(self, uri: str) -> str:
-        """The text of a file: of the open document, or what is on disk."""
+        """Return the text of a file: of the open document, or what is on disk."""
         return self.texts.get(uri) or Path(cast("str", to_fs_path(uri))).read_text("utf-8")
 
 
 def position(text: str, place: int) -> lsp.Position:
-    """A place of a text in UTF-16 units, counted without the help of what is tested."""
+    """Return a place of a text in UTF-16 units, counted without the help of what is tested."""
     before = text[:place].split("\n")
     return lsp.Position(len(before) - 1, len(before[-1].encode("utf-16-le")) // 2)
 
 
 def offset(text: str, place: lsp.Position) -> int:
-    """The place of a position in UTF-16 units."""
+    """Return the place of a position in UTF-16 units."""
     lines = text.split("\n")
     column = len(lines[place.line].encode("utf-16-le")[: place.character * 2].decode("utf-16-le"))
     return sum(len(line) + 1 for line in lines[: place.line]) + column
 
 
 def applied(text: str, edits: list[lsp.TextEdit]) -> str:
-    """A text with edits."""
+    """Return a text with edits."""
     for edit in sorted(edits, key=lambda edit: (edit.range.start.line, edit.range.start.character), reverse=True):
         text = text[: offset(text, edit.range.start)] + edit.new_text + text[offset(text, edit.range.end) :]
     return text
@@ -145,8 +145,8 @@ async def begin(
     folders: bool = True,
     alone: bool = False,
 ) -> Client:
-    """A client that has introduced itself to a server of its own, with a folder open. The server comes from a process
-    that has imported everything (`warm`), unless it is to be started `alone`, as an editor does."""
+    """Return a client that has introduced itself to a server of its own, with a folder open. The server comes from a
+    process that has imported everything (`warm`), unless it is to be started `alone`, as an editor does."""
     connection = LanguageClient("test", "1")
     client = Client(connection, folder)
 
@@ -186,7 +186,7 @@ async def begin(
 
 
 async def end(client: Client) -> int | None:
-    """Says goodbye as the protocol has it; the exit code of the server, where it was started alone."""
+    """Say goodbye as the protocol has it; the exit code of the server, where it was started alone."""
     process = client.connection._server
     if process is None or process.returncode is None:
         await asyncio.wait_for(client.connection.shutdown_async(None), WAIT_S)
@@ -204,7 +204,7 @@ class Editor:
         self.client = client
 
     def wait(self, answer: Coroutine[Any, Any, Answer]) -> Answer:
-        """What comes of a request."""
+        """Return what comes of a request."""
 
         async def within() -> Answer:
             return await asyncio.wait_for(answer, WAIT_S)
@@ -212,19 +212,19 @@ class Editor:
         return self.runner.run(within())
 
     def document(self, name: str) -> lsp.TextDocumentIdentifier:
-        """A document, as requests name it."""
+        """Return a document, as requests name it."""
         return lsp.TextDocumentIdentifier(self.client.uri(name))
 
     def text(self, name: str) -> str:
-        """The text of a document."""
+        """Return the text of a document."""
         return self.client.texts[self.client.uri(name)]
 
     def diagnostics(self, name: str) -> list[lsp.Diagnostic]:
-        """What is wrong with the last version of a document."""
+        """Return what is wrong with the last version of a document."""
         return self.wait(self.client.diagnostics(name))
 
     def messages(self, name: str) -> list[str]:
-        """The first lines of what is wrong with the last version of a document."""
+        """Return the first lines of what is wrong with the last version of a document."""
         return [each.message.split("\n")[0] for each in self.diagnostics(name)]
 
     @contextmanager
@@ -239,20 +239,20 @@ class Editor:
             self.diagnostics(name)
 
     def hover(self, name: str, marked: str) -> str | None:
-        """The text that is shown at a place."""
+        """Return the text that is shown at a place."""
         params = lsp.HoverParams(**self.client.at(name, marked))
         found = self.wait(self.client.connection.text_document_hover_async(params))
         assert found is None or isinstance(found.contents, lsp.MarkupContent)
         return found.contents.value if found is not None and isinstance(found.contents, lsp.MarkupContent) else None
 
     def definition(self, name: str, marked: str) -> list[tuple[str, str]]:
-        """The file and the text of where the name at a place is declared."""
+        """Return the file and the text of where the name at a place is declared."""
         params = lsp.DefinitionParams(**self.client.at(name, marked))
         found = self.wait(self.client.connection.text_document_definition_async(params))
         return [self._shown(each) for each in cast("list[lsp.Location]", found or [])]
 
     def references(self, name: str, marked: str, *, declared: bool = True) -> list[tuple[str, int]]:
-        """The file and the line, counted from 1, of everywhere that the name at a place stands."""
+        """Return the file and the line, counted from 1, of everywhere that the name at a place stands."""
         context = lsp.ReferenceContext(include_declaration=declared)
         params = lsp.ReferenceParams(context=context, **self.client.at(name, marked))
         found = self.wait(self.client.connection.text_document_references_async(params))
@@ -261,7 +261,7 @@ class Editor:
     def completions(
         self, name: str, marked: str, trigger: str | None = None, cursor: str = "|"
     ) -> dict[str, lsp.CompletionItem]:
-        """What is proposed at a place, in order, by label."""
+        """Return what is proposed at a place, in order, by label."""
         kind = lsp.CompletionTriggerKind.TriggerCharacter if trigger else lsp.CompletionTriggerKind.Invoked
         context = lsp.CompletionContext(kind, trigger)
         params = lsp.CompletionParams(context=context, **self.client.at(name, marked, cursor))
@@ -270,7 +270,7 @@ class Editor:
         return {item.label: item for item in sorted(items, key=lambda item: item.sort_text or item.label)}
 
     def renamed(self, name: str, marked: str, new: str) -> dict[str, str]:
-        """The texts of the files that a rename changes, afterwards."""
+        """Return the texts of the files that a rename changes, afterwards."""
         params = lsp.RenameParams(new_name=new, **self.client.at(name, marked))
         edit = self.wait(self.client.connection.text_document_rename_async(params))
         assert edit is not None and edit.changes is not None

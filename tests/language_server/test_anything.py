@@ -66,7 +66,7 @@ def test_every_answer_at_every_place_is_one(session: Session, folder: Path, name
 
 
 def about(session: Session, uri: str, place: Position) -> None:
-    """Asks everything at a place."""
+    """Ask everything at a place."""
     for ask in (hover, definitions, highlights, prepare, signature_help):
         view = session.view(uri)
         assert view is not None

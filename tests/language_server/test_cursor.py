@@ -16,7 +16,7 @@ from tripos_compiler.syntax.parser import parse
 
 
 def next_at(marked: str) -> list[str]:
-    """What may come at the bar: the kinds of slots, and words."""
+    """Return what may come at the bar: the kinds of slots, and words."""
     before, after = marked.split("|")
     cursor = cursor_at(outline_of("x", before + after), len(before))
     found: list[str] = []

@@ -49,7 +49,7 @@ def edubench() -> Benchmark:
 
 
 def opened(benchmark: Benchmark, texts: dict[str, str]) -> Compilation:
-    """What the benchmark comes to with these texts."""
+    """Return what the benchmark comes to with these texts."""
     for path in FILES:
         benchmark.documents.put(Path(path).as_uri(), texts[path], 1)
     return benchmark.compilation()
@@ -57,7 +57,7 @@ def opened(benchmark: Benchmark, texts: dict[str, str]) -> Compilation:
 
 @st.composite
 def edits(draw: st.DrawFn) -> tuple[str, str]:
-    """A file of EduBench, and a text of it with a stretch taken out, put in or both; often something small."""
+    """Return a file of EduBench, and a text of it with a stretch taken out, put in or both; often something small."""
     path = draw(st.sampled_from(FILES))
     text = TEXTS[path]
     start = draw(st.integers(0, len(text)))
@@ -93,7 +93,7 @@ def scopes(compilation: Compilation) -> set[tuple[Place, tuple[str, ...]]]:
 
 
 def check(benchmark: Benchmark, texts: dict[str, str]) -> None:
-    """Asserts that the benchmark comes to what a fresh compilation does."""
+    """Assert that the benchmark comes to what a fresh compilation does."""
     kept, anew = opened(benchmark, texts), fresh(texts)
     assert [shown(each) for each in kept.diagnostics] == [shown(each) for each in anew.diagnostics]
     assert (kept.plan.digest if kept.plan else None) == (anew.plan.digest if anew.plan else None)
@@ -109,7 +109,7 @@ def test_edits_come_to_what_a_fresh_compilation_comes_to(edubench: Benchmark, ch
 
 
 def typing(text: str, chance: random.Random) -> Iterator[str]:
-    """A text while somebody types in it, character by character, and takes it back."""
+    """Yield a text while somebody types in it, character by character, and takes it back."""
     start = chance.randrange(len(text))
     for typed in ["x", "xy", "xy ", 'xy "', 'xy "a', 'xy "a"', 'xy "a" {', 'xy "a" {}', "xy", ""]:
         yield text[:start] + typed + text[start:]

@@ -16,7 +16,7 @@ from tripos_runtime.datasets.data_folders import DataFolders
 
 
 def compiled(folder: Path, texts: Mapping[str, str], main: str = "quiz.tripos") -> Compilation:
-    """What a spec comes to with other texts than those on disk."""
+    """Return what a spec comes to with other texts than those on disk."""
 
     def read(path: str) -> str:
         return texts.get(Path(path).name) or Path(path).read_text("utf-8")

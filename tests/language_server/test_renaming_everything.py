@@ -50,7 +50,7 @@ def test_every_declared_name_can_be_renamed(name: str) -> None:
 
 
 def declared(session: Session, path: str) -> set[Place]:
-    """Where names are declared, those of rows too."""
+    """Return where names are declared, those of rows too."""
     [checked] = session.checked(path)
     index = checked.compilation.index
     rows = {use.symbol for use in index.uses.values()} - set(index.uses)

@@ -16,7 +16,7 @@ from tripos.lsp.server import make_server
 
 
 def answers(editor: Editor, name: str, line: int = 0, column: int = 0) -> dict[str, Any]:
-    """What comes of every kind of request at a place."""
+    """Return what comes of every kind of request at a place."""
     document, place = editor.document(name), lsp.Position(line, column)
     at = {"text_document": document, "position": place}
     connection = editor.client.connection

@@ -89,7 +89,7 @@ def test_blocks_strings_comments_and_tables_fold(editor: Editor) -> None:
 
 
 def coloured(editor: Editor, name: str) -> list[tuple[str, str, int]]:
-    """The text, the type and the modifiers of every semantic token."""
+    """Return the text, the type and the modifiers of every semantic token."""
     params = lsp.SemanticTokensParams(editor.document(name))
     found = editor.wait(editor.client.connection.text_document_semantic_tokens_full_async(params))
     assert found is not None

@@ -19,7 +19,7 @@ _running: list[subprocess.Popen[str]] = []
 
 
 def serve(folder: Path) -> int:
-    """The port of a new server that begins in `folder`."""
+    """Return the port of a new server that begins in `folder`."""
     if not _running:
         command = [sys.executable, str(Path(__file__))]
         environ = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
@@ -40,7 +40,7 @@ def _end() -> None:
 
 
 def _reap() -> None:
-    """Lets servers go that have ended."""
+    """Let servers go that have ended."""
     with suppress(ChildProcessError):
         while os.waitpid(-1, os.WNOHANG)[0]:
             pass

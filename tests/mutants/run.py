@@ -87,7 +87,7 @@ def _positions(text: str, part: str) -> Iterator[int]:
 
 
 def _function_at(text: str, at: int) -> str:
-    """The name of the function that is defined last before a position."""
+    """Return the name of the function that is defined last before a position."""
     before = [
         line.split("def ", 1)[1] for line in text[:at].splitlines() if line.lstrip().startswith(("def ", "async def "))
     ]

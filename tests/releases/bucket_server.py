@@ -26,7 +26,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     bucket: Bucket
 
     def log_message(self, *_: object) -> None:
-        """Says nothing."""
+        """Say nothing."""
 
     def _answer(self, status: int, body: bytes = b"", **headers: str) -> None:
         self.send_response(status)

@@ -26,13 +26,13 @@ class Repo:
     tags: dict[str, str] = field(default_factory=dict)
 
     def commit(self, tree: Tree) -> str:
-        """Makes a tree the head."""
+        """Make a tree the head."""
         name = hashlib.sha1(f"{len(self.commits)}".encode()).hexdigest()
         self.commits[name], self.head = tree, name
         return name
 
     def find(self, revision: str) -> str | None:
-        """The commit of a branch, a tag, or its own name."""
+        """Return the commit of a branch, a tag, or its own name."""
         if revision == "main":
             return self.head
         return self.tags.get(revision) or (revision if revision in self.commits else None)
@@ -54,7 +54,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     hub: Hub
 
     def log_message(self, *_: object) -> None:
-        """Says nothing."""
+        """Say nothing."""
 
     def _answer(self, status: int, body: Any = b"", **headers: str) -> None:
         raw = body if isinstance(body, bytes) else json.dumps(body).encode()

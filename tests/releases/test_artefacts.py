@@ -56,7 +56,7 @@ def critic(folder: Path) -> Path:
 
 
 def make_critic(folder: Path, weights: bytes) -> Path:
-    """A folder as `tripos train reward` leaves one, of weights that no engine is asked to load."""
+    """Return a folder as `tripos train reward` leaves one, of weights that no engine is asked to load."""
     (folder / "base").mkdir(parents=True)
     (folder / "head.safetensors").write_bytes(weights)
     (folder / "base/config.json").write_text("{}")

@@ -41,7 +41,7 @@ def write(folder: Path, spec: str) -> None:
 
 
 def extend(folder: Path, *names: str, own: str = OWN) -> Path:
-    """Writes a spec that extends releases."""
+    """Write a spec that extends releases."""
     head = 'benchmark more "1.0.0" {\n  license "MIT"\n  languages en\n}\n'
     uses = [f'use release "{name}@1.0" sha256 "{digest_of(folder / f"releases/{name}-1.0.0")}"\n' for name in names]
     (folder / "more").mkdir()
@@ -50,7 +50,7 @@ def extend(folder: Path, *names: str, own: str = OWN) -> Path:
 
 
 def listen(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The folders of models that runs open from now on; no weights are loaded."""
+    """Return the folders of models that runs open from now on; no weights are loaded."""
     opened: list[str] = []
 
     def open_here(path: str) -> Any:

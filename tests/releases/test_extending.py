@@ -81,12 +81,12 @@ def digest_of(path: Path) -> str:
 
 
 def using(folder: Path, more: str = "", name: str = "sums") -> str:
-    """A line that uses a release of a folder, with its digest."""
+    """Return a line that uses a release of a folder, with its digest."""
     return f'use release "{name}@1.0" sha256 "{digest_of(folder / f"releases/{name}-1.0.0")}" {more}\n'
 
 
 def extend(folder: Path, more: str = "", own: str = OWN) -> Path:
-    """Writes a spec that extends `sums`."""
+    """Write a spec that extends `sums`."""
     write(folder / "more", {"more.tripos": HEAD + using(folder, more) + own})
     return folder / "more"
 

@@ -39,7 +39,7 @@ class _Server(http.server.ThreadingHTTPServer):
 
 class _Handler(http.server.SimpleHTTPRequestHandler):
     def log_message(self, *_: object) -> None:
-        """Says nothing."""
+        """Say nothing."""
 
     def do_GET(self) -> None:
         assert isinstance(self.server, _Server)

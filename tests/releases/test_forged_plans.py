@@ -56,7 +56,7 @@ def release(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, once: Command) -> P
 
 
 def forge(folder: Path, change: Callable[[dict[str, Any]], object], tool: str | None = None) -> None:
-    """Changes the frozen plan, and has the manifest fit it as somebody who means it would."""
+    """Change the frozen plan, and have the manifest fit it as somebody who means it would."""
     body = json.loads((folder / "plan.json").read_bytes())
     change(body)
     plan = Plan.model_validate(body)

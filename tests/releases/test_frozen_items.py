@@ -92,7 +92,7 @@ RUN = ("--model", "mock/careful", "--role", "author=mock/author")
 
 
 def withhold(folder: Path, tripos: Command) -> tuple[Path, Path]:
-    """A release of items that a model wrote, of which two are withheld, and the folder with those."""
+    """Return a release of items that a model wrote, of which two are withheld, and the folder with those."""
     (folder / "written.tripos").write_text(WITHHOLDING, "utf-8")
     assert tripos("run", "written.tripos", *RUN).code == 0
     done = tripos("release", "written.tripos")
@@ -140,7 +140,7 @@ def test_other_items_are_not_passed_off_for_those_that_are_withheld(folder: Path
 
 
 def extend(folder: Path, tripos: Command) -> tuple[Path, Path]:
-    """A spec that extends a release of which items are withheld, and the folder with those."""
+    """Return a spec that extends a release of which items are withheld, and the folder with those."""
     release, private = withhold(folder, tripos)
     digest = verify(release).digest
     (folder / "more").mkdir()

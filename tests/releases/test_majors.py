@@ -35,7 +35,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def run(folder: Path, tripos: Command, version: str, released: bool, model: str) -> str:
-    """Runs a version of the benchmark, as a release or from the working tree; the run's name."""
+    """Run a version of the benchmark, as a release or from the working tree; the run's name."""
     (folder / "sums.tripos").write_text(SPEC.replace("VERSION", version), "utf-8")
     given = "sums.tripos"
     if released:

@@ -26,12 +26,12 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> WrittenRelease:
 
 class _Silent(http.server.SimpleHTTPRequestHandler):
     def log_message(self, *_: object) -> None:
-        """Says nothing."""
+        """Say nothing."""
 
 
 @pytest.fixture
 def url(made: WrittenRelease) -> Iterator[str]:
-    """Where a web server on this machine has the release."""
+    """Yield where a web server on this machine has the release."""
     handler = partial(_Silent, directory=str(made.path.parent))
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
     thread = threading.Thread(target=server.serve_forever, daemon=True)

@@ -449,7 +449,7 @@ def test_a_folder_that_is_no_release_is_told_so(tmp_path: Path) -> None:
 
 
 def withholding(folder: Path) -> Path:
-    """A spec that withholds two of its three items, over which a second scenario runs too."""
+    """Return a spec that withholds two of its three items, over which a second scenario runs too."""
     shutil.copytree(LESSONS, folder)
     spec = folder / "spec.tripos"
     more = 'scenario again {\n  over items\n  context level\n  ask reply by candidate { prompt "{{ items.question }}" }\n  score short = words(reply.text) < 9\n}\n'

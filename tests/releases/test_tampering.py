@@ -53,7 +53,7 @@ def wrong(folder: Path) -> list[str]:
 
 
 def forged(folder: Path, change: Callable[[dict[str, Any]], object]) -> None:
-    """Changes the manifest so that it is canonical and fits its checksum."""
+    """Change the manifest so that it is canonical and fits its checksum."""
     said = json.loads((folder / "manifest.json").read_bytes())
     change(said)
     raw = canonical(said)
@@ -62,7 +62,7 @@ def forged(folder: Path, change: Callable[[dict[str, Any]], object]) -> None:
 
 
 def redigested(folder: Path, name: str) -> None:
-    """Has the manifest say of a file what it is now."""
+    """Have the manifest say of a file what it is now."""
     raw = (folder / name).read_bytes()
 
     def change(said: dict[str, Any]) -> None:
@@ -142,7 +142,7 @@ def test_a_manifest_that_is_a_link_is_wrong(copy: Path, tmp_path: Path, name: st
 
 
 def zipped(folder: Path, to: Path, *more: tuple[str, bytes]) -> Path:
-    """The zip of a release with more entries."""
+    """Return the zip of a release with more entries."""
     shutil.copy(pack(folder), to)
     with zipfile.ZipFile(to, "a", zipfile.ZIP_DEFLATED) as archive:
         for name, content in more:

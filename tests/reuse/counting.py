@@ -33,14 +33,14 @@ WORDS = ("42", "4.5", "7", "goodbye", "sun", "moon", "kind", "warm", "left", "ri
 
 
 def content_of(request: Request) -> str:
-    """Everything that is sent, as one text: two requests are the same where this is."""
+    """Return everything that is sent, as one text: two requests are the same where this is."""
     settings = request.settings.given
     messages = [[message.role, message.content] for message in request.messages]
     return json.dumps([request.model, settings, messages, request.schema], ensure_ascii=False, sort_keys=True)
 
 
 def reply_to(content: str, schema: Any, number: int) -> str:
-    """A reply that follows from what is sent and the number of the draw."""
+    """Return a reply that follows from what is sent and the number of the draw."""
     seed = hashlib.sha256(f"{number} {content}".encode()).digest()
     if schema is not None:
         repaired = "could not be used" in content or "无法使用" in content
@@ -81,7 +81,7 @@ class CountingModel:
     most_samples: int = 1
 
     async def ask(self, request: Request) -> Reply:
-        """The reply to a request, and the further ones where it wants several."""
+        """Return the reply to a request, and the further ones where it wants several."""
         content = content_of(request)
         before = self.past[content]
         self.past[content] += request.samples
@@ -107,7 +107,7 @@ class CountingEmbedder:
         return getattr(self.inner, name)
 
     async def ask(self, request: Request) -> Reply:
-        """The vectors of what was sent."""
+        """Return the vectors of what was sent."""
         texts = [f"{request.model} {message.content}" for message in request.messages]
         self.sent.update(texts)
         self.past.update(texts)
@@ -140,11 +140,11 @@ class Bench:
 
     @property
     def store(self) -> Path:
-        """Where the results are."""
+        """Return where the results are."""
         return self.folder / "store"
 
     def write(self, files: Mapping[str, str]) -> None:
-        """Puts the files of a spec in place of those before."""
+        """Put the files of a spec in place of those before."""
         for path in self.folder.iterdir():
             if path.is_file():
                 path.unlink()
@@ -152,12 +152,12 @@ class Bench:
             (self.folder / name).write_text(text, "utf-8")
 
     def copy(self, folder: Path) -> Bench:
-        """The same with a store of its own."""
+        """Return the same with a store of its own."""
         shutil.copytree(self.folder, folder)
         return Bench(folder, self.models, self.roles, self.most_samples, self.runs, self.selection, self.past.copy())
 
     def compiled(self) -> tuple[Plan, CaseSource]:
-        """The plan of the one spec in the folder."""
+        """Return the plan of the one spec in the folder."""
         (path,) = self.folder.glob("*.tripos")
         found = find_spec(str(path))
         compilation = found.compile()
@@ -201,7 +201,7 @@ RESULTS = ("samples", "turns", "judgements", "scores", "comparisons")
 
 
 def results(bench: Bench) -> dict[tuple[str, str], Mapping[str, Any]]:
-    """Everything that a store has by its name, apart from when, how fast and by which run it was found."""
+    """Return everything that a store has by its name, apart from when, how fast and by which run it was found."""
     store = Store.open(bench.store, create=False)
     found: dict[tuple[str, str], Mapping[str, Any]] = {}
     for table in RESULTS:
@@ -213,8 +213,8 @@ def results(bench: Bench) -> dict[tuple[str, str], Mapping[str, Any]]:
 
 
 def difference(before: Counter[str], edited: Ran, fresh: Ran) -> tuple[int, int]:
-    """How many requests too many and too few were made in a store that had sent some `before`: wanted is what a fresh
-    store sends and this one had not sent."""
+    """Return how many requests too many and too few were made in a store that had sent some `before`: wanted is what a
+    fresh store sends and this one had not sent."""
     wanted = fresh.sent - before
     return (edited.sent - wanted).total(), (wanted - edited.sent).total()
 

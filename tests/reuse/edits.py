@@ -14,7 +14,7 @@ QUIZ = "quiz.tripos"
 
 
 def text(*pairs: tuple[str, str], file: str = QUIZ) -> Edit:
-    """Puts the second of every pair wherever the first stands."""
+    """Put the second of every pair wherever the first stands."""
 
     def edit(files: Files) -> dict[str, str]:
         changed = files[file]
@@ -27,7 +27,7 @@ def text(*pairs: tuple[str, str], file: str = QUIZ) -> Edit:
 
 
 def rows(file: str, change: Callable[[Rows], Rows]) -> Edit:
-    """Changes the rows of a data file."""
+    """Change the rows of a data file."""
 
     def edit(files: Files) -> dict[str, str]:
         before = [json.loads(line) for line in files[file].splitlines()]
@@ -39,7 +39,7 @@ def rows(file: str, change: Callable[[Rows], Rows]) -> Edit:
 
 
 def cell(file: str, row: int, **values: Any) -> Edit:
-    """Changes values of one row."""
+    """Return changes values of one row."""
 
     def change(every: Rows) -> Rows:
         every[row] |= values
@@ -49,7 +49,7 @@ def cell(file: str, row: int, **values: Any) -> Edit:
 
 
 def both(*edits: Edit) -> Edit:
-    """One edit that takes changes of several files."""
+    """Return one edit that takes changes of several files."""
 
     def edit(files: Files) -> dict[str, str]:
         changed = dict(files)
@@ -61,12 +61,12 @@ def both(*edits: Edit) -> Edit:
 
 
 def added(statements: str) -> Edit:
-    """Adds statements at the end."""
+    """Add statements at the end."""
     return lambda files: {**files, QUIZ: files[QUIZ] + statements}
 
 
 def renamed_file(old: str, new: str) -> Edit:
-    """Gives a data file another name."""
+    """Return a data file another name."""
 
     def edit(files: Files) -> dict[str, str]:
         changed = {(new if name == old else name): content for name, content in files.items()}

@@ -184,10 +184,10 @@ ROLES = {
 
 
 def lines(rows: Any) -> str:
-    """Rows as JSON Lines."""
+    """Return rows as JSON Lines."""
     return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
 
 
 def files() -> dict[str, str]:
-    """The benchmark as it is first run."""
+    """Return the benchmark as it is first run."""
     return {"quiz.tripos": SPEC, "items.jsonl": lines(ITEMS), "worked.jsonl": lines(WORKED), "pool.jsonl": lines(POOL)}

@@ -131,7 +131,7 @@ measure m = mean(long)
 
 
 def reads(errors: dict[str, str]) -> Question:
-    """A question that cannot read some replies."""
+    """Return a question that cannot read some replies."""
 
     def reader(text: str, finish_reason: str | None) -> Outcome:
         bad = errors.get(text)

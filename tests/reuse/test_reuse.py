@@ -28,7 +28,7 @@ def first(tmp_path_factory: pytest.TempPathFactory) -> Bench:
 
 
 def ran(folder: Path, spec: Mapping[str, str], most_samples: int = 1) -> tuple[Bench, Ran]:
-    """A run in a store of its own."""
+    """Return a run in a store of its own."""
     folder.mkdir()
     bench = Bench(folder, MODELS, ROLES, most_samples)
     bench.write(spec)
@@ -36,7 +36,7 @@ def ran(folder: Path, spec: Mapping[str, str], most_samples: int = 1) -> tuple[B
 
 
 def check(bench: Bench, before: Counter[str], edited: Ran, fresh: tuple[Bench, Ran]) -> None:
-    """Holds a run after an edit to what a fresh store did."""
+    """Hold a run after an edit to what a fresh store did."""
     other, wanted = fresh
     assert difference(before, edited, wanted) == (0, 0)
     foreseen = edited.foreseen
@@ -47,7 +47,7 @@ def check(bench: Bench, before: Counter[str], edited: Ran, fresh: tuple[Bench, R
 
 
 def plain(row: Mapping[str, Any]) -> dict[str, Any]:
-    """A result without what its step was called."""
+    """Return a result without what its step was called."""
     return {name: value for name, value in row.items() if name not in NAMED}
 
 

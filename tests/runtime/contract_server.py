@@ -59,7 +59,7 @@ async def hanging(_: Sent) -> web.StreamResponse:
 
 
 async def in_its_form(sent: Sent) -> web.StreamResponse:
-    """A reply of three words in the form of the provider whose path it is."""
+    """Return a reply of three words in the form of the provider whose path it is."""
     return web.json_response(form_of(sent.path))
 
 
@@ -89,7 +89,7 @@ def form_of(path: str) -> dict[str, Any]:
 
 
 def completion(text: str | None = "it is so", **changes: Any) -> dict[str, Any]:
-    """A reply in OpenAI's form."""
+    """Return a reply in OpenAI's form."""
     usage = {
         "prompt_tokens": 1000, "completion_tokens": 60, "total_tokens": 1060,
         "prompt_tokens_details": {"cached_tokens": 100}, "completion_tokens_details": {"reasoning_tokens": 20},
@@ -105,7 +105,7 @@ def completion(text: str | None = "it is so", **changes: Any) -> dict[str, Any]:
 def serving(
     answer: Callable[[Sent], Awaitable[web.StreamResponse]], use: Callable[[Server], Coroutine[Any, Any, T]]
 ) -> tuple[T, list[Sent]]:
-    """What `use` gives with a server that answers so, and what the server was sent."""
+    """Return what `use` gives with a server that answers so, and what the server was sent."""
 
     async def go() -> tuple[T, list[Sent]]:
         server = Server(answer)

@@ -56,7 +56,7 @@ Script = Callable[[Request], str | ModelError]
 
 
 def well(request: Request) -> str:
-    """A good reply to every question."""
+    """Return a good reply to every question."""
     text = request.messages[-1].content
     return CLEAR if "Grade:" in text else '{"sum": 4}' if text.startswith("D ") else f"it is {text}"
 
@@ -139,7 +139,7 @@ class Bench:
         judges: Sequence[str] = ("j",),
         selection: Selection = EVERYTHING,
     ) -> Counter[tuple[str, str]]:
-        """Runs it; how often each role asked each model."""
+        """Run it; how often each role asked each model."""
         plan, source = self._compiled()
         binding = self._bound(plan, models, judges)
         callers = {name: _Caller(_Model(name), script) for name in binding.every}
@@ -157,7 +157,7 @@ class Bench:
 
 
 def calls(found: Forecast) -> dict[tuple[str, str], tuple[int, int, int]]:
-    """What is reused, called at the least and called at the most, by role and model."""
+    """Return what is reused, called at the least and called at the most, by role and model."""
     counted: dict[tuple[str, str], tuple[int, int, int]] = {}
     for where, line in found.lines.items():
         before = counted.get((where.role, where.model), (0, 0, 0))
@@ -167,7 +167,7 @@ def calls(found: Forecast) -> dict[tuple[str, str], tuple[int, int, int]]:
 
 
 def why(found: Forecast) -> dict[str, int]:
-    """The calls of every reason, by its words."""
+    """Return the calls of every reason, by its words."""
     return {reason.text: reason.calls for reason in found.reasons}
 
 

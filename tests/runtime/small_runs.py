@@ -28,7 +28,7 @@ Row = Mapping[str, Any]
 
 
 def echo(request: Request) -> str:
-    """Replies with who is asked and the last thing that was said."""
+    """Return replies with who is asked and the last thing that was said."""
     return f"{request.model} on: {request.messages[-1].content}"
 
 
@@ -61,7 +61,7 @@ class ScriptedCaller:
     asked: list[Request] = field(default_factory=list)
 
     async def call(self, request: Request, lane: tuple[str, str]) -> Called:
-        """The script's reply."""
+        """Return the script's reply."""
         self.asked.append(request)
         for _ in range(self.delay(request)):
             await asyncio.sleep(0)
@@ -72,7 +72,7 @@ class ScriptedCaller:
         return Called(Reply(said, self.model.name, "stop", 10, 5, 0.0, others=others), 1, 0.1)
 
     def halt(self) -> None:
-        """Answers what comes all the same."""
+        """Answer what comes all the same."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class SmallRun:
 
     @property
     def asked(self) -> dict[str, int]:
-        """How often each model was asked."""
+        """Return how often each model was asked."""
         return {name: len(caller.asked) for name, caller in self.callers.items()}
 
     @property
@@ -100,11 +100,11 @@ class SmallRun:
         return dict(made)
 
     def sent(self, model: str) -> list[tuple[tuple[str, str], ...]]:
-        """The messages of every request to a model, as pairs of role and content, sorted."""
+        """Return the messages of every request to a model, as pairs of role and content, sorted."""
         return sorted(tuple(map(_pair, request.messages)) for request in self.callers[model].asked)
 
     def table(self, name: str) -> list[Row]:
-        """The rows of a table."""
+        """Return the rows of a table."""
         return self.ledger.table(name)
 
 
@@ -123,9 +123,8 @@ def run_small(
     run_id: str = "run",
     **roles: str,
 ) -> SmallRun:
-    """Compiles `spec` beside `files` (JSON Lines of the rows given, or a text) and runs it. `roles` names the model of
-    every other role; what the run `before` kept is there already, and
-    `identities` says who answers under a name."""
+    """Compile `spec` beside `files` (JSON Lines of the rows given, or a text) and run it. `roles` names the model of
+    every other role; what the run `before` kept is there already, and `identities` says who answers under a name."""
     folder.mkdir(exist_ok=True)
     for name, content in files.items():
         text = (

@@ -13,7 +13,7 @@ from tripos_runtime.scheduling.calling import Called, Limits, Stopped, snapshot
 
 
 def call(model: Scripted, limits: Limits = USUAL) -> Called:
-    """One call, alone."""
+    """Return one call, alone."""
 
     async def main() -> Called:
         return await callers_of(model, limits=limits)[model.name].call(REQUEST)
@@ -22,7 +22,7 @@ def call(model: Scripted, limits: Limits = USUAL) -> Called:
 
 
 def gaps(model: Scripted) -> list[float]:
-    """How long it was from each request to the next, in seconds."""
+    """Return how long it was from each request to the next, in seconds."""
     return [after - before for before, after in pairwise(model.asked_at)]
 
 

@@ -40,12 +40,12 @@ def longer_name(request: Request) -> str:
 
 
 def run(folder: Path, spec: str = SPEC, **options: Any) -> SmallRun:
-    """A run of it, with one judge unless others are named."""
+    """Return a run of it, with one judge unless others are named."""
     return run_small(folder, spec, {}, script=options.pop("script", longer_name), judge="j", **options)
 
 
 def outcomes(done: SmallRun) -> dict[tuple[str, str, str, str], tuple[float | None, str]]:
-    """What came of every comparison, by context, judge and the models in their order."""
+    """Return what came of every comparison, by context, judge and the models in their order."""
     return {
         (row["item_id"], row["evaluator"], row["first_model"], row["second_model"]): (row["value"], row["status"])
         for row in done.table("comparisons")

@@ -30,7 +30,7 @@ class Handler(BaseHTTPRequestHandler):
     """One request."""
 
     def do_POST(self) -> None:
-        """Keeps it and answers."""
+        """Keep it and answers."""
         server = self.server
         assert isinstance(server, Server)
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
@@ -44,7 +44,7 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(said)
 
     def log_message(self, format: str, *args: object) -> None:
-        """Says nothing."""
+        """Say nothing."""
 
 
 @pytest.fixture
@@ -59,7 +59,7 @@ def server() -> Iterator[Server]:
 
 
 def ask(server: Server, texts: tuple[str, ...] = TEXTS) -> Reply:
-    """What an embedding model at the server replies to the texts."""
+    """Return what an embedding model at the server replies to the texts."""
     endpoint = Endpoint(f"http://127.0.0.1:{server.server_port}/v1")
     model = open_embedding("openai/bge", {"openai": endpoint}, prices={"openai/bge": Price(1e-6, 0.0)})
 

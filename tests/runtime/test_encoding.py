@@ -33,11 +33,11 @@ class Kept:
         return [self.there[name]["status"] if name in self.there else None for name in ids]
 
     def rows(self, table: str, ids: Sequence[str]) -> Mapping[str, Row]:
-        """The rows of these names."""
+        """Return the rows of these names."""
         return {name: self.there[name] for name in ids}
 
     def keep(self, rows: Mapping[str, Sequence[Row]]) -> None:
-        """Keeps rows, or raises `OSError`."""
+        """Keep rows, or raise `OSError`."""
         if self.full:
             raise OSError("no space left on device")
         self.there |= {row["vector_id"]: row for row in rows["vectors"]}
@@ -67,7 +67,7 @@ class Embedding:
         return self
 
     async def call(self, request: Request, lane: tuple[str, str]) -> Called:
-        """The vectors of a request's messages."""
+        """Return the vectors of a request's messages."""
         texts = [message.content for message in request.messages]
         self.asked += texts
         if self.refused in texts:
@@ -83,7 +83,7 @@ def encoder(model: Embedding, kept: Kept) -> Encoder:
 
 
 def embedded(made: Encoder, texts: Sequence[str]) -> list[int]:
-    """How long the vectors of texts are."""
+    """Return how long the vectors of texts are."""
 
     async def asked() -> list[int]:
         return [len(each) for each in await asyncio.wait_for(made.vectors("m", texts, LANE), 5)]

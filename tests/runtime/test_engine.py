@@ -83,7 +83,7 @@ class FakeCaller:
         return Called(said, 1, 0.1)
 
     def halt(self) -> None:
-        """Answers what comes all the same: whatever the engine asks was under way."""
+        """Answer what comes all the same: whatever the engine asks was under way."""
 
 
 def judged(request: Request, before: int) -> str:

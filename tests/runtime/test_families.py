@@ -1,4 +1,4 @@
-"""Who trained a model, as far as its name says it."""
+"""The family of a model, as far as its name says it."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ def bench(tmp_path: Path) -> Bench:
 
 
 def foretold(bench: Bench) -> tuple[tuple[Forecast, Counting], tuple[Forecast, Counting]]:
-    """What is foreseen where nothing is kept, by first samples and sample by sample."""
+    """Return what is foreseen where nothing is kept, by first samples and sample by sample."""
     plan = find_spec(str(bench.folder / "t.tripos")).compile().plan
     assert plan is not None
     found = []

@@ -1,4 +1,4 @@
-"""Who answers under a model's name: by its endpoint, its weights or its artefact, and never by a key or a port."""
+"""The identity of a model: by its endpoint, its weights or its artefact, and never by a key or a port."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ def test_what_is_no_index_is_refused(kept: bytes) -> None:
 
 
 def looked_through(root: Path) -> list[float]:
-    """What a collection over the store's shelf measures."""
+    """Return what a collection over the store's shelf measures."""
     texts = Collection([{"text": text} for text in TEXTS], "x", Shelf(root))
     return texts.index("bm25", Ref(path=("x", "text")), {}).values("函数").tolist()
 

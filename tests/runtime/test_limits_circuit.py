@@ -36,7 +36,7 @@ def unsteady(*away: tuple[float, float], name: str = "test/model", endpoint: str
 
 
 async def steadily(caller: Caller, count: int, pause_s: float = 1.0) -> Ended:
-    """The outcomes of so many calls by four workers, each with a pause after."""
+    """Return the outcomes of so many calls by four workers, each with a pause after."""
     numbers, ended = iter(range(count)), []
 
     async def work() -> None:

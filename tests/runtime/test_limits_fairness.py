@@ -1,4 +1,4 @@
-"""Who is next. Time is virtual."""
+"""The order of waiting calls. Time is virtual."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ MINUTE_S = 60 - 1e-3
 
 
 def most_in_a_minute(times: list[float], amounts: list[float] | None = None) -> float:
-    """The largest sum within any minute."""
+    """Return the largest sum within any minute."""
     sums = [1.0] * len(times) if amounts is None else amounts
     return max(
         sum(amount for at, amount in zip(times, sums, strict=True) if start <= at < start + MINUTE_S) for start in times

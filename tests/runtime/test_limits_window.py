@@ -13,7 +13,7 @@ from tripos_runtime.scheduling.concurrency import Window
 
 
 def under_load(model: Scripted, calls: int, limits: Limits) -> float:
-    """How long it takes until all of so many calls have ended that are made as soon as one may be."""
+    """Return how long it takes until all of so many calls have ended that are made as soon as one may be."""
 
     async def main() -> float:
         caller = callers_of(model, limits=limits)[model.name]

@@ -107,7 +107,7 @@ READERS: dict[str, Callable[[str], Any]] = {
 
 
 def steps(reader: Callable[[str], Any], text: str) -> int:
-    """The calls that reading a text makes, of functions in Python and in C."""
+    """Return the calls that reading a text makes, of functions in Python and in C."""
     count = 0
 
     def step(_frame: object, event: str, _argument: object) -> None:
@@ -125,7 +125,7 @@ def steps(reader: Callable[[str], Any], text: str) -> int:
 
 
 def drawn(number: int) -> list[str]:
-    """The readers that a shape is tried on: all of them in turn, from shape to shape."""
+    """Return the readers that a shape is tried on: all of them in turn, from shape to shape."""
     order = random.Random(number // len(READERS)).sample(sorted(READERS), len(READERS))
     return [order[(number + place) % len(order)] for place in range(sized(1, 6))]
 

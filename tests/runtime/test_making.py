@@ -63,7 +63,7 @@ def item(question: str, solution: str = "4") -> str:
 def make(
     folder: Path, text: str, author: Say, checker: Say = lambda request: '{"right": true}', **options: Any
 ) -> SmallRun:
-    """Runs a spec. The candidate says `fine`."""
+    """Run a spec. The candidate says `fine`."""
 
     def script(request: Request) -> str | ModelError:
         said = {"w": author, "c": checker}.get(request.model, lambda request: "fine")(request)
@@ -75,7 +75,7 @@ def make(
 
 
 def unlike(request: Request) -> str:
-    """An author who writes something else to every request."""
+    """Return an author who writes something else to every request."""
     return item(f"Question on {hash_of(request)}")
 
 
@@ -140,7 +140,7 @@ def test_a_run_that_was_stopped_goes_on_and_comes_to_the_same(tmp_path: Path, ca
 
 
 def repeating(request: Request) -> str:
-    """An author who repeats what the first was until it is told of that."""
+    """Return an author who repeats what the first was until it is told of that."""
     told = [each.content for each in request.messages if "repeats" in each.content]
     return unlike(request) if told else item("What is the sum of two and two?")
 
@@ -252,7 +252,8 @@ def test_a_larger_run_takes_over_the_rows_of_a_smaller_one(tmp_path: Path) -> No
 
 
 def numbered(same: Mapping[int, str]) -> Say:
-    """An author whose first reply about the row of that number, counted from 1, is this; else it is unlike others."""
+    """Return an author whose first reply about the row of that number, counted from 1, is this; else it is unlike
+    others."""
 
     def author(request: Request) -> str:
         text = "\n".join(each.content for each in request.messages)

@@ -24,12 +24,12 @@ TEXTS = [
 
 
 def draw(request: Request) -> random.Random:
-    """Chances that follow from what is asked."""
+    """Return chances that follow from what is asked."""
     return random.Random(hash_of(request))
 
 
 def careless(request: Request) -> str:
-    """An author who repeats itself often, and now and then writes what cannot be read."""
+    """Return an author who repeats itself often, and now and then writes what cannot be read."""
     chance = draw(request)
     return "nothing" if chance.random() < 0.1 else item(chance.choice(TEXTS))
 
@@ -53,7 +53,7 @@ def selections(chance: random.Random) -> Selection:
 
 
 def became(run: SmallRun, run_id: str) -> dict[str, Any]:
-    """What became of the slots of a run, and the items that its models were asked about."""
+    """Return what became of the slots of a run, and the items that its models were asked about."""
     listed = {row["made_id"] for row in run.table("run_slots") if row["run_id"] == run_id}
     keys = ("item_id", "attempts", "rejections", "status", "context", "number")
     return {

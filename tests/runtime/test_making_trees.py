@@ -75,7 +75,7 @@ Say = Callable[[Request], Any]
 
 
 def make(folder: Path, text: str, author: Say, tree: Any = TREE, rows: Any = ROWS, **options: Any) -> SmallRun:
-    """Runs a spec. The candidate says `fine`, the checker is content."""
+    """Run a spec. The candidate says `fine`, the checker is content."""
 
     def script(request: Request) -> Any:
         return {"w": author, "c": lambda request: '{"right": true}'}.get(request.model, lambda request: "fine")(request)
@@ -85,7 +85,7 @@ def make(folder: Path, text: str, author: Say, tree: Any = TREE, rows: Any = ROW
 
 
 def every(request: Request) -> str:
-    """A tagger who finds that everything fits."""
+    """Return a tagger who finds that everything fits."""
     return json.dumps(branches_of(request))
 
 
@@ -309,7 +309,7 @@ scenario sums {
 
 
 def looking(folder: Path, text: str = LOOKED, **options: Any) -> SmallRun:
-    """Runs a spec in which examples are written for the points that the checker, who also walks, finds all of."""
+    """Run a spec in which examples are written for the points that the checker, who also walks, find all of."""
 
     def script(request: Request) -> str:
         if request.model == "w":

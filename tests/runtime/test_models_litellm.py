@@ -55,7 +55,7 @@ async def hanging(_: dict[str, Any]) -> web.StreamResponse:
 def ask(
     answer: Answer, name: str = "openai/mock-model", request: Request | None = None, key_env: str | None = None
 ) -> tuple[Reply, list[dict[str, Any]]]:
-    """Asks a model whose endpoint is a server that answers so; also what the server was sent."""
+    """Ask a model whose endpoint is a server that answers so; also what the server was sent."""
     asked: list[dict[str, Any]] = []
 
     async def handle(incoming: web.Request) -> web.StreamResponse:

@@ -93,7 +93,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 
 
 def ended(pid: int, patience_s: float = 10.0) -> bool:
-    """Whether a process that is not ours ends: its end and that of its parent are a moment apart."""
+    """Return true if a process that is not ours ends: its end and that of its parent are a moment apart."""
     try:
         process = os.pidfd_open(pid)
     except ProcessLookupError:

@@ -110,7 +110,7 @@ def test_a_judge_writes_numbers_as_its_locale_does_too() -> None:
 
 
 def values(done: SmallRun, metric: str) -> dict[str, tuple[float | None, str]]:
-    """What every language's item came to."""
+    """Return what every language's item came to."""
     items = {row["item_id"]: row["context"]["language"] for row in done.table("samples")}
     return {
         items[row["item_id"]]: (row["value"], row["status"]) for row in done.table("scores") if row["metric"] == metric

@@ -34,7 +34,7 @@ class MockedCaller(ScriptedCaller):
     """Asks a mock model, which replies in the form that is asked for."""
 
     async def call(self, request: Request, lane: tuple[str, str]) -> Called:
-        """The mock's reply."""
+        """Return the mock's reply."""
         self.asked.append(request)
         if is_reward(request.model):
             return Called(Reply("0.5", request.model, "stop", None, None, 0.0), 1, 0.1)

@@ -36,7 +36,7 @@ from tripos_runtime.asking.plugins import Loaded, PluginError, WrongValue, load_
 def plugin(
     text: str, function: str, returns: Type, takes: Mapping[str, Type] | None = None, path: str = "mine.py"
 ) -> Plugin:
-    """The plug-in that `function` of a file with that text is."""
+    """Return the plug-in that `function` of a file with that text is."""
     return Plugin(
         name=function,
         path=path,
@@ -64,7 +64,7 @@ def plan_with(*plugins: Plugin) -> Plan:
 
 
 def load(folder: Path, text: str, function: str, returns: Type, takes: Mapping[str, Type] | None = None) -> Loaded:
-    """Writes a file and loads one function of it."""
+    """Write a file and load one function of it."""
     (folder / "mine.py").write_text(text, "utf-8")
     return load_plugins(plan_with(plugin(text, function, returns, takes)), folder)[function]
 
@@ -319,7 +319,7 @@ def demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def scores(tripos: Command) -> list[tuple[object, ...]]:
-    """Every score in the store: metric, truth, value and status."""
+    """Return every score in the store: metric, truth, value and status."""
     query = (
         "select metric::varchar as metric, (fields ->> 'truth')::int as truth, value, score.status from demo.scores as score "
         "join main.items using (item_id) order by all"

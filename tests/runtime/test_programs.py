@@ -55,7 +55,7 @@ def digest_of(ledger: LoggedLedger) -> str:
 
 
 def units_of(bench: Benchmark) -> Iterator[tuple[World, Case, list[Unit]]]:
-    """The units of every case, with nothing made."""
+    """Yield the units of every case, with nothing made."""
     source, binding = bench.source(), bench.bound()
     world = World(bench.plan, source.sources)
     by_scenario = wirings(EVERYTHING.chosen(bench.plan), bench.plan, binding)
@@ -87,7 +87,7 @@ def test_from_what_is_kept_a_program_takes_the_scores_that_the_run_took(seed: in
 
 
 def replayed(world: World, unit: Unit, kept: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> list[Result]:
-    """The results of a program that is answered from rows; nothing where it looks for anything by vectors."""
+    """Return the results of a program that is answered from rows; nothing where it looks for anything by vectors."""
     found: list[Result] = []
 
     def meet(need: Need) -> Got:
@@ -132,7 +132,7 @@ def test_a_program_knows_its_sample_number_by_names_alone(seed: int, tmp_path: P
 
 
 def needs_of(world: World, unit: Unit) -> list[Any]:
-    """What a program needs where nothing is kept, but for names and numbers."""
+    """Return what a program needs where nothing is kept, but for names and numbers."""
     found: list[Any] = []
 
     def meet(need: Need) -> Got:

@@ -36,7 +36,7 @@ QUERIES = ("求二次函数 y = x² 的图象", "光线射入水中", "How do I 
 
 
 def ranked(values: Any) -> list[list[Any]]:
-    """The places of the corpus from the best down, each with its value."""
+    """Return the places of the corpus from the best down, each with its value."""
     return [[int(place), round(float(values[place]), 4)] for place in np.argsort(-np.asarray(values), kind="stable")]
 
 
@@ -46,7 +46,7 @@ def by_index(kind: str) -> Any:
 
 
 def by_encoder(name: str) -> Any:
-    """The rankings by cosine, and the beginning of a vector, which the ranking alone says little of."""
+    """Return the rankings by cosine, and the beginning of a vector, which the ranking alone says little of."""
 
     async def embed() -> list[Any]:
         model = open_embedding(name)
@@ -62,7 +62,7 @@ def by_encoder(name: str) -> Any:
 
 
 def step(folder: Path) -> Any:
-    """What a step finds: two of equal value, what its condition leaves out, and what is put among it."""
+    """Return what a step finds: two of equal value, what its condition leaves out, and what is put among it."""
     return [
         found_by(folder, written)
         for written in (

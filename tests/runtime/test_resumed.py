@@ -49,7 +49,7 @@ CONTEXT = 90
 
 
 def forgetful(request: Request) -> str | ModelError:
-    """A student who takes little, and replies in no form that was asked for before it is asked once more."""
+    """Return a student who takes little, and replies in no form that was asked for before it is asked once more."""
     last = request.messages[-1].content
     if "could not be used" in last:
         return '{"value": 4}'
@@ -66,7 +66,8 @@ def lesson(folder: Path, before: SmallRun | None = None) -> SmallRun:
 
 
 def without(run: SmallRun, lost: Callable[[str, Row], bool]) -> SmallRun:
-    """A run as it stood when some of its rows were not yet kept; nothing that follows from replies was, either."""
+    """Return a run as it stood when some of its rows were not yet kept; nothing that follows from replies was,
+    either."""
     ledger = MemoryLedger()
     for table, rows in run.ledger.kept.items():
         if table not in ("scores", "run_items", "items"):
@@ -123,7 +124,7 @@ def requests(callers: dict[str, CountingCaller]) -> set[tuple[object, ...]]:
 
 
 def contents(ledger: MemoryLedger) -> dict[str, dict[str, tuple[object, ...]]]:
-    """What every row says, but for when it was made and by which attempts."""
+    """Return what every row says, but for when it was made and by which attempts."""
     columns = ("messages", "reply", "parsed", "status", "error", "text", "value", "item_id", "rejections")
     return {
         table: {row[key]: tuple(row.get(column) for column in columns) for row in ledger.table(table)}

@@ -39,17 +39,17 @@ TAIL = """
 
 
 def found_by(folder: Path, step: str, **more: Any) -> list[list[Any]]:
-    """What every question's prompt shows of what was found, in the order of the prompts."""
+    """Return what every question's prompt shows of what was found, in the order of the prompts."""
     return shown(retrieving(folder, step, **more))
 
 
 def shown(run: SmallRun) -> list[list[Any]]:
-    """What the prompts of a run show."""
+    """Return what the prompts of a run show."""
     return [json.loads(messages[-1][1].split(" | ")[1]) for messages in run.sent("a")]
 
 
 def retrieving(folder: Path, step: str, *, pool: list[Row] = POOL, **more: Any) -> SmallRun:
-    """A run of a scenario with one retrieving step, called `near`."""
+    """Return a run of a scenario with one retrieving step, called `near`."""
     roles = {"encoder": "e"} if "using" in step else {"encoder": "mock/careful"}
     if "using" not in step:
         head = HEAD.replace("role encoder\n", "")
@@ -167,7 +167,7 @@ def test_a_measure_may_look_at_what_was_retrieved(tmp_path: Path) -> None:
 
 
 def lengths(request: Request) -> str:
-    """A vector that says how long a text is, of an encoder; of anybody else the last message."""
+    """Return a vector that says how long a text is, of an encoder; of anybody else the last message."""
     if request.model in ("e", "other"):
         length = float(len(request.messages[0].content))
         return to_text([1.0, length] if request.model == "e" else [length, length * length])

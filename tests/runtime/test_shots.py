@@ -39,7 +39,7 @@ scenario sums {{
 
 
 def before_question(run: SmallRun, question: str) -> list[tuple[str, str]]:
-    """What was sent before a question, the system message left out."""
+    """Return what was sent before a question, the system message left out."""
     (sent,) = [sent for sent in run.sent("a") if sent[-1] == ("user", question)]
     assert sent[0] == ("system", "Be brief.")
     return list(sent[1:-1])

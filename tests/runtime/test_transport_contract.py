@@ -61,7 +61,7 @@ def a_key(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def both(name: str, request: Request, *, structured: bool = True) -> tuple[tuple[Sent, Reply], tuple[Sent, Reply]]:
-    """What our way sends and reads, and what litellm does."""
+    """Return what our way sends and reads, and what litellm does."""
 
     async def use(server: Server) -> list[Reply]:
         endpoints = {name: server.endpoint("CONTRACT_KEY")}
@@ -122,7 +122,7 @@ def test_the_table_of_providers_says_what_litellm_does_of_addresses(monkeypatch:
 
 
 def chat_models() -> list[str]:
-    """Every model for conversations in litellm's map whose provider we reach directly or by translation."""
+    """Return every model for conversations in litellm's map whose provider we reach directly or by translation."""
     names = set()
     for key, entry in every_entry().items():
         provider = str(entry.get("litellm_provider"))

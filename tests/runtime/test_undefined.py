@@ -35,7 +35,7 @@ NTH = "`nth` has no value: a list of 1 has no item at position 1"
 
 
 def says(request: Request) -> str:
-    """Answers the first question properly, and no other; a judge likes everything."""
+    """Answer the first question properly, and no other; a judge likes everything."""
     asked = request.messages[-1].content
     if "good?" in asked:
         return "yes"

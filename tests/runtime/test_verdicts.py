@@ -49,7 +49,7 @@ scenario once {
 
 
 def by_length(request: Request) -> str | ModelError:
-    """A reward model that likes long texts; everybody else says who is asked."""
+    """Return a reward model that likes long texts; everybody else says who is asked."""
     text = request.messages[-1].content
     return repr(float(len(text))) if request.model == "mock/reward" else f"{request.model} says much"
 

@@ -38,7 +38,7 @@ FILES: Mapping[str, Any] = {"items.jsonl": ITEMS}
 
 
 def asked(prompt: str = "{{ item.question }}", before: str = "", inside: str = "", over: str = "over item") -> str:
-    """A scenario in which the candidate is asked for one reply."""
+    """Return a scenario in which the candidate is asked for one reply."""
     return (
         f"scenario one {{\n  {over}\n{before}\n  ask reply by candidate {{\n    {inside}\n"
         f'    prompt "{prompt}"\n  }}\n  score right = contains(reply.text, "amber")\n}}\n'

@@ -43,13 +43,13 @@ class VirtualLoop(asyncio.SelectorEventLoop):
 
 
 def run(main: Coroutine[Any, Any, T]) -> T:
-    """What a coroutine returns, in no time."""
+    """Return what a coroutine returns, in no time."""
     with asyncio.Runner(loop_factory=VirtualLoop) as runner:
         return runner.run(main)
 
 
 def now() -> float:
-    """Seconds since the start of the test."""
+    """Return seconds since the start of the test."""
     return asyncio.get_running_loop().time()
 
 

@@ -13,7 +13,7 @@ WORDS = ("sum", "line", "part", "angle", "number", "step", "half", "side", "poin
 
 
 def preferences(rows: Sequence[tuple[str, str, str, str, str, str]]) -> Preferences:
-    """Pairs of rows: the topic, the prompt, the better and the worse reply, and who wrote them."""
+    """Return pairs of rows: the topic, the prompt, the better and the worse reply, and who wrote them."""
     places: dict[tuple[str, str], int] = {}
     better = [places.setdefault((prompt, good), len(places)) for _, prompt, good, _, _, _ in rows]
     worse = [places.setdefault((prompt, bad), len(places)) for _, prompt, _, bad, _, _ in rows]
@@ -35,8 +35,8 @@ def replies(draw: np.random.Generator) -> str:
 
 
 def made(side: str, *, planted: bool, count: int = 120, seed: int = 0) -> Preferences:
-    """Pairs in which what is good shows in no word. With `planted` the worse replies are half by a novice, of whom all
-    end alike."""
+    """Return pairs in which what is good shows in no word. With `planted` the worse replies are half by a novice, of
+    whom all end alike."""
     draw = np.random.default_rng([seed, len(side)])
     rows = []
     for number in range(count):
@@ -48,8 +48,8 @@ def made(side: str, *, planted: bool, count: int = 120, seed: int = 0) -> Prefer
 
 
 def learner(*sides: Preferences, knows: float, seed: int = 0) -> HeadLearner:
-    """A learner whose features are noise, whether a reply ends as the novice's do, and, as far as it `knows`, what is
-    good."""
+    """Return a learner whose features are noise, whether a reply ends as the novice's do, and, as far as it `knows`,
+    what is good."""
     draw = np.random.default_rng(seed)
     places: dict[tuple[str, str], int] = {}
     features = []

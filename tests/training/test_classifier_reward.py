@@ -46,7 +46,7 @@ def scored(path: str, *chats: Chat) -> list[float]:
 
 
 def by_hand(folder: Path, text: str) -> float:
-    """What the classifier gives a text, without Tripos: the number of its one label at the last token."""
+    """Return what the classifier gives a text, without Tripos: the number of its one label at the last token."""
     import torch
     from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
@@ -112,7 +112,7 @@ def test_a_text_that_is_too_long_is_said_to_be(classifier: Path) -> None:
 
 
 def in_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, classifier: Path, commit: str) -> None:
-    """Puts the classifier into a cache of the Hub, as a download would, and cuts the network."""
+    """Put the classifier into a cache of the Hub, as a download would, and cut the network."""
     from huggingface_hub import constants
 
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))

@@ -16,7 +16,7 @@ TRAIN = ("train", "sft", "chats.jsonl", "--model", "m", "-o", "out")
 
 
 def told(*more: str) -> dict[str, Any]:
-    """What the recipe of a command line comes to."""
+    """Return what the recipe of a command line comes to."""
     return _recipe(build_parser().parse_args([*TRAIN, *more])).to_json()
 
 

@@ -74,7 +74,7 @@ def spec(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def ticked(count: int = 40) -> tuple[Preferences, np.ndarray]:
-    """Pairs whose better reply meets two of three criteria more often, and features that tell which are met."""
+    """Return pairs whose better reply meets two of three criteria more often, and features that tell which are met."""
     rows = [(f"t{n}", f"p{n}", f"good {n}", f"bad {n}", "", "") for n in range(count)]
     pairs = preferences(rows)
     draw = np.random.default_rng(0)

@@ -13,7 +13,7 @@ needs_extra = [pytest.importorskip(name) for name in LIBRARIES]
 
 
 def make_tiny(folder: Path) -> Path:
-    """Writes a model of Llama's shape that knows bytes, with weights drawn at random."""
+    """Write a model of Llama's shape that knows bytes, with weights drawn at random."""
     silence_libraries()
     import torch
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers
@@ -43,7 +43,7 @@ def make_tiny(folder: Path) -> Path:
 
 
 def write_chats(path: Path, count: int = 20, reply: str = "yes yes yes") -> Path:
-    """Writes chats of `count` questions, two lines each."""
+    """Write chats of `count` questions, two lines each."""
     lines = [
         {"messages": [{"role": "user", "content": f"Question {n // 2}?"}, {"role": "assistant", "content": reply}]}
         for n in range(2 * count)

@@ -17,7 +17,7 @@ WITHOUT_SYSTEM = (
 
 
 def make_classifier(folder: Path, *, template: str | None = TEMPLATE, labels: int = 1) -> Path:
-    """Writes a model of Qwen's shape that reads bytes, with weights drawn at random."""
+    """Write a model of Qwen's shape that reads bytes, with weights drawn at random."""
     import torch
     from tokenizers.pre_tokenizers import ByteLevel
     from transformers import Qwen2Config, Qwen2ForSequenceClassification, Qwen2Tokenizer

@@ -12,7 +12,7 @@ WORDS = ("good", "bad", "why", "so", "try", "again", "what", "is", "that", "you"
 
 
 def make_encoder(folder: Path) -> Path:
-    """Writes a model of BERT's shape that knows some words, with weights drawn at random."""
+    """Write a model of BERT's shape that knows some words, with weights drawn at random."""
     import torch
     from tokenizers import Tokenizer, models, pre_tokenizers
     from transformers import BertConfig, BertModel, PreTrainedTokenizerFast

@@ -13,7 +13,7 @@ GIVEN = "given"
 
 
 def bound(rows: Mapping[str, Sequence[Row]]) -> dict[str, Sequence[Row]]:
-    """The rows with a binding each, and with what their runs yield."""
+    """Return the rows with a binding each, and with what their runs yield."""
     models = {row["sample_id"]: row["model"] for row in rows.get("samples", ())}
     found: dict[str, Sequence[Row]] = {
         table: [{"binding": _binding(table, row, models), **row} for row in some] if table in TABLES else some

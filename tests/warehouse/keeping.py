@@ -20,12 +20,12 @@ PRINTS = {ASKED, SCORED}
 
 
 def name(*parts: object) -> str:
-    """A name such as results have."""
+    """Return a name such as results have."""
     return hashlib.blake2b(repr(parts).encode(), digest_size=16).hexdigest()
 
 
 def sample(number: object, **changes: Any) -> dict[str, Any]:
-    """A reply."""
+    """Return a reply."""
     row = {
         "sample_id": name("sample", number),
         "run_id": "r1",
@@ -62,7 +62,7 @@ def sample(number: object, **changes: Any) -> dict[str, Any]:
 
 
 def score(number: object, **changes: Any) -> dict[str, Any]:
-    """A score of that reply."""
+    """Return a score of that reply."""
     row = {
         "score_id": name("score", number),
         "sample_id": name("sample", number),
@@ -86,7 +86,7 @@ def score(number: object, **changes: Any) -> dict[str, Any]:
 
 
 def draft(number: object, **changes: Any) -> dict[str, Any]:
-    """An unreadable first reply of that unit."""
+    """Return an unreadable first reply of that unit."""
     row = {
         "unit_id": name("sample", number),
         "run_id": "r1",
@@ -108,7 +108,7 @@ def draft(number: object, **changes: Any) -> dict[str, Any]:
 
 
 def unit(number: object) -> dict[str, list[dict[str, Any]]]:
-    """A reply with its score: what is kept together."""
+    """Return a reply with its score: what is kept together."""
     return {"samples": [sample(number)], "scores": [score(number)]}
 
 
@@ -121,12 +121,12 @@ def die(ledger: RunLedger) -> None:
 
 
 def committed(store: Store, table: str, key: str) -> list[str]:
-    """The ids of a table as they are committed, doubles included."""
+    """Return the ids of a table as they are committed, doubles included."""
     return [value for path in store.parts(table) for value in pq.read_table(path, columns=[key])[key].to_pylist()]
 
 
 def keep_until_killed(root: Path, first: int, told: Connection) -> None:
-    """Keeps unit after unit, tells each number once it is kept, and flushes now and then."""
+    """Keep unit after unit, tell each number once it is kept, and flushes now and then."""
     ledger = open_ledger(Store.open(root, create=False), PRINTS)
     for number in itertools.count(first):
         ledger.keep(unit(number))

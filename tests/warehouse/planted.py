@@ -39,7 +39,7 @@ class Chances:
         return self.first + self.tie / 2
 
     def value(self, u: float) -> float:
-        """The verdict at a place from 0 to 1: the first wins below, the second above, and ties lie between."""
+        """Return the verdict at a place from 0 to 1: the first wins below, the second above, and ties lie between."""
         return 1.0 if u < self.first else 0.0 if u > 1 - self.second else 0.5
 
 
@@ -55,8 +55,8 @@ def chances(judge: str, first: str, second: str, strengths: Mapping[str, float] 
 
 
 def verdict(judge: str, first: str, second: str, u: tuple[float, float, float]) -> float:
-    """What a judge says of two replies. `u` are numbers from 0 to 1, of these replies in either order: whether the judge
-    is steady, and how it weighs them in the one order and the other."""
+    """Return what a judge says of two replies. `u` are numbers from 0 to 1, of these replies in either order: whether
+    the judge is steady, and how it weighs them in the one order and the other."""
     steady, here, there = u
     if first > second:
         return chances(judge, first, second).value(1 - (here if steady < STEADY else there))
@@ -78,12 +78,12 @@ def win_rate(model: str, judges: Iterable[str] = JUDGES) -> float:
 
 
 def position_bias(model: str, judge: str) -> float:
-    """How much more often what is shown first wins, of what the model takes part in."""
+    """Return how much more often what is shown first wins, of what the model takes part in."""
     return fmean(chances(judge, model, o).worth + chances(judge, o, model).worth - 1 for o in opponents(model))
 
 
 def flip_rate(model: str, judge: str) -> float:
-    """How often both orders are won from the same place."""
+    """Return how often both orders are won from the same place."""
     shares = []
     for one, other in ((model, each) if model < each else (each, model) for each in opponents(model)):
         there, back = chances(judge, one, other), chances(judge, other, one)
@@ -95,7 +95,7 @@ def flip_rate(model: str, judge: str) -> float:
 
 
 def self_preference() -> float:
-    """How much more often `FOND` prefers its family than the others do, each of whom counts alike."""
+    """Return how much more often `FOND` prefers its family than the others do, each of whom counts alike."""
     return win_rate(FAMILY, (FOND,)) - fmean(win_rate(FAMILY, (judge,)) for judge in (FAIR, LEANING))
 
 

@@ -20,7 +20,7 @@ AT = datetime(2026, 3, 1, 8, 0, tzinfo=UTC)
 
 
 def digest(*parts: object) -> str:
-    """A name such as results have."""
+    """Return a name such as results have."""
     return hashlib.blake2b(repr(parts).encode(), digest_size=16).hexdigest()
 
 
@@ -37,7 +37,7 @@ class Results:
     def item(
         self, scenario: str, item: str, fields: Mapping[str, Any] | None = None, axes: Mapping[str, str] | None = None
     ) -> None:
-        """Adds an item."""
+        """Add an item."""
         self.items[scenario, item] = {
             "item_id": item,
             "benchmark": self.plan.benchmark.name,
@@ -63,7 +63,7 @@ class Results:
         arms: Mapping[str, str] | None = None,
         status: str | None = None,
     ) -> None:
-        """Adds a score, or a column, of the `number`-th reply to an item."""
+        """Add a score, or a column, of the `number`-th reply to an item."""
         if (scenario, item) not in self.items:
             self.item(scenario, item)
         found = self._step(scenario, step, arms or {})
@@ -101,7 +101,7 @@ class Results:
         raise KeyError(name)
 
     def write(self, store: Store) -> None:
-        """Writes the run with all of it."""
+        """Write the run with all of it."""
         roles = {role.name: list(self.models if role.kind == "compared" else self.judges) for role in self.plan.roles}
         compared = next(role.name for role in self.plan.roles if role.kind == "compared")
         fingerprints = sorted(
@@ -151,12 +151,12 @@ class Results:
 
 
 def measured(store: Store, plan: Plan, name: str) -> MeasureTable:
-    """A measure of the plan over what the store has."""
+    """Return a measure of the plan over what the store has."""
     with connect(store) as connection:
         return evaluate(connection, plan, next(each for each in plan.measures if each.name == name))
 
 
 def single(store: Store, plan: Plan, name: str) -> MeasureRow:
-    """The one value of a measure."""
+    """Return the one value of a measure."""
     [row] = measured(store, plan, name).rows
     return row

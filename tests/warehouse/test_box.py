@@ -254,7 +254,7 @@ WAYS: dict[str, Callable[[Any, str], Any]] = {
 
 
 def methods() -> set[str]:
-    """What can be called of a relation of DuckDB."""
+    """Return what can be called of a relation of DuckDB."""
     kind = duckdb.DuckDBPyRelation
     return {name for name in dir(kind) if not name.startswith("_") and callable(getattr(kind, name))}
 

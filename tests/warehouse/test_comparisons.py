@@ -64,7 +64,7 @@ measure times    = count(preferred) {by}
 
 
 def spec(draws: int, topics: int) -> str:
-    """A spec of so many draws, each of whose measures goes by draw, or of topics alone."""
+    """Return a spec of so many draws, each of whose measures goes by draw, or of topics alone."""
     several = draws > 1
     return SPEC.format(
         draws=", ".join(f"d{n}" for n in range(max(draws, 2))),
@@ -77,7 +77,7 @@ def spec(draws: int, topics: int) -> str:
 
 
 def compared(draws: int, seed: int) -> pa.Table:
-    """A row a comparison: in each draw every judge sees every two models on every item, in both orders."""
+    """Return a row a comparison: in each draw every judge sees every two models on every item, in both orders."""
     random = np.random.default_rng(seed)
     rows: dict[str, list[Any]] = {name: [] for name in ("draw", "item_id", "evaluator", "first", "second", "value")}
     for draw in range(draws):
@@ -93,7 +93,7 @@ def compared(draws: int, seed: int) -> pa.Table:
 
 
 def view_of(table: pa.Table) -> duckdb.DuckDBPyConnection:
-    """A database whose view of comparisons has these rows."""
+    """Return a database whose view of comparisons has these rows."""
     connection = duckdb.connect()
     add_functions(connection)
     connection.register("given", table)
@@ -117,7 +117,7 @@ def drawn() -> dict[str, tuple[MeasureRow, ...]]:
 
 
 def held(rows: Iterator[MeasureRow], truth: float) -> int:
-    """How often the interval holds the truth."""
+    """Return how often the interval holds the truth."""
     return sum(
         row.interval_low is not None
         and row.interval_high is not None
@@ -238,7 +238,7 @@ class Scripted:
     most_samples: int = 1
 
     async def ask(self, request: Request) -> Reply:
-        """A verdict where two are shown."""
+        """Return a verdict where two are shown."""
         said = request.messages[-1].content.splitlines()
         if said[0] != "Which?":
             return Reply(f"{self.name} {said[0]}", self.name, "stop", 10, 5, 0.0)
@@ -253,7 +253,7 @@ class Scripted:
 
 
 def run_once(folder: Path, models: tuple[str, ...], run_id: str) -> tuple[Job, Plan]:
-    """A run into the store in `folder`."""
+    """Return a run into the store in `folder`."""
     path = folder / "s.tripos"
     path.write_text(spec(1, 120), "utf-8")
     found = find_spec(str(path))

@@ -68,7 +68,7 @@ def every_verb(root: Path, aside: Path, some: slice = slice(None)) -> None:
 
 
 def ask(root: Path, query: str) -> Said:
-    """The rows of an answer as JSON, and what else was said."""
+    """Return the rows of an answer as JSON, and what else was said."""
     path = root.parent / "answer.json"
     path.unlink(missing_ok=True)
     said = say("sql", query, "-o", str(path), "--store", str(root))
@@ -105,7 +105,7 @@ def copied(template: Path) -> Callable[[], contextlib.AbstractContextManager[Pat
 
 
 def chosen(data: st.DataObject) -> slice:
-    """Every verb, or some of them where there is little time."""
+    """Return every verb, or some of them where there is little time."""
     return slice(None) if ALL else slice(data.draw(st.integers(0, 3)), None, 4)
 
 
@@ -114,7 +114,7 @@ def kind(value: Any) -> type:
 
 
 def spots(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """Every place in a JSON value."""
+    """Return every place in a JSON value."""
     below = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     return [path, *(spot for key, each in below for spot in spots(each, (*path, key)))]
 
@@ -127,7 +127,7 @@ def put(value: Any, path: tuple[Any, ...], new: Any) -> Any:
 
 
 def nullable(path: tuple[Any, ...]) -> bool:
-    """Whether the place is one of a column that may be empty: `table, row, column` of a journal line."""
+    """Return true if the place is one of a column that may be empty: `table, row, column` of a journal line."""
     if len(path) == 3 and path[0] in TABLES and path[2] in TABLES[path[0]].schema.names:
         return bool(TABLES[path[0]].schema.field(path[2]).nullable)
     return len(path) > 3  # what a map holds

@@ -63,7 +63,7 @@ def is_query(text: str) -> bool:
 
 
 def called(function: AggregateFunction) -> str:
-    """A call of an aggregate with all that it needs."""
+    """Return a call of an aggregate with all that it needs."""
     scored = WORDS | ({"scores": "sums.right"} if function.truth_only else {})
     arguments = [scored[each.kind] for each in function.parameters if each.required]
     return f"{function.name}({', '.join(arguments)})"

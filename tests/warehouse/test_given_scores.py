@@ -25,7 +25,7 @@ def run(store: Store, run_rows: Build) -> Run:
 
 
 def grade(item: int = 0, value: float = 7.0, reason: str | None = "clear") -> list[GivenScore]:
-    """What a person gave one reply: a score on two metrics."""
+    """Return what a person gave one reply: a score on two metrics."""
     sample = f"fafa-openai/gpt-i{item}"
     about = {"sample_id": sample, "run_id": "r1", "benchmark": "edubench", "scenario": "QA", "item_id": f"i{item}"}
     return [

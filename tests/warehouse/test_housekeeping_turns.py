@@ -24,7 +24,7 @@ OF_TURN = (
 
 
 def talk(number: int, turns: int, **changes: Any) -> dict[str, Any]:
-    """A conversation that is over."""
+    """Return a conversation that is over."""
     said = [{"speaker": "ab"[turn % 2], "text": f"turn {turn}"} for turn in range(turns)]
     told = {"ended": "said", "ended_by": "a", "models": {"a": "m", "b": "n"}, "turns": said}
     return sample(number, parsed=json.dumps(told, separators=(",", ":"), sort_keys=True), **changes)

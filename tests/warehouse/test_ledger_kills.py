@@ -29,7 +29,8 @@ KILLS = 60
 
 
 def start(work: Callable[..., None], *args: Any) -> tuple[BaseProcess, Connection]:
-    """A process that does `work`, forked from one that has everything imported, and the other end of its pipe."""
+    """Return a process that does `work`, forked from one that has everything imported, and the other end of its
+    pipe."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload([keeping.__name__])
     ours, theirs = context.Pipe()
@@ -46,7 +47,7 @@ def kill(process: BaseProcess) -> None:
 
 
 def rest(told: Connection) -> list[bytes]:
-    """What is left in a pipe whose writer is dead. A message that was cut off was not sent."""
+    """Return what is left in a pipe whose writer is dead. A message that was cut off was not sent."""
     found = []
     try:
         while True:
@@ -57,14 +58,14 @@ def rest(told: Connection) -> list[bytes]:
 
 
 def spin(seconds: float) -> None:
-    """Lets a little time pass, so that a kill can come at any instruction."""
+    """Let a little time pass, so that a kill can come at any instruction."""
     end = time.perf_counter() + seconds
     while time.perf_counter() < end:
         pass
 
 
 def ids(store: Store, table: str, key: str) -> Counter[str]:
-    """How often each id is committed, doubles included."""
+    """Return how often each id is committed, doubles included."""
     return Counter(
         value for path in store.parts(table) for value in pq.read_table(path, columns=[key])[key].to_pylist()
     )

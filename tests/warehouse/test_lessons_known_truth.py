@@ -66,7 +66,7 @@ scenario gain {{
 
 
 def expected(tries: int, taught: bool) -> float:
-    """The chance that one of so many tries is right, over all questions and lessons."""
+    """Return the chance that one of so many tries is right, over all questions and lessons."""
     grid = (np.arange(400) + 0.5) / 400
     chances = [[STUDENT.chance(float(q), float(v)) for v in grid[::8]] for q in grid[::2]]
     chances = chances if taught else [[STUDENT.chance(float(q), None)] for q in grid]
@@ -100,7 +100,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Measur
 
 
 def teach(results: Results, repetition: str, random: np.random.Generator) -> Iterator[dict[str, Any]]:
-    """The answers to every question, before a lesson and after three of them; gives the replies."""
+    """Yield the answers to every question, before a lesson and after three of them; gives the replies."""
     step = taught(results.plan)
     for question, stands in enumerate(random.random(QUESTIONS)):
         name = f"{repetition}-{question:02}"
@@ -133,7 +133,7 @@ def add(results: Results, item: str, arm: str, number: int, right: bool) -> None
 
 
 def taught(plan: Plan) -> Ask:
-    """The step that answers after a lesson."""
+    """Return the step that answers after a lesson."""
     return next(step for step in plan.scenarios[0].steps if isinstance(step, Ask) and step.name == "taught")
 
 

@@ -61,7 +61,7 @@ def pulled(values: Mapping[str, float] | Sequence[float]) -> float:
 
 
 def jackknifed(items: Sequence[str], statistic: Callable[[np.ndarray], float]) -> tuple[float, float]:
-    """A statistic of rows, and its standard error from leaving out items."""
+    """Return a statistic of rows, and its standard error from leaving out items."""
     owners = np.array(items)
     names = sorted(set(items))
     moved = np.array([statistic(owners != name) for name in names])
@@ -423,7 +423,7 @@ def test_f1_of_sets_is_taken_reply_by_reply(store: Store, tmp_path) -> None:  # 
 
 
 def rated(store: Store, plan: Plan) -> np.ndarray:
-    """Ratings of 25 items by three judges, one of them of few words."""
+    """Return ratings of 25 items by three judges, one of them of few words."""
     results = Results(plan, judges=("j1", "j2", "j3"))
     given = []
     for item in range(25):

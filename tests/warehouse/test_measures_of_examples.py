@@ -23,7 +23,7 @@ def example(name: str) -> Plan:
 
 
 def left_out(count: int, statistic: Callable[[Flags], float]) -> tuple[float, float]:
-    """A statistic, and its standard error from leaving out items."""
+    """Return a statistic, and its standard error from leaving out items."""
     moved = np.array([statistic(np.arange(count) != item) for item in range(count)])
     error = math.sqrt((count - 1) / count * float(((moved - moved.mean()) ** 2).sum()))
     return statistic(np.ones(count, dtype=bool)), error

@@ -60,7 +60,7 @@ def plan(tmp_path_factory: pytest.TempPathFactory) -> Plan:
 def store_of(
     folder: Path, plan: Plan, told: Mapping[tuple[str, str], tuple[float | None, ...]], *, rounds: int = 1
 ) -> Store:
-    """A store with the values of the replies to each item in each arm, each scored so many times."""
+    """Return a store with the values of the replies to each item in each arm, each scored so many times."""
     results = Results(plan)
     samples: list[dict[str, Any]] = []
     for (item, arm), values in told.items():
@@ -76,7 +76,7 @@ def store_of(
 
 
 def sample(plan: Plan, score: Mapping[str, Any], arm: str, number: int) -> dict[str, Any]:
-    """The reply that a score is about."""
+    """Return the reply that a score is about."""
     [scenario] = plan.scenarios
     treatment = next(each for each in scenario.treatments if each.arms["teaching"] == arm)
     step = next(each for each in treatment.steps if isinstance(each, Ask))
@@ -97,7 +97,7 @@ def sample(plan: Plan, score: Mapping[str, Any], arm: str, number: int) -> dict[
 
 
 def values(store: Store, plan: Plan, name: str) -> dict[str, tuple[float | None, int]]:
-    """The values of a measure with their number of items, by arm."""
+    """Return the values of a measure with their number of items, by arm."""
     found = {}
     for row in measured(store, plan, f"gain.{name}").rows:
         found[str(row.by[0]) if row.by else ""] = (row.value, row.items)

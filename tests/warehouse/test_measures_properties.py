@@ -33,7 +33,7 @@ def plan() -> Plan:
 
 
 def results(plan: Plan, items: range = range(24), models: tuple[str, ...] = ("ma", "mb")) -> Results:
-    """Scores that follow from the item and the place of the model alone."""
+    """Return scores that follow from the item and the place of the model alone."""
     found = Results(plan, models=models, judges=("j1", "j2"))
     for item in items:
         for place, model in enumerate(models):
@@ -52,7 +52,7 @@ def results(plan: Plan, items: range = range(24), models: tuple[str, ...] = ("ma
 
 
 def figures(store: Store, plan: Plan) -> dict[tuple[str, str, tuple[object, ...]], MeasureRow]:
-    """Every value by measure, model and cell, with numbers but for what rounding makes of them."""
+    """Return every value by measure, model and cell, with numbers but for what rounding makes of them."""
     with connect(store) as connection:
         tables = [evaluate(connection, plan, each) for each in plan.measures]
     return {(each.measure.name, row.model, row.by): _rounded(row) for each in tables for row in each.rows}

@@ -74,7 +74,7 @@ def test_two_roles_of_judges_have_an_agreement_each(store: Store) -> None:
 
 
 def regraded(store: Store, measure: str) -> Plan:
-    """Two people who grade eight replies; the second grades half of them once more, as the first did."""
+    """Return two people who grade eight replies; the second grades half of them once more, as the first did."""
     plan = plan_with(after=f"measure it = {measure} by metric\n")
     results = Results(plan, judges=())
     for item, (one, other) in enumerate(zip([1.0, 2, 3, 4, 5, 1, 2, 3], [5.0, 2, 1, 4, 3, 1, 4, 2], strict=True)):

@@ -25,15 +25,15 @@ class Writer:
 
     @property
     def waiting(self) -> int:
-        """How many rows a flush would write."""
+        """Return how many rows a flush would write."""
         return self._count
 
     def add(self, table: str, row: Row) -> None:
-        """Adds a row. Raises `StoreError` S0105 for a table that does not exist, and what `flush` raises."""
+        """Add a row. Raises `StoreError` S0105 for a table that does not exist, and what `flush` raises."""
         self.add_all({table: [row]})
 
     def add_all(self, rows: Mapping[str, Sequence[Row]]) -> None:
-        """Adds rows that belong together, such as a judgement and its scores: they share a commit."""
+        """Add rows that belong together, such as a judgement and its scores: they share a commit."""
         for table, batch in rows.items():
             get_table(table)
             self._waiting.setdefault(table, []).extend(batch)
@@ -42,7 +42,7 @@ class Writer:
             self.flush()
 
     def flush(self) -> Commit | None:
-        """Commits what waits; `None` where nothing does. Raises `StoreError` S0102 or S0105."""
+        """Commit what waits; `None` where nothing does. Raises `StoreError` S0102 or S0105."""
         if not self._count:
             return None
         commit = self._store.append(self._waiting)

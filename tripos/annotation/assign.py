@@ -24,9 +24,9 @@ Show = Callable[[Sequence[GradableReply]], Mapping[str, ShownReply]]
 
 @dataclass(frozen=True)
 class AssignmentOptions:
-    """What is asked for: `limit` items a scenario, items whose axis has one of the values in `only`, these scenarios,
-    `sample` replies in all. `overlap` is the share of them that somebody else was handed too; `None` takes no notice
-    of others. `items` are those of the `subset` of that name."""
+    """The options of an assignment: `limit` items a scenario, items whose axis has one of the values in `only`, these
+    scenarios, `sample` replies in all. `overlap` is the share of them that somebody else was handed too; `None` takes
+    no notice of others. `items` are those of the `subset` of that name."""
 
     limit: int | None = None
     only: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -38,7 +38,7 @@ class AssignmentOptions:
     items: Drawn | None = None
 
     def allows(self, candidate: GradableReply) -> bool:
-        """Whether a reply lies where `only` and `scenarios` say."""
+        """Return true if a reply lies where `only` and `scenarios` say."""
         if self.scenarios and candidate.scenario not in self.scenarios:
             return False
         if self.items is not None and (candidate.scenario, candidate.unit.case.item_id) not in self.items:
@@ -49,7 +49,7 @@ class AssignmentOptions:
 
 @dataclass(frozen=True)
 class EarlierAssignments:
-    """What was handed out before: what this person had, and what others had, as `(sample_id, fingerprint)`."""
+    """The earlier assignments: what this person had, and what others had, as `(sample_id, fingerprint)`."""
 
     own: Collection[tuple[str, str]] = ()
     others: Collection[tuple[str, str]] = ()
@@ -58,7 +58,7 @@ class EarlierAssignments:
 def draw(
     candidates: Iterable[GradableReply], choice: AssignmentOptions, handed: EarlierAssignments, show: Show
 ) -> dict[GradableReply, ShownReply]:
-    """The replies for one person, with what they see of them, in no order yet (`shuffled`).
+    """Return the replies for one person, with what they see of them, in no order yet (`shuffled`).
 
     Of `sample` replies, scenarios have equal shares as far as they have replies, and within them models. With an
     `overlap`, what this person had before is not drawn again, and the rest of the shares is what nobody had.
@@ -75,7 +75,7 @@ def draw(
 
 
 def shuffled(drawn: Iterable[GradableReply], seed: int, name: str) -> list[GradableReply]:
-    """An order of their own for every person, the same for the same seed."""
+    """Return an order of their own for every person, the same for the same seed."""
     return sorted(drawn, key=lambda each: digest(["order", seed, name, each.judgement_id]))
 
 
@@ -115,7 +115,7 @@ def _interleaved(candidates: Iterable[GradableReply], seed: int) -> list[Gradabl
 
 
 def turns(queues: Sequence[Sequence[GradableReply]]) -> Iterator[GradableReply]:
-    """One of each queue, then the next of each, to the end of the longest."""
+    """Yield one of each queue, then the next of each, to the end of the longest."""
     for place in range(max(map(len, queues), default=0)):
         yield from (queue[place] for queue in queues if place < len(queue))
 
@@ -150,7 +150,7 @@ class AssignmentDesk:
     round: int | None = None
 
     def __post_init__(self) -> None:
-        """Raises `Failure`: S0701 for a role that grades nothing, S0702 for an unfit name."""
+        """Raise `Failure`: S0701 for a role that grades nothing, S0702 for an unfit name."""
         if not NAME.fullmatch(self.name):
             raise Failure(
                 "S0702",
@@ -161,11 +161,11 @@ class AssignmentDesk:
 
     @property
     def replies(self) -> RunReplies:
-        """What there is to grade."""
+        """Return what there is to grade."""
         return RunReplies(self.connection, self.plan, self.run, self.role, batches.evaluator_of(self.name), self.round)
 
     def hand(self, choice: AssignmentOptions, now: Callable[[], datetime]) -> Assignment:
-        """Draws a batch and records it. Raises `Failure`: S0707 where nothing is left to hand out, S0704; and
+        """Draw a batch and record it. Raises `Failure`: S0707 where nothing is left to hand out, S0704; and
         `StoreError` where the store cannot be written."""
         handed = self._handed()
         replies = self.replies
@@ -200,7 +200,7 @@ class AssignmentDesk:
         )
 
     def again(self, batch: Batch) -> Assignment:
-        """What is seen of a batch that was handed out before."""
+        """Return what is seen of a batch that was handed out before."""
         wanted = {row.judgement_id: row.row for row in batch.rows}
         replies = self.replies
         found = [each for each in replies.candidates() if each.judgement_id in wanted]

@@ -79,7 +79,7 @@ class WantedGrade:
                 return f"{kind} from {low} to {high}"
 
     def allows(self, value: float) -> bool:
-        """Whether a finite value is on the scale.
+        """Return true if a finite value is on the scale.
 
         >>> [WantedGrade("CLEAR", "CLEAR", "", 1, 5, True).allows(value) for value in (1, 5.0, 5.5, 6)]
         [True, True, False, False]
@@ -106,14 +106,14 @@ class HandedReply:
     marks: tuple[WantedGrade, ...]
 
     def mark(self, metric: str) -> WantedGrade | None:
-        """The mark of that metric, where it is asked for."""
+        """Return the mark of that metric, where it is asked for."""
         return next((mark for mark in self.marks if mark.metric == metric), None)
 
 
 @dataclass(frozen=True)
 class Batch:
-    """What one person was handed at once, in this order. Of a later round than the first, the grades are kept as those
-    of an imported round are."""
+    """The replies assigned to one person at once, in this order. Of a later round than the first, the grades are kept
+    as those of an imported round are."""
 
     batch: str
     run_id: str
@@ -128,12 +128,12 @@ class Batch:
 
     @property
     def evaluator(self) -> str:
-        """What the person is called in the tables."""
+        """Return what the person is called in the tables."""
         return evaluator_of(self.name)
 
 
 def evaluator_of(name: str) -> str:
-    """What the person of that name is called in the tables.
+    """Return what the person of that name is called in the tables.
 
     >>> evaluator_of("anna")
     'human/anna'
@@ -142,17 +142,17 @@ def evaluator_of(name: str) -> str:
 
 
 def name_of(run_id: str, role: str, name: str, seed: int, rows: tuple[HandedReply, ...]) -> str:
-    """The name of a batch, from what it is: the same command on the same store makes the same batch."""
+    """Return the name of a batch, from what it is: the same command on the same store makes the same batch."""
     return digest(["annotation", run_id, role, name, seed, [row.judgement_id for row in rows]], size=6)
 
 
 def row_name(seed: int, name: str, judgement_id: str) -> str:
-    """What a person's file calls a reply: it says nothing, and no other person's file has it."""
+    """Return what a person's file calls a reply: it says nothing, and no other person's file has it."""
     return digest(["row", seed, name, judgement_id], size=6)
 
 
 def save(store: Store, batch: Batch) -> Batch:
-    """Records a batch, and gives back what the store has under its name: the first record stays as it is.
+    """Record a batch, and give back what the store has under its name: the first record stays as it is.
 
     Raises `StoreError` S0102 where the disk refuses.
     """
@@ -174,7 +174,7 @@ def save(store: Store, batch: Batch) -> Batch:
 
 
 def get(store: Store, name: str) -> Batch:
-    """The batch of that name. Raises `Failure` S0704 where the store has no readable record of it."""
+    """Return the batch of that name. Raises `Failure` S0704 where the store has no readable record of it."""
     path = store.root / FOLDER / f"{name}.json"
     if not (name.isalnum() and path.is_file()):
         raise Failure(
@@ -186,7 +186,8 @@ def get(store: Store, name: str) -> Batch:
 
 
 def every(store: Store) -> Iterator[Batch]:
-    """All batches that were handed out from a store, by name. Raises `Failure` S0704 where a record is unreadable."""
+    """Yield all batches that were handed out from a store, by name. Raises `Failure` S0704 where a record is
+    unreadable."""
     for path in sorted((store.root / FOLDER).glob("*.json")):
         yield _read(path)
 

@@ -42,7 +42,7 @@ class _GivenJudgement(NamedTuple):
 
 
 def carry_scores(store: Store, plan: Plan, run_id: str) -> int:
-    """Writes the scores of what was said from outside of the replies of a run, as its plan has them, where the store
+    """Write the scores of what was said from outside of the replies of a run, as its plan has them, where the store
     lacks them or has them otherwise; how many these are. Raises `StoreError` as `connect_run` and `append` do."""
     prints = {step.judgement for step in _grades(plan)}
     if not _any_given(store, prints):
@@ -58,7 +58,7 @@ def carry_scores(store: Store, plan: Plan, run_id: str) -> int:
 
 
 def carry_to_other_runs(store: Store, given: Sequence[GivenScore]) -> None:
-    """Writes the scores of what was just said under the plans of other runs that have what it was said of."""
+    """Write the scores of what was just said under the plans of other runs that have what it was said of."""
     if not given:
         return
     judgements, fingerprints, bindings = (
@@ -89,7 +89,8 @@ def _grades(plan: Plan) -> Iterator[Grade]:
 
 
 def _any_given(store: Store, prints: set[str]) -> bool:
-    """Whether anything was said from outside in the place of such judgements, without opening the whole store."""
+    """Return true if anything was said from outside in the place of such judgements, without opening the whole
+    store."""
     parts = [str(path) for path in store.parts(JUDGEMENTS.name)]
     if not (prints and parts):
         return False
@@ -118,7 +119,7 @@ def _said(connection: duckdb.DuckDBPyConnection, prints: Iterable[str]) -> list[
 def _by_people(
     connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run, every: Sequence[_GivenJudgement]
 ) -> Iterator[GivenScore]:
-    """What people graded, of what they would be handed."""
+    """Yield what people graded, of what they would be handed."""
     said = {each.judgement_id: each for each in every if each.round is None}
     roles = {plan.scorer(step.scorer).role for step in _grades(plan) if not plan.scorer(step.scorer).reward}
     for evaluator in sorted({each.evaluator for each in said.values()}):
@@ -154,7 +155,7 @@ def _by_people(
 def _imported(
     connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run, every: Sequence[_GivenJudgement]
 ) -> Iterator[GivenScore]:
-    """What files rated, as far as the scales of the plan have it."""
+    """Yield what files rated, as far as the scales of the plan have it."""
     said: dict[tuple[str, str, str], list[_GivenJudgement]] = {}
     for each in every:
         if each.round is not None:
@@ -182,6 +183,6 @@ def _imported(
 
 
 def _part(said: _GivenJudgement, key: str) -> tuple[float | None, str | None]:
-    """The value and the reason of one score of a judgement."""
+    """Return the value and the reason of one score of a judgement."""
     part = said.parsed.get(key)
     return (part.get("score"), part.get("reason")) if isinstance(part, dict) else (None, None)

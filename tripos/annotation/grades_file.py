@@ -19,7 +19,7 @@ FORMAT = "tripos.grades/1"
 
 
 def read_grades(path: Path) -> Answers:
-    """What stands in a file of the page. Raises `Failure` S0706 where it cannot be read or is none."""
+    """Return what stands in a file of the page. Raises `Failure` S0706 where it cannot be read or is none."""
     try:
         lines = path.read_bytes().split(b"\n")[:-1]
     except OSError as error:
@@ -57,8 +57,8 @@ class GradesFile:
     """The file of one batch, open for further grades. `values` and `rationales` have what was given so far, by row."""
 
     def __init__(self, path: Path, batch: Batch, now: str) -> None:
-        """Goes on with the file where there is one of this batch. Raises `Failure`: S0706 where the file is none,
-        S0703 where it belongs to another batch or cannot be written."""
+        """Go on with the file where there is one of this batch. Raises `Failure`: S0706 where the file is none, S0703
+        where it belongs to another batch or cannot be written."""
         self.path = path
         self.values: dict[str, dict[str, Any]] = {row.row: {} for row in batch.rows}
         self.rationales: dict[str, str] = {}
@@ -80,19 +80,19 @@ class GradesFile:
         self.rationales.update(found.rationales)
 
     def grade(self, row: str, metric: str, value: float | None, at: str) -> None:
-        """Keeps a grade, or with `None` that there is none any more. Raises `OSError` where the disk refuses."""
+        """Keep a grade, or with `None` that there is none any more. Raises `OSError` where the disk refuses."""
         self._append({"row": row, "metric": metric, "value": value, "at": at})
         self.values[row][metric] = value
         if value is None:
             del self.values[row][metric]
 
     def explain(self, row: str, text: str, at: str) -> None:
-        """Keeps a rationale. Raises `OSError` where the disk refuses."""
+        """Keep a rationale. Raises `OSError` where the disk refuses."""
         self._append({"row": row, "rationale": text, "at": at})
         self.rationales[row] = text
 
     def close(self) -> None:
-        """Closes the file."""
+        """Close the file."""
         self._file.close()
 
     def _append(self, said: Mapping[str, Any]) -> None:

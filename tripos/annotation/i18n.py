@@ -1,4 +1,4 @@
-"""What stands round the replies in a sheet and on the page, in the languages in which Tripos has words for it."""
+"""The texts around the replies in a sheet and on the page, in the languages in which Tripos has words for it."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ _NAMES = MappingProxyType(
 
 
 def words_for(language: str) -> Mapping[str, str]:
-    """The words for a language, English where there are none.
+    """Return the words for a language, English where there are none.
 
     >>> words_for("zh")["next"], words_for("fr")["next"]
     ('下一条', 'Next')
@@ -83,7 +83,7 @@ def words_for(language: str) -> Mapping[str, str]:
 
 
 def label_of(name: str, language: str) -> str:
-    """A parameter of a scorer as a heading.
+    """Return a parameter of a scorer as a heading.
 
     >>> label_of("reference_answer", "en"), label_of("task", "zh")
     ('Reference answer', '任务')

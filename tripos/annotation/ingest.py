@@ -30,8 +30,8 @@ class IngestedGrades:
 
 
 def check(batch: Batch, answers: Answers, *, partial: bool) -> IngestedGrades:
-    """The grades that a file holds. A reply needs a value for every metric; with `partial`, replies that lack one are
-    left out. Grades are to be kept only where there is no fault; faults come in the order of the file."""
+    """Return the grades that a file holds. A reply needs a value for every metric; with `partial`, replies that lack
+    one are left out. Grades are to be kept only where there is no fault; faults come in the order of the file."""
     handed = {row.row: row for row in batch.rows}
     faults = [GradeError(address, reason) for address, reason in answers.twice]
     faults += [
@@ -80,7 +80,7 @@ def _read(
 
 
 def read_value(mark: WantedGrade, value: Any) -> float | str:
-    """A value as a number on the scale, or what is wrong with it.
+    """Return a value as a number on the scale, or what is wrong with it.
 
     >>> mark = WantedGrade("CLEAR", "CLEAR", "", 1, 5, True)
     >>> read_value(mark, " ４ "), read_value(mark, 7), read_value(mark, "good")

@@ -64,7 +64,8 @@ class GradableReply:
 
 @dataclass(frozen=True)
 class ShownReply:
-    """What a person sees of a reply: headings and texts, as the judge's prompt takes them, in the item's language."""
+    """The view of a reply for a person: headings and texts, as the judge's prompt takes them, in the item's
+    language."""
 
     language: str
     title: str
@@ -93,7 +94,7 @@ class ShownScale:
 
 
 def chosen_role(plan: Plan, role: str | None, compared: str) -> str:
-    """The role that a person fills: `role`, or without one the only role that grades, or `judge`.
+    """Return the role that a person fills: `role`, or without one the only role that grades, or `judge`.
 
     Raises `Failure` S0701 where it gives no grades that a person could give in its place.
     """
@@ -123,12 +124,12 @@ class RunReplies:
 
     @cached_property
     def _world(self) -> World:
-        """What programs look into, which a store has no files of."""
+        """Return what programs look into, which a store has no files of."""
         axes = {axis.name: axis for axis in self.plan.axes}
         return World(self.plan, Sources(self.plan, DataFolders(), (), axes))
 
     def candidates(self) -> Iterator[GradableReply]:
-        """Every reply once, by scenario and item; some may turn out to have nothing to grade (`show`)."""
+        """Yield every reply once, by scenario and item; some may turn out to have nothing to grade (`show`)."""
         own = Binding(self.run.roles, self.run.compared_role, self.run.identities)
         binding = replace(own, models={**self.run.roles, self.role: (self.evaluator,)})
         seen: set[str] = set()
@@ -147,13 +148,13 @@ class RunReplies:
                                     yield each
 
     def graded(self) -> set[str]:
-        """The judgements that the person has given already."""
+        """Return the judgements that the person has given already."""
         query = "select judgement_id from main.judgements where evaluator = ?"
         return {name for (name,) in self.connection.execute(query, [self.evaluator]).fetchall()}
 
     def show(self, candidates: Sequence[GradableReply]) -> dict[str, ShownReply]:
-        """What there is to see of each, by judgement; absent are those where a judge would have had nothing to grade,
-        and those that the store does not say enough of."""
+        """Return what there is to see of each, by judgement; absent are those where a judge would have had nothing to
+        grade, and those that the store does not say enough of."""
         shown: dict[str, ShownReply] = {}
         for start in range(0, len(candidates), SHOWN_AT_ONCE):
             some = candidates[start : start + SHOWN_AT_ONCE]
@@ -176,7 +177,7 @@ class RunReplies:
             yield found if self.round is None else self._again(found, self.round)
 
     def _again(self, found: GradableReply, round: int) -> GradableReply:
-        """The reply in a later round: its judgement and scores are called as those of an imported round are."""
+        """Return the reply in a later round: its judgement and scores are called as those of an imported round are."""
         about = {"sample_id": found.sample_id, "binding": found.binding}
         named = [imported_score(about, found.step, mark.metric, self.evaluator, round, 0.0) for mark in found.marks]
         marks = tuple(
@@ -236,7 +237,7 @@ class RunReplies:
         return ShownReply(language, scenario.title or scenario.name, texts, scales)
 
     def _asked(self, each: GradableReply) -> str | None:
-        """What a model in the same role was asked about this reply, where one was."""
+        """Return what a model in the same role was asked about this reply, where one was."""
         found = self.connection.execute(
             """select messages from main.judgements
             where sample_id = ? and fingerprint = ? and not starts_with(evaluator, ?) order by judgement_id limit 1""",
@@ -261,7 +262,7 @@ class RunReplies:
 
 
 def printed(scorer: Scorer, language: str) -> list[str]:
-    """The parameters of a scorer that its judge gets to see, in the order of the prompt, and then of its system
+    """Return the parameters of a scorer that its judge gets to see, in the order of the prompt, and then of its system
     message."""
     found: dict[str, None] = {}
     for texts in (scorer.prompt, scorer.system):
@@ -276,7 +277,7 @@ def printed(scorer: Scorer, language: str) -> list[str]:
 
 
 def _roots(expr: Any) -> Iterator[str]:
-    """The names that an expression looks up, given as JSON."""
+    """Yield the names that an expression looks up, given as JSON."""
     if isinstance(expr, dict):
         if expr.get("op") == "ref":
             yield expr["path"][0]

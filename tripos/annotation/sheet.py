@@ -34,7 +34,7 @@ from tripos_warehouse.exports import spreadsheet_text
 
 
 def read_sheet(path: Path) -> Answers:
-    """What stands in a spreadsheet. Empty cells are no entries.
+    """Return what stands in a spreadsheet. Empty cells are no entries.
 
     Raises `Failure` S0706 where it cannot be read or is not one that `tripos annotate` wrote.
     """
@@ -124,7 +124,8 @@ _SHUT = PatternFill("solid", fgColor="E4E4E4")
 
 
 def sheet_bytes(batch: Batch, shown: Mapping[str, ShownReply], made_at: datetime) -> bytes:
-    """The file as bytes. `shown` has what is seen of each row, by its name; a sheet for each language of them."""
+    """Return the file as bytes. `shown` has what is seen of each row, by its name; a sheet for each language of
+    them."""
     book = Workbook()
     book.remove(book.active)  # type: ignore[arg-type]
     book.properties.created = book.properties.modified = made_at.replace(tzinfo=None)
@@ -143,7 +144,7 @@ def sheet_bytes(batch: Batch, shown: Mapping[str, ShownReply], made_at: datetime
 
 
 def put_text(cell: Cell, text: str) -> None:
-    """Puts a text into a cell that is read, with the line ends of one system."""
+    """Put a text into a cell that is read, with the line ends of one system."""
     spreadsheet_text.put_text(cell, ILLEGAL_CHARACTERS_RE.sub("\ufffd", text.replace("\r\n", "\n").replace("\r", "\n")))
     cell.quotePrefix = True
     cell.alignment = _TOP
@@ -177,7 +178,7 @@ class _Grades:
         self.keys += [RATIONALE_KEY, ROW_KEY]
 
     def write(self) -> None:
-        """Fills the sheets."""
+        """Fill the sheets."""
         self._headings()
         validations = {name: self._validation(scale) for name, scale in self.scales.items()}
         for place, (number, row) in enumerate(self.rows, FIRST_ROW):
@@ -235,7 +236,8 @@ class _Grades:
         self.sheet.row_dimensions[place].height = min(TALLEST, max(2, tallest) * LINE)
 
     def _fitting(self, text: str, number: int, label: str, link: Cell) -> str:
-        """The text as it fits into a cell; what is longer than a row is tall stands whole on a sheet of its own."""
+        """Return the text as it fits into a cell; what is longer than a row is tall stands whole on a sheet of its
+        own."""
         if lines_of(text, WIDE) * LINE <= TALLEST and len(text) <= CELL_MOST:
             return text
         if self.texts is None:
@@ -286,7 +288,7 @@ class _Grades:
 
 
 def ranges(column: str, rows: Sequence[int]) -> list[str]:
-    """Rows of a column, in ascending order, as ranges of cells.
+    """Return rows of a column, in ascending order, as ranges of cells.
 
     >>> ranges("E", [3, 4, 5, 7])
     ['E3:E5', 'E7']
@@ -301,7 +303,7 @@ def ranges(column: str, rows: Sequence[int]) -> list[str]:
 
 
 def lines_of(text: str, width: int) -> int:
-    """How many lines a wrapped text takes in a column; a Chinese character is two wide.
+    """Return how many lines a wrapped text takes in a column; a Chinese character is two wide.
 
     >>> lines_of("ab\\nabcd", 3), lines_of("四十二", 4)
     (3, 2)

@@ -44,7 +44,7 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 def serve(hand: Assignment, grades: GradesFile, port: int, token: str, now: Now, opened: Callable[[str], None]) -> int:
-    """Serves until it is interrupted; how many replies are graded then. `opened` is told the address.
+    """Serve until it is interrupted; how many replies are graded then. `opened` is told the address.
 
     Raises `Failure` S0708 where the port cannot be had.
     """
@@ -54,7 +54,7 @@ def serve(hand: Assignment, grades: GradesFile, port: int, token: str, now: Now,
 
 
 def done_count(hand: Assignment, grades: GradesFile) -> int:
-    """How many replies have a grade for every metric."""
+    """Return how many replies have a grade for every metric."""
     return sum(all(mark.metric in grades.values[row.row] for mark in row.marks) for row in hand.batch.rows)
 
 
@@ -77,7 +77,8 @@ async def _serve(
 
 
 def app_of(hand: Assignment, grades: GradesFile, token: str, now: Now) -> web.Application:
-    """The application: `/TOKEN/` with the page, its script, its style and its items, and `/TOKEN/grade` that takes."""
+    """Return the application: `/TOKEN/` with the page, its script, its style and its items, and `/TOKEN/grade` that
+    takes."""
     rows = {row.row: row for row in hand.batch.rows}
 
     @web.middleware
@@ -126,7 +127,7 @@ def app_of(hand: Assignment, grades: GradesFile, token: str, now: Now) -> web.Ap
 
 
 def page_data(hand: Assignment, grades: GradesFile) -> dict[str, Any]:
-    """What the page shows. Nothing in it says which model, item or sample a reply is of."""
+    """Return what the page shows. Nothing in it says which model, item or sample a reply is of."""
     languages = {shown.language for shown in hand.shown.values()}
     first = hand.shown[hand.batch.rows[0].row].language
     return {
@@ -173,7 +174,7 @@ def _value(row: Any, said: dict[str, Any]) -> float | None:
 
 
 def _check(request: web.Request, token: str) -> None:
-    """Raises `web.HTTPNotFound` for a wrong token and `web.HTTPForbidden` for a wrong host or origin."""
+    """Raise `web.HTTPNotFound` for a wrong token and `web.HTTPForbidden` for a wrong host or origin."""
     given = request.match_info.get("token", "")
     if not secrets.compare_digest(given.encode(), token.encode()):
         raise web.HTTPNotFound

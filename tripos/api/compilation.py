@@ -56,7 +56,7 @@ class SpecSource:
     def compile(
         self, denied: Mapping[str, str] = NOTHING, against: Plan | None = None, secrecy: bool = True
     ) -> Compilation:
-        """Compiles the spec. Warnings whose code is in `denied`, with what denies it, are errors, so there is no plan.
+        """Compile the spec. Warnings whose code is in `denied`, with what denies it, are errors, so there is no plan.
         `against` is the plan of an earlier version, of which the version number must say enough. Without `secrecy` it
         may tell the compared role what is secret.
 
@@ -100,8 +100,8 @@ def find_spec(
     *,
     allow_outside: bool = False,
 ) -> SpecSource:
-    """The spec at a path: a file, or a folder whose main file has the folder's name or is its only benchmark. A path
-    that does not exist here is looked for among the benchmarks that come with Tripos. Data files are looked for in
+    """Return the spec at a path: a file, or a folder whose main file has the folder's name or is its only benchmark. A
+    path that does not exist here is looked for among the benchmarks that come with Tripos. Data files are looked for in
     `data`, which must exist, and in `standing`, those of `tripos.toml`, where they do; releases that it extends beside
     it and in `releases`; with `fetch` also where it says that they lie. It reads files of its own folder, its project
     and `data`; with `allow_outside` any. Raises `Failure`."""
@@ -142,8 +142,8 @@ def _main_file(folder: Path) -> Path:
 
 
 def holds_benchmark(path: Path) -> bool:
-    """Whether a path is a release, or a file there declares a benchmark; so that others are passed over where a pattern
-    of the shell names everything."""
+    """Return true if a path is a release, or a file there declares a benchmark; so that others are passed over where a
+    pattern of the shell names everything."""
     if find_release(str(path)) is not None:
         return True
     files = [path] if path.is_file() else [path / f"{path.resolve().name}.tripos", *path.glob("*.tripos")]
@@ -151,7 +151,7 @@ def holds_benchmark(path: Path) -> bool:
 
 
 def holds_parts(path: Path) -> bool:
-    """Whether a path is a folder of spec files without a benchmark: declarations that benchmarks `use`."""
+    """Return true if a path is a folder of spec files without a benchmark: declarations that benchmarks `use`."""
     return path.is_dir() and not holds_benchmark(path) and any(path.glob("*.tripos"))
 
 
@@ -165,7 +165,8 @@ def _text(path: Path) -> str:
 def earlier_plan(
     path: str, data: Sequence[str] = (), standing: Sequence[str] = (), releases: Sequence[str] = ()
 ) -> Plan:
-    """The plan of an earlier version: a spec, a release, or what `tripos plan --json` printed. Raises `Failure`."""
+    """Return the plan of an earlier version: a spec, a release, or what `tripos plan --json` printed. Raises
+    `Failure`."""
     if not path.endswith(".json"):
         plan = find_spec(path, data, standing, releases).compile().plan
         if plan is None:

@@ -36,7 +36,7 @@ def foresee_run(prepared: PreparedRun, config: Config) -> Forecast:
 
 
 def check_names(names: Sequence[str], config: Config) -> None:
-    """Raises `Failure` R0103 for a model that a run could not open because of its name."""
+    """Raise `Failure` R0103 for a model that a run could not open because of its name."""
     endpoints = endpoints_of(config)
     try:
         for name in names:
@@ -53,7 +53,7 @@ def foresee(
     store_path: str | Path,
     prices: Mapping[str, Price | None],
 ) -> Forecast:
-    """The forecast of a run. Raises `Failure`."""
+    """Return the forecast of a run. Raises `Failure`."""
     try:
         store = find_store(store_path)
         if store is None:
@@ -72,7 +72,7 @@ def foresee(
 
 
 def known_prices(binding: Binding, config: Config) -> dict[str, Price | None]:
-    """The price of every model that takes part: what `tripos.toml` says, or else litellm's map of models."""
+    """Return the price of every model that takes part: what `tripos.toml` says, or else litellm's map of models."""
     from tripos_runtime.models.catalog.prices import price_of
 
     own = prices_of(config)

@@ -20,8 +20,8 @@ from tripos_warehouse.store.store import Store
 
 
 def to_json(found: Forecast, budget: Budget | None = None, withheld: Mapping[str, int] = MappingProxyType({})) -> str:
-    """The forecast as indented JSON. A cost that is not known is null, and `unpriced` names the models; so is a bound,
-    and `unbounded` says why. `withheld` are the items of a scenario that the release withholds."""
+    """Return the forecast as indented JSON. A cost that is not known is null, and `unpriced` names the models; so is a
+    bound, and `unbounded` says why. `withheld` are the items of a scenario that the release withholds."""
     data = {**to_data(found, budget), "items_withheld": dict(withheld)}
     return orjson.dumps(data, option=orjson.OPT_INDENT_2).decode()
 
@@ -50,7 +50,7 @@ def of_budget(found: Forecast, budget: Budget | None) -> dict[str, dict[str, Any
 
 
 def to_data(found: Forecast, budget: Budget | None = None) -> dict[str, Any]:
-    """The forecast as JSON values: `calls` by place, `why`, `total`, and whether a `budget` is enough."""
+    """Return the forecast as JSON values: `calls` by place, `why`, `total`, and whether a `budget` is enough."""
     total = found.total
     return {
         "calls": [
@@ -140,7 +140,7 @@ class _PartReader:
         self.connection, self.files, self.benchmark = connection, files, benchmark
 
     def earlier(self) -> tuple[Earlier, ...]:
-        """Every run, newest first."""
+        """Return every run, newest first."""
         ended = {}
         if self.files["run_ends"]:
             ended = dict(self._rows("select run_id, status from read_parquet($files)", "run_ends"))
@@ -164,13 +164,13 @@ class _PartReader:
         )
 
     def _plans(self, digests: list[str]) -> dict[str, str]:
-        """The text of each of these plans."""
+        """Return the text of each of these plans."""
         query = """select plan_digest, any_value(plan) from read_parquet($files)
         where benchmark = $benchmark and plan_digest in (select unnest($digests)) group by plan_digest"""
         return dict(self._rows(query, "runs", {"digests": digests}))
 
     def items(self) -> dict[str, frozenset[str]]:
-        """The items that any run had, by scenario."""
+        """Return the items that any run had, by scenario."""
         if not self.files["run_items"]:
             return {}
         self.connection.execute(
@@ -182,7 +182,7 @@ class _PartReader:
         return {scenario: frozenset(ids) for scenario, ids in self._rows(query, "run_items")}
 
     def usage(self) -> dict[Place, dict[str, Usage]]:
-        """What replies took, by place and model."""
+        """Return what replies took, by place and model."""
         found: dict[Place, dict[str, Usage]] = {}
         for table, step, model in (
             ("samples", "step", "model"),
@@ -200,7 +200,7 @@ class _PartReader:
         return found
 
     def density(self) -> dict[str, float]:
-        """How many tokens a character of a prompt is, by model, where a reply took one call."""
+        """Return how many tokens a character of a prompt is, by model, where a reply took one call."""
         sums: dict[str, list[float]] = {}
         for table, key, model in (("samples", "sample_id", "model"), ("judgements", "judgement_id", "evaluator")):
             if not self.files[table]:
@@ -231,6 +231,6 @@ class _PartReader:
 
 
 def _chosen(options: str) -> dict[str, Any]:
-    """The options of a run that leave items out."""
+    """Return the options of a run that leave items out."""
     told = orjson.loads(options)
     return {name: told.get(name) for name in ("limit", "only")} if isinstance(told, dict) else {}

@@ -63,7 +63,7 @@ class Job:
     _running: asyncio.Task[None] | None = None
 
     def interrupt(self) -> bool:
-        """Finishes the calls under way and stops; called again, it stops at once. Whether this was the first time."""
+        """Finish the calls under way and stops; called again, it stops at once. Whether this was the first time."""
         if self._engine is None or self._running is None or self._running.done():
             return False
         if self._engine.stopping:
@@ -73,7 +73,7 @@ class Job:
         return True
 
     async def run(self, models: Mapping[str, Model], around: Around) -> RunEnding:
-        """Runs to an ending. `around` gives the context in which calls are made, such as one that shows progress."""
+        """Run to an ending. `around` gives the context in which calls are made, such as one that shows progress."""
         ledger = open_ledger(self.store, self.plan.fingerprints, self.origin.release)
         ending: RunEnding | None = None
         try:
@@ -96,7 +96,8 @@ class Job:
                 ledger.close()
 
     def _done(self, ledger: RunLedger) -> Mapping[str, Any] | None:
-        """What an earlier run said of this work, if the store has every result of it and the list of its items."""
+        """Return what an earlier run said of this work, if the store has every result of it and the list of its
+        items."""
         said = ledger.work(work_name(self.plan, self.binding, self.selection, self.source.withheld)).finished()
         if said is None or ledger.item_count(said["run_id"]) < said.get("items", math.inf):
             return None
@@ -142,7 +143,7 @@ class Job:
         return RunEnding("interrupted" if engine.stopping else "finished")
 
     def _most_at_once(self, models: Mapping[str, Model]) -> int:
-        """How many calls all endpoints together can bear."""
+        """Return how many calls all endpoints together can bear."""
         at: dict[str, list[Model]] = {}
         for model in models.values():
             at.setdefault(model.endpoint, []).append(model)
@@ -163,7 +164,7 @@ class Job:
         self.store.append({"runs": [row | self.origin.columns], "run_steps": steps})
 
     def _end(self, ending: RunEnding) -> None:
-        """Commits how the run ended; where the store cannot be written the first failure is the one to tell."""
+        """Commit how the run ended; where the store cannot be written the first failure is the one to tell."""
         tally = self.tally
         failed = "; ".join(self.failed_functions()) if ending.failure is None else ending.failure.message
         row = {
@@ -197,6 +198,6 @@ def _failed(error: StoreError) -> RunEnding:
 
 
 def _untold(ending: RunEnding | None) -> contextlib.AbstractContextManager[None]:
-    """Where a run has failed, what the store says to whatever is still to be written is no news."""
+    """Return where a run has failed, what the store says to whatever is still to be written is no news."""
     failed = ending is not None and ending.failure is not None
     return contextlib.suppress(StoreError) if failed else contextlib.nullcontext()

@@ -33,7 +33,7 @@ class Progress:
     """The cost of the calls whose price is known, in USD."""
     elapsed_s: float
     notes: tuple[str, ...] = ()
-    """Notes that are new since the last call, such as that an endpoint does not respond."""
+    """Note that are new since the last call, such as that an endpoint does not respond."""
 
     def stop(self) -> None:
         """Finish the calls under way and stop the run; its results are kept."""

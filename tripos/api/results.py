@@ -56,7 +56,7 @@ def _text(value: Any) -> str | None:
 
 
 class Results:
-    """What a store held when it was opened; `refresh` looks again. Threads need one each.
+    """The results of a store when it was opened; `refresh` looks again. Threads need one each.
 
     Every method raises `StoreError`, which has `code`, `message` and `hint`.
     """
@@ -71,9 +71,10 @@ class Results:
         return self._store.root
 
     def sql(self, query: str, params: object = None) -> duckdb.DuckDBPyRelation:
-        """What a query gives, as a relation of DuckDB: `.df()` of it is pandas, `.pl()` polars, `.to_arrow_table()`
-        Arrow, `.fetchall()` tuples; it is computed when it is asked for one of these. `params` fill `?` or `$name`.
-        What would write a file or run a statement, such as `.to_parquet(…)` or `.query(…)`, raises `StoreError` S0205.
+        """Return what a query gives, as a relation of DuckDB: `.df()` of it is pandas, `.pl()` polars,
+        `.to_arrow_table()` Arrow, `.fetchall()` tuples; it is computed when it is asked for one of these. `params` fill
+        `?` or `$name`. What would write a file or run a statement, such as `.to_parquet(…)` or `.query(…)`, raises
+        `StoreError` S0205.
 
         Raises `StoreError`: S0203 for anything but one query that reads, S0204 for a name that is not there, S0205 for
         a file or a setting, S0201 for what else is wrong with it.
@@ -94,18 +95,18 @@ class Results:
         return relation
 
     def tables(self) -> dict[str, list[str]]:
-        """Every table and macro that can be asked, with its columns or parameters."""
+        """Return every table and macro that can be asked, with its columns or parameters."""
         return names_of(self._connection)
 
     def runs(self) -> list[ListedRun]:
-        """Every run, newest first, with what it covers."""
+        """Return every run, newest first, with what it covers."""
         from tripos_warehouse.views.runs import list_runs
 
         return list_runs(self._connection)
 
     def report(self, run: str | None = None) -> Report:
-        """The measures of a run, with their errors and intervals; of the last one without `run`, which is the id of a
-        run or how one begins. Raises `StoreError` S0301 where there is no such run."""
+        """Return the measures of a run, with their errors and intervals; of the last one without `run`, which is the id
+        of a run or how one begins. Raises `StoreError` S0301 where there is no such run."""
         from tripos_warehouse.report.report import report
         from tripos_warehouse.views.runs import get_selected
 
@@ -116,22 +117,22 @@ class Results:
             connection.close()
 
     def plan(self, run: str | None = None) -> Plan:
-        """The plan that a run was made from. Raises as `report` does."""
+        """Return the plan that a run was made from. Raises as `report` does."""
         from tripos_warehouse.views.runs import find_run, get_plan
 
         return get_plan(self._connection, find_run(self._connection, run))
 
     def snippet(self) -> str:
-        """The SQL that makes the same views and macros in any DuckDB."""
+        """Return the SQL that makes the same views and macros in any DuckDB."""
         return "".join(f"{statement.strip()};\n" for statement in snippet(self._store))
 
     def refresh(self) -> None:
-        """Looks what has been committed since. Relations made before are of no use any more."""
+        """Look what has been committed since. Relations made before are of no use any more."""
         self._connection.close()
         self._connection = connect(self._store)
 
     def close(self) -> None:
-        """Lets go of the store."""
+        """Let go of the store."""
         self._connection.close()
 
     def __enter__(self) -> Self:
@@ -144,7 +145,7 @@ class Results:
 
 
 def open(root: str | Path = "results") -> Results:  # noqa: A001 - `tripos.open` is its name
-    """The results in a store. What of it is damaged is left out, with a `UserWarning` that names it. Raises
+    """Return the results in a store. What of it is damaged is left out, with a `UserWarning` that names it. Raises
     `StoreError`: S0101 where there is none, S0103 and S0104 where it cannot be read."""
     return Results(Store.open(root, create=False, tell=_warn, tolerant=True))
 

@@ -119,7 +119,7 @@ def plan_run(
 
 
 def _ones(plan: Plan) -> dict[str, int]:
-    """One model for every role."""
+    """Return one model for every role."""
     return {role.name: 1 for role in plan.roles}
 
 

@@ -57,9 +57,9 @@ def choices_of(options: Namespace) -> Choices:
 def chosen_binding(
     choices: Choices, path: str, config: Config, plan: Plan, extended: Sequence[FoundRelease] = ()
 ) -> tuple[Binding, Recording | None]:
-    """The models of every role, and the recording that they answer from, if any. Flags win over the recording, and that
-    over `tripos.toml`; the reward models of a release, and of those that are `extended`, fill theirs. Raises `Failure`
-    where a role stays empty."""
+    """Return the models of every role, and the recording that they answer from, if any. Flags win over the recording,
+    and that over `tripos.toml`; the reward models of a release, and of those that are `extended`, fill theirs. Raises
+    `Failure` where a role stays empty."""
     flags = choices.roles
     compared = next(role.name for role in plan.roles if role.kind == "compared")
     if choices.models and compared in flags:
@@ -99,14 +99,15 @@ def chosen_binding(
 def artefacts_here(
     choices: Choices, path: str, config: Config, plan: Plan, extended: Sequence[FoundRelease]
 ) -> dict[str, Path]:
-    """Where the models lie that a release names, or one that is extended, by what they are called in its runs."""
+    """Return where the models lie that a release names, or one that is extended, by what they are called in its
+    runs."""
     given = [*choices.roles.values(), *config.roles.values()]
     names = [name for names in given for name in names]
     return artefact_folders(path, plan, extended, names)
 
 
 def check_people(people: AbstractSet[str], binding: Binding, choices: Choices) -> None:
-    """Raises `Failure` R0201 where a person in the compared role would fill other roles too, as a model would that is
+    """Raise `Failure` R0201 where a person in the compared role would fill other roles too, as a model would that is
     given alone: whoever tags, writes or grades has seen what is kept from the compared role."""
     named = set(choices.roles)
     empty = [
@@ -121,7 +122,7 @@ def check_people(people: AbstractSet[str], binding: Binding, choices: Choices) -
 
 
 def has_models(choices: Choices, config: Config) -> bool:
-    """Whether anything says which models take part."""
+    """Return true if anything says which models take part."""
     return bool(choices.models or choices.roles or config.models or config.roles)
 
 
@@ -143,7 +144,7 @@ def select_cases(spec: CompiledSpec, choices: Choices) -> tuple[CaseSource, Sele
 
 
 def chosen_cases(options: Namespace, plan: Plan) -> Selection:
-    """Which cases are run. Raises `Failure` for a scenario that the plan has not."""
+    """Return which cases are run. Raises `Failure` for a scenario that the plan has not."""
     scenarios = chosen_scenarios(options, plan)
     if options.seed is not None and options.limit is None:
         raise Failure("R0202", "`--seed` draws items, but their number is missing", "give --limit N too")
@@ -151,7 +152,7 @@ def chosen_cases(options: Namespace, plan: Plan) -> Selection:
 
 
 def chosen_subset(name: str, plan: Plan) -> Subset:
-    """The subset of `--subset`. Raises `Failure` R0202 for one that the plan has not."""
+    """Return the subset of `--subset`. Raises `Failure` R0202 for one that the plan has not."""
     found = next((subset for subset in plan.subsets if subset.name == name), None)
     if found is not None:
         return found
@@ -164,12 +165,12 @@ def chosen_subset(name: str, plan: Plan) -> Subset:
 
 
 def with_subset(options: Namespace, source: CaseSource, selection: Selection) -> Selection:
-    """The selection, restricted to the items of `--subset` where that is given."""
+    """Return the selection, restricted to the items of `--subset` where that is given."""
     return source.with_subset(selection, chosen_subset(options.subset, source.plan)) if options.subset else selection
 
 
 def chosen_scenarios(options: Namespace, plan: Plan) -> tuple[str, ...]:
-    """The scenarios of `--scenario`. Raises `Failure` for one that the plan has not."""
+    """Return the scenarios of `--scenario`. Raises `Failure` for one that the plan has not."""
     known = [scenario.name for scenario in plan.scenarios]
     for name in options.scenario:
         if name not in known:
@@ -180,12 +181,12 @@ def chosen_scenarios(options: Namespace, plan: Plan) -> tuple[str, ...]:
 
 
 def chosen_only(options: Namespace, plan: Plan) -> dict[str, tuple[str, ...]]:
-    """The values of axes and arms of `--only`. Raises `Failure` for one that the plan has not."""
+    """Return the values of axes and arms of `--only`. Raises `Failure` for one that the plan has not."""
     return selected_values(options.only, plan)
 
 
 def selected_values(wanted: Sequence[str], plan: Plan) -> dict[str, tuple[str, ...]]:
-    """The values of axes and arms in texts such as `tone=warm,plain`. Raises `Failure` for one that the plan has
+    """Return the values of axes and arms in texts such as `tone=warm,plain`. Raises `Failure` for one that the plan has
     not."""
     only: dict[str, tuple[str, ...]] = {}
     axes = {axis.name: [value.name for value in axis.values] for axis in plan.axes}

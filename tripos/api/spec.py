@@ -290,7 +290,7 @@ def compile(  # noqa: A001 - `tripos.compile` is its name
 
 
 def _with_options(config: Config, store: str | Path | None, options: Mapping[str, Any]) -> Config:
-    """The settings, with the keywords that stand for one."""
+    """Return the settings, with the keywords that stand for one."""
     limits = {
         name: options[name]
         for name in ("max_connections", "max_retries", "timeout_s", "patience_s")

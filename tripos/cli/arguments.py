@@ -7,7 +7,7 @@ import math
 
 
 def duration(text: str) -> float:
-    """Seconds of a time such as `30m`."""
+    """Return seconds of a time such as `30m`."""
     number, unit = (text[:-1], text[-1]) if text[-1:] in "smhd" else (text, "s")
     value = float(number) * {"s": 1, "m": 60, "h": 3600, "d": 86400}[unit]
     if not 0 <= value < float("inf"):
@@ -16,7 +16,7 @@ def duration(text: str) -> float:
 
 
 def positive(text: str) -> int:
-    """A whole number from 1 on."""
+    """Return a whole number from 1 on."""
     value = int(text)
     if value < 1:
         raise argparse.ArgumentTypeError(f"{text} is less than 1")
@@ -24,7 +24,7 @@ def positive(text: str) -> int:
 
 
 def share(text: str) -> float:
-    """A number from 0 to 1."""
+    """Return a number from 0 to 1."""
     value = float(text)
     if not 0 <= value <= 1:
         raise argparse.ArgumentTypeError(f"{text} is not a share from 0 to 1")
@@ -32,7 +32,7 @@ def share(text: str) -> float:
 
 
 def port(text: str) -> int:
-    """The number of a port."""
+    """Return the number of a port."""
     value = int(text)
     if not 0 <= value <= 65535:
         raise argparse.ArgumentTypeError(f"{text} is not a port")
@@ -40,7 +40,7 @@ def port(text: str) -> int:
 
 
 def count(text: str) -> int:
-    """A whole number from 0 on."""
+    """Return a whole number from 0 on."""
     value = int(text)
     if value < 0:
         raise argparse.ArgumentTypeError(f"{text} is less than 0")
@@ -48,7 +48,7 @@ def count(text: str) -> int:
 
 
 def amount(text: str) -> float:
-    """A number from 0 on."""
+    """Return a number from 0 on."""
     value = float(text)
     if not 0 <= value < math.inf:
         raise argparse.ArgumentTypeError(f"{text} is less than 0")
@@ -56,7 +56,7 @@ def amount(text: str) -> float:
 
 
 def above_zero(text: str) -> float:
-    """A number above 0."""
+    """Return a number above 0."""
     value = float(text)
     if not 0 < value < math.inf:
         raise argparse.ArgumentTypeError(f"{text} is not above 0")
@@ -64,7 +64,7 @@ def above_zero(text: str) -> float:
 
 
 def seconds(text: str) -> float:
-    """A time above 0."""
+    """Return a time above 0."""
     value = float(text)
     if not 0 < value < math.inf:
         raise argparse.ArgumentTypeError(f"{text} is not a time in seconds")
@@ -96,7 +96,7 @@ def add_spec(parser: argparse.ArgumentParser, *, several: str = "") -> None:
 
 
 def add_allow_outside(parser: argparse.ArgumentParser) -> None:
-    """Whether a spec may read any file."""
+    """Add the option that lets a spec read any file."""
     help_ = "let the spec read files outside of its folder, its project and the data folders"
     parser.add_argument("--allow-outside", action="store_true", help=help_)
 
@@ -120,7 +120,7 @@ def add_store_options(parser: argparse.ArgumentParser) -> None:
 
 
 def add_roles(parser: argparse.ArgumentParser) -> None:
-    """Who takes part, and with which items."""
+    """Add the options of models, roles and items."""
     parser.add_argument(
         "--model",
         metavar="A[,B]",

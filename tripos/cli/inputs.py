@@ -30,8 +30,9 @@ _opened: list[Store] = []
 
 
 def open_store(options: Namespace, *, writes: bool = False) -> Store:
-    """The store of `--store`, the settings or `results`. What is damaged is told on standard error and left out, but of
-    a store that the command writes to: what it does not know it could spoil. Raises `Failure` where there is none."""
+    """Return the store of `--store`, the settings or `results`. What is damaged is told on standard error and left out,
+    but of a store that the command writes to: what it does not know it could spoil. Raises `Failure` where there is
+    none."""
     root = Path(chosen_settings(options).config.store)
     if not writes:
         for store in _opened:
@@ -47,13 +48,13 @@ def open_store(options: Namespace, *, writes: bool = False) -> Store:
 
 
 def found_damage() -> bool:
-    """Whether the stores that this command reads hold rows that are not sound, which it then leaves out."""
+    """Return true if the stores that this command reads hold rows that are not sound, which it then leaves out."""
     found = [store.sweep() for store in _opened]
     return any(found)
 
 
 def forget() -> None:
-    """Lets go of the stores, at the end of a command."""
+    """Let go of the stores, at the end of a command."""
     _opened.clear()
 
 
@@ -64,7 +65,7 @@ def _tell(error: StoreError) -> None:
 
 
 def compile_given(options: Namespace, config: Config) -> tuple[Compilation, DataFolders]:
-    """Compiles the spec that a command was given and prints its diagnostics; also where its data is looked for."""
+    """Compile the spec that a command was given and prints its diagnostics; also where its data is looked for."""
     from tripos.api.compilation import find_spec
     from tripos.releases.download import Reach
     from tripos.settings.denied_warnings import chosen_denials
@@ -80,7 +81,7 @@ def compile_given(options: Namespace, config: Config) -> tuple[Compilation, Data
 
 
 def show_diagnostics(diagnostics: Iterable[Diagnostic]) -> None:
-    """Prints diagnostics on standard error."""
+    """Print diagnostics on standard error."""
     from tripos_compiler.diagnostics import render_text
 
     text = render_text(diagnostics, color=is_colored(sys.stderr), width=columns())

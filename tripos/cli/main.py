@@ -93,7 +93,7 @@ def build_parser(chosen: str | None = None) -> argparse.ArgumentParser:
 
 
 def run_command(arguments: Sequence[str]) -> int:
-    """Runs a command and returns its exit code. Never raises for a mistake of the user's."""
+    """Run a command and return its exit code. Never raises for a mistake of the user's."""
     try:
         first = next((each for each in arguments if each != "--"), "")
         parser = build_parser(first)
@@ -127,7 +127,7 @@ def run_command(arguments: Sequence[str]) -> int:
 
 
 def _main(verb: Callable[[argparse.Namespace], int], options: argparse.Namespace) -> int:
-    """Runs a verb. One that fails over rows of a store that are not sound is run again without them."""
+    """Run a verb. One that fails over rows of a store that are not sound is run again without them."""
     try:
         return int(verb(options))
     except Exception as error:
@@ -142,7 +142,7 @@ def _main(verb: Callable[[argparse.Namespace], int], options: argparse.Namespace
 
 
 def show_failure(failure: Failure) -> None:
-    """Prints a failure on standard error, in the form of a diagnostic, without any key and with nothing in it that a
+    """Print a failure on standard error, in the form of a diagnostic, without any key and with nothing in it that a
     terminal would obey."""
     from tripos.ui.terminal import harmless
 
@@ -154,8 +154,8 @@ def show_failure(failure: Failure) -> None:
 
 
 def _hung(begin: str, text: str) -> str:
-    """A text that begins with something, its further lines below its first. For a terminal its words are wrapped too;
-    elsewhere a line stays whole, so that a log can be searched for what it says.
+    """Return a text that begins with something, its further lines below its first. For a terminal its words are wrapped
+    too; elsewhere a line stays whole, so that a log can be searched for what it says.
 
     >>> print(_hung("  = help: ", "write\\ninput = ..."))
       = help: write

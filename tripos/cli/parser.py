@@ -56,7 +56,7 @@ class Parser(argparse.ArgumentParser):
         return found, rest
 
     def _check_places(self, found: argparse.Namespace) -> None:
-        """Refuses an address where a folder or a file of this machine is taken. A release may have an address."""
+        """Refuse an address where a folder or a file of this machine is taken. A release may have an address."""
         for action in self._actions:
             named = action.option_strings and (action.metavar in PLACES or action.dest == "output")
             if not named and action.metavar != "FILE":
@@ -68,14 +68,15 @@ class Parser(argparse.ArgumentParser):
                     raise Failure("S0106", *foreign)
 
     def _without_option(self, said: str) -> str | None:
-        """How a word is written that was given as an option, such as `--run` where a run has a place of its own."""
+        """Return how a word is written that was given as an option, such as `--run` where a run has a place of its
+        own."""
         places = [str(action.metavar) for action in self._actions if not action.option_strings and action.metavar]
         place = next((place for place in places if place.casefold() == said.lstrip("-").casefold()), None)
         return place and f"write it without: `{self.prog} {place}`"
 
 
 def _near_option(said: str, known: Iterable[str]) -> str | None:
-    """The option that was meant. The dashes, which all have, make none of them any likelier."""
+    """Return the option that was meant. The dashes, which all have, make none of them any likelier."""
     from tripos_compiler.diagnostics import nearest
 
     bare = {name.lstrip("-"): name for name in known if name.startswith("--")}

@@ -1,4 +1,4 @@
-"""What a check says, and how checks are shown."""
+"""The result of a check, and how checks are shown."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ class Finding:
 
 
 def ok(subject: str, name: str, told: str) -> Finding:
-    """A check that found nothing wrong."""
+    """Return a check that found nothing wrong."""
     return Finding(subject, name, "ok", told)
 
 
 def warning(subject: str, name: str, told: str, mend: str) -> Finding:
-    """A check that found what may go wrong, or could go better."""
+    """Return a check that found what may go wrong, or could go better."""
     return Finding(subject, name, "warning", told, mend)
 
 
 def problem(subject: str, name: str, told: str, mend: str) -> Finding:
-    """A check that found why a run cannot succeed."""
+    """Return a check that found why a run cannot succeed."""
     return Finding(subject, name, "problem", told, mend)
 
 
@@ -65,7 +65,7 @@ def lines_of(checks: Sequence[Finding]) -> Iterator[tuple[Status | None, str]]:
 
 
 def verdict(checks: Sequence[Finding]) -> str:
-    """The last line.
+    """Return the last line.
 
     >>> verdict([ok("a", "b", "c")]), verdict([problem("a", "b", "c", "d"), warning("a", "b", "c", "d")])
     ('everything is in order', '1 problem, 1 warning')

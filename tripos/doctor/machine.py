@@ -29,7 +29,7 @@ SETTINGS = "settings"
 
 
 def project_checks(chosen: ChosenSettings, folder: Path, environ: Mapping[str, str]) -> Iterator[Finding]:
-    """Looks at `tripos.toml`, the profile, `.env` and the variables of the environment."""
+    """Look at `tripos.toml`, the profile, `.env` and the variables of the environment."""
     if chosen.path is None:
         yield ok(SETTINGS, NAME, "none here or above; what is built in holds")
     else:
@@ -53,7 +53,7 @@ def project_checks(chosen: ChosenSettings, folder: Path, environ: Mapping[str, s
 
 
 def failed_check(failure: Failure) -> Finding:
-    """The check of settings that cannot be read."""
+    """Return the check of settings that cannot be read."""
     return problem(SETTINGS, NAME, f"[{failure.code}] {failure.message}", failure.hint or "")
 
 
@@ -85,7 +85,7 @@ MANY_PARTS = 4 * MANY_COMMITS
 
 
 def store_checks(root: Path, folder: Path) -> Iterator[Finding]:
-    """Looks at the store at `root`, which need not be there, seen from `folder`. Like every reader it first commits
+    """Look at the store at `root`, which need not be there, seen from `folder`. Like every reader it first commits
     what a process that died had kept."""
     root = folder / root
     shown = root.relative_to(folder) if root.is_relative_to(folder) else root
@@ -157,7 +157,7 @@ PACKAGE = re.compile(r"[A-Za-z0-9._-]+")
 
 
 def machine_checks() -> Iterator[Finding]:
-    """Looks at Python, Tripos and what it is made with."""
+    """Look at Python, Tripos and what it is made with."""
     from tripos.version import __version__
 
     version = f"{platform.python_version()} on {platform.system()} {platform.machine()}"
@@ -192,7 +192,7 @@ def _wrong_packages() -> Iterator[tuple[str, str]]:
 
 
 def _fits(requirement: str, version: str) -> bool:
-    """Whether a version is one that a requirement allows; where nothing here can tell, it is."""
+    """Return true if a version is one that a requirement allows; where nothing here can tell, it is."""
     try:
         from packaging.requirements import Requirement
     except ImportError:

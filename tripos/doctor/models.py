@@ -29,7 +29,7 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 @dataclass(frozen=True)
 class EndpointAnswer:
-    """What came back: `status` of HTTP, the names that were listed, or an `error` in words."""
+    """The response: `status` of HTTP, the names that were listed, or an `error` in words."""
 
     status: int = 0
     models: tuple[str, ...] = ()
@@ -37,7 +37,7 @@ class EndpointAnswer:
 
 
 async def look_at(address: str, key: str | None, timeout_s: float = LONGEST_S) -> EndpointAnswer:
-    """Asks an address for its list of models, with the key where one is given. Redirections are not followed."""
+    """Ask an address for its list of models, with the key where one is given. Redirections are not followed."""
     import aiohttp
     import orjson
 
@@ -64,7 +64,7 @@ async def look_at(address: str, key: str | None, timeout_s: float = LONGEST_S) -
 
 
 def _reason(error: BaseException) -> str:
-    """Why an address cannot be reached, without the address.
+    """Return why an address cannot be reached, without the address.
 
     >>> _reason(ConnectionRefusedError(111, "Connection refused"))
     'connection refused'
@@ -95,7 +95,7 @@ class Opened:
 
     @property
     def address(self) -> str | None:
-        """Where it is reached, where that is known."""
+        """Return where it is reached, where that is known."""
         address = self.model.endpoint.split(" ")[0] if self.model is not None else ""
         return address if address.startswith(("http://", "https://")) else None
 
@@ -113,7 +113,7 @@ def model_checks(
     ask: bool = False,
     clock: Callable[[], float] = time.monotonic,
 ) -> list[Finding]:
-    """Looks at the models of the roles; with `ask` each is asked one small question, which may cost a little."""
+    """Look at the models of the roles; with `ask` each is asked one small question, which may cost a little."""
     if not any(roles.values()):
         mend = f'give --model PROVIDER/MODEL, or write models = ["…"] into {NAME}'
         return [warning("models", "roles", "no model is named", mend)]
@@ -162,7 +162,7 @@ def _open(name: str, roles: tuple[str, ...], config: Config) -> Opened:
 
 
 def _recorded_check(name: str, config: Config) -> Finding:
-    """Whether there is the run that a name such as `replay/RUN` stands for."""
+    """Return whether there is the run that a name such as `replay/RUN` stands for."""
     try:
         cassette = open_recording(name, config.store)
     except Failure as failure:
@@ -172,7 +172,7 @@ def _recorded_check(name: str, config: Config) -> Finding:
 
 
 def _lists(opened: Opened, config: Config) -> bool:
-    """Whether its address has a list of models in OpenAI's way, which may be asked for with the key."""
+    """Return true if its address has a list of models in OpenAI's way, which may be asked for with the key."""
     return path_of(opened.name, endpoints_of(config)) == "direct"
 
 
@@ -253,7 +253,7 @@ async def _asked_check(model: Model, clock: Callable[[], float]) -> Finding:
 
 
 def role_table(config: Config, models: Sequence[str], roles: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
-    """The models to look at by role; those of the command line in place of those of the settings.
+    """Return the models to look at by role; those of the command line in place of those of the settings.
 
     >>> role_table(Config(models=("a/b",)), [], {"judge": ["c/d"]})
     {'the compared role': ['a/b'], 'judge': ['c/d']}

@@ -1,1 +1,1 @@
-"""What was produced elsewhere, brought into a store: scores by people or other judges, and replies of models."""
+"""Imports of results that were produced elsewhere: scores by people or other judges, and replies of models."""

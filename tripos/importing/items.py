@@ -67,7 +67,7 @@ class ItemIndex:
         return read | {each.name: each.fields for each in self.plan.made}
 
     def scenario(self, record: FileRow) -> Scenario | None:
-        """The scenario that a row names, by name or title; None where it names none. Raises `UnfitValue`."""
+        """Return the scenario that a row names, by name or title; None where it names none. Raises `UnfitValue`."""
         said = record.text("scenario")
         if said is None:
             return None
@@ -79,7 +79,8 @@ class ItemIndex:
         raise UnfitValue("scenario", said, f"no such scenario; {_meant(close, known)}")
 
     def find(self, record: FileRow) -> PlannedItem:
-        """The one item that a row is about. Raises `UnfitValue` where there is none, or where it could be several."""
+        """Return the one item that a row is about. Raises `UnfitValue` where there is none, or where it could be
+        several."""
         found, field, value = self.candidates(record)
         return _only(found, field, value)
 
@@ -124,12 +125,12 @@ class ItemIndex:
         return found, names, next(iter(tried.values())) if len(tried) == 1 else None
 
     def plan_scenario(self, name: str) -> Scenario:
-        """The scenario of that name."""
+        """Return the scenario of that name."""
         return next(each for each in self.plan.scenarios if each.name == name)
 
     def _said(self, record: FileRow, scenario: Scenario) -> dict[str, Any]:
-        """What a row says of an item of a scenario, typed as the data set has it; what cannot be read so is left out,
-        unless the mapping says that it is there."""
+        """Return what a row says of an item of a scenario, typed as the data set has it; what cannot be read so is left
+        out, unless the mapping says that it is there."""
         said: dict[str, Any] = {}
         taken = {record.told.column(name, record.said) for name in self.own} | set(record.told.columns.values())
         for each in self._fields(scenario):
@@ -178,7 +179,7 @@ def _key(said: Mapping[str, Any]) -> bytes:
 
 
 def _only(found: Sequence[PlannedItem], field: str, value: Any) -> PlannedItem:
-    """The one item that was found. Raises `UnfitValue` for none and for several."""
+    """Return the one item that was found. Raises `UnfitValue` for none and for several."""
     if len(found) == 1:
         return found[0]
     if not found:

@@ -41,8 +41,8 @@ class DraftedTree:
 
 
 def read_draft(store: Store, run: str | None, step: str, only: Sequence[str]) -> DraftedTree:
-    """The tree of the outlines that a step of a run has replied to its items, in the order of their first field. What
-    several of them call by one name is one branch. `only` are conditions `FIELD=VALUE` of the items.
+    """Return the tree of the outlines that a step of a run has replied to its items, in the order of their first field.
+    What several of them call by one name is one branch. `only` are conditions `FIELD=VALUE` of the items.
 
     Raises `StoreError` where there is no such run, and `Failure`: S0838 where the step has no replies, not all of them
     or those of several models, S0835 where one is no outline.
@@ -100,7 +100,7 @@ def _conditions(only: Sequence[str]) -> dict[str, str]:
 
 
 def _order(fields: Mapping[str, Any]) -> tuple[float, str]:
-    """Where an item stands: by its first field that is a number, else by all of them."""
+    """Return where an item stands: by its first field that is a number, else by all of them."""
     number = next((value for value in fields.values() if isinstance(value, int | float)), 0)
     return float(number), orjson.dumps(fields).decode()
 
@@ -152,7 +152,7 @@ class _Point:
 
 
 def read_outline(text: str) -> TreeRead:
-    """The tree that an outline describes, and what is wrong in it, with lines.
+    """Return the tree that an outline describes, and what is wrong in it, with lines.
 
     Blank lines and the fences of code blocks are passed over; the mark before a name, a colon after it and the stars of
     Markdown are no part of it.
@@ -192,8 +192,8 @@ def _points(text: str) -> tuple[list[_Point], list[TreeFault]]:
 
 
 def _parents(above: list[_Point], point: _Point) -> list[_Point]:
-    """What a line stands below: all that is indented less; of the lines with its own indentation those before the first
-    of its kind."""
+    """Return what a line stands below: all that is indented less; of the lines with its own indentation those before
+    the first of its kind."""
     for place, other in enumerate(above):
         if other.width == point.width and (other.kind == point.kind or _higher(point.kind, other.kind)):
             return above[:place]
@@ -201,18 +201,19 @@ def _parents(above: list[_Point], point: _Point) -> list[_Point]:
 
 
 def _higher(kind: Kind, other: Kind) -> bool:
-    """Whether one heading of Markdown stands above another."""
+    """Return true if one heading of Markdown stands above another."""
     return kind[0] == other[0] == "heading" and len(kind[1]) < len(other[1])
 
 
 def _left(tops: list[_Point], above: list[_Point], point: _Point) -> bool:
-    """Whether deeper lines were left for this one, which is deeper than what those stand below: it has no level."""
+    """Return true if deeper lines were left for this one, which is deeper than what those stand below: it has no
+    level."""
     siblings = above[-1].below if above else tops
     return bool(siblings) and siblings[-1].width > point.width
 
 
 def _point(line: str, number: int) -> _Point | None:
-    """What a line says; None where it has a mark alone."""
+    """Return what a line says; None where it has a mark alone."""
     width, start = _indent(line)
     rest, kind = line[start:].rstrip(), ("", "")
     for name, pattern in MARKS:
@@ -229,7 +230,7 @@ def _point(line: str, number: int) -> _Point | None:
 
 
 def _indent(line: str) -> tuple[int, int]:
-    """The columns before a line's first character, and how many characters those are."""
+    """Return the columns before a line's first character, and how many characters those are."""
     width = 0
     for place, character in enumerate(line):
         match character:
@@ -245,6 +246,6 @@ def _indent(line: str) -> tuple[int, int]:
 
 
 def _node(point: _Point, level: int = 1) -> dict[str, Any]:
-    """A line as the node of a document, with what is below it, down to the first level that no tree has."""
+    """Return a line as the node of a document, with what is below it, down to the first level that no tree has."""
     below = [_node(each, level + 1) for each in point.below] if level <= DEEPEST else []
     return {"name": point.name, "children": below}

@@ -39,7 +39,7 @@ FREE = "mock/careful"
 
 @dataclass(frozen=True)
 class MadeRows:
-    """Who fills the roles that make data sets, and how many rows of each are yet to be made, where any are."""
+    """The models of the roles that generate data sets, and how many rows of each are yet to be made, where any are."""
 
     models: Mapping[str, str]
     unmade: Mapping[str, int]
@@ -48,9 +48,9 @@ class MadeRows:
 def take_made_rows(
     plan: Plan, source: CaseSource, config: Config, ledger: Any, given: Mapping[str, str], command: Sequence[str]
 ) -> MadeRows:
-    """Puts the rows that the store of `config` has where `source` finds them. Rows that were there before, such as
-    those of a release, stay. A role that makes rows is filled by the model that is `given`, or by the only one that
-    filled it in the runs of the store that made these rows. `command` is how a run of the spec is typed.
+    """Put the rows that the store of `config` has where `source` finds them. Rows that were there before, such as those
+    of a release, stay. A role that makes rows is filled by the model that is `given`, or by the only one that filled it
+    in the runs of the store that made these rows. `command` is how a run of the spec is typed.
 
     Raises `Failure` R0201 where nobody says which of several models made the rows, and E0307 where none are made yet;
     its hint is the command that makes them.
@@ -83,7 +83,7 @@ def take_made_rows(
 
 
 def _fillings(root: Path, making: Sequence[Made]) -> dict[str, set[str]]:
-    """The models that filled each role in the runs of a store that made these data sets."""
+    """Return the models that filled each role in the runs of a store that made these data sets."""
     found: dict[str, set[str]] = {}
     if not (root / MARKER).is_file():
         return found
@@ -99,8 +99,8 @@ def _fillings(root: Path, making: Sequence[Made]) -> dict[str, set[str]]:
 
 
 def _unmade(plan: Plan, making: Sequence[Made], models: Mapping[str, str], command: Sequence[str]) -> Failure:
-    """What to type so that the rows are made. The models that reply are those that cost nothing: their replies are not
-    those that are imported."""
+    """Return what to type so that the rows are made. The models that reply are those that cost nothing: their replies
+    are not those that are imported."""
     named = " and ".join(f"`{made.name}`" for made in making if made.asks)
     makers = {ask.role for made in making for ask in made.asks}
     words = [*command, "--model", FREE]
@@ -117,7 +117,7 @@ AT_ONCE = 1000
 
 @dataclass
 class ReplyImport:
-    """What an import of replies comes to. `rows` is empty where nothing is new."""
+    """The result of an import of replies. `rows` is empty where nothing is new."""
 
     root: Path
     rows: dict[str, list[Any]]
@@ -125,7 +125,7 @@ class ReplyImport:
     told: dict[str, Any]
 
     def commit(self) -> bool:
-        """Writes the rows in one commit; whether there were any. Raises `StoreError`."""
+        """Write the rows in one commit; whether there were any. Raises `StoreError`."""
         if not self.rows:
             return False
         Store.open(self.root, create=True).append(self.rows)
@@ -148,7 +148,7 @@ class _NoLedger:
 
 
 def role_flags(texts: Sequence[str]) -> dict[str, str]:
-    """The model of each role that `--role NAME=MODEL` names. Raises `Failure` R0202."""
+    """Return the model of each role that `--role NAME=MODEL` names. Raises `Failure` R0202."""
     found: dict[str, str] = {}
     for text in texts:
         name, equals, model = text.partition("=")
@@ -168,9 +168,9 @@ def record(
     command: Sequence[str],
     releases: Mapping[str, str] = NOTHING,
 ) -> ReplyImport:
-    """What the replies of a file come to in the store of `config`, without anything being written. `folder` is that of
-    the spec, and `releases` those of releases that it extends, for their Python functions; `command` is how a run of
-    the spec is typed.
+    """Return what the replies of a file come to in the store of `config`, without anything being written. `folder` is
+    that of the spec, and `releases` those of releases that it extends, for their Python functions; `command` is how a
+    run of the spec is typed.
 
     Raises `Failure`, also where the plan has parts that are not run, and `StoreError` where the store cannot be read.
     """
@@ -252,7 +252,7 @@ def _record(
 
 
 def _taken(recorder: Recorder, cases: Iterator[CaseReplies]) -> Iterator[tuple[CaseReplies, dict[str, Refusal]]]:
-    """Every case with what is refused of its replies."""
+    """Yield every case with what is refused of its replies."""
     while batch := list(islice(cases, AT_ONCE)):
         yield from zip(batch, recorder.take((each.units, each.replies) for each in batch), strict=True)
 
@@ -268,8 +268,8 @@ def _check_roles(plan: Plan, roles: Mapping[str, str]) -> None:
 
 
 def _binding(plan: Plan, replies: ImportedReplies, roles: Mapping[str, str]) -> Binding:
-    """Who fills the roles: the compared one is filled by the models of the file, others that reply by `roles`, or by
-    the compared model where there is only one. Judges are nobody."""
+    """Return who fills the roles: the compared one is filled by the models of the file, others that reply by `roles`,
+    or by the compared model where there is only one. Judges are nobody."""
     asked = {step.role for s in replies.scenarios for step in s.steps if isinstance(step, Ask)}
     models: dict[str, tuple[str, ...]] = {}
     for role in plan.roles:

@@ -38,7 +38,7 @@ class ColumnMap:
     each: str | None = None
 
     def column(self, name: str, record: Mapping[str, Any]) -> str | None:
-        """The column of a record in which a field is; None where it has none.
+        """Return the column of a record in which a field is; None where it has none.
 
         >>> ColumnMap({"value": "Score"}).column("value", {"Score": 3}), ColumnMap().column("item", {"item_id": "a"})
         ('Score', 'item_id')
@@ -49,8 +49,8 @@ class ColumnMap:
         return next((each for each in NAMES.get(name, (name,)) if each in record and each not in taken), None)
 
     def get(self, name: str, record: Mapping[str, Any]) -> Any:
-        """What a record says of a field, in the words of the benchmark; None where it says nothing. Spaces around a
-        text do not count, and an empty one says nothing.
+        """Return what a record says of a field, in the words of the benchmark; None where it says nothing. Spaces
+        around a text do not count, and an empty one says nothing.
 
         >>> told = ColumnMap({"model": "system"}, {"round": 2}, {"model": {"A": "openai/gpt"}})
         >>> told.get("model", {"system": "A "}), told.get("round", {}), told.get("value", {"score": " "})
@@ -67,7 +67,7 @@ class ColumnMap:
 
 
 def is_blank(said: Any) -> bool:
-    """Whether a cell says nothing: it is empty, or holds what some writers put there for an empty one.
+    """Return true if a cell says nothing: it is empty, or holds what some writers put there for an empty one.
 
     >>> [is_blank(said) for said in (None, " ", float("nan"), 0, "0")]
     [True, True, True, False, False]
@@ -83,7 +83,7 @@ def is_blank(said: Any) -> bool:
 
 
 def read_mapping(path: str | None, columns: Sequence[str], fixed: Mapping[str, Any], each: str | None) -> ColumnMap:
-    """The mapping of a TOML file, if any, with what the command line says put over it: `columns` are written
+    """Return the mapping of a TOML file, if any, with what the command line says put over it: `columns` are written
     `FIELD=COLUMN`, `fixed` are fields that are the same in every row. Raises `Failure` S0502."""
     told = _file(path) if path is not None else {}
     over = dict(_pair(text) for text in columns)
@@ -96,7 +96,7 @@ def read_mapping(path: str | None, columns: Sequence[str], fixed: Mapping[str, A
 
 
 def read_fixed(texts: Sequence[str]) -> dict[str, str]:
-    """What `--set FIELD=VALUE` says. Raises `Failure` S0502."""
+    """Return what `--set FIELD=VALUE` says. Raises `Failure` S0502."""
     return dict(_pair(text, "--set FIELD=VALUE") for text in texts)
 
 
@@ -151,15 +151,15 @@ class FileRow:
 
     @property
     def place(self) -> str:
-        """Where it stands, for a message: `row 3`, or `row 3.2` for the second entry of a list."""
+        """Return where it stands, for a message: `row 3`, or `row 3.2` for the second entry of a list."""
         return f"row {self.number}" + ("" if self.part is None else f".{self.part}")
 
     def get(self, name: str) -> Any:
-        """What it says of a field; None where it says nothing."""
+        """Return what it says of a field; None where it says nothing."""
         return self.told.get(name, self.said)
 
     def text(self, name: str) -> str | None:
-        """What it says of a field, as text."""
+        """Return what it says of a field, as text."""
         said = self.get(name)
         return None if said is None else str(said)
 
@@ -181,7 +181,7 @@ class FileRows:
         return ", ".join(f"{file.path.rpartition('/')[2]} {file.sha256[:12]}" for file in self.files)
 
     def unused(self, names: Iterable[str], more: Collection[str]) -> tuple[str, ...]:
-        """The columns in which none of the fields `names` is, and which are not among `more`."""
+        """Return the columns in which none of the fields `names` is, and which are not among `more`."""
         told = self.records[0].told
         used = {*told.columns.values(), *more, *(column for name in names for column in NAMES.get(name, (name,)))}
         return tuple(column for column in self.columns if column not in used)
@@ -193,7 +193,8 @@ class FileRows:
 
 
 def read_table(source: str, told: ColumnMap) -> FileRows:
-    """The rows of a file, or of all that a pattern means: `*` matches within a name, and `{field}` is also a column.
+    """Return the rows of a file, or of all that a pattern means: `*` matches within a name, and `{field}` is also a
+    column.
 
     Raises `Failure`: S0501 where a file is not there or cannot be read, S0502 where no row has a column that the
     mapping names.
@@ -236,7 +237,7 @@ def _records(reader: DataFolders, file: FoundFile, told: ColumnMap) -> Iterator[
 
 
 def _entries(value: Any) -> list[dict[str, Any]] | None:
-    """A list of records, also one that is written as JSON text."""
+    """Return a list of records, also one that is written as JSON text."""
     if isinstance(value, str):
         try:
             value = json.loads(value)

@@ -46,11 +46,11 @@ class RowError:
         return harmless(f"{self.field}{said}: {self.reason}").replace("\n", " ")
 
     def is_of(self, options: Collection[str]) -> bool:
-        """Whether one of the options says what is wrong, or would say what is missing."""
+        """Return true if one of the options says what is wrong, or would say what is missing."""
         return self.field in options and (self.value is None or self.field in self.record.told.set)
 
     def to_json(self) -> dict[str, Any]:
-        """What `--rejected` and `--json` say of it."""
+        """Return what `--rejected` and `--json` say of it."""
         record = self.record
         found = {"file": record.file, "row": record.number}
         if record.part is not None:
@@ -66,13 +66,13 @@ class UnfitValue(Exception):
         self.field, self.value, self.reason = field, value, reason
 
     def at(self, record: FileRow) -> RowError:
-        """The rejection of the row in which it came up."""
+        """Return the rejection of the row in which it came up."""
         return RowError(record, self.field, self.value, self.reason)
 
 
 def whole(said: Any, field: str) -> int | None:
-    """What a row says as a whole number, also as text or as a float, as tables have it; None where it says nothing.
-    Raises `UnfitValue`.
+    """Return what a row says as a whole number, also as text or as a float, as tables have it; None where it says
+    nothing. Raises `UnfitValue`.
 
     >>> whole("3", "sample"), whole(2.0, "round"), whole(None, "round")
     (3, 2, None)
@@ -91,9 +91,8 @@ def whole(said: Any, field: str) -> int | None:
 def settle(
     rejected: Sequence[RowError], rows: int, file: str | None, *, skip: bool, what: str, options: Collection[str]
 ) -> None:
-    """Writes the rejected rows to `file` and shows the first of them. Raises `Failure` S0503 where there are any,
-    unless they are skipped: one of usage where one of the
-    `options` is what all rows lack, or what is wrong with them."""
+    """Write the rejected rows to `file` and show the first of them. Raises `Failure` S0503 where there are any, unless
+    they are skipped: one of usage where one of the `options` is what all rows lack, or what is wrong with them."""
     if file is not None:
         _write(rejected, Path(file))
     if not rejected:
@@ -124,7 +123,7 @@ def settle(
 
 
 def _lines(groups: Mapping[str, Sequence[RowError]], *, whole_file: bool) -> Iterator[tuple[str, int]]:
-    """What is shown, and of how many rejections each line tells: many that are alike share one."""
+    """Yield what is shown, and of how many rejections each line tells: many that are alike share one."""
     for what, alike in groups.items():
         if len(alike) <= ALIKE:
             yield from ((each.line, 1) for each in alike)

@@ -73,7 +73,7 @@ class ImportedReplies:
         return tuple(each for each in self.plan.scenarios if each.name in names)
 
     def cases(self, source: CaseSource, binding: Binding) -> Iterator[CaseReplies]:
-        """The cases that have replies, each with the names that a run would give to these."""
+        """Yield the cases that have replies, each with the names that a run would give to these."""
         for scenario in self.scenarios:
             for case in source.of(scenario, Selection()):
                 if (replies := self.by_item.get((scenario.name, case.item_id))) is not None:
@@ -106,7 +106,7 @@ class ImportedReplies:
 
 
 def _not_asked(case: Case, reply: ImportedReply) -> str:
-    """Why a reply is to nothing that is asked."""
+    """Return why a reply is to nothing that is asked."""
     talks = {talk.name for talk in case.scenario.talks}
     for treatment in case.scenario.treatments:
         for step in treatment.steps:
@@ -117,8 +117,8 @@ def _not_asked(case: Case, reply: ImportedReply) -> str:
 
 
 def read_replies(table: FileRows, plan: Plan, source: CaseSource) -> ImportedReplies:
-    """The replies of a file to the items of a plan. Raises `Failure` S0502 where the mapping says what there is not,
-    and `DataError` where the items cannot be read."""
+    """Return the replies of a file to the items of a plan. Raises `Failure` S0502 where the mapping says what there is
+    not, and `DataError` where the items cannot be read."""
     return _ReplyReader(table, plan, source).read()
 
 
@@ -192,7 +192,7 @@ class _ReplyReader:
         return said
 
     def _number(self, record: FileRow, step: Ask, key: object) -> int:
-        """Which sample it is. Where the row does not say, the samples of a question count as they come."""
+        """Return which sample it is. Where the row does not say, the samples of a question count as they come."""
         number = whole(record.get("sample"), "sample")
         if number is None:
             number = self.counts.get(key, 0)

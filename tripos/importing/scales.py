@@ -1,4 +1,4 @@
-"""What a scorer of a plan can give to a reply: its metrics, their scales, and the words for their levels."""
+"""The possible scores of a reply: its metrics, their scales, and the words for their levels."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class MetricScale:
         return value
 
     def number(self, said: Any) -> float:
-        """A value as a number, wherever that lies. Raises `UnfitValue` where it is none."""
+        """Return a value as a number, wherever that lies. Raises `UnfitValue` where it is none."""
         text = " ".join(str(said).split()).casefold()
         if self.truth and text in YES:
             return YES[text]
@@ -62,8 +62,8 @@ class MetricScale:
 
 @dataclass(frozen=True)
 class GradedMetric:
-    """What is graded of a reply: a metric of a scorer, the steps that grade it, and its scale. Several steps have one
-    where arms differ in what the judge is shown."""
+    """A graded criterion of a reply: a metric of a scorer, the steps that grade it, and its scale. Several steps have
+    one where arms differ in what the judge is shown."""
 
     scorer: str
     metric: str
@@ -76,7 +76,7 @@ Place = tuple[str, str]
 
 
 def gradable(plan: Plan) -> dict[Place, dict[str, list[GradedMetric]]]:
-    """What can be given to the replies of every step, by metric: one for each scorer that gives it."""
+    """Return what can be given to the replies of every step, by metric: one for each scorer that gives it."""
     found: dict[Place, dict[tuple[str, str], dict[str, Grade]]] = {}
     for scenario in plan.scenarios:
         for treatment in scenario.treatments:
@@ -99,8 +99,8 @@ def _by_metric(plan: Plan, given: Mapping[tuple[str, str], Mapping[str, Grade]])
 
 
 def metric_words(plan: Plan, metrics: Mapping[str, object]) -> dict[str, str]:
-    """The name of each of these metrics by everything that it is called, its titles in all languages among them. A
-    title that two of them share names neither."""
+    """Return the name of each of these metrics by everything that it is called, its titles in all languages among them.
+    A title that two of them share names neither."""
     titles: dict[str, set[str]] = {}
     for metric in plan.metrics:
         if metric.name in metrics:
@@ -111,7 +111,7 @@ def metric_words(plan: Plan, metrics: Mapping[str, object]) -> dict[str, str]:
 
 
 def folded(text: str) -> str:
-    """A name as it is compared: case and the width of spaces do not count.
+    """Return a name as it is compared: case and the width of spaces do not count.
 
     >>> folded("  Basic  Factual Accuracy ")
     'basic factual accuracy'

@@ -45,7 +45,7 @@ class StoredReply:
 
 @dataclass(frozen=True)
 class ScoreImport:
-    """What a file says: scores that fit, rows that do not, and how many cells are blank. `repeated` scores stand in the
+    """The contents of a file: valid scores, rejected rows, and how many cells are blank. `repeated` scores stand in the
     file once more with the same value, in so many `repeating` rows, and count once."""
 
     scores: tuple[GivenScore, ...]
@@ -58,7 +58,7 @@ class ScoreImport:
 
 
 def read_scores(table: FileRows, plan: Plan, run: Run, connection: duckdb.DuckDBPyConnection) -> ScoreImport:
-    """The scores of a file. `connection` shows `run` (`connect_run`), of which `plan` is.
+    """Return the scores of a file. `connection` shows `run` (`connect_run`), of which `plan` is.
 
     Raises `Failure`: S0502 where the mapping says what there is not, S0504 where the run has nothing to grade.
     """
@@ -120,8 +120,8 @@ class _ScoreReader:
         return ScoreImport(given, tuple(rejected), self.blank, unused, repeated.total(), len(repeated))
 
     def _columns_of_metrics(self) -> dict[str, tuple[str, str | None]]:
-        """Where every metric has a column: that column and the one of its rationale, by metric; empty for a file with a
-        row for each score. Raises `Failure` S0502."""
+        """Return where every metric has a column: that column and the one of its rationale, by metric; empty for a file
+        with a row for each score. Raises `Failure` S0502."""
         told, columns = self.table.records[0].told, self.table.columns
         self._check_names(told.columns, told.set)
         mapped = {
@@ -148,7 +148,7 @@ class _ScoreReader:
             yield from (folded(form.format(name)) for form in RATIONALE)
 
     def _check_names(self, *told: Mapping[str, object]) -> None:
-        """Raises `Failure` S0502 for a field that nothing has."""
+        """Raise `Failure` S0502 for a field that nothing has."""
         known = {*self.own, *self.items.field_names, *self.arms}
         for name in (name for names in told for name in names):
             if name not in known and folded(name) not in self.words:
@@ -161,7 +161,8 @@ class _ScoreReader:
                 raise Failure("S0502", f"a score has no field `{name}`", hint)
 
     def _scores(self, record: FileRow, rejected: list[RowError]) -> Iterator[GivenScore]:
-        """The scores of one row. What does not fit is added to `rejected`, so that all of a row is said at once."""
+        """Yield the scores of one row. What does not fit is added to `rejected`, so that all of a row is said at
+        once."""
         cells = list(self._cells(record))
         if not cells:
             return
@@ -184,11 +185,11 @@ class _ScoreReader:
         return self.wide[metric][0] if metric in self.wide else "value"
 
     def _cell(self, record: FileRow, metric: str) -> Any:
-        """The value of a metric as the file has it."""
+        """Return the value of a metric as the file has it."""
         return record.said.get(self.wide[metric][0]) if metric in self.wide else record.get("value")
 
     def _cells(self, record: FileRow) -> Iterator[tuple[str, Any, str | None]]:
-        """Every metric for which the row has a value, with that and the rationale."""
+        """Yield every metric for which the row has a value, with that and the rationale."""
         if not self.wide:
             said = record.text("metric")
             value = record.get("value")
@@ -280,7 +281,8 @@ class _ScoreReader:
 
 
 def _with(found: Sequence[StoredReply], name: str, said: str | None, of: Any) -> list[StoredReply]:
-    """Those of some replies that are as a row says; all where it says nothing. Raises `UnfitValue` where none is."""
+    """Return those of some replies that are as a row says; all where it says nothing. Raises `UnfitValue` where none
+    is."""
     chosen = [reply for reply in found if said is None or said in of(reply)]
     if not chosen:
         there = sorted({str(value) for reply in found for value in of(reply)})
@@ -291,8 +293,8 @@ def _with(found: Sequence[StoredReply], name: str, said: str | None, of: Any) ->
 
 
 def _saying(found: Sequence[StoredReply], said: Any, model: str | None) -> list[StoredReply]:
-    """Those of some replies that have the text of a row. Raises `UnfitValue` where none has it, and where only those of
-    other models than the row's have it."""
+    """Return those of some replies that have the text of a row. Raises `UnfitValue` where none has it, and where only
+    those of other models than the row's have it."""
     exact = [reply for reply in found if isinstance(said, str) and reply.text.strip() == said.strip()]
     alike = exact or [reply for reply in found if _parsed(reply.text) == _parsed(said)]
     if not alike:
@@ -304,7 +306,7 @@ def _saying(found: Sequence[StoredReply], said: Any, model: str | None) -> list[
 
 
 def _parsed(said: Any) -> Any:
-    """What a reply says: a record is the same as its JSON, however that is laid out."""
+    """Return what a reply says: a record is the same as its JSON, however that is laid out."""
     if not isinstance(said, str):
         return said
     try:
@@ -329,7 +331,7 @@ _TELLING: Mapping[str, Any] = {
 def replies_of(
     connection: duckdb.DuckDBPyConnection, schema: str, run: Run, arms: Sequence[str], given: Mapping[Place, object]
 ) -> list[StoredReply]:
-    """The replies of a run that a scorer grades."""
+    """Return the replies of a run that a scorer grades."""
     more = "".join(f", sample.{sql.name(arm)}" for arm in arms)
     rows = connection.execute(
         f"""select sample.sample_id, sample.scenario, sample.item_id, sample.model, sample.sample_number, sample.step,

@@ -21,7 +21,8 @@ SHOWN = 5
 
 
 def tree_text(tree: Tree, suffix: str, said: str = "") -> str:
-    """A tree as the text of a file with that suffix. `said` stands above it as a comment, where the format has any.
+    """Return a tree as the text of a file with that suffix. `said` stands above it as a comment, where the format has
+    any.
 
     >>> print(tree_text(read_tree({"Algebra": ["Sets", "Groups"], "Logic": None}).tree, ".yaml", "own"), end="")
     # own
@@ -51,14 +52,14 @@ def _document(branches: Mapping[str, Any]) -> Any:
 
 
 def check_suffix(path: Path) -> str:
-    """The suffix of a file of a tree. Raises `Failure` S0836 where it has none that is one."""
+    """Return the suffix of a file of a tree. Raises `Failure` S0836 where it has none that is one."""
     if path.suffix.casefold() not in SUFFIXES:
         raise Failure("S0836", f"`{path}` is no file of a tree", f"call it {', '.join(f'`NAME{s}`' for s in SUFFIXES)}")
     return path.suffix.casefold()
 
 
 def get_tree(path: Path) -> Tree:
-    """The tree of a file. Raises `Failure` S0836 where it cannot be read or something in it is no branch."""
+    """Return the tree of a file. Raises `Failure` S0836 where it cannot be read or something in it is no branch."""
     check_suffix(path)
     if not path.is_file():
         draft = path.with_name(f"{path.stem}{DRAFT}{path.suffix}")
@@ -74,7 +75,7 @@ def get_tree(path: Path) -> Tree:
 
 
 def sound(read: TreeRead, shown: str, code: str) -> Tree:
-    """The tree that was read. Raises `Failure` with all that is wrong in it."""
+    """Return the tree that was read. Raises `Failure` with all that is wrong in it."""
     if not read.faults:
         return read.tree
     lines = [_fault_text(fault, shown) for fault in read.faults[:SHOWN]]
@@ -90,7 +91,7 @@ def _fault_text(fault: TreeFault, shown: str) -> str:
 
 @dataclass(frozen=True)
 class Approval:
-    """What a person approved: the file, the SHA-256 of its bytes, and the tree in it."""
+    """A person's approval: the file, the SHA-256 of its bytes, and the tree in it."""
 
     path: Path
     sha256: str
@@ -100,7 +101,7 @@ class Approval:
 
 
 def approve(path: Path, by: str, at: datetime, *, replace: bool = False) -> Approval:
-    """Notes beside a tree that `by` approved it as it is; a draft takes its name without `.draft`.
+    """Note beside a tree that `by` approved it as it is; a draft takes its name without `.draft`.
 
     Raises `Failure`: S0836 where it is no sound tree, S0837 where another tree has that name already, unless it may
     `replace` that.
@@ -123,7 +124,7 @@ def approve(path: Path, by: str, at: datetime, *, replace: bool = False) -> Appr
 
 
 def _put(path: Path, content: bytes) -> None:
-    """Writes a file whole, or not at all."""
+    """Write a file whole, or not at all."""
     new = path.with_name(f".{path.name}.new")
     new.write_bytes(content)
     new.replace(path)

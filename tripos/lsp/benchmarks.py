@@ -43,14 +43,14 @@ MOST_CHARS = 1_000_000
 
 @dataclass(frozen=True)
 class Header:
-    """What a file says of itself: whether it declares a benchmark, and the paths that it uses."""
+    """The header of a file: whether it declares a benchmark, and the paths that it uses."""
 
     main: bool
     uses: tuple[str, ...]
 
 
 def header_of(path: str, text: str) -> Header:
-    """The header of a text.
+    """Return the header of a text.
 
     >>> header_of("b/x.tripos", 'use "../y.tripos"\\nbenchmark x "1.0.0" { languages en }').uses
     ('y.tripos',)
@@ -97,7 +97,7 @@ class Membership:
             self._mains.clear()
 
     def header(self, path: str) -> Header | None:
-        """The header of a file; None where it cannot be read."""
+        """Return the header of a file; None where it cannot be read."""
         if path not in self._headers:
             text = self.documents.find_text(path)
             self._headers[path] = None if text is None else (TELLING.findall(text), header_of(path, text))
@@ -105,7 +105,8 @@ class Membership:
         return known[1] if known is not None else None
 
     def files(self, path: str = "") -> list[str]:
-        """Every spec file of the workspace and, where the one at `path` is in none, of its folder and those above."""
+        """Return every spec file of the workspace and, where the one at `path` is in none, of its folder and those
+        above."""
         if self._found is None:
             self._found = {each for folder in self.folders for each in _below(folder)}
         found = self._found | {each.path for each in self.documents if each.path.endswith(SUFFIX)}
@@ -117,8 +118,8 @@ class Membership:
         return sorted(found)
 
     def mains(self, path: str) -> list[str]:
-        """The main files of the benchmarks that a file is part of, itself where it is one; empty where it is none and
-        no other uses it."""
+        """Return the main files of the benchmarks that a file is part of, itself where it is one; empty where it is
+        none and no other uses it."""
         if path not in self._mains:
             self._mains[path] = self._mains_of(path)
         return self._mains[path]
@@ -139,7 +140,7 @@ class Membership:
 
 
 def _below(folder: str) -> Iterator[str]:
-    """The spec files below a folder, as many as are looked at, those that lie higher first."""
+    """Yield the spec files below a folder, as many as are looked at, those that lie higher first."""
     waiting, count = [folder], 0
     for searched, here in enumerate(waiting):
         if searched >= MOST_FOLDERS or count >= MOST_FILES:
@@ -155,8 +156,8 @@ def _below(folder: str) -> Iterator[str]:
 
 
 def _beside_and_above(folder: Path) -> Iterable[str]:
-    """The spec files of a folder and of those above it, up to the topmost of the project; of the folder alone where
-    nothing tells which that is."""
+    """Yield the spec files of a folder and of those above it, up to the topmost of the project; of the folder alone
+    where nothing tells which that is."""
     above = [folder, *folder.parents]
     top = next((index for index, each in enumerate(above) if any((each / root).exists() for root in ROOTS)), 0)
     for each in above[: top + 1]:
@@ -177,7 +178,7 @@ class TooLong(Exception):
 
 @dataclass(frozen=True)
 class Project:
-    """What the `tripos.toml` of a main file says: where data and releases are looked for, and what is denied."""
+    """The settings of a main file's `tripos.toml`: where data and releases are looked for, and what is denied."""
 
     data: DataFolders
     releases: ReleaseFolders
@@ -185,7 +186,8 @@ class Project:
 
 
 def project_of(path: str, log: Callable[[str], None]) -> Project:
-    """The settings of the nearest folder above a file that has a `tripos.toml`; what is wrong with them is logged."""
+    """Return the settings of the nearest folder above a file that has a `tripos.toml`; what is wrong with them is
+    logged."""
     folder = next((each for each in Path(path).parents if (each / NAME).is_file()), None)
     config = Config()
     denied: Mapping[str, str] = {}
@@ -221,11 +223,11 @@ class Benchmark:
 
     @property
     def data_folders(self) -> tuple[Path, ...]:
-        """Where data is looked for beside the folder of a spec."""
+        """Return where data is looked for beside the folder of a spec."""
         return self._settled()[0].data.folders
 
     def compilation(self) -> Compilation:
-        """What the benchmark comes to as it is now. Its spans are right until the next call.
+        """Return what the benchmark comes to as it is now. Its spans are right until the next call.
 
         Raises `OSError` or `UnicodeDecodeError` where the main file cannot be read, and `TooLong`.
         """
@@ -235,13 +237,14 @@ class Benchmark:
         return self._compilation
 
     def supposing(self, path: str, text: str) -> Compilation:
-        """What it would come to if a file had another text. The spans of other results tell nothing from then on."""
+        """Return what it would come to if a file had another text. The spans of other results tell nothing from then
+        on."""
         project, data = self._settled()
         self._compilation = None
         return self._compiled({path: text}, project, data)
 
     def trying(self, texts: Mapping[str, str]) -> tuple[Diagnostic, ...]:
-        """The diagnostics that there would be if files had other texts; nothing else is touched."""
+        """Return the diagnostics that there would be if files had other texts; nothing else is touched."""
         project, data = self._settled()
 
         def read(path: str) -> str:
@@ -250,7 +253,7 @@ class Benchmark:
         return deny(compile_spec(self.main, read, data, releases=project.releases).diagnostics, project.denied)
 
     def _settled(self) -> tuple[Project, KeptData]:
-        """The settings and the reader; what was made with another reader is forgotten."""
+        """Return the settings and the reader; what was made with another reader is forgotten."""
         if self._project is None:
             project = project_of(self.main, self._log)
             if self._data is not None and self._data.folders != project.data:
@@ -297,7 +300,7 @@ class Benchmark:
 
 
 def _lacks_benchmark(diagnostic: Diagnostic, source: Source) -> bool:
-    """Whether a diagnostic says that a file declares no benchmark, which is reported at its very start."""
+    """Return true if a diagnostic says that a file declares no benchmark, which is reported at its very start."""
     if diagnostic.code != "E0206" or not diagnostic.labels:
         return False
     span = diagnostic.labels[0].span

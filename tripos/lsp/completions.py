@@ -44,7 +44,7 @@ EXPRESSIONS = frozenset({"COND", "FILTER", "VALUE", "CALL"})
 
 
 def expression(view: View, cursor: Cursor) -> Iterator[Proposal]:
-    """What may be typed at a place in an expression, the likeliest first."""
+    """Yield what may be typed at a place in an expression, the likeliest first."""
     names = Names(view)
     measured = cursor.keyword in MEASURED
     bracket = cursor.brackets[-1] if cursor.brackets else None
@@ -110,7 +110,7 @@ def _slice(names: Names, bracket: Bracket) -> Iterator[Proposal]:
 
 
 def _compared(cursor: Cursor, scope: Mapping[str, Binding]) -> ChoiceType | None:
-    """The choice that what is typed is compared with: after `==`, or in the brackets after `in`."""
+    """Return the choice that what is typed is compared with: after `==`, or in the brackets after `in`."""
     tokens = list(cursor.before)
     if cursor.brackets and not cursor.brackets[-1].name:
         while tokens and tokens[-1].start >= cursor.brackets[-1].start:
@@ -129,7 +129,7 @@ def _choice_values(names: Names, choice: ChoiceType) -> Iterator[Proposal]:
 
 
 def _arguments(names: Names, bracket: Bracket, *, measured: bool) -> Iterator[Proposal]:
-    """The names that arguments of a call can be given by."""
+    """Yield the names that arguments of a call can be given by."""
     for each in names.of("parameter", owner=f"scorer {bracket.name}"):
         yield Proposal(each.label, Kind.Variable, each.detail, text=f"{each.label}: ")
     function, aggregate = FUNCTIONS.get(bracket.name), AGGREGATES.get(bracket.name)
@@ -145,7 +145,7 @@ def _arguments(names: Names, bracket: Bracket, *, measured: bool) -> Iterator[Pr
 
 
 def _argument_words(names: Names, bracket: Bracket, *, measured: bool) -> Iterator[Proposal]:
-    """The words that a named argument can be."""
+    """Yield the words that a named argument can be."""
     function, aggregate = FUNCTIONS.get(bracket.name), AGGREGATES.get(bracket.name)
     if aggregate is not None and (measured or function is None):
         words = next((each.words for each in aggregate.parameters if each.name == bracket.label), ())
@@ -158,7 +158,7 @@ def _argument_words(names: Names, bracket: Bracket, *, measured: bool) -> Iterat
 
 
 def snippet_of(construct: Construct) -> str:
-    """A statement with a place to fill for every slot that it must have.
+    """Return a statement with a place to fill for every slot that it must have.
 
     >>> from tripos_compiler.constructs.table import CONSTRUCTS
     >>> snippet_of(next(each for each in CONSTRUCTS if each.name == "tree"))
@@ -185,8 +185,8 @@ def _parts(items: Sequence[Item], numbers: count[int]) -> list[str]:
 
 
 def completions(view: View, position: Position, *, snippets: bool, spaced: bool = False) -> list[CompletionItem]:
-    """What may be typed at a position. `spaced`: a space was typed there, which asks for nothing by itself at the start
-    of a statement."""
+    """Return what may be typed at a position. `spaced`: a space was typed there, which asks for nothing by itself at
+    the start of a statement."""
     cursor = cursor_at(view.outline, view.offset(position))
     found: dict[str, Proposal] = {}
     start = cursor.start
@@ -223,7 +223,7 @@ def _item(proposal: Proposal, edit: Callable[[str], TextEdit], rank: int, *, sni
 
 
 def _statements(view: View, cursor: Cursor) -> Iterator[Proposal]:
-    """The statements that may begin here; where entries are free, what they are usually called."""
+    """Yield the statements that may begin here; where entries are free, what they are usually called."""
     table = constructs_in(cursor.place)
     for word, constructs in table.items():
         for number, construct in enumerate(constructs):
@@ -293,7 +293,7 @@ def _slot(view: View, cursor: Cursor, slot: Slot) -> Iterator[Proposal]:
 
 
 def types(names: Names) -> Iterator[Proposal]:
-    """Every type that can be written."""
+    """Yield every type that can be written."""
     for name, summary in TYPES.items():
         snippet = {"choice": "choice($1)", "list": "list<$1>", "set": "set<$1>"}.get(name)
         yield Proposal(name, Kind.TypeParameter, summary, snippet=snippet)
@@ -305,7 +305,7 @@ def _is_row(cursor: Cursor) -> bool:
 
 
 def _row(view: View, cursor: Cursor) -> Iterator[Proposal]:
-    """A scenario in the first cell of a row of an allocation table, a metric in the others of its first row."""
+    """Yield a scenario in the first cell of a row of an allocation table, a metric in the others of its first row."""
     cells = (cursor.row or "").split("|")[1:]
     names = Names(view)
     if len(cells) == 1:

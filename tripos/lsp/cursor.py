@@ -89,7 +89,7 @@ class Cursor:
 
 
 def cursor_at(outline: Outline, offset: int) -> Cursor:
-    """The place of an offset.
+    """Return the place of an offset.
 
     >>> from tripos.lsp.session import outline_of
     >>> at = cursor_at(outline_of("x", "scenario s {\\n  ask a by jud"), 27)
@@ -159,7 +159,8 @@ def _first(text: str, span: Span) -> str:
 
 
 def _opened(text: str, place: str, lines: Sequence[Line]) -> int | None:
-    """Where the statement before begins where a bracket of it is open, and the last line begins none of its own."""
+    """Return where the statement before begins where a bracket of it is open, and the last line begins none of its
+    own."""
     known, last = constructs_in(place), lines[-1].span
     for line in reversed(lines[:-1]):
         if "" in known or _first(text, last) in known:
@@ -172,7 +173,7 @@ def _opened(text: str, place: str, lines: Sequence[Line]) -> int | None:
 
 
 def _holds(text: str, block: Block, start: int) -> bool:
-    """Whether a place is in a block. One that was never closed ends where the parser closed it."""
+    """Return true if a place is in a block. One that was never closed ends where the parser closed it."""
     low, high = block.span.start, block.span.end
     if low < start < high:
         return True
@@ -181,7 +182,7 @@ def _holds(text: str, block: Block, start: int) -> bool:
 
 
 def _tokens(text: str, begin: int, end: int) -> Iterator[Token]:
-    """The tokens of the compiler that begin in a stretch. The last may reach beyond its end."""
+    """Yield the tokens of the compiler that begin in a stretch. The last may reach beyond its end."""
     for token in _placed(text[begin:], begin):
         if token.start >= end:
             return
@@ -194,7 +195,7 @@ def _placed(text: str, begin: int) -> Iterator[Token]:
 
 
 def _goes_on(tokens: Sequence[Token], within: _Within) -> bool:
-    """Whether the head of a statement goes on in the tokens that follow what the parser read as it."""
+    """Return true if the head of a statement goes on in the tokens that follow what the parser read as it."""
     last: Token | None = None
     for index, token in enumerate(tokens):
         if token.start >= within.end and token.kind in ("_NL", "_COMMA", "_RBRACE"):
@@ -208,7 +209,8 @@ def _goes_on(tokens: Sequence[Token], within: _Within) -> bool:
 
 
 def _braces(tokens: Iterable[Token]) -> list[tuple[Token, ...]]:
-    """The tokens of a head and, for every brace that is open in it, those of the entry that is being written there."""
+    """Return the tokens of a head and, for every brace that is open in it, those of the entry that is being written
+    there."""
     levels: list[list[Token]] = [[]]
     for token in tokens:
         if token.kind == "_LBRACE":
@@ -224,7 +226,7 @@ def _braces(tokens: Iterable[Token]) -> list[tuple[Token, ...]]:
 
 
 def _in_string(text: str, cursor: Cursor, string: Token, opening: int, closing: int) -> Cursor:
-    """The place as one in a string where it is between the quotes, and in a placeholder where it is in one."""
+    """Return the place as one in a string where it is between the quotes, and in a placeholder where it is in one."""
     begin = string.start + opening
     if not begin <= cursor.start <= cursor.offset <= string.end - closing:
         return cursor
@@ -240,7 +242,7 @@ def _in_string(text: str, cursor: Cursor, string: Token, opening: int, closing: 
 
 
 def _words_of(constructs: Iterable[Construct]) -> frozenset[str]:
-    """The further words of statements, which may be operators elsewhere."""
+    """Return the further words of statements, which may be operators elsewhere."""
     return frozenset(word for each in constructs for word in each.signature.split() if word in ("in", "and", "or"))
 
 
@@ -262,7 +264,8 @@ def _brackets(before: Sequence[Token]) -> tuple[Bracket, ...]:
 
 
 def _elements(before: Sequence[Token], words: frozenset[str]) -> list[Element]:
-    """The elements of a head: a new one begins where two things stand side by side with nothing that joins them."""
+    """Return the elements of a head: a new one begins where two things stand side by side with nothing that joins
+    them."""
     found: list[Element] = []
     depth = generics = 0
     last: Token | None = None
@@ -291,7 +294,7 @@ def _elements(before: Sequence[Token], words: frozenset[str]) -> list[Element]:
 
 
 def candidates(cursor: Cursor) -> list[Construct]:
-    """The constructs that the statement at a place may be."""
+    """Return the constructs that the statement at a place may be."""
     return _candidates(cursor.place, cursor.keyword)
 
 
@@ -301,7 +304,7 @@ def _candidates(place: str, keyword: str) -> list[Construct]:
 
 
 def _body_of(place: str, head: Sequence[Token]) -> str:
-    """The kind of block that a statement opens, by the signature that its head fits."""
+    """Return the kind of block that a statement opens, by the signature that its head fits."""
     constructs = _candidates(place, head[0].text if head else "")
     opening = [each for each in constructs if each.shape.block != "none"]
     elements = _elements(head, _words_of(constructs))
@@ -311,8 +314,8 @@ def _body_of(place: str, head: Sequence[Token]) -> str:
 
 
 def expected(cursor: Cursor) -> list[Word | Slot]:
-    """The words and slots that may stand at a place in a head; where an element was begun and is not over, the slots
-    that it may fill.
+    """Return the words and slots that may stand at a place in a head; where an element was begun and is not over, the
+    slots that it may fill.
 
     >>> from tripos.lsp.session import outline_of
     >>> cursor = cursor_at(outline_of("x", "scenario s {\\n  ask a by "), 24)
@@ -329,7 +332,7 @@ def expected(cursor: Cursor) -> list[Word | Slot]:
 
 
 def _next(items: Sequence[Item], elements: Sequence[Element]) -> Iterator[Word | Slot | None]:
-    """The items that may follow elements that fit a signature; None where it is complete."""
+    """Yield the items that may follow elements that fit a signature; None where it is complete."""
     if not items:
         if not elements:
             yield None
@@ -357,7 +360,7 @@ def _next(items: Sequence[Item], elements: Sequence[Element]) -> Iterator[Word |
 
 
 def _labels(elements: Sequence[Element]) -> int:
-    """How many elements at the start are strings, each with or without a language before it."""
+    """Return how many elements at the start are strings, each with or without a language before it."""
     index = 0
     while index < len(elements):
         if _is_string(elements[index]):

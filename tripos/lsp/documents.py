@@ -36,7 +36,7 @@ SUFFIX = ".tripos"
 
 
 def word_at(text: str, offset: int) -> tuple[int, str]:
-    """The word around a place and where it begins; an empty one where there is none."""
+    """Return the word around a place and where it begins; an empty one where there is none."""
     before, after = WORD.search(text, 0, offset), REST.match(text, offset)
     start = offset if before is None else before.start()
     return start, text[start : offset if after is None else after.end()]
@@ -56,7 +56,7 @@ class Lines:
 
     @cached_property
     def starts(self) -> list[int]:
-        """Where each line begins, in code points."""
+        """Return where each line begins, in code points."""
         return [0, *(found.end() for found in LINE_BREAK.finditer(self.text))]
 
     @cached_property
@@ -64,14 +64,14 @@ class Lines:
         return self.encoding == "utf-32" or self.text.isascii()
 
     def end(self, line: int) -> int:
-        """Where a line ends, before its line break."""
+        """Return where a line ends, before its line break."""
         if line + 1 >= len(self.starts):
             return len(self.text)
         end = self.starts[line + 1]
         return end - 2 if self.text[end - 2 : end] == "\r\n" else end - 1
 
     def units(self, start: int, end: int) -> int:
-        """How many units a stretch of one line takes."""
+        """Return how many units a stretch of one line takes."""
         if self._plain:
             return end - start
         text = self.text[start:end]
@@ -82,17 +82,18 @@ class Lines:
         return len(text.encode("utf-16-le", "surrogatepass")) // 2
 
     def position(self, offset: int) -> Position:
-        """The position of a code point; past the end it is the end."""
+        """Return the position of a code point; past the end it is the end."""
         offset = max(0, min(offset, len(self.text)))
         line = bisect_right(self.starts, offset) - 1
         return Position(line, self.units(self.starts[line], min(offset, self.end(line))))
 
     def range(self, start: int, end: int) -> Range:
-        """The range of a stretch."""
+        """Return the range of a stretch."""
         return Range(self.position(start), self.position(end))
 
     def offset(self, position: Position) -> int:
-        """The code point at a position. Past the end of a line it is that end, inside of a character its start."""
+        """Return the code point at a position. Past the end of a line it is that end, inside of a character its
+        start."""
         if position.line >= len(self.starts):
             return len(self.text)
         start, end = self.starts[position.line], self.end(position.line)
@@ -113,8 +114,8 @@ class Lines:
 
 
 class KeptData:
-    """What `folders` find and read, kept. The same object for as long as the data is the same: `renewed` gives another
-    once it is not, which begins with what has not changed."""
+    """The kept files that `folders` find and read. The same object for as long as the data is the same: `renewed` gives
+    another once it is not, which begins with what has not changed."""
 
     def __init__(self, folders: DataFolders) -> None:
         self.folders = folders
@@ -126,7 +127,7 @@ class KeptData:
         self._documents: dict[Path, Any] = {}
 
     def find(self, source: str, near: str) -> list[FoundFile]:
-        """The files that `source` means. Raises `DataError`."""
+        """Return the files that `source` means. Raises `DataError`."""
         key = (source, Path(near).parent.as_posix())
         if key not in self._found:
             for folder in (Path(near).parent, *self.folders.folders):
@@ -144,7 +145,7 @@ class KeptData:
         return found
 
     def rows(self, file: FoundFile) -> Iterator[dict[str, Any]]:
-        """The raw records of a file. Raises `DataError`."""
+        """Yield the raw records of a file. Raises `DataError`."""
         path = Path(file.location)
         stamp = self._note(path)
         if stamp is not None and stamp[1] > MOST_BYTES:
@@ -161,7 +162,7 @@ class KeptData:
         yield from kept
 
     def document(self, file: FoundFile) -> Any:
-        """What a JSON or YAML file says. Raises `DataError`."""
+        """Return what a JSON or YAML file says. Raises `DataError`."""
         path = Path(file.location)
         self._note(path)
         if path not in self._documents:
@@ -175,8 +176,8 @@ class KeptData:
         return kept
 
     def placed(self, file: FoundFile) -> Any:
-        """What a JSON or YAML file says, with the lines of its texts; not kept, for it is asked of broken files alone.
-        Raises `DataError`."""
+        """Return what a JSON or YAML file says, with the lines of its texts; not kept, for it is asked of broken files
+        alone. Raises `DataError`."""
         return self.folders.placed(file)
 
     def renewed(self) -> KeptData:
@@ -235,7 +236,7 @@ class Document:
         return Lines(self.text, self.encoding)
 
     def changed(self, changes: Iterable[TextDocumentContentChangeEvent]) -> str:
-        """The text after changes, each of which counts on the text that the one before it left."""
+        """Return the text after changes, each of which counts on the text that the one before it left."""
         text, lines = self.text, self.lines
         for change in changes:
             if isinstance(change, TextDocumentContentChangePartial):
@@ -268,8 +269,8 @@ class Documents:
         return iter(self._open.values())
 
     def path_of(self, uri: str) -> str:
-        """What the compiler calls a document. One that was never saved has a place in the home folder; one that is
-        neither keeps its URI for a name."""
+        """Return what the compiler calls a document. One that was never saved has a place in the home folder; one that
+        is neither keeps its URI for a name."""
         parts = urlsplit(uri)
         found = to_fs_path(uri) if parts.scheme == "file" else None
         if parts.scheme == "untitled":
@@ -277,34 +278,34 @@ class Documents:
         return Path(os.path.normpath(found)).as_posix() if found is not None else uri
 
     def uri_of(self, path: str) -> str:
-        """The URI of a file: as the editor writes it where it is open."""
+        """Return the URI of a file: as the editor writes it where it is open."""
         return self._paths.get(path) or from_fs_path(path) or path
 
     def put(self, uri: str, text: str, version: int) -> Document:
-        """Opens a document, or gives it another text."""
+        """Open a document, or give it another text."""
         document = Document(uri, self.path_of(uri), text, version, self.encoding)
         self._open[uri] = document
         self._paths[document.path] = uri
         return document
 
     def remove(self, uri: str) -> Document | None:
-        """Closes a document."""
+        """Close a document."""
         document = self._open.pop(uri, None)
         if document is not None and self._paths.get(document.path) == uri:
             del self._paths[document.path]
         return document
 
     def find(self, uri: str) -> Document | None:
-        """An open document."""
+        """Return an open document."""
         return self._open.get(uri)
 
     def at(self, path: str) -> Document | None:
-        """The open document of that path."""
+        """Return the open document of that path."""
         uri = self._paths.get(path)
         return self._open.get(uri) if uri is not None else None
 
     def read(self, path: str) -> str:
-        """The text of a file as it is now, the same object as long as it is the same. Raises `OSError` or
+        """Return the text of a file as it is now, the same object as long as it is the same. Raises `OSError` or
         `UnicodeDecodeError`."""
         document = self.at(path)
         if document is not None:
@@ -317,7 +318,7 @@ class Documents:
         return known.text
 
     def find_text(self, path: str) -> str | None:
-        """The text of a file, None where it cannot be read."""
+        """Return the text of a file, None where it cannot be read."""
         try:
             return self.read(path)
         except (OSError, ValueError):

@@ -45,22 +45,22 @@ SHOWN = 40
 
 
 def code(text: str) -> str:
-    """A block of a spec."""
+    """Return a block of a spec."""
     return f"```tripos\n{text}\n```"
 
 
 def of_construct(constructs: Iterable[Construct]) -> str:
-    """The signatures of constructs that begin with one word, and what each is."""
+    """Return the signatures of constructs that begin with one word, and what each is."""
     return "\n\n".join(f"{code(each.shape.shown)}\n{each.summary}" for each in constructs)
 
 
 def of_function(function: Function) -> str:
-    """The signature of a function and its documentation, with its examples."""
+    """Return the signature of a function and its documentation, with its examples."""
     return f"{code(function.shown)}\n{documentation(function)}"
 
 
 def documentation(function: Function) -> str:
-    """The documentation of a function, with its examples."""
+    """Return the documentation of a function, with its examples."""
     lines: list[str] = []
     inside = False
     for line in (inspect.getdoc(function.python) or "").split("\n"):
@@ -75,14 +75,14 @@ def documentation(function: Function) -> str:
 
 
 def of_aggregate(function: AggregateFunction) -> str:
-    """The signature of an aggregate, what it gives, and where its formula is from."""
+    """Return the signature of an aggregate, what it gives, and where its formula is from."""
     source = f"\n\n{function.source}" if function.source else ""
     across = " across ROLE" if function.needs_across else ""
     return f"{code(function.shown + across)}\n{function.summary}{source}"
 
 
 def of_name(name: str, *, measured: bool) -> str | None:
-    """What is known of a function by its name: in a measure aggregates come first. None where there is none."""
+    """Return what is known of a function by its name: in a measure aggregates come first. None where there is none."""
     if measured and name in AGGREGATES:
         return of_aggregate(AGGREGATES[name])
     if name in FUNCTIONS:
@@ -91,7 +91,7 @@ def of_name(name: str, *, measured: bool) -> str | None:
 
 
 def signature_help(view: View, position: Position) -> SignatureHelp | None:
-    """The signature of the innermost call around a position that is known."""
+    """Return the signature of the innermost call around a position that is known."""
     cursor = cursor_at(view.outline, view.offset(position))
     for bracket in reversed(cursor.brackets):
         if bracket.sign == "(" and bracket.name:
@@ -103,7 +103,7 @@ def signature_help(view: View, position: Position) -> SignatureHelp | None:
 
 
 def _signature(view: View, bracket: Bracket, *, measured: bool) -> tuple[str, str] | None:
-    """How what is called is written, and what it gives."""
+    """Return how what is called is written, and what it gives."""
     name = bracket.name
     if name in AGGREGATES and (measured or name not in FUNCTIONS):
         return AGGREGATES[name].shown, AGGREGATES[name].summary
@@ -131,7 +131,7 @@ def _signature_help(label: str, text: str, bracket: Bracket) -> SignatureHelp:
 
 
 def parameters_in(signature: str) -> Iterator[str]:
-    """The parameters of a signature as they are written in it.
+    """Yield the parameters of a signature as they are written in it.
 
     >>> list(parameters_in("near(a: list<{ x text, y text }>, b: choice(p, q)) -> number"))
     ['a: list<{ x text, y text }>', 'b: choice(p, q)']
@@ -154,7 +154,7 @@ def parameters_in(signature: str) -> Iterator[str]:
 
 
 def counted(plan: Plan, scenario: str) -> str:
-    """The contexts and items of a scenario, and its calls for one model in every role."""
+    """Return the contexts and items of a scenario, and its calls for one model in every role."""
     found = next((each for each in plan.scenarios if each.name == scenario), None)
     if found is None:
         return ""
@@ -175,7 +175,7 @@ def _number(count: int, noun: str) -> str:
 
 
 def lenses(view: View) -> list[CodeLens]:
-    """What every scenario of a document asks, where a benchmark that it is part of compiles."""
+    """Return what every scenario of a document asks, where a benchmark that it is part of compiles."""
     plan = next((each.plan for each in view.compilations if each.plan is not None), None)
     if plan is None:
         return []
@@ -190,7 +190,7 @@ def lenses(view: View) -> list[CodeLens]:
 
 
 def hover(view: View, position: Position) -> Hover | None:
-    """What stands at a position: a name with its type and what it is, or a word of the language."""
+    """Return what stands at a position: a name with its type and what it is, or a word of the language."""
     offset = view.offset(position)
     start, word = word_at(view.text, offset)
     text = (_name(view, offset) or _word(view, start, word)) if word else None
@@ -212,13 +212,13 @@ def _name(view: View, offset: int) -> str | None:
 
 
 def _statement(view: View, symbol: Symbol) -> Statement | None:
-    """The statement that declares a symbol."""
+    """Return the statement that declares a symbol."""
     path = symbol.span.source.path
     return view.session.outline(path).declared_at(symbol.span.start)
 
 
 def _heading(symbol: Symbol, statement: Statement | None, type_: str) -> str:
-    """How it is declared, on a line, and its type where that does not say it."""
+    """Return how it is declared, on a line, and its type where that does not say it."""
     if statement is None or symbol.kind in ("value", "group"):
         shown = type_ or (symbol.detail if symbol.kind in ("parameter", "field") else "")
         return f"{symbol.kind} {symbol.name}" + (f": {shown}" if shown else "")
@@ -229,7 +229,7 @@ def _heading(symbol: Symbol, statement: Statement | None, type_: str) -> str:
 
 
 def _details(view: View, named: Named, symbol: Symbol, statement: Statement | None) -> list[str]:
-    """What else is worth knowing of a symbol, by its kind."""
+    """Return what else is worth knowing of a symbol, by its kind."""
     index = named.checked.compilation.index
     owner = f"in {symbol.owner.replace(' ', ' `', 1)}`" if symbol.owner else ""
     match symbol.kind:
@@ -280,7 +280,7 @@ def _word(view: View, start: int, word: str) -> str | None:
 
 
 def _in_head(cursor: Cursor, word: str) -> str | None:
-    """A further word of a statement, or a type."""
+    """Return a further word of a statement, or a type."""
     fitting = [each for each in candidates(cursor) if word in each.signature.replace("|", " ").split()]
     bracketed = [each for each in candidates(cursor) if f"[{word}" in each.signature]
     if fitting or bracketed:

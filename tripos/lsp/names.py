@@ -42,8 +42,8 @@ KINDS = {
 
 
 def scope_at(view: View, cursor: Cursor) -> Mapping[str, Binding]:
-    """The bindings that an expression can name there; empty where no expression can stand. A step that comes later is
-    not among them.
+    """Return the bindings that an expression can name there; empty where no expression can stand. A step that comes
+    later is not among them.
 
     Results of the view's benchmarks may be of another text afterwards.
     """
@@ -77,7 +77,7 @@ def _is_later(binding: Binding, path: str, offset: int) -> bool:
 
 
 def _completed(text: str, cursor: Cursor) -> str:
-    """The text with a name at the cursor, and what is open before it closed."""
+    """Return the text with a name at the cursor, and what is open before it closed."""
     rest = text[cursor.offset :]
     closers = ""
     for bracket in reversed(cursor.brackets):
@@ -91,7 +91,7 @@ def _completed(text: str, cursor: Cursor) -> str:
 
 
 def chain_before(tokens: Sequence[Token]) -> list[str]:
-    """The names of `a.b.` that a list of tokens ends with, without the last dot; empty where it ends with none.
+    """Return the names of `a.b.` that a list of tokens ends with, without the last dot; empty where it ends with none.
 
     >>> from tripos_compiler.syntax.lexer import raw_tokens
     >>> chain_before(list(raw_tokens("measure m = mean(a.b.")))
@@ -106,7 +106,7 @@ def chain_before(tokens: Sequence[Token]) -> list[str]:
 
 
 def name_ending(tokens: Sequence[Token]) -> list[str]:
-    """The dotted name that a list of tokens ends with."""
+    """Return the dotted name that a list of tokens ends with."""
     if not tokens or not _is_name(tokens[-1]):
         return []
     return [*chain_before(tokens[:-1]), tokens[-1].text]
@@ -117,7 +117,7 @@ def _is_name(token: Token) -> bool:
 
 
 def find_binding(scope: Mapping[str, Binding], names: Sequence[str]) -> Binding | None:
-    """What a dotted name means."""
+    """Return what a dotted name means."""
     found: Binding | None = None
     for name in names:
         found = (scope if found is None else fields_of(found)).get(name)
@@ -127,7 +127,7 @@ def find_binding(scope: Mapping[str, Binding], names: Sequence[str]) -> Binding 
 
 
 def fields_of(binding: Binding) -> Mapping[str, Binding]:
-    """What stands behind the dot of a name."""
+    """Return what stands behind the dot of a name."""
     record = binding.type
     if binding.fields or record is None or record.kind != "record":
         return binding.fields
@@ -135,14 +135,14 @@ def fields_of(binding: Binding) -> Mapping[str, Binding]:
 
 
 def choice_of(type_: Type | None) -> ChoiceType | None:
-    """The choice that a type is, or that may be missing, or that a list or set holds."""
+    """Return the choice that a type is, or that may be missing, or that a list or set holds."""
     while type_ is not None and type_.kind in ("optional", "list", "set"):
         type_ = type_.of
     return type_ if type_ is not None and type_.kind == "choice" else None
 
 
 def paths_at(view: View, cursor: Cursor) -> tuple[int, Iterator[Proposal]]:
-    """The files that may be named in a string, and where the last part of their path begins."""
+    """Return the files that may be named in a string, and where the last part of their path begins."""
     assert cursor.string is not None
     typed = view.text[cursor.string : cursor.offset]
     begin = cursor.string + typed.rfind("/") + 1
@@ -197,37 +197,38 @@ class Names:
         )
 
     def of(self, *kinds: str, owner: str | None = None) -> Iterator[Proposal]:
-        """The names of some kinds; of `dataset` and `measure` those at the top of a file unless an owner is given."""
+        """Yield the names of some kinds; of `dataset` and `measure` those at the top of a file unless an owner is
+        given."""
         for symbol in self.symbols:
             top = owner is None and (symbol.kind not in ("dataset", "measure") or not symbol.owner)
             if symbol.kind in kinds and (top or symbol.owner == owner):
                 yield _proposed(symbol)
 
     def axes(self) -> Iterator[Proposal]:
-        """Every axis, that of the languages too."""
+        """Yield every axis, that of the languages too."""
         yield from self.of("axis")
         yield Proposal("language", Kind.Enum, "the languages of the benchmark")
 
     def dimensions(self) -> Iterator[Proposal]:
-        """What a measure can go by."""
+        """Yield what a measure can go by."""
         yield from self.axes()
         yield from self.of("arm")
         yield from (Proposal(name, Kind.Enum) for name in FIXED)
 
     def datasets(self, cursor: Cursor) -> Iterator[Proposal]:
-        """The data sets that can be named at a place: those of its scenario, and those at the top of a file."""
+        """Yield the data sets that can be named at a place: those of its scenario, and those at the top of a file."""
         scenario = scenario_around(cursor)
         if scenario is not None:
             yield from self.of("dataset", owner=f"scenario {scenario}")
         yield from self.of("dataset")
 
     def steps(self, cursor: Cursor) -> Iterator[Proposal]:
-        """The steps of the scenario around a place; of every scenario elsewhere."""
+        """Yield the steps of the scenario around a place; of every scenario elsewhere."""
         scenario = scenario_around(cursor)
         yield from self.of("ask", "converse", "retrieve", owner=f"scenario {scenario}" if scenario else None)
 
     def values(self, of: str) -> Iterator[Proposal]:
-        """The values of an axis, an arm, or of what else a slice can fix."""
+        """Yield the values of an axis, an arm, or of what else a slice can fix."""
         yield from self.of("value", owner=f"axis {of}")
         yield from self.of("value", owner=f"arm {of}")
         if of in ("scenario", "metric", "dimension"):
@@ -236,7 +237,7 @@ class Names:
             yield from (Proposal(code, Kind.EnumMember) for code in self.languages())
 
     def languages(self) -> list[str]:
-        """The languages of the benchmarks, as far as they say."""
+        """Return the languages of the benchmarks, as far as they say."""
         found: dict[str, None] = {}
         for each in self.view.checked:
             for statement in every(self.view.session.outline(each.benchmark.main).statements):
@@ -246,7 +247,7 @@ class Names:
 
 
 def scenario_around(cursor: Cursor) -> str | None:
-    """The name of the scenario that a place is in."""
+    """Return the name of the scenario that a place is in."""
     for owner in cursor.owners:
         if owner[0].text == "scenario":
             return owner[1].text if len(owner) > 1 else None
@@ -254,7 +255,7 @@ def scenario_around(cursor: Cursor) -> str | None:
 
 
 def detail_of(symbol: Symbol) -> str:
-    """What a symbol is, in a few words."""
+    """Return what a symbol is, in a few words."""
     return symbol.detail or f"{symbol.kind} of {symbol.owner}" if symbol.owner else symbol.detail or symbol.kind
 
 

@@ -31,8 +31,8 @@ TOP = Range(Position(0, 0), Position(0, 0))
 
 
 def fixes(view: View, wanted: Range) -> list[CodeAction]:
-    """The mends of what is wrong in a range of a document. That of a suggestion is preferred where it is the only one
-    of its place, so that an editor may make it at once."""
+    """Return the mends of what is wrong in a range of a document. That of a suggestion is preferred where it is the
+    only one of its place, so that an editor may make it at once."""
     session = view.session
     start, end = view.offset(wanted.start), view.offset(wanted.end)
     found: list[CodeAction] = []
@@ -61,7 +61,7 @@ def _action(session: Session, finding: Finding, mains: list[str]) -> CodeAction:
 
 
 def _title(mistake: Mistake) -> str:
-    """What an edit does, in a few words; of several the help says it."""
+    """Return what an edit does, in a few words; of several the help says it."""
     if len(mistake.edits) > 1:
         return mistake.help or "mend it"
     edit = mistake.edits[0]
@@ -80,7 +80,7 @@ class Finding:
 
 
 def findings(checked: Iterable[Checked]) -> dict[str, list[Finding]]:
-    """The mistakes of benchmarks by the file that they are reported in."""
+    """Return the mistakes of benchmarks by the file that they are reported in."""
     found: dict[str, dict[object, Finding]] = {}
     for each in checked:
         for mistake in each.compilation.diagnostics:
@@ -96,8 +96,8 @@ def _places(mistake: Mistake) -> tuple[tuple[str, int, int], ...]:
 
 
 def to_lsp(session: Session, finding: Finding, mains: Iterable[str] = ()) -> Diagnostic:
-    """A mistake as the protocol has it. `mains` are the benchmarks that its file is part of: where it is a mistake in
-    some of them only, the message says in which."""
+    """Return a mistake as the protocol has it. `mains` are the benchmarks that its file is part of: where it is a
+    mistake in some of them only, the message says in which."""
     mistake = finding.mistake
     first, rest = mistake.labels[:1], mistake.labels[1:]
     lines = [mistake.message + (f" ({first[0].text})" if first and first[0].text else "")]
@@ -121,13 +121,13 @@ def to_lsp(session: Session, finding: Finding, mains: Iterable[str] = ()) -> Dia
 
 
 def too_long() -> Diagnostic:
-    """What is shown in place of mistakes where a spec is not compiled for its length."""
+    """Return what is shown in place of mistakes where a spec is not compiled for its length."""
     message = f"specs of more than {MOST_CHARS:,} characters are not checked while they are edited\n"
     return Diagnostic(TOP, message + "help: run `tripos check`", DiagnosticSeverity.Information, source="tripos")
 
 
 def syntax_of(session: Session, path: str, text: str) -> list[Diagnostic]:
-    """The mistakes of syntax of a document that is no file, such as an old version of one."""
+    """Return the mistakes of syntax of a document that is no file, such as an old version of one."""
     diagnostics = Diagnostics()
     source = Source(path, text)
     parse(source, diagnostics)
@@ -135,7 +135,7 @@ def syntax_of(session: Session, path: str, text: str) -> list[Diagnostic]:
 
 
 class Reports:
-    """What was last shown of every file, so that only what is new is shown."""
+    """The last shown diagnostics of every file, so that only what is new is shown."""
 
     def __init__(self, session: Session) -> None:
         self.session = session
@@ -144,7 +144,7 @@ class Reports:
         """By main file, the files that something was last shown in because of it."""
 
     def after(self, path: str) -> list[PublishDiagnosticsParams]:
-        """What is to be shown after a change of a document: for itself always, for others what is new."""
+        """Return what is to be shown after a change of a document: for itself always, for others what is new."""
         session = self.session
         document = session.documents.at(path)
         if document is not None and not session.is_spec(path):
@@ -160,7 +160,7 @@ class Reports:
         return self._show(touched, always=path)
 
     def everything(self) -> list[PublishDiagnosticsParams]:
-        """What is new in any file, those that nothing is known of any more among them."""
+        """Return what is new in any file, those that nothing is known of any more among them."""
         everywhere = {path for each in self.session.all_checked() for path in each.paths}
         return self._show(everywhere | {path for path in self._shown if self.session.is_spec(path)})
 

@@ -78,13 +78,13 @@ class Server(LanguageServer):
         """For each document that changed when it is looked at, and since when it waits."""
 
     def log(self, message: str) -> None:
-        """Says something in a line, to standard error and to the client."""
+        """Say something in a line, to standard error and to the client."""
         line = message.replace("\n", " ")
         print(f"tripos lsp: {line}", file=sys.stderr, flush=True)
         self.window_log_message(lsp.LogMessageParams(lsp.MessageType.Warning, line))
 
     def failed(self, what: str, error: Exception) -> None:
-        """Logs a bug of ours, with its place."""
+        """Log a bug of ours, with its place."""
         place = error.__traceback__
         while place is not None and place.tb_next is not None:
             place = place.tb_next
@@ -92,7 +92,7 @@ class Server(LanguageServer):
         self.log(f"internal error in {what}: {type(error).__name__}: {error}{where}")
 
     def report_server_error(self, error: Exception, source: Any) -> None:
-        """Logs what the library could not make sense of, such as a malformed message."""
+        """Log what the library could not make sense of, such as a malformed message."""
         if not isinstance(error, JsonRpcException) or error.code != REQUEST_FAILED:
             self.failed("a message", error)
 
@@ -115,7 +115,7 @@ class Server(LanguageServer):
         self.watched = bool(files and files.dynamic_registration)
 
     def watch(self) -> None:
-        """Asks the client to tell of files that change."""
+        """Ask the client to tell of files that change."""
         if not self.watched:
             return
         options = lsp.DidChangeWatchedFilesRegistrationOptions([lsp.FileSystemWatcher(glob) for glob in WATCHED])
@@ -168,7 +168,7 @@ class Server(LanguageServer):
             self._later(document.path)
 
     def _later(self, path: str) -> None:
-        """Looks for mistakes soon, in the version that is the last by then."""
+        """Look for mistakes soon, in the version that is the last by then."""
         loop = asyncio.get_running_loop()
         now = loop.time()
         waiting = self._waiting.pop(path, None)
@@ -213,7 +213,7 @@ class Server(LanguageServer):
         self.feature(method, options)(handle)
 
     def hear(self, method: str, act: Callable[[Any], Any]) -> None:
-        """Takes up what a client tells or asks that is about no document."""
+        """Take up what a client tells or asks that is about no document."""
         self.feature(method)(lambda params: self._guarded(method, functools.partial(act, params)))
 
 
@@ -222,7 +222,7 @@ def _paths(uris: Sequence[str]) -> tuple[str, ...]:
 
 
 def make_server() -> Server:
-    """A server that offers everything, for one client."""
+    """Return a server that offers everything, for one client."""
     server = Server()
     server.hear(lsp.INITIALIZE, server.begin)
     server.hear(lsp.INITIALIZED, lambda _: server.watch())
@@ -236,7 +236,7 @@ def make_server() -> Server:
 
 
 def _answer_about_names(server: Server) -> None:
-    """What depends on what names mean."""
+    """Register the features that depend on names."""
     server.answer(lsp.TEXT_DOCUMENT_HOVER, None, lambda view, params: hover(view, params.position))
     server.answer(lsp.TEXT_DOCUMENT_DEFINITION, None, lambda view, params: definitions(view, params.position))
     server.answer(lsp.TEXT_DOCUMENT_DOCUMENT_HIGHLIGHT, None, lambda view, params: highlights(view, params.position))
@@ -269,7 +269,7 @@ def _answer_about_names(server: Server) -> None:
 
 
 def _answer_about_text(server: Server) -> None:
-    """What depends on how a document is written."""
+    """Register the features that depend on the text of a document."""
     server.answer(
         lsp.TEXT_DOCUMENT_CODE_ACTION,
         lsp.CodeActionOptions(code_action_kinds=[lsp.CodeActionKind.QuickFix]),

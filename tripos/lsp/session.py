@@ -28,7 +28,7 @@ class Outline:
     statements: tuple[Statement, ...]
 
     def around(self, offset: int) -> list[Statement]:
-        """The statements that a place lies in, from the outermost to the innermost."""
+        """Return the statements that a place lies in, from the outermost to the innermost."""
         found: list[Statement] = []
         inside: tuple[Statement, ...] = self.statements
         while True:
@@ -39,7 +39,7 @@ class Outline:
             inside = inner.body
 
     def declared_at(self, start: int) -> Statement | None:
-        """The statement that declares the name that begins at a place."""
+        """Return the statement that declares the name that begins at a place."""
         for statement in reversed(self.around(start)):
             name = name_of(statement)
             if name is not None and name.span.start == start:
@@ -48,7 +48,7 @@ class Outline:
 
 
 def outline_of(path: str, text: str, memory: ParseMemory | None = None) -> Outline:
-    """The outline of a text; what is malformed is left out.
+    """Return the outline of a text; what is malformed is left out.
 
     >>> [statement.construct for statement in outline_of("x", "role judge\\naxis {}\\n").statements]
     ['role']
@@ -59,7 +59,7 @@ def outline_of(path: str, text: str, memory: ParseMemory | None = None) -> Outli
 
 
 def name_of(statement: Statement) -> Name | None:
-    """The name that a statement declares."""
+    """Return the name that a statement declares."""
     if "name" in statement.values:
         return statement.find_name("name")
     if statement.construct in ("scorer", "formula", "python_scorer", "named"):
@@ -68,7 +68,7 @@ def name_of(statement: Statement) -> Name | None:
 
 
 def every(statements: tuple[Statement, ...]) -> Iterator[Statement]:
-    """Statements with all that stand in their blocks, in the order of the text."""
+    """Yield statements with all that stand in their blocks, in the order of the text."""
     for statement in statements:
         yield statement
         yield from every(statement.body)
@@ -84,12 +84,12 @@ class Place:
 
 
 def place_of(span: Span) -> Place:
-    """Where a span is now."""
+    """Return where a span is now."""
     return Place(span.source.path, span.start, span.end)
 
 
 def text_of(span: Span) -> str:
-    """What stands there."""
+    """Return what stands there."""
     return span.source.text[span.start : span.end]
 
 
@@ -128,13 +128,13 @@ class Session:
     # --- documents ---
 
     def put(self, uri: str, text: str, version: int) -> Document:
-        """Opens a document, or gives it another text."""
+        """Open a document, or give it another text."""
         document = self.documents.put(uri, text, version)
         self.membership.changed(document.path)
         return document
 
     def remove(self, uri: str) -> Document | None:
-        """Closes a document, and forgets the benchmarks that none is part of any more."""
+        """Close a document, and forget the benchmarks that none is part of any more."""
         document = self.documents.remove(uri)
         if document is not None:
             self.membership.changed(document.path)
@@ -152,8 +152,8 @@ class Session:
     # --- benchmarks ---
 
     def checked(self, path: str) -> list[Checked]:
-        """The benchmarks that a file is part of, as they are now; the file by itself where there is none. A benchmark
-        that cannot be compiled is left out, for a reason that is logged unless it is the user's.
+        """Return the benchmarks that a file is part of, as they are now; the file by itself where there is none. A
+        benchmark that cannot be compiled is left out, for a reason that is logged unless it is the user's.
 
         Raises `TooLong` where one is too long to be compiled while it is edited.
         """
@@ -166,7 +166,7 @@ class Session:
         return found
 
     def all_checked(self) -> Iterator[Checked]:
-        """Every benchmark that an open document is part of, once."""
+        """Yield every benchmark that an open document is part of, once."""
         seen: set[int] = set()
         for document in list(self.documents):
             try:
@@ -179,7 +179,8 @@ class Session:
                     yield each
 
     def is_spec(self, path: str) -> bool:
-        """Whether a document is a file, or will be one, and not an old version or something of a remote place."""
+        """Return true if a document is a file, or will be one, and not an old version or something of a remote
+        place."""
         return Path(path).is_absolute()
 
     def _keys(self, path: str) -> list[tuple[str, bool]]:
@@ -202,7 +203,7 @@ class Session:
     # --- places ---
 
     def lines(self, source: Source) -> Lines:
-        """The lines of a source."""
+        """Return the lines of a source."""
         document = self.documents.at(source.path)
         if document is not None and document.text is source.text:
             return document.lines
@@ -212,20 +213,20 @@ class Session:
         return known
 
     def range(self, span: Span) -> Range:
-        """The range of a span."""
+        """Return the range of a span."""
         return self.lines(span.source).range(span.start, span.end)
 
     def location(self, span: Span) -> Location:
-        """Where a span is, in which file."""
+        """Return where a span is, in which file."""
         return Location(self.documents.uri_of(span.source.path), self.range(span))
 
     def location_of(self, place: Place) -> Location:
-        """Where a place is, in which file."""
+        """Return where a place is, in which file."""
         source = Source(place.path, self.documents.read(place.path))
         return Location(self.documents.uri_of(place.path), self.lines(source).range(place.start, place.end))
 
     def outline(self, path: str) -> Outline:
-        """The statements of a file as it is now. Raises `OSError` or `UnicodeDecodeError`."""
+        """Return the statements of a file as it is now. Raises `OSError` or `UnicodeDecodeError`."""
         text = self.documents.read(path)
         known = self._outlines.get(path)
         if known is None or known.source.text != text:
@@ -233,7 +234,7 @@ class Session:
         return known
 
     def view(self, uri: str) -> View | None:
-        """A document with what is known of it; None where it is not open."""
+        """Return a document with what is known of it; None where it is not open."""
         document = self.documents.find(uri)
         return View(self, document) if document is not None else None
 
@@ -247,7 +248,7 @@ class View:
 
     @property
     def path(self) -> str:
-        """What the compiler calls it."""
+        """Return what the compiler calls it."""
         return self.document.path
 
     @property
@@ -265,7 +266,7 @@ class View:
 
     @property
     def compilations(self) -> list[Compilation]:
-        """What those benchmarks come to."""
+        """Return what those benchmarks come to."""
         return [each.compilation for each in self.checked]
 
     @property
@@ -274,9 +275,9 @@ class View:
         return self.session.outline(self.path)
 
     def offset(self, position: Position) -> int:
-        """The code point at a position."""
+        """Return the code point at a position."""
         return self.document.lines.offset(position)
 
     def range(self, start: int, end: int) -> Range:
-        """The range of a stretch of it."""
+        """Return the range of a stretch of it."""
         return self.document.lines.range(start, end)

@@ -116,7 +116,7 @@ class Coloured(NamedTuple):
 
 
 def semantic_tokens(view: View) -> SemanticTokens:
-    """The tokens of a document, each on one line, as the protocol encodes them."""
+    """Return the tokens of a document, each on one line, as the protocol encodes them."""
     lines = view.document.lines
     data: list[int] = []
     last_line = last_column = 0
@@ -156,7 +156,7 @@ def _coloured(view: View) -> Iterator[Coloured]:
 
 
 def _coloured_names(view: View) -> dict[tuple[int, int], tuple[Type, int]]:
-    """What the names of a document are, by where they stand."""
+    """Return what the names of a document are, by where they stand."""
     found: dict[tuple[int, int], tuple[Type, int]] = {}
     for compilation in view.compilations:
         index = compilation.index
@@ -175,7 +175,7 @@ def _coloured_names(view: View) -> dict[tuple[int, int], tuple[Type, int]]:
 
 
 def _on_lines(text: str, coloured: Coloured) -> Iterator[tuple[int, int]]:
-    """The parts of a stretch, one a line, without the breaks between them."""
+    """Yield the parts of a stretch, one a line, without the breaks between them."""
     start = coloured.start
     while start < coloured.end:
         found = text.find("\n", start, coloured.end)
@@ -187,7 +187,7 @@ def _on_lines(text: str, coloured: Coloured) -> Iterator[tuple[int, int]]:
 
 
 def formatted(view: View) -> list[TextEdit] | None:
-    """The edit that lays a document out; none where it is laid out already, None where it cannot be."""
+    """Return the edit that lays a document out; none where it is laid out already, None where it cannot be."""
     try:
         text = format_text(view.text, view.path)
     except Unparsable:
@@ -196,7 +196,7 @@ def formatted(view: View) -> list[TextEdit] | None:
 
 
 def symbols(view: View) -> list[DocumentSymbol]:
-    """What a document declares, as a tree."""
+    """Return what a document declares, as a tree."""
     return [found for each in view.outline.statements for found in _symbols(view, each)]
 
 
@@ -217,13 +217,13 @@ def _symbols(view: View, statement: Statement) -> Iterator[DocumentSymbol]:
 
 
 def _detail(statement: Statement) -> str:
-    """The title of what has one, else what kind of declaration it is."""
+    """Return the title of what has one, else what kind of declaration it is."""
     labels = statement.labels()
     return labels[0][1].value if labels else statement.construct.replace("_", " ")
 
 
 def workspace_symbols(session: Session, query: str) -> list[WorkspaceSymbol]:
-    """What the files of the workspace declare, by a part of its name; all letters of it in order are enough."""
+    """Return what the files of the workspace declare, by a part of its name; all letters of it in order are enough."""
     found: list[WorkspaceSymbol] = []
     for path in session.membership.files():
         if session.documents.find_text(path) is None:

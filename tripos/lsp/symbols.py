@@ -33,7 +33,8 @@ ROWS = "rows"
 
 
 def path_named(view: View, offset: int) -> str | None:
-    """The file that a string at a place names: a used spec, a Python file or a data file. None where there is none."""
+    """Return the file that a string at a place names: a used spec, a Python file or a data file. None where there is
+    none."""
     for statement in reversed(view.outline.around(offset)):
         text = statement.values.get("path")
         if isinstance(text, Text) and text.span.start <= offset <= text.span.end:
@@ -59,7 +60,7 @@ class Named:
 
     @property
     def declared(self) -> Span:
-        """Where it is declared."""
+        """Return where it is declared."""
         return declaration(self.checked.compilation.index, self.span)
 
     @property
@@ -70,7 +71,7 @@ class Named:
 
 
 def named_at(view: View, offset: int) -> Iterator[Named]:
-    """The name at a place, in every benchmark that knows it."""
+    """Yield the name at a place, in every benchmark that knows it."""
     for each in view.checked:
         span = span_at(each.compilation.index, view.path, offset)
         if span is not None:
@@ -78,7 +79,7 @@ def named_at(view: View, offset: int) -> Iterator[Named]:
 
 
 def definitions(view: View, position: Position) -> list[Location]:
-    """Where the name at a position is declared; of the path of a file, that file."""
+    """Return where the name at a position is declared; of the path of a file, that file."""
     offset = view.offset(position)
     path = path_named(view, offset)
     if path is not None:
@@ -107,7 +108,7 @@ def highlights(view: View, position: Position) -> list[DocumentHighlight]:
 
 
 def _places(view: View, offset: int) -> tuple[set[Place], set[Place]]:
-    """Where a name stands, and where it is declared."""
+    """Return where a name stands, and where it is declared."""
     found: set[Place] = set()
     declarations: set[Place] = set()
     for named in named_at(view, offset):
@@ -122,7 +123,7 @@ class Refused(Exception):
 
 
 def prepare(view: View, position: Position) -> PrepareRenamePlaceholder | None:
-    """The stretch of the name at a position, None where there is none that can be changed."""
+    """Return the stretch of the name at a position, None where there is none that can be changed."""
     offset = view.offset(position)
     for named in named_at(view, offset):
         name = _declared_name(named.checked.compilation.index, named.span)
@@ -135,8 +136,8 @@ def prepare(view: View, position: Position) -> PrepareRenamePlaceholder | None:
 
 
 def rename(view: View, position: Position, new: str) -> WorkspaceEdit:
-    """The edits that give a name another text. Raises `Refused` where there is no name, the new one is none, or a
-    benchmark would have a mistake afterwards that it does not have now."""
+    """Return the edits that give a name another text. Raises `Refused` where there is no name, the new one is none, or
+    a benchmark would have a mistake afterwards that it does not have now."""
     if re.fullmatch(NAME, new) is None or new in (*CONSTANTS, *WORD_OPERATORS):
         raise Refused(f"`{new}` is not a name")
     found: set[Place] = set()
@@ -159,7 +160,7 @@ def rename(view: View, position: Position, new: str) -> WorkspaceEdit:
 
 
 def _declared_name(index: Index, span: Span) -> str | None:
-    """The name that a span has from its declaration; None where nothing in a spec declares it."""
+    """Return the name that a span has from its declaration; None where nothing in a spec declares it."""
     first = root(index, span)
     symbol = symbol_at(index, first)
     named = symbol.kind != ROWS or any(use.symbol == first for use in index.uses.values())
@@ -179,7 +180,7 @@ def _edits(view: View, places: Iterable[Place], old: str, new: str) -> Edits:
 
 
 def _column(view: View, place: Place) -> int | None:
-    """Where a field has to say which column it is read from, since it was its name that said it."""
+    """Return where a field has to say which column it is read from, since it was its name that said it."""
     statement = view.session.outline(place.path).declared_at(place.start)
     name = name_of(statement) if statement is not None else None
     if statement is None or statement.construct != "field" or name is None or statement.find("columns") is not None:
@@ -188,7 +189,7 @@ def _column(view: View, place: Place) -> int | None:
 
 
 def _require_sound(view: View, edits: Edits, new: str) -> None:
-    """Raises `Refused` where a benchmark has more errors with the edits than without."""
+    """Raise `Refused` where a benchmark has more errors with the edits than without."""
     documents = view.session.documents
     texts = {path: edited(documents.read(path), of_file) for path, of_file in edits.items()}
     for checked in view.checked:
@@ -201,7 +202,7 @@ def _require_sound(view: View, edits: Edits, new: str) -> None:
 
 
 def edited(text: str, edits: Iterable[tuple[int, int, str]]) -> str:
-    """A text with edits, none of which overlap.
+    """Return a text with edits, none of which overlap.
 
     >>> edited("abc", [(0, 1, "x"), (3, 3, "y")])
     'xbcy'
@@ -226,20 +227,21 @@ def _to_lsp(view: View, edits: Edits) -> WorkspaceEdit:
 
 
 def is_named(span: Span, name: str) -> bool:
-    """Whether the name stands there, alone or in quotes."""
+    """Return true if the name stands there, alone or in quotes."""
     return text_of(span) in (name, f'"{name}"')
 
 
 def span_at(index: Index, path: str, offset: int) -> Span | None:
-    """The name at a place of a file: the shortest stretch that the index knows something of. At the end of one name
-    and the start of another it is the other."""
+    """Return the name at a place of a file: the shortest stretch that the index knows something of. At the end of one
+    name and the start of another it is the other."""
     named = {*index.symbols, *index.uses, *(use.symbol for use in index.uses.values())}
     found = [span for span in named if span.source.path == path and span.start <= offset <= span.end]
     return min(found, key=lambda span: (offset == span.end, span.high - span.low), default=None)
 
 
 def declaration(index: Index, span: Span) -> Span:
-    """Where the name at a span is declared. A name of rows that was not given with `as` stands for the data set."""
+    """Return where the name at a span is declared. A name of rows that was not given with `as` stands for the data
+    set."""
     seen = {span}
     while span in index.uses:
         span = index.uses[span].symbol
@@ -250,12 +252,12 @@ def declaration(index: Index, span: Span) -> Span:
 
 
 def symbol_at(index: Index, span: Span) -> Symbol:
-    """The symbol that is declared at a span; a name that rows are given has none of its own in the index."""
+    """Return the symbol that is declared at a span; a name that rows are given has none of its own in the index."""
     return index.symbols.get(span) or Symbol(ROWS, text_of(span).strip('"'), span)
 
 
 def root(index: Index, span: Span) -> Span:
-    """The declaration from which a name has its text: of a field that is called like its axis, the axis."""
+    """Return the declaration from which a name has its text: of a field that is called like its axis, the axis."""
     seen: set[Span] = set()
     while span in index.uses and span not in seen:
         seen.add(span)
@@ -267,7 +269,7 @@ def root(index: Index, span: Span) -> Span:
 
 
 def family(index: Index, first: Span) -> set[Span]:
-    """Every span that has its name from a declaration, itself too."""
+    """Return every span that has its name from a declaration, itself too."""
     name = text_of(first)
     found = {first}
     below: dict[Span, list[Span]] = {}
@@ -284,11 +286,11 @@ def family(index: Index, first: Span) -> set[Span]:
 
 
 def symbols_in(index: Index, owner: str) -> list[Symbol]:
-    """What is declared in something, such as `axis stage`, in the order of the text."""
+    """Return what is declared in something, such as `axis stage`, in the order of the text."""
     found = [symbol for symbol in index.symbols.values() if symbol.owner == owner]
     return sorted(found, key=lambda symbol: place_of(symbol.span))
 
 
 def distinct(spans: Iterable[Span]) -> list[Place]:
-    """The places of spans, each once, in order."""
+    """Return the places of spans, each once, in order."""
     return sorted({place_of(span) for span in spans})

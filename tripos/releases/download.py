@@ -199,7 +199,7 @@ class _Web:
 
 
 def _connected(url: SplitResult, reach: Reach) -> http.client.HTTPConnection:
-    """A connection to the very address that was checked, so that no other can be resolved in its place."""
+    """Return a connection to the very address that was checked, so that no other can be resolved in its place."""
     host, secure = url.hostname, url.scheme == "https"
     if not host or url.scheme not in ("http", "https"):
         raise _refused(url.geturl(), "is no address of the web")
@@ -226,7 +226,7 @@ def _connected(url: SplitResult, reach: Reach) -> http.client.HTTPConnection:
 
 
 def is_public(address: str) -> bool:
-    """Whether an address is one of the public internet.
+    """Return true if an address is one of the public internet.
 
     >>> [is_public(each) for each in ("93.184.216.34", "127.0.0.1", "169.254.169.254", "10.0.0.1", "::ffff:10.0.0.1")]
     [True, False, False, False, False]

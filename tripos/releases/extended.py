@@ -24,7 +24,7 @@ MOST_SHOWN = 5
 
 @dataclass(frozen=True)
 class ReleaseFolders:
-    """Looks for a release in `releases/` beside the spec that names it and beside each folder above, then in `folders`:
+    """Look for a release in `releases/` beside the spec that names it and beside each folder above, then in `folders`:
     folders of releases, or releases themselves. Where the spec says the place, nothing else is taken, but for
     a release of the very digest. A place in the network is read only with `fetch`, and what is read is kept in `into`;
     `tripos fetch` does that, and every other command takes what was fetched, by its digest."""
@@ -34,7 +34,7 @@ class ReleaseFolders:
     into: Path | None = None
 
     def find(self, asked: Asked, near: str) -> FoundRelease:
-        """The release that a spec at path `near` asks for: the one of that digest, or else the highest version.
+        """Return the release that a spec at path `near` asks for: the one of that digest, or else the highest version.
 
         Raises `ReleaseError`: E0912 where none is found, E0913 where it has another digest, E0914 where it is damaged.
         """
@@ -75,7 +75,7 @@ class ReleaseFolders:
         return _found(candidate, asked)
 
     def _fetched(self, url: str, asked: Asked, near: str) -> Path:
-        """The folder of what was fetched from a URL, now or before. Raises `ReleaseError` and `Failure`."""
+        """Return the folder of what was fetched from a URL, now or before. Raises `ReleaseError` and `Failure`."""
         for place in self._places(near):
             digest = read_pins(place).get(url)
             if digest is None or asked.sha256 not in (None, digest):
@@ -90,7 +90,7 @@ class ReleaseFolders:
         return keep(fetch_release(url, self.fetch, asked.sha256), url, self.into)
 
     def _candidates(self, asked: Asked, near: str) -> Iterator[_Candidate]:
-        """Every release of that benchmark, in the order of the places."""
+        """Yield every release of that benchmark, in the order of the places."""
         for place in self._places(near):
             found = [place] if is_release(place) or _is_zip(place) else sorted(_named(place, asked.name))
             for path in found:
@@ -129,7 +129,7 @@ class _Candidate:
 
 
 def _candidate(folder: Path) -> _Candidate | None:
-    """What a folder says that it is; None where it is no release that can be read."""
+    """Return what a folder says that it is; None where it is no release that can be read."""
     from tripos.releases.opening import open_release
 
     try:
@@ -142,7 +142,8 @@ def _candidate(folder: Path) -> _Candidate | None:
 
 @cache
 def _data_of(folder: Path, digest: str) -> frozenset[tuple[str, str]]:
-    """The data files of a release, whose files are held against its manifest: once, since a release never changes."""
+    """Return the data files of a release, whose files are held against its manifest: once, since a release never
+    changes."""
     from tripos.releases.opening import open_release
 
     plan = open_release(folder).plan()
@@ -177,8 +178,8 @@ def _another(asked: Asked, found: _Candidate) -> ReleaseError:
 
 
 def _named(place: Path, name: str) -> Iterator[Path]:
-    """The folders and zips in a folder that are called like releases of a benchmark; of one that is there as both, the
-    folder."""
+    """Yield the folders and zips in a folder that are called like releases of a benchmark; of one that is there as
+    both, the folder."""
     label = re.compile(rf"{re.escape(name)}-\d+\.\d+\.\d+([-+][\w.]+)?(\.zip)?")
     try:
         there = [path for path in place.iterdir() if label.fullmatch(path.name)]

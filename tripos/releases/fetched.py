@@ -14,7 +14,7 @@ MOST_BYTES = 2**20
 
 
 def read_pins(folder: Path) -> dict[str, str]:
-    """The digests of what was fetched into a folder, by address. A file that cannot be read says nothing."""
+    """Return the digests of what was fetched into a folder, by address. A file that cannot be read says nothing."""
     path = folder / PINS
     try:
         if not path.is_file() or path.stat().st_size > MOST_BYTES:

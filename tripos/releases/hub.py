@@ -36,12 +36,12 @@ class HubDataset:
     revision: str | None = None
 
     def at(self, revision: str) -> str:
-        """The address of one version."""
+        """Return the address of one version."""
         return f"{HUB}{self.name}@{revision}"
 
 
 def place_of(given: str) -> HubDataset:
-    """What an address means. Raises `Failure` R0202 for one that is none.
+    """Return what an address means. Raises `Failure` R0202 for one that is none.
 
     >>> place_of("hf://lab/quiz@1.0.0"), place_of("hf://datasets/lab/quiz").revision
     (HubDataset(name='lab/quiz', revision='1.0.0'), None)
@@ -53,7 +53,7 @@ def place_of(given: str) -> HubDataset:
 
 
 def push_to_hub(folder: Path, given: str) -> str:
-    """Makes a release the head of a data set in one commit, and gives it a tag that is called as its version; where it
+    """Make a release the head of a data set in one commit, and give it a tag that is called as its version; where it
     is. A version that has its tag is never changed, and what lies there that is no release is left alone.
 
     Raises `Failure`: S0850 where something else is there, S0876 where the Hub refuses, S0877 where it cannot be
@@ -93,7 +93,7 @@ def push_to_hub(folder: Path, given: str) -> str:
 
 
 def fetch_from_hub(given: str, to: Path, *, signed: bool = True) -> None:
-    """Puts a release of the Hub into a folder; with the user's token only where it is `signed`.
+    """Put a release of the Hub into a folder; with the user's token only where it is `signed`.
 
     Raises `Failure` as `push_to_hub` does, and S0851 where there is none.
     """
@@ -121,7 +121,7 @@ def fetch_from_hub(given: str, to: Path, *, signed: bool = True) -> None:
 def _keep(
     api: HfApi, place: HubDataset, head: str | None, before: bytes | None, tags: Collection[str], new: Manifest
 ) -> None:
-    """Sees that the head of a data set may be replaced: it is another version of the same benchmark. Without a tag it
+    """See that the head of a data set may be replaced: it is another version of the same benchmark. Without a tag it
     gets one, so that it stays where it can be found."""
     from tripos.releases.manifest import Manifest
 
@@ -139,7 +139,7 @@ def _keep(
 
 
 def _commit(api: HfApi, place: HubDataset, folder: Path, there: set[str], head: str | None, manifest: Manifest) -> str:
-    """One commit that leaves the release and nothing else at the head of a data set; its name."""
+    """Return one commit that leaves the release and nothing else at the head of a data set; its name."""
     from huggingface_hub import CommitOperationAdd, CommitOperationDelete
 
     files = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()}
@@ -151,7 +151,7 @@ def _commit(api: HfApi, place: HubDataset, folder: Path, there: set[str], head: 
 
 
 def _read(api: HfApi, place: HubDataset, revision: str) -> bytes | None:
-    """The manifest at a revision; `None` without one."""
+    """Return the manifest at a revision; `None` without one."""
     import tempfile
 
     from huggingface_hub.errors import EntryNotFoundError
@@ -165,7 +165,7 @@ def _read(api: HfApi, place: HubDataset, revision: str) -> bytes | None:
 
 
 def _api(signed: bool = True) -> HfApi:
-    """The Hub, at the address that the environment names. Raises `Failure` S0857 without its library."""
+    """Return the Hub, at the address that the environment names. Raises `Failure` S0857 without its library."""
     if importlib.util.find_spec("huggingface_hub") is None:
         raise Failure("S0857", "the Hub needs `huggingface_hub`", "pip install 'tripos[release]'")
     from huggingface_hub import HfApi
@@ -179,7 +179,7 @@ def _api(signed: bool = True) -> HfApi:
 
 @contextmanager
 def _hub_failures(place: HubDataset) -> Iterator[None]:
-    """Makes failures of what the library raises."""
+    """Make failures of what the library raises."""
     import httpx
 
     try:
@@ -191,7 +191,7 @@ def _hub_failures(place: HubDataset) -> Iterator[None]:
 
 
 def _failure(where: str, error: BaseException) -> Failure:
-    """What an exception means. The text of a request never stands in it, for that may bear a key."""
+    """Return what an exception means. The text of a request never stands in it, for that may bear a key."""
     import httpx
     from huggingface_hub.errors import HfHubHTTPError
 

@@ -32,7 +32,7 @@ _SET = "$set"
 def write_public(
     source: CaseSource, folder: Path, datasets: Collection[str], held: Collection[str], canary: str
 ) -> dict[str, int]:
-    """Writes those rows of `datasets` below a release's folder that are not `held` back, and gives how many by path.
+    """Write those rows of `datasets` below a release's folder that are not `held` back, and return how many by path.
 
     Raises `Failure` S0854 for a value that cannot be written so that it is read back as it is.
     """
@@ -47,15 +47,15 @@ def write_public(
 
 
 def write_drawn(source: CaseSource, folder: Path) -> None:
-    """Writes what every subset holds, by the names of items, which tell nobody what these say."""
+    """Write what every subset holds, by the names of items, which tell nobody what these say."""
     (folder / PUBLIC).mkdir(exist_ok=True)
     drawn = {name: sorted(map(list, items)) for name, items in source.drawn().items()}
     (folder / DRAWN).write_text(json.dumps(drawn, indent=1, sort_keys=True) + "\n", "utf-8")
 
 
 def take_public(source: CaseSource, folder: Path, manifest: Manifest) -> None:
-    """Puts the public rows of a release where `source` finds them, of every data set whose own files are not here, and
-    says which items are withheld.
+    """Put the public rows of a release where `source` finds them, of every data set whose own files are not here, and
+    say which items are withheld.
 
     Raises `Failure` R0264 where something looks into all rows of such a data set, so that the others would be missed.
     """
@@ -71,7 +71,7 @@ def take_public(source: CaseSource, folder: Path, manifest: Manifest) -> None:
 
 
 def withhold(source: CaseSource, manifest: Manifest, dataset: str) -> None:
-    """Says that the items of a data set that a release withholds are not here."""
+    """Say that the items of a data set that a release withholds are not here."""
     over = {each.name for each in source.plan.scenarios if each.rows is not None and each.rows.dataset == dataset}
     source.withheld.update(
         {each.scenario: frozenset(each.withheld) for each in manifest.items if each.scenario in over}
@@ -79,7 +79,7 @@ def withhold(source: CaseSource, manifest: Manifest, dataset: str) -> None:
 
 
 def take_drawn(source: CaseSource, folder: Path) -> None:
-    """Puts what the subsets hold where `source` finds it, where items are withheld: of the others alone they would be
+    """Put what the subsets hold where `source` finds it, where items are withheld: of the others alone they would be
     drawn otherwise."""
     if not source.withheld or not (folder / DRAWN).is_file():
         return
@@ -99,7 +99,7 @@ def standing(source: CaseSource, selection: Selection) -> str | None:
 
 
 def plain(value: Any) -> Any:
-    """A value of a row as JSON, from which `whole` makes the value again.
+    """Return a value of a row as JSON, from which `whole` makes the value again.
 
     >>> whole(plain({"a": frozenset({"y", "x"}), "b": [1, None]})) == {"a": frozenset({"y", "x"}), "b": [1, None]}
     True
@@ -115,7 +115,7 @@ def plain(value: Any) -> Any:
 
 
 def whole(value: Any) -> Any:
-    """The value of a row that `plain` made JSON of."""
+    """Return the value of a row that `plain` made JSON of."""
     match value:
         case {"$set": list(members)} if len(value) == 1:
             return frozenset(map(whole, members))
@@ -145,7 +145,7 @@ def _rows(path: Path) -> Iterator[SourceRow]:
 
 
 def _is_here(source: CaseSource, dataset: Dataset) -> bool:
-    """Whether the files of a data set are at hand, as they were released."""
+    """Return true if the files of a data set are at hand, as they were released."""
     wanted = {file.path: file.sha256 for file in dataset.files}
     try:
         return all(True for _ in files_of(source.reader, dataset.source, source.spec_files, wanted))
@@ -154,7 +154,7 @@ def _is_here(source: CaseSource, dataset: Dataset) -> bool:
 
 
 def looked_into_by(plan: Plan, name: str) -> str | None:
-    """What looks into the rows of a data set beside the scenarios that run over it; None where nothing does."""
+    """Return what looks into the rows of a data set beside the scenarios that run over it; None where nothing does."""
     told = f'"dataset":"{name}"'
     for scenario in plan.scenarios:
         rest = scenario.model_copy(update={"rows": None})
@@ -181,8 +181,8 @@ class FrozenItems:
 
 
 def canary_of(benchmark: str) -> str:
-    """The text that stands beside every item, the same in all releases of a benchmark, so that whoever trains a model
-    can leave the items out, and whoever tests one can ask for it.
+    """Return the text that stands beside every item, the same in all releases of a benchmark, so that whoever trains a
+    model can leave the items out, and whoever tests one can ask for it.
 
     >>> canary_of("edubench") == canary_of("edubench"), canary_of("edubench")[:22]
     (True, 'tripos canary: do not ')
@@ -192,8 +192,8 @@ def canary_of(benchmark: str) -> str:
 
 
 def frozen_items(source: CaseSource, canary: str, held_back: frozenset[str] = frozenset()) -> Iterator[FrozenItems]:
-    """The items of every scenario of a plan; those of a release that is extended keep its canary, and those
-    that are `held_back` there are withheld here. Raises `DataError` where they are yet to be made."""
+    """Yield the items of every scenario of a plan; those of a release that is extended keep its canary, and those that
+    are `held_back` there are withheld here. Raises `DataError` where they are yet to be made."""
     held = withheld_of(source) | held_back
     homes = {name: each.name for each in source.plan.extends for name in each.scenarios}
     for scenario in source.plan.scenarios:
@@ -207,8 +207,8 @@ def frozen_items(source: CaseSource, canary: str, held_back: frozenset[str] = fr
 
 
 def withheld_of(source: CaseSource) -> frozenset[str]:
-    """The ids of the items of subsets that are withheld. A row that another scenario runs over too has the same id
-    there, and so is withheld there as well."""
+    """Return the ids of the items of subsets that are withheld. A row that another scenario runs over too has the same
+    id there, and so is withheld there as well."""
     names = [subset.name for subset in source.plan.subsets if subset.withheld]
     if not names:
         return frozenset()
@@ -222,13 +222,13 @@ def withheld_of(source: CaseSource) -> frozenset[str]:
 
 
 def held_back_in(extended: Sequence[FoundRelease]) -> frozenset[str]:
-    """The ids of the items that releases which are extended hold back."""
+    """Return the ids of the items that releases which are extended hold back."""
     opened = [open_release(Path(each.folder)).manifest for each in extended]
     return frozenset(item for manifest in opened for each in manifest.items for item in each.withheld)
 
 
 def write_items(frozen: FrozenItems, folder: Path) -> str:
-    """Writes the items of a scenario below a release's folder and gives the path."""
+    """Write the items of a scenario below a release's folder and return the path."""
     path = f"{ITEMS}/{frozen.scenario}.parquet"
     (folder / ITEMS).mkdir(exist_ok=True)
     pq.write_table(frozen.table, folder / path, compression="zstd", compression_level=3, use_dictionary=[CANARY])
@@ -236,7 +236,7 @@ def write_items(frozen: FrozenItems, folder: Path) -> str:
 
 
 def _table(plan: Plan, scenario: Scenario, cases: list[Case], canary: str) -> pa.Table:
-    """A column an axis, then one a field of the rows; what is no plain text, number or truth is JSON."""
+    """Return a column an axis, then one a field of the rows; what is no plain text, number or truth is JSON."""
     columns: dict[str, Any] = {
         "item_id": pa.array([case.item_id for case in cases], pa.string()),
         CANARY: pa.array([canary] * len(cases), pa.string()),

@@ -20,7 +20,7 @@ MOST_GROWTH = 100
 
 
 def unpack(path: Path, folder: Path) -> Path:
-    """Puts what lies in a zip into a folder, and gives the folder of the release there: that, or the one in it.
+    """Put what lies in a zip into a folder, and return the folder of the release there: that, or the one in it.
 
     Raises `zipfile.BadZipFile` for a zip that is none or not to be trusted, and `OSError`.
     """
@@ -52,7 +52,7 @@ _HINT = "give a folder, a zip, or a URL such as s3://bucket/releases/NAME-1.0.0"
 
 
 def is_release(path: Path) -> bool:
-    """Whether a path is the folder of a release."""
+    """Return true if a path is the folder of a release."""
     try:
         return FORMAT.partition("/")[0].encode() in (path / MANIFEST).read_bytes()
     except OSError:
@@ -61,8 +61,8 @@ def is_release(path: Path) -> bool:
 
 @cache
 def find_release(given: str) -> Path | None:
-    """The folder of what a command was given, if it is a release. What lies in a zip or at a URL is put into a folder
-    that goes with the process.
+    """Return the folder of what a command was given, if it is a release. What lies in a zip or at a URL is put into a
+    folder that goes with the process.
 
     Raises `Failure` S0851 for a zip or a URL that cannot be read, and for the Hub as `push_to_hub` does.
     """
@@ -75,7 +75,7 @@ def find_release(given: str) -> Path | None:
 
 
 def pack(folder: Path) -> Path:
-    """Writes a release as a zip beside its folder: the same release, the same bytes. Raises `OSError`."""
+    """Write a release as a zip beside its folder: the same release, the same bytes. Raises `OSError`."""
     import zipfile
 
     target = folder.with_name(folder.name + ZIP)
@@ -91,8 +91,8 @@ def pack(folder: Path) -> Path:
 
 
 def push(folder: Path, url: str) -> str:
-    """Copies a release to `URL/NAME-VERSION`, the manifest last, so that it is there whole or not at all; where it is.
-    On the Hub, `hf://OWNER/NAME`, it becomes the head of a data set.
+    """Copy a release to `URL/NAME-VERSION`, the manifest last, so that it is there whole or not at all; where it is. On
+    the Hub, `hf://OWNER/NAME`, it becomes the head of a data set.
 
     Raises `Failure` S0850 where a file of another content is there, or the store refuses.
     """
@@ -121,7 +121,8 @@ def push(folder: Path, url: str) -> str:
 
 
 def fetch_release(url: str, reach: Reach, sha256: str | None = None) -> Path:
-    """The folder of a release at a URL, that goes with the process. Raises `Failure` as `download_release` does."""
+    """Return the folder of a release at a URL, that goes with the process. Raises `Failure` as `download_release`
+    does."""
     if url.startswith(HUB):
         from tripos.releases.hub import fetch_from_hub, place_of
 
@@ -138,7 +139,7 @@ def fetch_release(url: str, reach: Reach, sha256: str | None = None) -> Path:
 
 
 def _unpacked(path: Path) -> Path:
-    """What lies in a zip: the release itself, or one folder with it."""
+    """Return what lies in a zip: the release itself, or one folder with it."""
     import zipfile
     import zlib
 
@@ -150,7 +151,7 @@ def _unpacked(path: Path) -> Path:
 
 
 def temporary(name: str) -> Path:
-    """A folder of that name that goes with the process."""
+    """Return a folder of that name that goes with the process."""
     import atexit
     import shutil
     import tempfile

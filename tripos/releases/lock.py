@@ -32,7 +32,8 @@ class LockedModel(Canonical):
 
 
 class Lock(Canonical):
-    """What is pinned. `data` is from path to SHA-256, `functions` from name to version, `roles` from role to models."""
+    """The pinned dependencies. `data` is from path to SHA-256, `functions` from name to version, `roles` from role to
+    models."""
 
     format: Literal["tripos.lock/1"] = "tripos.lock/1"
     benchmark: str
@@ -44,7 +45,7 @@ class Lock(Canonical):
     models: dict[str, LockedModel]
 
     def to_text(self) -> str:
-        """The lock as a file has it, so that a change of one thing is a change of one line."""
+        """Return the lock as a file has it, so that a change of one thing is a change of one line."""
         return json.dumps(self.model_dump(mode="json"), ensure_ascii=False, indent=2, sort_keys=True) + "\n"
 
 
@@ -55,7 +56,7 @@ def lock_of(
     addresses: Mapping[str, str],
     served: Mapping[str, Sequence[str]],
 ) -> Lock:
-    """The lock of a plan run by these models now."""
+    """Return the lock of a plan run by these models now."""
     data = {file.path: file.sha256 for dataset in plan.datasets for file in dataset.files}
     data |= {tree.path: tree.sha256 for tree in plan.trees}
     return Lock(
@@ -104,7 +105,7 @@ def served_in(store: Path, run_id: str | None = None) -> dict[str, list[str]]:
 
 
 def read_lock(path: Path) -> Lock:
-    """The lock in a file. Raises `Failure` R0260 where there is none."""
+    """Return the lock in a file. Raises `Failure` R0260 where there is none."""
     try:
         return Lock.model_validate_json(path.read_bytes())
     except (OSError, ValidationError) as error:
@@ -113,7 +114,7 @@ def read_lock(path: Path) -> Lock:
 
 
 def check_lock(lock: Lock, now: Lock) -> None:
-    """Raises `Failure` R0260 where what a run would depend on is not what was pinned."""
+    """Raise `Failure` R0260 where what a run would depend on is not what was pinned."""
     told = list(_drift(lock, now))
     if told:
         more = f"; and {len(told) - MOST_TOLD} more" if len(told) > MOST_TOLD else ""
@@ -122,7 +123,7 @@ def check_lock(lock: Lock, now: Lock) -> None:
 
 
 def check_served(lock: Lock, served: Mapping[str, Sequence[str]]) -> None:
-    """Raises `Failure` R0261 where an endpoint served another model than when the lock was written. Of a model that
+    """Raise `Failure` R0261 where an endpoint served another model than when the lock was written. Of a model that
     nobody had asked by then nothing was pinned."""
     for model, names in sorted(served.items()):
         pinned = lock.models[model].served if model in lock.models else ()

@@ -93,7 +93,7 @@ class ExtendedRelease(Canonical):
 
 
 class Manifest(Canonical):
-    """What a release is. Everything in it follows from what was released, so that the same input makes the same
+    """The manifest of a release. Everything in it follows from what was released, so that the same input makes the same
     bytes: no clock, no machine, no user."""
 
     format: Literal["tripos.release/1"] = FORMAT
@@ -139,12 +139,12 @@ class Manifest(Canonical):
         return f"{self.benchmark}-{self.version}"
 
     def to_bytes(self) -> bytes:
-        """The manifest as RFC 8785 writes it: one byte form of one content."""
+        """Return the manifest as RFC 8785 writes it: one byte form of one content."""
         return canonical(self.model_dump(mode="json"))
 
 
 def canonical(value: Any) -> bytes:
-    """The form that RFC 8785 gives a JSON value. Raises `ValueError` for what it has no form for.
+    """Return the form that RFC 8785 gives a JSON value. Raises `ValueError` for what it has no form for.
 
     >>> canonical({"b": 1.0, "a": "é"}).decode()
     '{"a":"é","b":1}'
@@ -155,12 +155,12 @@ def canonical(value: Any) -> bytes:
 
 
 def digest_of(manifest: bytes) -> str:
-    """The digest that names a release: SHA-256 of its manifest's bytes."""
+    """Return the digest that names a release: SHA-256 of its manifest's bytes."""
     return hashlib.sha256(manifest).hexdigest()
 
 
 def checksum_line(manifest: bytes) -> bytes:
-    """What `manifest.sha256` says.
+    """Return what `manifest.sha256` says.
 
     >>> checksum_line(b"{}").decode()[-18:]
     '8a  manifest.json\\n'
@@ -169,7 +169,7 @@ def checksum_line(manifest: bytes) -> bytes:
 
 
 def list_digest(names: list[str]) -> str:
-    """One SHA-256 of many texts, in whatever order they come.
+    """Return one SHA-256 of many texts, in whatever order they come.
 
     >>> list_digest(["b", "a"]) == list_digest(["a", "b"])
     True
@@ -178,7 +178,7 @@ def list_digest(names: list[str]) -> str:
 
 
 def file_fault(folder: Path, name: str) -> str | None:
-    """Why a file of a release is none that may be read; None where it is one."""
+    """Return why a file of a release is none that may be read; None where it is one."""
     path = folder / name
     if not path.resolve().is_relative_to(folder.resolve()):
         return "lies outside of the release"
@@ -190,11 +190,11 @@ def file_fault(folder: Path, name: str) -> str | None:
 
 
 def file_digest(path: Path) -> str:
-    """The SHA-256 of a file's bytes. Raises `OSError`."""
+    """Return the SHA-256 of a file's bytes. Raises `OSError`."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def spec_digest(files: tuple[ReleasedFile, ...]) -> str:
-    """The digest of a release's spec: of the paths and digests of all files below `spec/`."""
+    """Return the digest of a release's spec: of the paths and digests of all files below `spec/`."""
     return list_digest([f"{each.sha256} {each.path}" for each in files if each.path.startswith("spec/")])

@@ -45,7 +45,7 @@ WORKING_TREE = RunOrigin()
 
 
 def origin_of(given: str, main: Path) -> RunOrigin:
-    """What a command was given: a release, or the spec whose main file is `main`."""
+    """Return what a command was given: a release, or the spec whose main file is `main`."""
     released = find_release(given)
     if released is not None:
         return RunOrigin(open_release(released).digest)
@@ -58,7 +58,7 @@ def origin_of(given: str, main: Path) -> RunOrigin:
 
 
 def _git(folder: Path, *arguments: str) -> str | None:
-    """What git says of a folder; `None` where there is no git, or no repository."""
+    """Return what git says of a folder; `None` where there is no git, or no repository."""
     try:
         said = subprocess.run(
             ["git", "-C", str(folder), *arguments],
@@ -91,12 +91,13 @@ class Release:
         return self.folder / self.manifest.main
 
     def data_folders(self, outer: Sequence[Path] = ()) -> DataFolders:
-        """Where its data lie: in the release, and what is not there in `outer`."""
+        """Return where its data lie: in the release, and what is not there in `outer`."""
         folders = (self.folder / DATA, *outer)
         return DataFolders(folders, access_of(self.main, (self.folder, *folders)))
 
     def plan(self) -> Plan:
-        """The plan that was frozen. Raises `Failure` S0855 where it, or what a run needs beside it, was changed."""
+        """Return the plan that was frozen. Raises `Failure` S0855 where it, or what a run needs beside it, was
+        changed."""
         self.check_files()
         try:
             plan = Plan.model_validate_json((self.folder / "plan.json").read_bytes())
@@ -107,14 +108,14 @@ class Release:
         return plan
 
     def compilation(self, releases: ReleaseFinder) -> Compilation:
-        """The frozen plan in the form that compiling a spec gives; `releases` finds those that it extends and does not
-        hold. Raises `Failure`: S0855, and S0871 where one is not found."""
+        """Return the frozen plan in the form that compiling a spec gives; `releases` finds those that it extends and
+        does not hold. Raises `Failure`: S0855, and S0871 where one is not found."""
         plan = self.plan()
         extended = tuple(self._extended(plan, releases))
         return Compilation(plan, (), tuple(_sources(self, extended)), releases=extended)
 
     def _extended(self, plan: Plan, releases: ReleaseFinder) -> Iterator[FoundRelease]:
-        """The releases that it extends: in its own folder, in that of another of them, or elsewhere."""
+        """Yield the releases that it extends: in its own folder, in that of another of them, or elsewhere."""
         places = [self.main.as_posix()]
         places += [
             (self.folder / each.path).as_posix() for each in self.manifest.files if _is_manifest_of_another(each.path)
@@ -144,7 +145,7 @@ class Release:
 
 
 def open_release(folder: Path) -> Release:
-    """The release in a folder. Raises `Failure` S0851 where its manifest is none, or of a newer Tripos."""
+    """Return the release in a folder. Raises `Failure` S0851 where its manifest is none, or of a newer Tripos."""
     try:
         raw = (folder / MANIFEST).read_bytes()
     except OSError as error:
@@ -163,13 +164,13 @@ def open_release(folder: Path) -> Release:
 def recompiled_digest(
     release: Release, outer: Sequence[Path] = (), releases: ReleaseFinder | None = None
 ) -> str | None:
-    """The digest of the plan that a release's sources compile to; `None` where they do not compile."""
+    """Return the digest of the plan that a release's sources compile to; `None` where they do not compile."""
     found = recompile(release, outer, releases)
     return None if found.plan is None else found.plan.digest
 
 
 def recompile(release: Release, outer: Sequence[Path] = (), releases: ReleaseFinder | None = None) -> Compilation:
-    """Compiles a release's own sources; `releases` finds those that it extends. Raises `Failure` S0855 where its main
+    """Compile a release's own sources; `releases` finds those that it extends. Raises `Failure` S0855 where its main
     file cannot be read."""
     try:
         folders = release.data_folders(outer)
@@ -185,7 +186,7 @@ def recompile(release: Release, outer: Sequence[Path] = (), releases: ReleaseFin
 
 
 def _sources(release: Release, extended: Sequence[FoundRelease]) -> Iterator[Source]:
-    """The files of the spec, the main file first, and after them those of the releases that it extends."""
+    """Yield the files of the spec, the main file first, and after them those of the releases that it extends."""
     spec = [each for each in release.manifest.files if each.path.startswith(f"{SPEC}/")]
     paths = [release.folder / each.path for each in spec if each.path.endswith(".tripos")]
     main = release.main

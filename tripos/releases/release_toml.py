@@ -26,7 +26,8 @@ HUB = frozenset(
 
 
 def check_license(expression: str | None, what: str) -> str:
-    """The expression as SPDX writes it. Raises `Failure` S0852 where there is none, or SPDX knows no such licence.
+    """Return the expression as SPDX writes it. Raises `Failure` S0852 where there is none, or SPDX knows no such
+    licence.
 
     >>> check_license("Apache-2.0 or mit", "the benchmark")
     'Apache-2.0 OR MIT'
@@ -64,7 +65,7 @@ class DataTerms(BaseModel):
 
 
 class ReleaseTerms(BaseModel):
-    """Whether the release may hold a copy of one that it extends, and where else that is had."""
+    """The terms of an extended release: if a copy of it is allowed, and where else that is had."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -86,8 +87,8 @@ class ArtefactTerms(BaseModel):
 
 
 class ReleaseToml(BaseModel):
-    """What `release.toml` says; all of it may be left out. `data` is by path, as a spec names the file, `releases` by
-    `NAME-VERSION`, `artefacts` by role."""
+    """The contents of `release.toml`; all of it may be left out. `data` is by path, as a spec names the file,
+    `releases` by `NAME-VERSION`, `artefacts` by role."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -102,7 +103,7 @@ class ReleaseToml(BaseModel):
 
 
 def read_release_toml(folder: Path) -> ReleaseToml:
-    """What the `release.toml` of a spec's folder says. Raises `Failure` R0203 for one that cannot be read."""
+    """Return what the `release.toml` of a spec's folder says. Raises `Failure` R0203 for one that cannot be read."""
     path = folder / ABOUT
     if not path.exists():
         return ReleaseToml()

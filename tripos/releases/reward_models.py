@@ -23,7 +23,8 @@ from tripos_runtime.roles.reward_roles import reward_roles
 
 
 def artefact_checks(folder: Path, manifest: Manifest, given: Mapping[str, Path] = {}) -> Iterator[ReleaseCheck]:
-    """A check for each model: of the files in the release, and of those in the folders that are given, by role."""
+    """Yield a check for each model: of the files in the release, and of those in the folders that are given, by
+    role."""
     named = {artefact.role for artefact in manifest.artefacts}
     for role in sorted(given.keys() - named):
         yield ReleaseCheck(f"artefact {role}", "wrong", "is given, and the release names none for that role")
@@ -63,13 +64,14 @@ class InheritedModel:
 
     @property
     def folder(self) -> Path | None:
-        """Where its files lie; None where the release only names it."""
+        """Return where its files lie; None where the release only names it."""
         return None if self.said.path is None else Path(self.release.folder) / self.said.path
 
 
 def inherited_models(plan: Plan, extended: Sequence[FoundRelease]) -> dict[str, InheritedModel]:
-    """The models that releases name for the roles of scorers which a plan has of them, by role; of one that several
-    name, one that has its files. Raises `Failure` S0878 where two of them name different models for one role."""
+    """Return the models that releases name for the roles of scorers which a plan has of them, by role; of one that
+    several name, one that has its files. Raises `Failure` S0878 where two of them name different models for one
+    role."""
     found: dict[str, InheritedModel] = {}
     for release in extended:
         opened = open_release(Path(release.folder))
@@ -94,7 +96,8 @@ def inherited_models(plan: Plan, extended: Sequence[FoundRelease]) -> dict[str, 
 def with_inherited(
     own: Sequence[Artefact], lent: Mapping[str, InheritedModel], extends: Sequence[ExtendedRelease]
 ) -> tuple[Artefact, ...]:
-    """The models that a release names: its own, and those that are lent, which lie in the releases that it holds.
+    """Return the models that a release names: its own, and those that are lent, which lie in the releases that it
+    holds.
 
     Raises `Failure` S0882 where its own is another than that of a release by which the same scores were given."""
     found = {each.said.role: each for each in own}
@@ -113,7 +116,7 @@ def with_inherited(
 
 
 def _path_of(lent: InheritedModel, extends: Sequence[ExtendedRelease]) -> str | None:
-    """Where a lent model lies in a release that holds others; None where it does not."""
+    """Return where a lent model lies in a release that holds others; None where it does not."""
     if lent.said.path is None:
         return None
     by_label = {f"{each.name}-{each.version}": each for each in extends}
@@ -137,16 +140,16 @@ _PREFIX = "reward/"
 
 
 def artefact_name(artefact: ReleasedArtefact) -> str:
-    """What the model is called in the rows of a run."""
+    """Return what the model is called in the rows of a run."""
     return f"{_PREFIX}{artefact.role}@{artefact.digest[:SHORT]}"
 
 
 def with_artefacts(
     given: str | None, plan: Plan, extended: Sequence[FoundRelease], roles: Roles, by_hand: Collection[str]
 ) -> dict[str, tuple[str, ...]]:
-    """The roles of a run, with the models of the release that a command was given in theirs, if it is one, or else of
-    the releases that its spec extends. What `tripos.toml` says of such a role is for other benchmarks; what was given
-    `by_hand` must be the same model where every row says that it is of this release.
+    """Return the roles of a run, with the models of the release that a command was given in theirs, if it is one, or
+    else of the releases that its spec extends. What `tripos.toml` says of such a role is for other benchmarks; what was
+    given `by_hand` must be the same model where every row says that it is of this release.
 
     Raises `Failure`: R0262 for another model, R0263 where the release only names it and nobody gave its folder, S0878
     where two releases name different ones.
@@ -174,8 +177,8 @@ def with_artefacts(
 def artefact_folders(
     given: str | None, plan: Plan, extended: Sequence[FoundRelease], names: Sequence[str]
 ) -> dict[str, Path]:
-    """Where the models of a release, or of those that a spec extends, lie, by their names: in it, or in one of the
-    folders of the `names` that were given to roles, such as `reward/DIR`."""
+    """Return where the models of a release, or of those that a spec extends, lie, by their names: in it, or in one of
+    the folders of the `names` that were given to roles, such as `reward/DIR`."""
     found = {}
     for artefact, folder in _artefacts(None if given is None else find_release(given), plan, extended):
         if folder is not None:
@@ -188,7 +191,8 @@ def artefact_folders(
 
 
 def open_artefact(name: str, folder: Path) -> BatchedReward:
-    """The model of that name, out of its folder. Raises `ModelError`, or `Failure` S0855 where its files are others."""
+    """Return the model of that name, out of its folder. Raises `ModelError`, or `Failure` S0855 where its files are
+    others."""
     digest = name.rpartition("@")[2]
     try:
         model = open_reward(f"{folder}@{digest}")
@@ -205,7 +209,7 @@ def open_artefact(name: str, folder: Path) -> BatchedReward:
 def _artefacts(
     own: Path | None, plan: Plan, extended: Sequence[FoundRelease]
 ) -> Iterator[tuple[ReleasedArtefact, Path | None]]:
-    """The models that are named, and where each lies, if it is here."""
+    """Yield the models that are named, and where each lies, if it is here."""
     from tripos.releases.opening import open_release
 
     lent = inherited_models(plan, extended)
@@ -238,8 +242,8 @@ class Artefact:
 
 
 def artefacts_of(plan: Plan, about: ReleaseToml, given: Mapping[str, str], beside: Path) -> tuple[Artefact, ...]:
-    """The models of a release, by role: those of `release.toml`, whose paths begin in `beside`, and those that are
-    `given`, each by its folder or its digest.
+    """Return the models of a release, by role: those of `release.toml`, whose paths begin in `beside`, and those that
+    are `given`, each by its folder or its digest.
 
     Raises `Failure`: S0881 for a role that takes none, S0882 for one that cannot be released, S0852 for its licence.
     """
@@ -257,7 +261,7 @@ def artefacts_of(plan: Plan, about: ReleaseToml, given: Mapping[str, str], besid
 
 
 def open_roles(plan: Plan, named: tuple[ReleasedArtefact, ...]) -> tuple[str, ...]:
-    """The roles that take a reward model of which a release says nothing, so that each run may have another."""
+    """Return the roles that take a reward model of which a release says nothing, so that each run may have another."""
     return tuple(sorted(reward_roles(plan) - {artefact.role for artefact in named}))
 
 
@@ -311,7 +315,7 @@ def _artefact(role: str, found: _Terms) -> Artefact:
 
 
 def _copied(folder: Path) -> Iterator[tuple[str, Path]]:
-    """The model, and what is said of it; not the data that it learned, which are others'."""
+    """Yield the model, and what is said of it; not the data that it learned, which are others'."""
     for path in (*model_files(folder), *(folder / name for name in OUTSIDE)):
         if path.is_file():
             yield path.relative_to(folder).as_posix(), path

@@ -43,16 +43,16 @@ def restore_given(source: CaseSource, given: str, extended: Iterable[FoundReleas
 
 
 def restore_extended(source: CaseSource, extended: Iterable[FoundRelease]) -> None:
-    """Puts the rows that releases have frozen where `source` finds them, where the plan has their data sets."""
+    """Put the rows that releases have frozen where `source` finds them, where the plan has their data sets."""
     made = {each.name: set(each.made) for each in source.plan.extends}
     for release in extended:
         restore(source, Path(release.folder), made.get(release.name, set()))
 
 
 def restore(source: CaseSource, folder: Path, only: Collection[str] | None = None) -> None:
-    """Puts the rows that a release has frozen where `source` finds them, so that a run makes none: of every data set,
-    or of those in `only`. Without a folder of such rows nothing happens. Rows that are withheld are taken from the
-    folders in which `source` looks for data; where they are not there, the others are all, and `source` says so.
+    """Put the rows that a release has frozen where `source` finds them, so that a run makes none: of every data set, or
+    of those in `only`. Without a folder of such rows nothing happens. Rows that are withheld are taken from the folders
+    in which `source` looks for data; where they are not there, the others are all, and `source` says so.
 
     Raises `Failure` R0264 where files with such rows cannot be read or have others, or something looks into rows that
     are not there.
@@ -73,7 +73,7 @@ def restore(source: CaseSource, folder: Path, only: Collection[str] | None = Non
 
 
 def _without(source: CaseSource, name: str, manifest: Manifest) -> None:
-    """Has a run go without the rows of a data set that are withheld."""
+    """Have a run go without the rows of a data set that are withheld."""
     if (place := looked_into_by(source.plan, name)) is not None:
         message = f"items of `{name}` are withheld, their text is not here, and {place} looks into all of them"
         raise Failure("R0264", message, "give the folder of the data: --data DIR")
@@ -81,7 +81,7 @@ def _without(source: CaseSource, name: str, manifest: Manifest) -> None:
 
 
 def _rows(path: Path, private: Sequence[Path]) -> Iterator[MadeRow | None]:
-    """The rows of a file; None for one that is withheld and not here."""
+    """Yield the rows of a file; None for one that is withheld and not here."""
     held: Mapping[str, Any] | None = None
     with path.open("rb") as file:
         for line in file:
@@ -100,7 +100,8 @@ def _rows(path: Path, private: Sequence[Path]) -> Iterator[MadeRow | None]:
 
 
 def _held(private: Sequence[Path]) -> dict[str, Any]:
-    """The rows that lie in private files, by the digest of what they say: no file can pass off others for them."""
+    """Return the rows that lie in private files, by the digest of what they say: no file can pass off others for
+    them."""
     found: dict[str, Any] = {}
     for path in private:
         if path.is_file():
@@ -116,8 +117,8 @@ def _held(private: Sequence[Path]) -> dict[str, Any]:
 def gather(
     plan: Plan, source: CaseSource, store: Path, releases: Mapping[str, str] = NOTHING
 ) -> dict[str, dict[str, datetime]]:
-    """Puts the rows of all data sets that are made where `source` finds them, as the last run of a store that asked
-    for them left them; by data set, when each item was made. `releases` are the folders of those that are extended.
+    """Put the rows of all data sets that are made where `source` finds them, as the last run of a store that asked for
+    them left them; by data set, when each item was made. `releases` are the folders of those that are extended.
 
     Raises `Failure` S0854 where the store has no such run, or some rows are yet to be made.
     """
@@ -158,7 +159,7 @@ def _binding(plan: Plan, roles: str, models: list[str], identities: str | None) 
 
 
 def _make(plan: Plan, source: CaseSource, binding: Binding, store: Store, releases: Mapping[str, str]) -> None:
-    """Goes through what a store has, without asking anybody."""
+    """Go through what a store has, without asking anybody."""
     from tripos.runs.rows import Committed
     from tripos_runtime.asking.plugins import PluginError, load_plugins
 
@@ -182,8 +183,8 @@ def snapshot_rows(
     held: Collection[str] = (),
     private: Path | None = None,
 ) -> FrozenRows:
-    """Writes the rows that were made below a release's folder. Of items that are `held` back only the name stands
-    there, and what they say in a file of the same path below `private`.
+    """Write the rows that were made below a release's folder. Of items that are `held` back only the name stands there,
+    and what they say in a file of the same path below `private`.
 
     Raises `Failure` S0854 for a value that cannot be written so that it is read back as it is.
     """
@@ -221,7 +222,7 @@ class FrozenRows:
 
 
 def take_frozen(plan: Plan, extended: Sequence[FoundRelease], folder: Path) -> FrozenRows:
-    """Copies the rows that releases which are extended have frozen below a release's folder, as they stand there, with
+    """Copy the rows that releases which are extended have frozen below a release's folder, as they stand there, with
     when they were made. What they withhold of them is withheld here."""
     counts: dict[str, int] = {}
     outer: list[ExternalFile] = []
@@ -255,5 +256,5 @@ def _line(row: MadeRow, item: str, at: datetime | None, canary: str) -> bytes:
 
 
 def _dumped(said: Mapping[str, object]) -> bytes:
-    """A line of JSON. Fields stay in the order that the row has them in, which a model is shown."""
+    """Return a line of JSON. Fields stay in the order that the row has them in, which a model is shown."""
     return orjson.dumps(said, option=orjson.OPT_APPEND_NEWLINE)

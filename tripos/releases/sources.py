@@ -1,4 +1,4 @@
-"""Whether the plan of a release is what its own sources say: one check, for `verify` and before anything is run.
+"""The check of a release's plan against its own sources: one check, for `verify` and before anything is run.
 
 A plan says which Python is called and what is sent to models, so a forged one is as good as a program. Where this
 Tripos made the release and has all its data, the sources are compiled again and must give the same plan. Elsewhere the
@@ -29,7 +29,7 @@ _UNPRINTED = re.compile(r"\\[ntr]|\\|\s|[{}]")
 
 
 def check_sources(release: Release, compilation: Compilation, outer: Sequence[Path], releases: ReleaseFinder) -> None:
-    """Raises `Failure` S0855 where the frozen plan of a release is not what its sources say."""
+    """Raise `Failure` S0855 where the frozen plan of a release is not what its sources say."""
     plan = compilation.plan
     assert plan is not None
     if (fault := next(_unlisted(release, plan, compilation.releases), None)) is not None:
@@ -47,7 +47,7 @@ def check_sources(release: Release, compilation: Compilation, outer: Sequence[Pa
 def against_sources(
     release: Release, plan: Plan, extended: Sequence[FoundRelease], outer: Sequence[Path], releases: ReleaseFinder
 ) -> ReleaseCheck:
-    """Whether a release's sources compile to its plan. `outer` are folders with data that it does not hold."""
+    """Return whether a release's sources compile to its plan. `outer` are folders with data that it does not hold."""
     if (fault := next(_unlisted(release, plan, extended), None)) is not None:
         return ReleaseCheck("plan", "wrong", fault)
     if missing := _missing(release, outer):
@@ -63,7 +63,7 @@ def against_sources(
 
 
 def unknown_text(release: Release, plan: Plan, extended: Sequence[FoundRelease]) -> str | None:
-    """A text of a prompt that stands in no file of a release, or of those that it extends; None where all do."""
+    """Return a text of a prompt that stands in no file of a release, or of those that it extends; None where all do."""
     written = "".join(_UNPRINTED.sub("", text) for text in _texts(release, extended))
     for text in _printed(plan.model_dump(mode="json")):
         for line in text.splitlines():
@@ -73,7 +73,7 @@ def unknown_text(release: Release, plan: Plan, extended: Sequence[FoundRelease])
 
 
 def _unlisted(release: Release, plan: Plan, extended: Sequence[FoundRelease]) -> Iterator[str]:
-    """What the plan uses and no manifest lists, in words."""
+    """Yield what the plan uses and no manifest lists, in words."""
     known = [release, *(open_release(Path(each.folder)) for each in extended)]
     digests = {each.sha256 for one in known for each in one.manifest.files}
     digests |= {each.sha256 for one in known for each in one.manifest.external}
@@ -93,7 +93,7 @@ def _unlisted(release: Release, plan: Plan, extended: Sequence[FoundRelease]) ->
 
 
 def _holds(release: Release, plugin: Plugin) -> bool:
-    """Whether a file of functions is one of a release, with the text that the plan says."""
+    """Return true if a file of functions is one of a release, with the text that the plan says."""
     assert plugin.path is not None
     near = "" if plugin.release is not None else posixpath.dirname(release.manifest.main)
     name = posixpath.normpath(posixpath.join(near, plugin.path))
@@ -107,7 +107,7 @@ def _holds(release: Release, plugin: Plugin) -> bool:
 
 
 def _texts(release: Release, extended: Sequence[FoundRelease]) -> Iterator[str]:
-    """The texts in the files of a release, and of those that it extends."""
+    """Yield the texts in the files of a release, and of those that it extends."""
     for one in (release, *(open_release(Path(each.folder)) for each in extended)):
         for file in one.manifest.files:
             if file.path == "plan.json" or file_fault(one.folder, file.path) is not None:
@@ -119,7 +119,7 @@ def _texts(release: Release, extended: Sequence[FoundRelease]) -> Iterator[str]:
 
 
 def _printed(value: Any) -> Iterator[str]:
-    """Every text of every template in a plan."""
+    """Yield every text of every template in a plan."""
     if isinstance(value, dict):
         if isinstance(parts := value.get("parts"), list):
             yield from (each for each in parts if isinstance(each, str))
@@ -131,7 +131,8 @@ def _printed(value: Any) -> Iterator[str]:
 
 
 def _is_made_of(text: str, written: str) -> bool:
-    """Whether a text is put together of pieces of another one, each long enough to say something, or a whole one."""
+    """Return true if a text is put together of pieces of another one, each long enough to say something, or a whole
+    one."""
     if text in written:
         return True
     while text:
@@ -145,7 +146,7 @@ def _is_made_of(text: str, written: str) -> bool:
 
 
 def _missing(release: Release, outer: Sequence[Path]) -> list[str]:
-    """The data files that lie neither in the release nor in a folder that was given."""
+    """Return the data files that lie neither in the release nor in a folder that was given."""
     return [
         f"`{each.path}`"
         for each in release.manifest.external

@@ -1,4 +1,4 @@
-"""Whether a release is what it says: every file, its manifest, its signature, its items, and what its sources compile
+"""The verification of a release: every file, its manifest, its signature, its items, and what its sources compile
 to."""
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from tripos_runtime.datasets.cases import CaseSource
 
 
 def disagreements(manifest: Manifest, plan: Plan) -> Iterator[str]:
-    """What a manifest says otherwise than the plan, each in words. Files are not looked at."""
+    """Yield what a manifest says otherwise than the plan, each in words. Files are not looked at."""
     benchmark = plan.benchmark
     said = {"benchmark": benchmark.name, "version": benchmark.version, "title": benchmark.title}
     said |= {"canary": canary_of(benchmark.name)}
@@ -64,7 +64,7 @@ def disagreements(manifest: Manifest, plan: Plan) -> Iterator[str]:
 
 
 def _same_license(said: str, meant: str | None) -> bool:
-    """Whether two expressions are one. Where the library that knows lacks, the letters decide."""
+    """Return true if two expressions are one. Where the library that knows lacks, the letters decide."""
     if said == meant:
         return True
     try:
@@ -74,7 +74,7 @@ def _same_license(said: str, meant: str | None) -> bool:
 
 
 def fault_of_items(said: ReleasedItems | None, found: FrozenItems, folder: Path) -> str | None:
-    """What is wrong with the items of a scenario, those of its file among them; `None` where nothing is."""
+    """Return what is wrong with the items of a scenario, those of its file among them; `None` where nothing is."""
     if said is None or (said.rows, said.digest, said.withheld) != (found.rows, found.digest, found.withheld):
         return "are not those of the manifest"
     if said.path is None:
@@ -97,7 +97,7 @@ class Verified:
 
     @property
     def wrong(self) -> tuple[ReleaseCheck, ...]:
-        """What is not as it was released."""
+        """Return what is not as it was released."""
         return tuple(check for check in self.checks if check.outcome == "wrong")
 
     def to_json(self) -> dict[str, Any]:
@@ -114,7 +114,7 @@ def verify(
     releases: Sequence[Path] = (),
     artefacts: Mapping[str, Path] = {},
 ) -> Verified:
-    """Looks at all of a release. `outer` are folders with the data that it does not hold, `releases` those with the
+    """Look at all of a release. `outer` are folders with the data that it does not hold, `releases` those with the
     releases that it extends and does not hold, `artefacts` those of models that it only names, by role; `expected` is
     the digest that it should have, as cited, and `signed` what was found of its signature."""
     try:
@@ -189,7 +189,7 @@ def _of_file(folder: Path, name: str, sha256: str, size: int) -> ReleaseCheck:
 def _of_content(
     release: Release, outer: Sequence[Path], touched: bool, releases: ReleaseFolders
 ) -> Iterator[ReleaseCheck]:
-    """What the files say, which is only worth a look where they are those that were released."""
+    """Yield what the files say, which is only worth a look where they are those that were released."""
     manifest = release.manifest
     if touched:
         yield ReleaseCheck("plan", "unchecked", "whether the sources compile to it: files were changed")

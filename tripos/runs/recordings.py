@@ -48,16 +48,17 @@ class Recording:
         return frozenset(name for names in self.run.roles.values() for name in names)
 
     def open(self, model_name: str) -> Model:
-        """The model of that name, answering from the recording; one that has no part in it lacks every request."""
+        """Return the model of that name, answering from the recording; one that has no part in it lacks every
+        request."""
         return ReplayModel(model_name, self, self.run.run_id)
 
     def find(self, key: bytes) -> Reply | ModelError | None:
-        """What was recorded for a request. Raises `StoreError` where the store cannot be read."""
+        """Return what was recorded for a request. Raises `StoreError` where the store cannot be read."""
         body = self._file.find(key)
         return None if body is None else _answer(body)
 
     def close(self) -> None:
-        """Lets go of the replies."""
+        """Let go of the replies."""
         if "_file" in self.__dict__:
             self._file.close()
             del self._file
@@ -74,7 +75,7 @@ class Recording:
 
 
 def open_recording(model_name: str, store_root: str | Path) -> Recording | None:
-    """The recording that a model's name stands for, or `None` where it is the name of any other model.
+    """Return the recording that a model's name stands for, or `None` where it is the name of any other model.
 
     `replay/RUN` is a run of the store at `store_root`, or the beginning of its name; `replay/DIR` the last run of the
     store in that folder, and `replay/DIR:RUN` another run of it. Raises `Failure` where there is no such store or run.
@@ -108,9 +109,9 @@ def open_recording(model_name: str, store_root: str | Path) -> Recording | None:
 def find_recording(
     compared: Sequence[str], others: Mapping[str, Sequence[str]], store_root: str | Path
 ) -> Recording | None:
-    """The recording that the models given for the compared role stand for; `None` where they are other models.
-    `others` are the models given to other roles. Raises `Failure` where a recording stands beside a model or in
-    another role.
+    """Return the recording that the models given for the compared role stand for; `None` where they are other models.
+    `others` are the models given to other roles. Raises `Failure` where a recording stands beside a model or in another
+    role.
 
     >>> find_recording(["openai/gpt-4o"], {}, "results") is None
     True
@@ -132,7 +133,7 @@ def find_recording(
 
 
 def _place(which: str, store_root: Path) -> tuple[Path, str | None]:
-    """The store and the run that a name means; a folder is told from a run by the file that marks a store."""
+    """Return the store and the run that a name means; a folder is told from a run by the file that marks a store."""
     if (Path(which).expanduser() / MARKER).is_file():
         return Path(which), None
     folder, colon, run = which.rpartition(":")
@@ -144,7 +145,7 @@ def _place(which: str, store_root: Path) -> tuple[Path, str | None]:
 
 
 def _settings(plan: Plan) -> dict[str, Settings]:
-    """What was sent with the requests of every step, by the fingerprint of its replies."""
+    """Return what was sent with the requests of every step, by the fingerprint of its replies."""
     found: dict[str, Settings] = {VECTORS: Settings(max_tokens=0)}
     for scenario in plan.scenarios:
         for step in (step for treatment in scenario.treatments for step in treatment.steps):
@@ -160,7 +161,7 @@ def _settings(plan: Plan) -> dict[str, Settings]:
 
 
 def _recorded(call: RecordedCall, settings: Settings) -> Iterator[Recorded]:
-    """The requests of a call with their answers: two where the first reply could not be read."""
+    """Yield the requests of a call with their answers: two where the first reply could not be read."""
     said = [(each["role"], each["content"]) for each in orjson.loads(call.messages)]
 
     def key(said: Sequence[tuple[str, str]]) -> bytes:

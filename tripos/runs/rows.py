@@ -50,12 +50,13 @@ def run_row(
 
 
 def step_rows(plan: Plan, binding: Binding, run_id: str, scenarios: Iterable[Scenario]) -> list[dict[str, Any]]:
-    """The rows of `run_steps` for a run of some scenarios of a plan."""
+    """Return the rows of `run_steps` for a run of some scenarios of a plan."""
     return [{"run_id": run_id, **each._asdict()} for each in bound(plan, binding, scenarios)]
 
 
 def find_store(path: str | Path) -> Store | None:
-    """The store at a path; `None` where there is none. Raises `StoreError` where there is one that cannot be read."""
+    """Return the store at a path; `None` where there is none. Raises `StoreError` where there is one that cannot be
+    read."""
     try:
         return Store.open(path, create=False)
     except StoreError as error:
@@ -65,7 +66,7 @@ def find_store(path: str | Path) -> Store | None:
 
 
 class Committed:
-    """What a store that may only be read has committed."""
+    """The committed rows of a read-only store."""
 
     def __init__(self, store: Store, fingerprints: Collection[str]) -> None:
         self._store, self._fingerprints = store, fingerprints
@@ -73,24 +74,24 @@ class Committed:
         self._draws = Draws(store.parts, Lookup())
 
     def statuses(self, table: str, ids: Sequence[str]) -> list[str | None]:
-        """The status of each of these rows; `None` for those that are not kept."""
+        """Return the status of each of these rows; `None` for those that are not kept."""
         index = self._index(table)
         return index.names_of(index.find(pack(ids)).codes)
 
     def held(self) -> set[str]:
-        """The fingerprints of which any result is kept."""
+        """Return the fingerprints of which any result is kept."""
         return set[str]().union(*(self._index(table).fingerprints for table in RESULTS))
 
     def rows(self, table: str, ids: Collection[str]) -> Mapping[str, Mapping[str, Any]]:
-        """Whole rows, by id."""
+        """Return whole rows, by id."""
         return self._store.rows(table, ids)
 
     def repliers(self, table: str) -> Collection[str]:
-        """Who gave replies of which it is known what they are replies to."""
+        """Return who gave replies of which it is known what they are replies to."""
         return self._draws.models(table)
 
     def replies(self, table: str, request: str) -> list[tuple[Row, Row | None]]:
-        """The rows whose reply was sent for the request of that digest, each with its unreadable first reply."""
+        """Return the rows whose reply was sent for the request of that digest, each with its unreadable first reply."""
         return self._draws.find(table, request)
 
     def _index(self, table: str) -> Index:

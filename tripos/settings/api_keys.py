@@ -24,7 +24,7 @@ ADDRESS_WITH_KEY = re.compile(r"://[^/\s@]+@|[?&](?:api[-_]?key|key|token|secret
 
 
 def is_key_like(text: str) -> bool:
-    """Whether a text has the form of an API key, or holds one.
+    """Return true if a text has the form of an API key, or holds one.
 
     >>> is_key_like("sk-proj-0123456789"), is_key_like("https://ann:pass@example.org/v1")
     (True, True)
@@ -35,7 +35,7 @@ def is_key_like(text: str) -> bool:
 
 
 def is_variable(text: str) -> bool:
-    """Whether a text can be the name of an environment variable, and is not itself a key.
+    """Return true if a text can be the name of an environment variable, and is not itself a key.
 
     >>> is_variable("OPENAI_API_KEY"), is_variable("9f8a-77"), is_variable("a1b2c3d4e5f6a7b8c9d0e1f2")
     (True, False, False)
@@ -45,7 +45,7 @@ def is_variable(text: str) -> bool:
 
 
 def keys_in(table: Mapping[str, Any], place: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    """The places of what looks like a key in a table of settings. The keys themselves are not told.
+    """Yield the places of what looks like a key in a table of settings. The keys themselves are not told.
 
     >>> list(keys_in({"endpoints": {"openai": {"base_url": "http://x/v1", "api_key": "0123456789"}}}))
     [('endpoints', 'openai', 'api_key')]
@@ -70,8 +70,8 @@ def keys_in(table: Mapping[str, Any], place: tuple[str, ...] = ()) -> Iterator[t
 
 
 def key_values(environ: Mapping[str, str], variables: Iterable[str] = ()) -> tuple[str, ...]:
-    """The values of the environment that must never be shown, longest first: of variables that are called like a key,
-    and of those named in `variables`.
+    """Return the values of the environment that must never be shown, longest first: of variables that are called like a
+    key, and of those named in `variables`.
 
     >>> key_values({"OPENAI_API_KEY": "abcdef123", "HOME": "/home/ann", "TUTOR": "pass-phrase"}, ["TUTOR"])
     ('pass-phrase', 'abcdef123')
@@ -86,7 +86,7 @@ def key_values(environ: Mapping[str, str], variables: Iterable[str] = ()) -> tup
 
 
 def without_keys(text: str, values: Iterable[str] = ()) -> str:
-    """A text with these values, and with whatever else has the form of a key, taken out.
+    """Return a text with these values, and with whatever else has the form of a key, taken out.
 
     >>> without_keys('refused abcdef123 and "sk-0123456789".', ["abcdef123"])
     'refused (hidden) and "(hidden)".'
@@ -99,7 +99,7 @@ def without_keys(text: str, values: Iterable[str] = ()) -> str:
 
 
 def table_without_keys(value: Any, values: Iterable[str] = ()) -> Any:
-    """The same for every text in lists and tables.
+    """Return the same for every text in lists and tables.
 
     >>> table_without_keys({"text": ["key sk-0123456789"], "number": 3})
     {'text': ['key (hidden)'], 'number': 3}

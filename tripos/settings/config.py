@@ -46,7 +46,7 @@ class EndpointConfig(BaseModel):
 
 
 class PriceConfig(BaseModel):
-    """What a model costs, in USD a million tokens. `max_output`: how many tokens a reply of it may have."""
+    """The price of a model, in USD per million tokens. `max_output`: how many tokens a reply of it may have."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     input: Cost
@@ -69,7 +69,7 @@ class LimitsConfig(BaseModel):
 
 
 class CheckConfig(BaseModel):
-    """What a spec is held to. `deny` has the codes of warnings that count as errors, or `warnings` for all."""
+    """The settings of checks. `deny` has the codes of warnings that count as errors, or `warnings` for all."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     deny: Texts = ()
@@ -80,7 +80,7 @@ SHORT = ("max_connections", "max_retries")
 
 
 class ProfileSettings(BaseModel):
-    """What a file and each of its profiles may set. Paths are relative to the file."""
+    """The settings of a file and each of its profiles. Paths are relative to the file."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     data: Texts = ()
@@ -131,7 +131,7 @@ class Config(ProfileSettings):
 
 
 def at_length(table: Mapping[str, Any]) -> dict[str, Any]:
-    """A table of settings with the short forms of `[limits]` where they belong.
+    """Return a table of settings with the short forms of `[limits]` where they belong.
 
     >>> at_length({"max_connections": 4, "limits": {"timeout_s": 9}})
     {'limits': {'timeout_s': 9, 'max_connections': 4}}
@@ -148,7 +148,7 @@ def at_length(table: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def find_file(folder: Path) -> Path | None:
-    """The `tripos.toml` of a folder or of the nearest one above it."""
+    """Return the `tripos.toml` of a folder or of the nearest one above it."""
     for each in (folder.absolute(), *folder.absolute().parents):
         if (each / NAME).is_file():
             return each / NAME

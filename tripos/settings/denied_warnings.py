@@ -14,7 +14,8 @@ OF_A_COMMAND = ("W0824", "W0875", "W1208")
 
 
 def chosen_denials(options: Namespace, config: Config) -> dict[str, str]:
-    """The codes that are denied, or `warnings`, and by what each is. Raises `Failure` for a code that is none."""
+    """Return the codes that are denied, or `warnings`, and by what each is. Raises `Failure` for a code that is
+    none."""
     flags = [code.strip() for given in options.deny for code in given.split(",") if code.strip()]
     return denied_codes(flags, config, "--deny")
 
@@ -27,7 +28,7 @@ def denied_codes(given: Sequence[str], config: Config, by: str = "deny") -> dict
 
 
 def _known(code: str, by: str) -> str:
-    """The code of a warning as the catalogue has it: one of the compiler, or of the models of a run."""
+    """Return the code of a warning as the catalogue has it: one of the compiler, or of the models of a run."""
     known = {EVERY, *(each for each in CODES if each.startswith("W") and each not in OF_A_COMMAND)}
     found = next((each for each in known if each.casefold() == code.casefold()), None)
     if found is None:

@@ -37,7 +37,8 @@ GOLDEN = "_GOLDEN"
 
 
 def settings_in(environ: Mapping[str, str]) -> dict[str, Any]:
-    """The settings of the environment as a table like that of `tripos.toml`. A variable set to nothing does not count.
+    """Return the settings of the environment as a table like that of `tripos.toml`. A variable set to nothing does not
+    count.
 
     >>> settings_in({"TRIPOS_MODEL": "a/b, c/d", "TRIPOS_ROLE_JUDGE": "e/f", "TRIPOS_MAX_RETRIES": "2", "HOME": "/"})
     {'models': ['a/b', 'c/d'], 'limits': {'max_retries': '2'}, 'roles': {'judge': ['e/f']}}
@@ -57,7 +58,7 @@ def settings_in(environ: Mapping[str, str]) -> dict[str, Any]:
 
 
 def set_in(environ: Mapping[str, str]) -> Iterator[tuple[str, tuple[str, ...], str]]:
-    """The variables that are set, each with the place of its setting and its text. Roles are in lower case."""
+    """Yield the variables that are set, each with the place of its setting and its text. Roles are in lower case."""
     for name, place in VARIABLES.items():
         if environ.get(name, "").strip():
             yield name, place, environ[name].strip()
@@ -67,7 +68,7 @@ def set_in(environ: Mapping[str, str]) -> Iterator[tuple[str, tuple[str, ...], s
 
 
 def variable_of(place: tuple[str, ...], environ: Mapping[str, str]) -> str | None:
-    """The variable that a setting was taken from, if any."""
+    """Return the variable that a setting was taken from, if any."""
     return next((name for name, each, _ in set_in(environ) if place[: len(each)] == each), None)
 
 

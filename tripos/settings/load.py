@@ -50,8 +50,8 @@ class ChosenSettings:
 
 
 def load_config(folder: Path, *, profile: str | None = None, environ: Mapping[str, str] | None = None) -> Config:
-    """The settings that hold in a folder: those of the nearest `tripos.toml` from there upwards, of the profile that is
-    chosen, and of the environment (`os.environ` where nothing is handed in). Raises `Failure`.
+    """Return the settings that hold in a folder: those of the nearest `tripos.toml` from there upwards, of the profile
+    that is chosen, and of the environment (`os.environ` where nothing is handed in). Raises `Failure`.
 
     >>> load_config(Path("/"), environ={"TRIPOS_STORE": "/tmp/kept", "TRIPOS_MODEL": "mock/careful"}).store
     '/tmp/kept'
@@ -60,7 +60,7 @@ def load_config(folder: Path, *, profile: str | None = None, environ: Mapping[st
 
 
 def chosen_settings(options: Namespace, folder: Path | None = None) -> ChosenSettings:
-    """The settings of a command: reads `.env` into the environment, then everything in its order, options last.
+    """Return the settings of a command: reads `.env` into the environment, then everything in its order, options last.
     Warns on standard error of variables that are called like ours and are none. Raises `Failure`."""
     folder = folder or Path.cwd()
     load_env(folder)
@@ -71,14 +71,14 @@ def chosen_settings(options: Namespace, folder: Path | None = None) -> ChosenSet
 
 
 def env_files(folder: Path) -> list[Path]:
-    """The files `.env` that are read: of the folder, then of that of `tripos.toml`."""
+    """Return the files `.env` that are read: of the folder, then of that of `tripos.toml`."""
     found = find_file(folder)
     folders = dict.fromkeys([folder.absolute(), *([found.parent] if found is not None else [])])
     return [each / ".env" for each in folders if (each / ".env").is_file()]
 
 
 def load_env(folder: Path) -> None:
-    """Sets the variables of the files `.env`; what the environment has already stays."""
+    """Set the variables of the files `.env`; what the environment has already stays."""
     for path in env_files(folder):
         try:
             load_dotenv(path)
@@ -94,7 +94,7 @@ def project_settings(folder: Path, profile: str | None = None) -> ChosenSettings
 
 
 def with_options(config: Config, options: Namespace) -> Config:
-    """The settings with the options that stand for one."""
+    """Return the settings with the options that stand for one."""
     table: dict[str, Any] = {}
     for name, place in OPTIONS.items():
         value = getattr(options, name, None)
@@ -113,8 +113,8 @@ def with_options(config: Config, options: Namespace) -> Config:
 
 
 def load_settings(folder: Path, *, profile: str | None, environ: Mapping[str, str]) -> ChosenSettings:
-    """The settings that hold in a folder. Raises `Failure`: R0203 for a file that cannot be read or a setting that
-    does not exist or does not fit, R0207 for a key that stands in the file."""
+    """Return the settings that hold in a folder. Raises `Failure`: R0203 for a file that cannot be read or a setting
+    that does not exist or does not fit, R0207 for a key that stands in the file."""
     path = find_file(folder)
     text, table = _read(path) if path is not None else ("", {})
     for place in keys_in(table):
@@ -161,7 +161,7 @@ def _read(path: Path) -> tuple[str, dict[str, Any]]:
 
 
 def _against(table: Mapping[str, Any], base: Path) -> dict[str, Any]:
-    """A layer of the file with its paths made whole."""
+    """Return a layer of the file with its paths made whole."""
     made = dict(table)
     for name in ("data", "releases"):
         if isinstance(made.get(name), str):
@@ -174,7 +174,8 @@ def _against(table: Mapping[str, Any], base: Path) -> dict[str, Any]:
 
 
 def _merge(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
-    """Two layers, the second on top. An endpoint or a price is replaced whole: a key goes to no address but its own.
+    """Return two layers, the second on top. An endpoint or a price is replaced whole: a key goes to no address but its
+    own.
 
     >>> _merge({"store": "a", "limits": {"timeout_s": 9, "max_retries": 1}}, {"limits": {"max_retries": 2}})
     {'store': 'a', 'limits': {'timeout_s': 9, 'max_retries': 2}}
@@ -208,7 +209,7 @@ def _validate(model: type[BaseModel], table: Mapping[str, Any], path: Path | Non
 
 
 def known_settings(place: tuple[str, ...]) -> list[str]:
-    """The settings that a table may have.
+    """Return the settings that a table may have.
 
     >>> known_settings(("endpoints", "openai"))[:2], known_settings(("profiles", "ci"))[:2]
     (['base_url', 'api_key_env'], ['data', 'releases'])
@@ -225,7 +226,7 @@ def known_settings(place: tuple[str, ...]) -> list[str]:
 
 
 def in_words(error: Any) -> str:
-    """What is wrong with a value, in words that do not repeat it."""
+    """Return what is wrong with a value, in words that do not repeat it."""
     bounds = error.get("ctx", {})
     match error["type"]:
         case "missing":
@@ -274,7 +275,7 @@ def _at(path: Path | None, line: int | None) -> str:
 
 
 def _shown(place: tuple[str, ...]) -> str:
-    """A place in the way that TOML writes it.
+    """Return a place in the way that TOML writes it.
 
     >>> _shown(("endpoints", "openai/gpt-4o", "base_url"))
     'endpoints."openai/gpt-4o".base_url'

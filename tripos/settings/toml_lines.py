@@ -11,7 +11,8 @@ ASSIGNED = re.compile(r"""\s*((?:[A-Za-z0-9_\-.\s]|"(?:[^"\\]|\\.)*"|'[^']*')+?)
 
 
 def find_line(text: str, place: Sequence[str]) -> int | None:
-    """The number of the line where a setting stands, from 1; that of the table around it where it is inside a value.
+    """Return the number of the line where a setting stands, from 1; that of the table around it where it is inside a
+    value.
 
     >>> find_line('store = "x"\\n[endpoints."openai/a"]\\nbase_ur = "y"\\n', ["endpoints", "openai/a", "base_ur"])
     3
@@ -28,7 +29,7 @@ def find_line(text: str, place: Sequence[str]) -> int | None:
 
 
 def _lines(text: str) -> Iterator[tuple[int, tuple[str, ...]]]:
-    """Every line that names a setting or a table, with the whole name."""
+    """Yield every line that names a setting or a table, with the whole name."""
     table: tuple[str, ...] = ()
     for number, line in enumerate(text.splitlines(), 1):
         if header := HEADER.match(line):
@@ -43,7 +44,7 @@ def _lines(text: str) -> Iterator[tuple[int, tuple[str, ...]]]:
 
 
 def _path(line: str) -> tuple[str, ...] | None:
-    """The names that a header or the left side of a line stands for."""
+    """Return the names that a header or the left side of a line stands for."""
     try:
         inner: object = tomllib.loads(line)
     except tomllib.TOMLDecodeError:

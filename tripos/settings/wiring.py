@@ -1,4 +1,4 @@
-"""What the settings mean to the runtime: endpoints, prices and limits as it takes them."""
+"""The settings in the form of the runtime: endpoints, prices and limits as it takes them."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ AT_HOME = ("mock/", "local/", "reward/", "baseline/")
 
 
 def endpoints_of(config: Config) -> dict[str, Endpoint]:
-    """Where models are reached, by name of a model or a provider."""
+    """Return where models are reached, by name of a model or a provider."""
     return {name: Endpoint(each.base_url, each.api_key_env, each.name) for name, each in config.endpoints.items()}
 
 
 def identified(binding: Binding, config: Config) -> Binding:
-    """The binding with who answers under the name of each model, where the name does not say it."""
+    """Return the binding with who answers under the name of each model, where the name does not say it."""
     endpoints = endpoints_of(config)
     found = {name: identity_of(name, endpoints) for name in binding.every}
     return replace(binding, identities={name: by for name, by in found.items() if by != name})
 
 
 def prices_of(config: Config) -> dict[str, Price]:
-    """The prices that were set, by name of a model, in USD a token.
+    """Return the prices that were set, by name of a model, in USD a token.
 
     >>> config = Config.model_validate({"prices": {"openai/x": {"input": 2, "output": 8}}})
     >>> prices_of(config)["openai/x"].cost_usd(500, 0)
@@ -49,8 +49,8 @@ def prices_of(config: Config) -> dict[str, Price]:
 
 
 def limits_of(config: Config, models: Mapping[str, Model]) -> Limits:
-    """How calls to these models are let out. A rate under `[limits]` holds for each endpoint by itself, unless the
-    model or its provider has one under `[endpoints]`.
+    """Return how calls to these models are let out. A rate under `[limits]` holds for each endpoint by itself, unless
+    the model or its provider has one under `[endpoints]`.
 
     >>> from tripos_runtime.models import open_model
     >>> limits = limits_of(Config(max_connections=3), {"mock/careful": open_model("mock/careful")})
@@ -76,7 +76,7 @@ def limits_of(config: Config, models: Mapping[str, Model]) -> Limits:
 
 
 def _connections(config: Config, models: Mapping[str, Model]) -> dict[str, int]:
-    """How many calls at a time were set for an endpoint, and what reward models bear where nothing was."""
+    """Return how many calls at a time were set for an endpoint, and what reward models bear where nothing was."""
     found = {name: each.max_connections for name, each in config.endpoints.items() if each.max_connections is not None}
     for name, model in models.items():
         if isinstance(model, BatchedReward) and not {name, name.partition("/")[0]} & found.keys():

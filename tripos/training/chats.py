@@ -28,7 +28,7 @@ class Tokens:
 
     @property
     def labels(self) -> tuple[int, ...]:
-        """What the model is to say at each place.
+        """Return what the model is to say at each place.
 
         >>> Tokens((5, 6, 7), given=2).labels
         (-100, -100, 7)
@@ -37,8 +37,8 @@ class Tokens:
 
 
 def as_tokens(tokenizer: Any, chat: Chat) -> Tokens:
-    """A chat in the template of the tokenizer. The prompt and the reply are cut into tokens apart from each other,
-    since a model that is asked sees the prompt's tokens before there is a reply.
+    """Return a chat in the template of the tokenizer. The prompt and the reply are cut into tokens apart from each
+    other, since a model that is asked sees the prompt's tokens before there is a reply.
 
     Raises `Failure` S0814 where the template refuses the chat, or writes the prompt otherwise once it has a reply.
     """
@@ -55,7 +55,7 @@ def as_tokens(tokenizer: Any, chat: Chat) -> Tokens:
 
 
 def within(tokens: Iterable[Tokens | None], most: int) -> list[int]:
-    """The places of those that are no longer than `most`.
+    """Return the places of those that are no longer than `most`.
 
     >>> within([Tokens((1, 2), 1), Tokens((1, 2, 3), 1)], most=2)
     [0]
@@ -143,12 +143,12 @@ class Chats:
 
     @property
     def grouped_by(self) -> str:
-        """What keeps lines together: `item` or `prompt`."""
+        """Return what keeps lines together: `item` or `prompt`."""
         return "item" if self.provenance is not None else "prompt"
 
 
 def read_chats(path: Path) -> Chats:
-    """Reads JSON Lines with `messages` that end with the assistant's, or with `prompt` and `completion`.
+    """Read JSON Lines with `messages` that end with the assistant's, or with `prompt` and `completion`.
 
     Raises `Failure` S0813 for a file that cannot be read, a line that is neither, and a provenance that is of other
     bytes.

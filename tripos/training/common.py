@@ -22,13 +22,13 @@ BESIDE = frozenset((NAME, DATA, beside(Path(DATA)).name))
 
 
 def write_report(folder: Path, report: Mapping[str, Any]) -> Path:
-    """Writes the report into the model's folder, and says where. Raises `StoreError` S0604 where the disk refuses."""
+    """Write the report into the model's folder, and say where. Raises `StoreError` S0604 where the disk refuses."""
     write_lines(folder / NAME, [json.dumps(report, ensure_ascii=False, indent=2).encode()])
     return folder / NAME
 
 
 def digest_of(path: Path) -> str:
-    """The SHA-256 of a model: of a file, or of the names and bytes of all files of a folder but `BESIDE`.
+    """Return the SHA-256 of a model: of a file, or of the names and bytes of all files of a folder but `BESIDE`.
 
     A model that was trained is named by it: the same digest is the same weights, tokenizer and template.
     """
@@ -64,7 +64,7 @@ class Device:
 
 
 def choose_device(wanted: str = "auto") -> Device:
-    """The device of that kind; `auto` is a GPU where there is one. Raises `Failure` S0816 for one that is not
+    """Return the device of that kind; `auto` is a GPU where there is one. Raises `Failure` S0816 for one that is not
     there."""
     import torch
 
@@ -88,7 +88,7 @@ class GroupSplit:
 
 
 def split_by_group(groups: Sequence[str], share: float, seed: int) -> GroupSplit:
-    """Holds out the `share` of the groups, of at least one where it is above 0, whose seeded digests are the smallest.
+    """Hold out the `share` of the groups, of at least one where it is above 0, whose seeded digests are the smallest.
 
     `groups` has the group of every line. All lines of a group are on one side, so what is held out was not seen in
     another form; and a group keeps its side when others come, unless it stands at the edge. Raises `Failure` S0815
@@ -116,7 +116,7 @@ LIBRARIES = ("torch", "transformers", "trl", "datasets", "accelerate", "peft")
 
 
 def require_extra(libraries: Sequence[str] = LIBRARIES) -> None:
-    """Raises `Failure` S0812, with the command that installs them, where one of `libraries` is lacking."""
+    """Raise `Failure` S0812, with the command that installs them, where one of `libraries` is lacking."""
     lacking = [name for name in libraries if importlib.util.find_spec(name) is None]
     if lacking:
         some = ", ".join(f"`{name}`" for name in lacking)
@@ -124,7 +124,7 @@ def require_extra(libraries: Sequence[str] = LIBRARIES) -> None:
 
 
 def versions(libraries: Sequence[str] = LIBRARIES) -> dict[str, str]:
-    """The versions of those `libraries` that are installed."""
+    """Return the versions of those `libraries` that are installed."""
     found = {}
     for name in ("tripos", *libraries):
         try:
@@ -135,8 +135,8 @@ def versions(libraries: Sequence[str] = LIBRARIES) -> dict[str, str]:
 
 
 def silence_libraries() -> None:
-    """Makes the libraries print no bars and hints, and send nothing about their use to anybody. To be called before
-    they are imported, since some look at the environment only then."""
+    """Make the libraries print no bars and hints, and send nothing about their use to anybody. To be called before they
+    are imported, since some look at the environment only then."""
     os.environ.setdefault("TQDM_DISABLE", "1")
     for name in ("HF_HUB_DISABLE_TELEMETRY", "HF_HUB_DISABLE_PROGRESS_BARS", "TRANSFORMERS_NO_ADVISORY_WARNINGS"):
         os.environ.setdefault(name, "1")

@@ -45,8 +45,8 @@ class QuestionBuilder:
         self._chooser = Chooser()
 
     def messages(self, row: SourceRow) -> Messages | None:
-        """What is sent for a row; None where the scenario would not run over it, or not ask. Raises `Unavailable` where
-        the row lacks a value."""
+        """Return what is sent for a row; None where the scenario would not run over it, or not ask. Raises
+        `Unavailable` where the row lacks a value."""
         case = self._source.case_of(self._scenario, row)
         if case is None:
             return None
@@ -72,7 +72,7 @@ class Beside:
         self._any = plan.scenarios[0]
 
     def of(self, dataset: str, row: SourceRow, names: Mapping[str, Any]) -> SourceRow | None:
-        """The row beside one of `dataset`, drawn by that; None where there is none."""
+        """Return the row beside one of `dataset`, drawn by that; None where there is none."""
         case = Case(self._any, row.item_id, {}, row.values, dataset, names, row.origin)
         begin = int(digest_of([self._drawn.alias, row.item_id])[:12], 16)
         return next(chosen_rows(self._drawn, case, names, self._source.sources, begin), None)
@@ -88,8 +88,8 @@ which questions share. Of a row that has no longer one, its longest is compared 
 
 
 def find_examples(plan: Plan, names: Sequence[str]) -> list[Pairing] | None:
-    """The exports of these names where the first is one of examples; None where it is not. Raises `Failure` S0601 for
-    another that is not one."""
+    """Return the exports of these names where the first is one of examples; None where it is not. Raises `Failure`
+    S0601 for another that is not one."""
     known = {each.name: each for each in plan.exports if isinstance(each, Pairing) and each.kind == "examples"}
     if not names or names[0] not in known:
         return None
@@ -102,7 +102,7 @@ def find_examples(plan: Plan, names: Sequence[str]) -> list[Pairing] | None:
 
 
 def write_examples(plan: Plan, exports: Sequence[Pairing], source: CaseSource, path: Path) -> dict[str, Any]:
-    """Writes the examples of all `exports` as JSON Lines and their provenance beside, which is returned.
+    """Write the examples of all `exports` as JSON Lines and their provenance beside, which is returned.
 
     A line has `messages`: what is asked, and the answer, of the assistant. The lines of several exports are mixed
     evenly. The provenance has an entry for every line, with the export and the item, and says how many rows were left
@@ -162,7 +162,7 @@ def _examples(
     left_out: Counter[str],
     near: dict[str, dict[str, Any]],
 ) -> Iterator[ExportedExample]:
-    """The examples of one export; `left_out` and `near` take what is none."""
+    """Yield the examples of one export; `left_out` and `near` take what is none."""
     asking = None if export.asks is None else QuestionBuilder(plan, source, export.asks)
     besides = None if export.beside is None else Beside(plan, source, export.beside)
     kept_out = kept_out_of(plan, export, source)
@@ -210,7 +210,7 @@ def _about(export: Pairing) -> str:
 
 
 def _mixed(made: Sequence[Sequence[ExportedExample]]) -> list[ExportedExample]:
-    """The examples of several exports, each spread evenly over the whole."""
+    """Return the examples of several exports, each spread evenly over the whole."""
     placed = [((at + 0.5) / len(each), which, line) for which, each in enumerate(made) for at, line in enumerate(each)]
     return [line for _, _, line in sorted(placed, key=lambda each: each[:2])]
 
@@ -232,7 +232,7 @@ class ScenarioTexts:
 
     @classmethod
     def of(cls, plan: Plan, source: CaseSource) -> ScenarioTexts:
-        """Those of a plan whose rows are read from files; what a run makes is not there yet."""
+        """Return those of a plan whose rows are read from files; what a run makes is not there yet."""
         found = cls()
         read = {dataset.name: dataset for dataset in plan.datasets}
         names = [scenario.rows.dataset for scenario in plan.scenarios if scenario.rows is not None]
@@ -242,7 +242,7 @@ class ScenarioTexts:
         return found
 
     def like(self, row: SourceRow) -> tuple[str, float] | None:
-        """The item that a row is most like, and how much; None where it is like none."""
+        """Return the item that a row is most like, and how much; None where it is like none."""
         if row.item_id not in self._found:
             self._found[row.item_id] = self._like(row.values)
         return self._found[row.item_id]
@@ -271,5 +271,5 @@ def _texts(values: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _longest(values: Mapping[str, Any]) -> str:
-    """What counts in the longest text of a row."""
+    """Return what counts in the longest text of a row."""
     return max((what_counts(value) for value in values.values() if isinstance(value, str)), key=len, default="")

@@ -15,7 +15,7 @@ FULL_RATE, LORA_RATE = 2e-5, 2e-4
 
 @dataclass(frozen=True)
 class PublishedRecipe:
-    """What a paper says of how it trained: `full` for all weights, `lora` for adapters, None where it trains none."""
+    """A paper's recipe: `full` for all weights, `lora` for adapters, None where it trains none."""
 
     paper: str
     full: Mapping[str, Any]
@@ -36,8 +36,8 @@ RECIPES: Mapping[str, PublishedRecipe] = MappingProxyType(
 
 
 def settings_of(name: str | None, lora: int) -> dict[str, Any]:
-    """The settings that a named recipe says, for adapters of rank `lora` or all weights. Raises `Failure` R0202 where
-    its paper trains no adapters.
+    """Return the settings that a named recipe says, for adapters of rank `lora` or all weights. Raises `Failure` R0202
+    where its paper trains no adapters.
 
     >>> settings_of("cjeval", 8)["epochs"], settings_of("edubench", 0)["batch"], settings_of(None, 0)
     (5.0, 8, {})
@@ -86,8 +86,8 @@ class Recipe:
         return LORA_RATE if self.lora else FULL_RATE
 
     def to_json(self) -> dict[str, Any]:
-        """The recipe as JSON values, with the learning rate that holds; without the model, which the report names by
-        what it is."""
+        """Return the recipe as JSON values, with the learning rate that holds; without the model, which the report
+        names by what it is."""
         values = {**asdict(self), "learning_rate": self.rate}
         del values["model"]
         return values

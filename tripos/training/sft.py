@@ -33,7 +33,8 @@ class LanguageModel:
 
 
 def load_language_model(name: str, *, half: bool = False) -> LanguageModel:
-    """The model of a Hub's name, a folder, or a `.gguf` file, on the CPU, in 32 bits or, with `half`, in bfloat16.
+    """Return the model of a Hub's name, a folder, or a `.gguf` file, on the CPU, in 32 bits or, with `half`, in
+    bfloat16.
 
     Weights of a GGUF file are unpacked, so that they can be trained. Raises `Failure` S0814 where there is no such
     model or it cannot be read.
@@ -69,7 +70,7 @@ def load_language_model(name: str, *, half: bool = False) -> LanguageModel:
 
 
 def _unpacked(model: Any) -> None:
-    """Takes from a model that came from a GGUF file what says that it is quantised: its weights are not any more."""
+    """Take from a model that came from a GGUF file what says that it is quantised: its weights are not any more."""
     if getattr(model, "hf_quantizer", None) is None:
         return
     dense = all(parameter.is_floating_point() for parameter in model.parameters())
@@ -82,7 +83,7 @@ def _unpacked(model: Any) -> None:
 
 
 def save_language_model(loaded: LanguageModel, folder: Path) -> None:
-    """Writes weights, configuration, tokenizer and template. Raises `Failure` S0817 where the disk refuses."""
+    """Write weights, configuration, tokenizer and template. Raises `Failure` S0817 where the disk refuses."""
     try:
         loaded.model.save_pretrained(folder)
         loaded.tokenizer.save_pretrained(folder)
@@ -109,7 +110,7 @@ class Prepared:
 
 
 def prepare(data: Chats, tokenizer: Any, recipe: Recipe) -> Prepared:
-    """Parts the data by item and leaves out chats of more than `recipe.max_tokens` tokens: cut off, a reply would teach
+    """Part the data by item and leave out chats of more than `recipe.max_tokens` tokens: cut off, a reply would teach
     to stop anywhere. Raises `Failure` S0815 where nothing is left to learn."""
     split = split_by_group([chat.group for chat in data.chats], recipe.held_out, recipe.seed)
     tokens = [as_tokens(tokenizer, chat) for chat in data.chats]
@@ -126,7 +127,7 @@ def prepare(data: Chats, tokenizer: Any, recipe: Recipe) -> Prepared:
 def fine_tune(
     data: Chats, recipe: Recipe, device: Device, folder: Path, tell: Tell, clock: Callable[[], float] = time.monotonic
 ) -> dict[str, Any]:
-    """Trains the model of `recipe` on `data`, writes it to `folder` with its report beside it, and returns the report.
+    """Train the model of `recipe` on `data`, write it to `folder` with its report beside it, and return the report.
 
     The loss is taken of the tokens of replies only. With adapters, these are merged into the weights that are written,
     so that the folder is a model like any other. Raises `Failure` S0813 to S0817.
@@ -180,7 +181,7 @@ def fine_tune(
 
 
 def _dividing(batch: int, most: int) -> int:
-    """The largest part of a batch of at most `most` lines that makes it up without a rest."""
+    """Return the largest part of a batch of at most `most` lines that makes it up without a rest."""
     return max(size for size in range(1, min(batch, most) + 1) if batch % size == 0)
 
 
@@ -269,7 +270,7 @@ class _Teller:
         self.tell = tell
 
     def callback(self) -> Any:
-        """The callback of transformers that it is."""
+        """Return the callback of transformers that it is."""
         from transformers import TrainerCallback
 
         teller = self

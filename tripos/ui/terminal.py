@@ -11,8 +11,8 @@ from typing import TextIO
 
 
 def harmless(text: str) -> str:
-    """A text without anything that a terminal would obey: control characters are spelt out, and so are marks that
-    change the direction of what follows; line ends and tabs stay.
+    """Return a text without anything that a terminal would obey: control characters are spelt out, and so are marks
+    that change the direction of what follows; line ends and tabs stay.
 
     >>> harmless("red \\x1b[31m, bell \\x07, turned \\u202e")
     'red \\\\x1b[31m, bell \\\\x07, turned \\\\u202e'
@@ -32,7 +32,7 @@ def _spelt(char: str) -> str:
 
 
 def fold(line: str, room: int) -> list[str]:
-    """A line cut into lines of at most `room` columns, between words where there are any.
+    """Return a line cut into lines of at most `room` columns, between words where there are any.
 
     >>> fold("the sum is forty-two", 10), fold("四十二就是答案", 6), fold("", 6)
     (['the sum is', 'forty-two'], ['四十二', '就是答', '案'], [''])
@@ -50,7 +50,7 @@ def fold(line: str, room: int) -> list[str]:
 
 
 def aside(text: str, stream: TextIO | None = None) -> None:
-    """Prints a text on `stream` (standard error), if that can still be written."""
+    """Print a text on `stream` (standard error), if that can still be written."""
     stream = sys.stderr if stream is None else stream
     try:
         print(text, file=stream, flush=True)
@@ -59,7 +59,7 @@ def aside(text: str, stream: TextIO | None = None) -> None:
 
 
 def to_nowhere(stream: TextIO) -> None:
-    """Lets everything that is still written to `stream` vanish. Otherwise Python tries once more at its exit, and says
+    """Let everything that is still written to `stream` vanish. Otherwise Python tries once more at its exit, and says
     with its exit code that it could not."""
     with contextlib.suppress(OSError, ValueError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
@@ -68,12 +68,12 @@ def to_nowhere(stream: TextIO) -> None:
 
 
 def columns() -> int:
-    """The width of the terminal, or what `COLUMNS` says; 80 where there is neither."""
+    """Return the width of the terminal, or what `COLUMNS` says; 80 where there is neither."""
     return shutil.get_terminal_size((80, 24)).columns
 
 
 def is_colored(stream: TextIO) -> bool:
-    """Whether to write colours: on a terminal, unless `NO_COLOR` is set, and anywhere where `FORCE_COLOR` is.
+    """Return true if to write colours: on a terminal, unless `NO_COLOR` is set, and anywhere where `FORCE_COLOR` is.
 
     `NO_COLOR` wins; a variable that is set to nothing does not count (https://no-color.org, https://force-color.org).
     """

@@ -1,4 +1,4 @@
-"""What the warehouse raises: one exception that carries a code, what is wrong and how to mend it."""
+"""Errors of the warehouse: one exception that carries a code, what is wrong and how to mend it."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class StoreError(Exception):
 
 
 def unwritable(root: Path, error: Exception) -> StoreError:
-    """The error of a store that the disk refuses to write."""
+    """Return the error of a store that the disk refuses to write."""
     match error:
         case OSError(errno=errno.ENOSPC | errno.EDQUOT):
             why, hint = "the disk is full", "free some space and run the same command again"

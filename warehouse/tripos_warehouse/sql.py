@@ -26,7 +26,7 @@ def text(value: str) -> str:
 
 
 def texts(values: Iterable[str]) -> str:
-    """A list of texts, in the order given, for `in` and for `read_parquet`.
+    """Return a list of texts, in the order given, for `in` and for `read_parquet`.
 
     >>> texts(["b", "a"])
     "['b', 'a']"
@@ -35,7 +35,7 @@ def texts(values: Iterable[str]) -> str:
 
 
 def type_of(type: pa.DataType) -> str:
-    """The DuckDB type of an Arrow type that a schema of ours uses. Raises `ValueError` for any other.
+    """Return the DuckDB type of an Arrow type that a schema of ours uses. Raises `ValueError` for any other.
 
     >>> type_of(pa.list_(pa.string()))
     'VARCHAR[]'

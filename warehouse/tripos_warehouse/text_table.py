@@ -55,7 +55,7 @@ class Column:
 
 
 def grid(columns: Sequence[Column], width: int) -> list[str]:
-    """The lines of a table: headings, a rule and the rows, none wider than `width` cells.
+    """Return the lines of a table: headings, a rule and the rows, none wider than `width` cells.
 
     Where they do not fit, the widest columns of text give way first and what is cut ends in `…`.
 
@@ -141,7 +141,7 @@ def render_columns(names: Sequence[str], values: Sequence[Sequence[Any]], rows: 
 
 
 def decimals_of(values: Sequence[float | None]) -> int:
-    """How many decimals a column of numbers needs for two or three figures that count.
+    """Return how many decimals a column of numbers needs for two or three figures that count.
 
     What is below 1e-12 is what rounding leaves of 0.
 

@@ -110,7 +110,7 @@ class UnknownPart(Exception):
 
 
 def filled(page: str) -> str:
-    """The text of a page with its generated parts as they should be. Raises `UnknownPart`.
+    """Return the text of a page with its generated parts as they should be. Raises `UnknownPart`.
 
     >>> print(filled("# use\\n<!-- generated: construct use -->\\nold\\n<!-- end -->\\n").replace("`" * 3, "---"))
     # use
@@ -129,7 +129,7 @@ def filled(page: str) -> str:
 
 
 def parts_of(page: str) -> list[str]:
-    """What the generated parts of a page are, in order.
+    """Return what the generated parts of a page are, in order.
 
     >>> parts_of("<!-- generated: slots -->\\n<!-- end -->")
     ['slots']
@@ -138,7 +138,7 @@ def parts_of(page: str) -> list[str]:
 
 
 def part(what: str) -> str:
-    """A generated part, as whole lines. Raises `UnknownPart`."""
+    """Return a generated part, as whole lines. Raises `UnknownPart`."""
     match what.split(" ", 1):
         case ["construct", name]:
             return construct_part(_construct(name))
@@ -156,7 +156,7 @@ def part(what: str) -> str:
 
 
 def page_of(construct: Construct) -> str:
-    """The page that describes a construct, without its ending.
+    """Return the page that describes a construct, without its ending.
 
     >>> page_of(_construct("samples")), page_of(_construct("grade")), page_of(_construct("record_field"))
     ('ask', 'score', 'dataset')
@@ -169,14 +169,14 @@ def page_of(construct: Construct) -> str:
 
 
 def construct_part(construct: Construct) -> str:
-    """How a construct is written, where it stands, and what stands in its block."""
+    """Return how a construct is written, where it stands, and what stands in its block."""
     places = " or ".join(_place(body) for body in construct.inside)
     said = _wrapped(f"{_sentence(construct.summary)} Stands {places}.")
     return f"```text\n{construct.shape.shown}\n```\n\n{said}\n" + "".join(f"\n{table}" for table in _blocks(construct))
 
 
 def _blocks(construct: Construct) -> Iterator[str]:
-    """A table of what stands in the block of a construct, and in the blocks that stand in there."""
+    """Yield a table of what stands in the block of a construct, and in the blocks that stand in there."""
     if construct.body is None:
         return
     inside = [each for each in CONSTRUCTS if construct.body in each.inside]
@@ -191,19 +191,19 @@ def _blocks(construct: Construct) -> Iterator[str]:
 
 
 def statements_table(body: str) -> str:
-    """The statements of a body, each with its page."""
+    """Return the statements of a body, each with its page."""
     rows = [(_linked(each, "index"), each.summary) for each in CONSTRUCTS if body in each.inside]
     return _table(("statement", "is"), rows)
 
 
 def codes_table(prefix: str) -> str:
-    """The codes that begin so, each with what its page says first."""
+    """Return the codes that begin so, each with what its page says first."""
     rows = [(f"`{code}`", headline, _first(code)) for code, headline in CODES.items() if code.startswith(prefix)]
     return _table(("code", "headline", "meaning"), rows)
 
 
 def families_table() -> str:
-    """The families of codes that say that a spec is wrong, with a link to the list of each."""
+    """Return the families of codes that say that a spec is wrong, with a link to the list of each."""
     rows = []
     for family, title in FAMILIES.items():
         codes = [f"{code} {headline}" for code, headline in CODES.items() if code.startswith(family)]
@@ -213,7 +213,7 @@ def families_table() -> str:
 
 
 def aggregate_part(function: AggregateFunction) -> str:
-    """The section of one aggregate."""
+    """Return the section of one aggregate."""
     facts = [f"It lies {_lies(function)}."]
     if function.truth_only:
         facts.append("It is taken of what is true or false.")
@@ -231,7 +231,7 @@ def aggregate_part(function: AggregateFunction) -> str:
 
 
 def slots_in(construct: Construct) -> set[str]:
-    """The words in capitals of a signature.
+    """Return the words in capitals of a signature.
 
     >>> sorted(slots_in(_construct("shots")))
     ['ALIAS', 'COND', 'COUNT', 'DATASET', 'FILTER']
@@ -262,7 +262,7 @@ def _place(body: str) -> str:
 
 
 def _linked(construct: Construct, page: str) -> str:
-    """The signature in a table of a page, with a link where another page describes it."""
+    """Return the signature in a table of a page, with a link where another page describes it."""
     shown = f"`{_cell(construct.shape.shown)}`"
     own = page_of(construct)
     return shown if own == page else f"[{shown}]({own}.md)"
@@ -283,7 +283,7 @@ def _lies(function: AggregateFunction) -> str:
 
 
 def _first(code: str) -> str:
-    """The first sentence of the page of a code, and the second where that is short."""
+    """Return the first sentence of the page of a code, and the second where that is short."""
     paragraphs = (find_page(code) or "").split("\n\n")
     text = next(paragraph for paragraph in paragraphs if not paragraph.startswith("#")).replace("\n", " ")
     first, *rest = re.split(r"(?<=\.) (?=[A-Z`])", text)
@@ -291,7 +291,7 @@ def _first(code: str) -> str:
 
 
 def _sentence(text: str) -> str:
-    """A summary as a sentence.
+    """Return a summary as a sentence.
 
     >>> _sentence("the rows")
     'The rows.'
@@ -308,5 +308,5 @@ def _cell(text: str) -> str:
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table in Markdown; cells hold no bar that is not escaped."""
+    """Return a table in Markdown; cells hold no bar that is not escaped."""
     return "".join(f"| {' | '.join(cells)} |\n" for cells in (head, ["---"] * len(head), *rows))

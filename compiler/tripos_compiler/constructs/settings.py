@@ -12,7 +12,7 @@ from types import MappingProxyType
 
 @dataclass(frozen=True)
 class Setting:
-    """What follows the name of a setting, as in a signature, and the numbers that it takes."""
+    """The value of a setting, as in a signature, and the numbers that it takes."""
 
     written: str
     summary: str

@@ -110,7 +110,7 @@ class Signature:
 
     @cached_property
     def takes_list(self) -> bool:
-        """Whether commas on the line belong to this statement."""
+        """True if commas on the line belong to this statement."""
         return any(isinstance(item, Slot) and item.many for item in _flat(self.items))
 
     @property
@@ -119,7 +119,7 @@ class Signature:
         return self.text.replace("[BLOCK]", "[{ … }]").replace("BLOCK", "{ … }").replace("...", ", …")
 
     def match(self, elements: Sequence[Syntax]) -> dict[str, Value] | Mismatch:
-        """What fills each slot, by the slot's name in lower case; a word is found under itself."""
+        """Return what fills each slot, by the slot's name in lower case; a word is found under itself."""
         state = _Match(elements)
         for end, values in state.run(self.items, 0):
             if end == len(elements):
@@ -249,52 +249,52 @@ class Statement:
     body: tuple[Statement, ...]
 
     def name(self, key: str = "name") -> Name:
-        """The name in that slot."""
+        """Return the name in that slot."""
         value = self.values[key]
         assert isinstance(value, Name)
         return value
 
     def find_name(self, key: str) -> Name | None:
-        """The name in that slot, if it was filled."""
+        """Return the name in that slot, if it was filled."""
         value = self.values.get(key)
         return value if isinstance(value, Name) else None
 
     def text(self, key: str) -> Text:
-        """The string in that slot."""
+        """Return the string in that slot."""
         value = self.values[key]
         assert isinstance(value, Text)
         return value
 
     def labels(self) -> Labels:
-        """The strings of a `LABELS` slot, empty where there are none."""
+        """Return the strings of a `LABELS` slot, empty where there are none."""
         value = self.values.get("labels", [])
         assert isinstance(value, list)
         return value  # type: ignore[return-value]
 
     def syntax(self, key: str) -> Syntax:
-        """The expression in that slot."""
+        """Return the expression in that slot."""
         value = self.values[key]
         assert not isinstance(value, list | bool | str)
         return value
 
     def find(self, key: str) -> Syntax | None:
-        """The expression in that slot, if it was filled."""
+        """Return the expression in that slot, if it was filled."""
         return self.syntax(key) if key in self.values else None
 
     def many(self, key: str) -> list[Syntax]:
-        """The elements of a slot that takes the rest of the line."""
+        """Return the elements of a slot that takes the rest of the line."""
         value = self.values.get(key, [])
         assert isinstance(value, list)
         return value  # type: ignore[return-value]
 
     def has(self, word: str) -> bool:
-        """Whether the optional word was written."""
+        """Return true if the optional word was written."""
         return word in self.values
 
     def of(self, construct: str) -> list[Statement]:
-        """The statements of that kind in the block."""
+        """Return the statements of that kind in the block."""
         return [statement for statement in self.body if statement.construct == construct]
 
     def one_of(self, construct: str) -> Statement | None:
-        """The first statement of that kind in the block, or None."""
+        """Return the first statement of that kind in the block, or None."""
         return next(iter(self.of(construct)), None)

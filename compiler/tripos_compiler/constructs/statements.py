@@ -34,7 +34,8 @@ PRODUCTS = frozenset({"AXES", "ARMS"})
 
 
 def with_commas(line: Line, construct: Construct, table: dict[str, list[Construct]]) -> Sequence[Entry]:
-    """The entries of a line, of which the first is of `construct`: with the names that follow it after commas."""
+    """Return the entries of a line, of which the first is of `construct`: with the names that follow it after
+    commas."""
     first, *rest = line.entries
     kinds = {item.kind for item in construct.shape.items if isinstance(item, Slot)}
     if not kinds & PRODUCTS or first.block is not None or len(first.elements) < 2:
@@ -44,7 +45,8 @@ def with_commas(line: Line, construct: Construct, table: dict[str, list[Construc
 
 
 def as_product(first: Entry, names: Sequence[Entry], diagnostics: Diagnostics) -> Entry:
-    """An entry with the names that followed it after commas joined by `*`, as they were meant; this is reported."""
+    """Return an entry with the names that followed it after commas joined by `*`, as they were meant; this is
+    reported."""
     product = first.elements[-1]
     for entry in names:
         element = entry.elements[0]
@@ -58,7 +60,8 @@ def as_product(first: Entry, names: Sequence[Entry], diagnostics: Diagnostics) -
 
 
 def with_stars(element: Syntax, before: Syntax | None) -> str | None:
-    """How names joined by `*` are written after a word that takes them parted by commas; None for anything else."""
+    """Return how names joined by `*` are written after a word that takes them parted by commas; None for anything
+    else."""
     if isinstance(before, Name) and isinstance(element, BinaryExpr) and element.operator == "*":
         names = _joined_names(element)
         return f"write `{before.text} {', '.join(names)}`" if names else None
@@ -66,14 +69,14 @@ def with_stars(element: Syntax, before: Syntax | None) -> str | None:
 
 
 def _bare(entry: Entry, table: dict[str, list[Construct]]) -> bool:
-    """Whether an entry is a name, or names joined by `*`, that begin no statement."""
+    """Return true if an entry is a name, or names joined by `*`, that begin no statement."""
     alone = len(entry.elements) == 1 and entry.block is None and not entry.broken
     names = _joined_names(entry.elements[0]) if alone else []
     return bool(names) and names[0] not in table
 
 
 def _joined_names(syntax: Syntax) -> list[str]:
-    """The names that `*` joins, or none where something else is joined."""
+    """Return the names that `*` joins, or none where something else is joined."""
     match syntax:
         case Name(text=text):
             return [text]
@@ -101,7 +104,7 @@ def read_statements(
     body: str = FILE,
     known: dict[int, tuple[Entry, Statement]] | None = None,
 ) -> tuple[Statement, ...]:
-    """The statements of a block, in order; what fits nothing is reported and left out.
+    """Return the statements of a block, in order; what fits nothing is reported and left out.
 
     `known` has statements that were read before, by the identity of their entry; sound ones are added to it."""
     table = constructs_in(body)
@@ -128,7 +131,7 @@ def read_statements(
 
 
 def _mark(diagnostics: Diagnostics) -> tuple[int, int, int]:
-    """What grows where anything is reported or lost."""
+    """Return what grows where anything is reported or lost."""
     return len(diagnostics.items), len(diagnostics.lost_names), len(diagnostics.lost_blocks)
 
 
@@ -213,7 +216,7 @@ def _read(
 
 
 def _worded(entry: Entry) -> Entry:
-    """An entry whose `in` is a word of a statement, and not an operator: `numbers in de`."""
+    """Return an entry whose `in` is a word of a statement, and not an operator: `numbers in de`."""
     match entry.elements:
         case (BinaryExpr(operator="in", left=Name(text=keyword) as left, right=right), *rest) if places_of(keyword):
             word = Symbol(Span(left.span.source, left.span.end, right.span.start), "in")
@@ -222,7 +225,7 @@ def _worded(entry: Entry) -> Entry:
 
 
 def _is_field(entry: Entry, table: dict[str, list[Construct]]) -> bool:
-    """Whether a word that begins statements is a field's name here, since a type follows: `key text`."""
+    """Return true if a word that begins statements is a field's name here, since a type follows: `key text`."""
     second = entry.elements[1] if len(entry.elements) > 1 else None
     name = second.function if isinstance(second, CallExpr) else second
     typed = isinstance(second, Generic | OptionalExpr | RangeExpr) or (isinstance(name, Name) and name.text in TYPES)
@@ -230,7 +233,8 @@ def _is_field(entry: Entry, table: dict[str, list[Construct]]) -> bool:
 
 
 def _names(entry: Entry) -> Iterator[str]:
-    """The names in the head of an entry and in the heads inside its block; one of them may be what it declares."""
+    """Yield the names in the head of an entry and in the heads inside its block; one of them may be what it
+    declares."""
     for element in entry.elements:
         match element:
             case (

@@ -376,7 +376,7 @@ CONSTRUCTS: tuple[Construct, ...] = (
 
 
 def constructs_in(body: str) -> dict[str, list[Construct]]:
-    """The constructs that may stand in a body, by the word they start with (empty for free entries)."""
+    """Return the constructs that may stand in a body, by the word they start with (empty for free entries)."""
     found: dict[str, list[Construct]] = {}
     for construct in CONSTRUCTS:
         if body in construct.inside:
@@ -385,5 +385,5 @@ def constructs_in(body: str) -> dict[str, list[Construct]]:
 
 
 def places_of(keyword: str) -> list[str]:
-    """The bodies in which a keyword may stand."""
+    """Return the bodies in which a keyword may stand."""
     return sorted({place for construct in CONSTRUCTS if construct.starts_with == keyword for place in construct.inside})

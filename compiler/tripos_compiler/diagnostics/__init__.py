@@ -1,4 +1,4 @@
-"""What the compiler has to say to people: diagnostics, their catalogue and their renderings."""
+"""Diagnostics, their catalogue and their renderings."""
 
 import lazy_loader
 

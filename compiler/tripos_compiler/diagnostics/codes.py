@@ -250,7 +250,7 @@ CODES: dict[str, str] = {
 
 
 def find_page(code: str) -> str | None:
-    """The Markdown page of a code, or None where there is no such code."""
+    """Return the Markdown page of a code, or None where there is no such code."""
     name = code.strip().upper()
     if name not in CODES:
         return None

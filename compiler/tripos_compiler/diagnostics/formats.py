@@ -18,7 +18,8 @@ from tripos_compiler.source import Span
 
 
 def to_github(diagnostics: Iterable[Diagnostic], *, path_from: Callable[[str], str]) -> str:
-    """A line a diagnostic, each ending in a line feed. `path_from` gives the path of a file from the repository's root.
+    """Return a line a diagnostic, each ending in a line feed. `path_from` gives the path of a file from the
+    repository's root.
 
     Notes, help and the other places are in the message. Of a place of several lines no columns are told: GitHub takes
     them on one line only.
@@ -53,7 +54,7 @@ def _told(label: Label, path_from: Callable[[str], str]) -> str:
 
 
 def _escaped(text: str, signs: str = "") -> str:
-    r"""A text as a workflow command has it, where `%` and line breaks are written as in a URL.
+    r"""Return a text as a workflow command has it, where `%` and line breaks are written as in a URL.
 
     >>> _escaped("100%\nof a:b", ":,")
     '100%25%0Aof a%3Ab'
@@ -73,7 +74,8 @@ PathFrom = Callable[[str], str]
 def to_sarif(
     diagnostics: Iterable[Diagnostic], silenced: Iterable[Silenced] = (), *, version: str, path_from: PathFrom
 ) -> dict[str, Any]:
-    """A SARIF log of one run. Every code that occurs is a rule with its page; what is silenced is a suppressed result.
+    """Return a SARIF log of one run. Every code that occurs is a rule with its page; what is silenced is a suppressed
+    result.
 
     Columns are code points, as everywhere in Tripos, and ends exclusive. `version` is that of Tripos.
     """
@@ -165,7 +167,7 @@ def _suppression(silenced: Silenced, path_from: PathFrom) -> dict[str, Any]:
 
 
 def to_data(diagnostics: Iterable[Diagnostic], silenced: Iterable[Silenced] = ()) -> list[dict[str, Any]]:
-    """Each diagnostic as a JSON object, then those that are silenced, with the reason, which may be empty.
+    """Return each diagnostic as a JSON object, then those that are silenced, with the reason, which may be empty.
 
     Lines and columns count from 1, columns in code points, ends are exclusive.
     """

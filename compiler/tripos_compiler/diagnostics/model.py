@@ -16,7 +16,7 @@ EVERY = "warnings"
 
 
 def deny(diagnostics: Iterable[Diagnostic], denied: Mapping[str, str]) -> tuple[Diagnostic, ...]:
-    """The diagnostics, with every warning whose code is denied as an error.
+    """Return the diagnostics, with every warning whose code is denied as an error.
 
     `denied` has the codes, or `warnings` for all of them, and by what each is denied, which the error notes.
 
@@ -90,7 +90,7 @@ class Diagnostics:
         unknown: str | None = None,
         lacking: Span | None = None,
     ) -> None:
-        """Adds an error at `where`; the first place is the primary one.
+        """Add an error at `where`; the first place is the primary one.
 
         `unknown` is a name that nothing declares, `lacking` a block that something is not in. Neither is reported where
         a statement that was lost may be the cause.
@@ -102,7 +102,7 @@ class Diagnostics:
         self._add("error", code, message, where, help, notes, edits)
 
     def lose(self, block: Span, names: Iterable[str]) -> None:
-        """Notes that a statement of a block, which says these names, was reported and left out."""
+        """Note that a statement of a block, which says these names, was reported and left out."""
         self.lost_blocks.add(block)
         self.lost_names.update(names)
 
@@ -115,7 +115,7 @@ class Diagnostics:
         notes: Iterable[str] = (),
         edits: Iterable[Edit] = (),
     ) -> None:
-        """Adds a warning at `where`; a spec with warnings compiles."""
+        """Add a warning at `where`; a spec with warnings compiles."""
         self._add("warning", code, message, where, help, notes, edits)
 
     def _add(
@@ -137,11 +137,11 @@ class Diagnostics:
 
     @property
     def failed(self) -> bool:
-        """Whether there is any error."""
+        """True if there is any error."""
         return any(item.severity == "error" for item in self.items)
 
     def sorted(self) -> list[Diagnostic]:
-        """All of them in the order of their places, each once."""
+        """Return all of them in the order of their places, each once."""
 
         def place(item: Diagnostic) -> tuple[str, int, str]:
             if not item.labels:
@@ -156,7 +156,7 @@ BREAK = re.compile(r"\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 
 
 def _one_line(text: str) -> str:
-    """A text with the line breaks of what it quotes written as in a string; a headline is one line."""
+    """Return a text with the line breaks of what it quotes written as in a string; a headline is one line."""
     return BREAK.sub(r"\\n", text)
 
 
@@ -164,7 +164,7 @@ MEANT = re.compile(r"did you mean `(\w+)`\?")
 
 
 def _meant(labels: tuple[Label, ...], help: str | None) -> Iterator[Edit]:
-    """The edit that a suggested name is, where a single word is what is wrong."""
+    """Yield the edit that a suggested name is, where a single word is what is wrong."""
     found = MEANT.match(help or "")
     if found is None or not labels:
         return
@@ -174,7 +174,7 @@ def _meant(labels: tuple[Label, ...], help: str | None) -> Iterator[Edit]:
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:
-    """The one name that `word` most likely stands for, or None.
+    """Return the one name that `word` most likely stands for, or None.
 
     >>> nearest("candidat", ["judge", "candidate"])
     'candidate'

@@ -44,7 +44,7 @@ class _Allow:
 def silence(
     diagnostics: Iterable[Diagnostic], sources: Iterable[Source]
 ) -> tuple[tuple[Diagnostic, ...], tuple[Silenced, ...]]:
-    """Parts diagnostics into those to show and those that a comment silences.
+    """Return parts diagnostics into those to show and those that a comment silences.
 
     A comment silences the warnings of its codes that start on its line; one that stands alone on its line those of the
     next line that is more than a comment. A text in three quotes counts as one line, since no comment fits into it. To
@@ -103,7 +103,7 @@ def _silences(allow: _Allow, item: Diagnostic) -> bool:
 
 
 def _covers(allow: _Allow, item: Diagnostic) -> bool:
-    """Whether a diagnostic starts on the line that a comment speaks of."""
+    """Return true if a diagnostic starts on the line that a comment speaks of."""
     if not item.labels or item.labels[0].span.source is not allow.span.source:
         return False
     span = item.labels[0].span
@@ -112,7 +112,8 @@ def _covers(allow: _Allow, item: Diagnostic) -> bool:
 
 
 def _line(source: Source, number: int) -> tuple[int, int]:
-    """The first and the last line of the one that a line is part of, where texts in three quotes break no line."""
+    """Return the first and the last line of the one that a line is part of, where texts in three quotes break no
+    line."""
     texts = [piece.span() for piece in PIECE.finditer(source.text) if piece[0].startswith('"""')]
     lines = [(source.position(start)[0], source.position(end)[0]) for start, end in texts]
     first = last = number

@@ -68,7 +68,7 @@ def draw(labels: Sequence[Label], primary: Label, width: int) -> Snippet:
 
 
 def fit_together(one: Label, other: Label, width: int) -> bool:
-    """Whether two labels start on one line and what they mark can be seen at once."""
+    """Return true if two labels start on one line and what they mark can be seen at once."""
     source = one.span.source
     number, _ = source.position(one.span.start)
     if other.span.source is not source or source.position(other.span.start)[0] != number:
@@ -79,14 +79,15 @@ def fit_together(one: Label, other: Label, width: int) -> bool:
 
 
 def _place(label: Label, line: str) -> tuple[int, int]:
-    """Where the mark of a label starts and ends in its line, in characters; at least one, if only behind the line."""
+    """Return where the mark of a label starts and ends in its line, in characters; at least one, if only behind the
+    line."""
     start = min(label.span.source.position(label.span.start)[1] - 1, len(line))
     end = min(start + max(label.span.end - label.span.start, 1), max(len(line.rstrip()), start + 1))
     return start, end
 
 
 def _cut(text: str, start: int, end: int, width: int) -> int:
-    """The first character to show, so that `start:end` is seen with about as much before it as fits."""
+    """Return the first character to show, so that `start:end` is seen with about as much before it as fits."""
     seen = cells(_untabbed(text[:start])) + max(1, cells(_untabbed(text[start:end])))
     if seen <= (width if cells(_untabbed(text)) <= width else width - 1):
         return 0
@@ -113,7 +114,8 @@ def _fit(text: str, width: int) -> str:
 
 
 def _beside(marks: Sequence[_Mark], width: int) -> list[list[_Mark]]:
-    """The marks that share a row, from left to right; what overlaps, or would press a text, has a row of its own."""
+    """Return the marks that share a row, from left to right; what overlaps, or would press a text, has a row of its
+    own."""
     shared: list[list[_Mark]] = []
     for mark in marks:
         if shared and len(shared[-1]) == 1 and _may_share(shared[-1][0], mark, width):
@@ -135,7 +137,8 @@ def _has_room(mark: _Mark, width: int) -> bool:
 
 
 def _rows(marks: list[_Mark], width: int) -> list[tuple[Piece, ...]]:
-    """The rows of marks side by side. The text of the last stands behind it where there is room, any other below."""
+    """Return the rows of marks side by side. The text of the last stands behind it where there is room, any other
+    below."""
     rows: list[list[Piece]] = [[mark.drawn for mark in marks]]
     for index in range(len(marks) - 1, -1, -1):
         mark, left = marks[index], marks[:index]
@@ -165,7 +168,7 @@ Paint = Callable[..., str]
 
 
 def render_text(diagnostics: Iterable[Diagnostic], *, color: bool = False, width: int = 80) -> str:
-    """All diagnostics, an empty line between them, ending in a line feed; empty where there are none.
+    """Return all diagnostics, an empty line between them, ending in a line feed; empty where there are none.
 
     Words are wrapped and quoted lines cut to `width` columns; a path is neither.
     """
@@ -183,7 +186,8 @@ def summary(diagnostics: Iterable[Diagnostic]) -> str:
 
 
 def render_silenced(silenced: Iterable[Silenced], *, width: int = 80) -> str:
-    """How many warnings were silenced, which, where and why, ending in a line feed; empty where there are none."""
+    """Return how many warnings were silenced, which, where and why, ending in a line feed; empty where there are
+    none."""
     told = []
     for each in silenced:
         span = each.diagnostic.labels[0].span
@@ -227,14 +231,15 @@ def _block(diagnostic: Diagnostic, color: bool, width: int) -> str:
 
 
 def _hung(begin: str, text: str, width: int, hang: int | None = None) -> list[str]:
-    """The lines of a text that begins with something; those after the first are indented by `hang`, or as far."""
+    """Return the lines of a text that begins with something; those after the first are indented by `hang`, or as
+    far."""
     first, *more = wrap(printable(text), max(width - cells(begin), LEAST))
     margin = cells(begin) if hang is None else hang
     return [begin + first, *(" " * margin + line for line in more)]
 
 
 def _places(labels: tuple[Label, ...], gutter: int, width: int, tone: str, paint: Paint) -> list[str]:
-    """The places in their order, those that are neighbours on one line below that line."""
+    """Return the places in their order, those that are neighbours on one line below that line."""
     lines: list[str] = []
     margin, bar = " " * gutter, paint("|", BLUE)
     room = max(width - gutter - 3, 1)

@@ -13,7 +13,7 @@ WORD = re.compile(rf"\s+|[{OPENING}]*(?:(?:`[^`]*`|[^\s{WIDE}])+|[{WIDE}])[{CLOS
 
 
 def wrap(text: str, width: int) -> list[str]:
-    """The lines of a text in `width` columns; at least one. What has no blank to break at may be longer.
+    """Return the lines of a text in `width` columns; at least one. What has no blank to break at may be longer.
 
     >>> wrap("write `from level` beside it", 12)
     ['write', '`from level`', 'beside it']
@@ -34,7 +34,7 @@ def wrap(text: str, width: int) -> list[str]:
 
 
 def _words(text: str, width: int) -> list[str]:
-    """The words of a text; a quotation that does not fit a line is words too."""
+    """Return the words of a text; a quotation that does not fit a line is words too."""
     found: list[str] = []
     for word in WORD.findall(text):
         found.extend(re.findall(r"\s+|\S+", word) if cells(word) > width else [word])
@@ -42,7 +42,7 @@ def _words(text: str, width: int) -> list[str]:
 
 
 def cells(text: str) -> int:
-    """How many columns a text takes in a terminal; a Chinese character takes two.
+    """Return how many columns a text takes in a terminal; a Chinese character takes two.
 
     >>> cells("ab"), cells("难度")
     (2, 4)
@@ -57,7 +57,7 @@ def _cell(char: str) -> int:
 
 
 def printable(text: str) -> str:
-    r"""A text without what would steer a terminal or turn the order of its letters; tabs stay.
+    r"""Return a text without what would steer a terminal or turn the order of its letters; tabs stay.
 
     >>> printable("a\x1b[31m\tb")
     'a�[31m\tb'

@@ -54,7 +54,7 @@ class Row:
 
     @property
     def single(self) -> bool:
-        """Whether it is one line."""
+        """True if it is one line."""
         return "\n" not in self.text
 
     @property
@@ -70,7 +70,7 @@ class Row:
         return cells(last) + (self.indent if self.single else 0)
 
     def lines(self, gap: int = 2) -> list[str]:
-        """Its lines, with `gap` spaces before its comment."""
+        """Return its lines, with `gap` spaces before its comment."""
         text = " " * self.indent + self.text
         if self.comment:
             text += " " * gap + self.comment
@@ -78,7 +78,8 @@ class Row:
 
 
 def lines_of(rows: list[Row]) -> list[str]:
-    """The lines of rows. The comments that follow rows of one line each, next to each other, stand in a column."""
+    """Return the lines of rows. The comments that follow rows of one line each, next to each other, stand in a
+    column."""
     lines: list[str] = []
     run: list[Row] = []
     for row in rows:
@@ -99,7 +100,7 @@ def _commented(run: list[Row]) -> list[str]:
 
 
 def align_tables(rows: list[Row]) -> None:
-    """Lays out every table among the rows of a block. A blank line or a statement ends a table, a comment does not."""
+    """Lay out every table among the rows of a block. A blank line or a statement ends a table, a comment does not."""
     table: list[Row] = []
     for row in rows:
         if row.kind == "entry" or row.blank:
@@ -124,7 +125,7 @@ def _cells_of(row: Row) -> list[str]:
 
 
 def table_row(texts: list[str], widths: list[int]) -> str:
-    """A row with its first cell at the left and the others in the middle.
+    """Return a row with its first cell at the left and the others in the middle.
 
     >>> table_row(["难度", "x", "2"], [5, 4, 1])
     '| 难度  |  x   | 2 |'
@@ -153,7 +154,7 @@ Cells = list[str]
 
 
 def align_columns(rows: list[Row], block: str) -> None:
-    """Lays out the rows of a block, which is called by the word before it, in columns.
+    """Lay out the rows of a block, which is called by the word before it, in columns.
 
     A run is ended by a blank line, by a comment of its own line, and by a statement with a block or on several lines.
     """
@@ -189,7 +190,7 @@ def _align_statements(run: list[Row]) -> None:
 
 
 def _align_settings(run: list[Row]) -> None:
-    """Aligns word and value; statements of one kind in a row, as the levels of a metric are, have columns of theirs."""
+    """Align word and value; statements of one kind in a row, as the levels of a metric are, have columns of theirs."""
     settings: list[Row] = []
     for word, group in groupby(run, key=lambda row: row.word):
         same = list(group)
@@ -250,7 +251,8 @@ def _symbol(part: Part, text: str) -> Symbol | None:
 
 
 def _label_size(parts: Sequence[Part], index: int) -> int:
-    """How many parts from `index` on are one label: a string, or a name and a string; 0 where none begins there."""
+    """Return how many parts from `index` on are one label: a string, or a name and a string; 0 where none begins
+    there."""
     if isinstance(parts[index].node, Text):
         return 1
     named = isinstance(parts[index].node, Name) and index + 1 < len(parts)
@@ -264,8 +266,8 @@ def _joined(parts: Sequence[Part]) -> str:
 def _pad(
     run: Sequence[Row], cells_of: Callable[[Sequence[Part]], Cells], gaps: tuple[int, ...], wide: int | None = None
 ) -> None:
-    """Writes every row of a run in columns. `gaps[i]` is the least space after column i; the last holds for more. A
-    cell of the column `wide` that is too wide takes its row out of the columns that follow."""
+    """Write every row of a run in columns. `gaps[i]` is the least space after column i; the last holds for more. A cell
+    of the column `wide` that is too wide takes its row out of the columns that follow."""
     grid = [cells_of(row.parts) for row in run]
     for row, found in zip(run, grid, strict=True):
         while len(found) > 1 and not found[-1]:
@@ -290,6 +292,6 @@ def _pad(
 
 
 def _pushed(row: Row, text: str, rest: Cells, gap: int, start: int) -> bool:
-    """Whether a row that has room would have none if its next column began at `start`."""
+    """Return true if a row that has room would have none if its next column began at `start`."""
     width = sum(cells(cell) + 1 for cell in rest if cell) - 1
     return row.indent + start + width > WIDEST and row.indent + cells(text) + gap + width <= WIDEST

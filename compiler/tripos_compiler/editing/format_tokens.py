@@ -85,16 +85,16 @@ class Scan:
         self._starts = [token.start for token in self.tokens]
 
     def within(self, start: int, end: int) -> list[Token]:
-        """The tokens that begin in `start:end`."""
+        """Return the tokens that begin in `start:end`."""
         return self.tokens[bisect_left(self._starts, start) : bisect_left(self._starts, end)]
 
     def breaks(self, start: int, end: int) -> bool:
-        """Whether `start:end` holds a line break, in a string or outside one."""
+        """Return true if `start:end` holds a line break, in a string or outside one."""
         return "\n" in self.text[start:end]
 
 
 def nodes(tree: Node) -> Iterator[Node]:
-    """Every node of a tree, without recursion."""
+    """Yield every node of a tree, without recursion."""
     waiting: list[Node] = [tree]
     while waiting:
         node = waiting.pop()

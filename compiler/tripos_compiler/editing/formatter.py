@@ -24,7 +24,7 @@ class Unfaithful(Exception):
 
 
 def require_faithful(before: Source, tree: Block, after: Source) -> None:
-    """Raises `Unfaithful` unless `after` says what `before` does, whose tree is `tree`."""
+    """Raise `Unfaithful` unless `after` says what `before` does, whose tree is `tree`."""
     diagnostics = Diagnostics()
     again = parse(after, diagnostics)
     if diagnostics.failed:
@@ -36,7 +36,7 @@ def require_faithful(before: Source, tree: Block, after: Source) -> None:
 
 
 def same(left: Any, right: Any) -> bool:
-    """Whether two trees are equal but for the places of their nodes.
+    """Return true if two trees are equal but for the places of their nodes.
 
     >>> one, other = (parse(Source("x", text), Diagnostics()) for text in ("a  1", "a 1"))
     >>> same(one, other), one == other
@@ -66,7 +66,7 @@ class Unparsable(Exception):
 
 
 def format_text(text: str, path: str) -> str:
-    """A spec in the one layout: lines end in LF, the last one too, and there is no byte order mark.
+    """Return a spec in the one layout: lines end in LF, the last one too, and there is no byte order mark.
 
     `path` is what diagnostics call the spec; nothing is read from it. Raises `Unparsable` where the text has a mistake
     of syntax, and `Unfaithful` where the result would say something else than the text, which is a bug of ours.

@@ -57,13 +57,14 @@ class Head:
 
 
 def places() -> tuple[str, ...]:
-    """The file, then every kind of block, in the order of the table."""
+    """Return the file, then every kind of block, in the order of the table."""
     bodies = [construct.body for construct in CONSTRUCTS if construct.body is not None]
     return tuple(dict.fromkeys([FILE, *bodies, RECORD]))
 
 
 def top_words() -> tuple[str, ...]:
-    """The words that begin a statement at the top of a file and nowhere else: one at the very left closes all braces.
+    """Return the words that begin a statement at the top of a file and nowhere else: one at the very left closes all
+    braces.
 
     >>> "scenario" in top_words(), "dataset" in top_words()
     (True, False)
@@ -77,7 +78,7 @@ AT_THE_TOP = rf"^(?=(?:{'|'.join(top_words())})\b)"
 
 
 def heads_in(place: str) -> tuple[Head, ...]:
-    """The statements that may begin in a place; of several with one keyword the first whose guard fits counts.
+    """Return the statements that may begin in a place; of several with one keyword the first whose guard fits counts.
 
     >>> [head.keyword for head in heads_in("axis")]
     ['group', '']
@@ -112,7 +113,7 @@ def _head(keyword: str, constructs: Sequence[Construct], opens: str, guard: str)
 
 
 def _guard(items: Sequence[Item]) -> str:
-    """A regular expression for as much of a signature as can be told by the shape of single words."""
+    """Return a regular expression for as much of a signature as can be told by the shape of single words."""
     pattern = ""
     for item in items:
         match item:
@@ -128,7 +129,7 @@ def _guard(items: Sequence[Item]) -> str:
 
 
 def _states() -> dict[str, list[Any]]:
-    """The states of the lexer: for each place one, for each head in it two, outside and inside of brackets."""
+    """Return the states of the lexer: for each place one, for each head in it two, outside and inside of brackets."""
     states: dict[str, list[Any]] = {
         "root": [include("body file")],
         "spaces": [(r"(?:[^\S\n]|\ufeff)+", Whitespace), (r"#[^\n]*", Comment.Single)],

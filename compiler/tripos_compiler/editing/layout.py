@@ -17,8 +17,8 @@ QUOTES = '"""'
 
 
 def laid_out(raw: str, indent: int) -> str:
-    r"""A string as written, laid out for a line that begins in column `indent`, counted from 0. The first line of the
-    result goes on on that line.
+    r"""Return a string as written, laid out for a line that begins in column `indent`, counted from 0. The first line
+    of the result goes on on that line.
 
     Content and closing quotes stand one step deeper than the line. A string on one line, and one whose value would
     change, is left as it is.
@@ -46,7 +46,8 @@ NO_SPACE_BEFORE = frozenset(")],:?") | {".", ".."}
 
 
 def space(scan: Scan, before: Token, after: Token) -> str:
-    """The space between two tokens: one, but for brackets, `.`, `..`, the signs of one operand and type arguments.
+    """Return the space between two tokens: one, but for brackets, `.`, `..`, the signs of one operand and type
+    arguments.
 
     A minus before a number keeps its space, since `-1` is one number and `- 1` an operation.
     """
@@ -69,7 +70,7 @@ ALLOWS = re.compile(r"#\s*allow\s", re.IGNORECASE)
 
 @dataclass
 class Gap:
-    """What stands between two statements, commas aside."""
+    """The text between two statements, commas aside."""
 
     trailing: str
     """The comment on the line of the first of them."""
@@ -89,15 +90,15 @@ class Layout:
         self.braces_done: dict[tuple[int, int, bool], str] = {}
 
     def file(self, tree: Block) -> str:
-        """The text of the whole file; it ends in a line feed unless it is empty."""
+        """Return the text of the whole file; it ends in a line feed unless it is empty."""
         rows = self._rows(tree.lines, -1, len(self.scan.text), 0)[1]
         _part_declarations(rows)
         lines = _finished(rows, "")
         return "".join(f"{line}\n" for line in lines)
 
     def _rows(self, lines: Sequence[Line], start: int, end: int, indent: int) -> tuple[str, list[Row]]:
-        """The rows of a block whose brace stands at `start`, and the comment that follows that brace. A file has its
-        brace before the first character, in a line of its own."""
+        """Return the rows of a block whose brace stands at `start`, and the comment that follows that brace. A file has
+        its brace before the first character, in a line of its own."""
         starts = [_start(line.entries[0]) for line in lines]
         ends = [_end(line.entries[-1]) for line in lines]
         gaps = [self._gap(*place, indent) for place in zip([start + 1, *ends], [*starts, end], strict=True)]
@@ -129,9 +130,9 @@ class Layout:
         return gap
 
     def _line(self, line: Line, indent: int, keep: bool) -> list[Row]:
-        """The rows of entries that share a line. It is broken after the commas where the author did, and unless it is
-        to be kept where it would grow too long and around what takes several lines. A list of names goes on one step
-        deeper."""
+        """Return the rows of entries that share a line. It is broken after the commas where the author did, and unless
+        it is to be kept where it would grow too long and around what takes several lines. A list of names goes on one
+        step deeper."""
         entries = line.entries
         names = len(entries[0].elements) > 1 and all(len(e.elements) == 1 and e.block is None for e in entries[1:])
         level = indent + STEP if names else indent
@@ -173,7 +174,7 @@ class Layout:
         return row
 
     def _folds(self, entry: Entry) -> bool:
-        """Whether an entry has a block, of its own or where a type stands, that its author wrote in one line."""
+        """Return true if an entry has a block, of its own or where a type stands, that its author wrote in one line."""
         inner = [self.scan.records[t.start] for t in self._head(entry) if t.start in self.scan.records]
         blocks = [block for block in (*inner, entry.block) if block is not None]
         return any(not self.scan.breaks(block.span.start, block.span.end) for block in blocks)
@@ -189,7 +190,7 @@ class Layout:
         return parts
 
     def _element(self, element: Syntax, indent: int, expand: bool) -> str:
-        """One element of a head. Inside its brackets the lines are broken where the author broke them, one step
+        """Return one element of a head. Inside its brackets the lines are broken where the author broke them, one step
         deeper than the line on which the innermost of them opens."""
         lines = [""]
         level, opened, broken = indent, list[int](), False
@@ -237,8 +238,8 @@ class Layout:
         return "\n".join(lines)
 
     def _braces(self, block: Block, word: str, indent: int, expand: bool) -> str:
-        """A block in its braces, in a line that begins in column `indent`. It stays in one line if its author wrote
-        it so, unless it is to be expanded."""
+        """Return a block in its braces, in a line that begins in column `indent`. It stays in one line if its author
+        wrote it so, unless it is to be expanded."""
         key = (block.span.start, indent, expand)
         if key not in self.braces_done:
             self.braces_done[key] = self._new_braces(block, word, indent, expand)
@@ -268,7 +269,7 @@ def _finished(rows: list[Row], word: str) -> list[str]:
 
 
 def _part_declarations(rows: list[Row]) -> None:
-    """Puts a blank line between declarations of several lines each; it stands before the comments of the second."""
+    """Put a blank line between declarations of several lines each; it stands before the comments of the second."""
     last: Row | None = None
     between: list[Row] = []
     for row in rows:
@@ -281,7 +282,7 @@ def _part_declarations(rows: list[Row]) -> None:
 
 
 def _allowing(before: Gap, after: Gap) -> bool:
-    """Whether a comment that allows something speaks of the line between two gaps: it means just that line."""
+    """Return true if a comment that allows something speaks of the line between two gaps: it means just that line."""
     above = [] if before.blank else [row.text for row in before.remarks]
     return any(ALLOWS.match(comment) for comment in (*above, after.trailing))
 

@@ -1,4 +1,4 @@
-"""What a plan means: pure functions that evaluate its expressions, templates, rows and contexts.
+"""The meaning of a plan: pure functions that evaluate its expressions, templates, rows and contexts.
 
 The compiler uses them to count and to check, the runtime to run; so both agree.
 """

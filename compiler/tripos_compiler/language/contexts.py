@@ -33,8 +33,8 @@ Only = Mapping[str, Collection[str]]
 
 
 def under(plan: Plan, only: Only) -> Plan:
-    """The plan with the treatments that are selected, and their calls. A scenario without the arm stays whole; the
-    fingerprints of steps, and so what is known of them, do not change."""
+    """Return the plan with the treatments that are selected, and their calls. A scenario without the arm stays whole;
+    the fingerprints of steps, and so what is known of them, do not change."""
     chosen = {arm.name: frozenset(only[arm.name]) for arm in plan.arms if arm.name in only}
     if not chosen:
         return plan
@@ -44,7 +44,7 @@ def under(plan: Plan, only: Only) -> Plan:
 
 
 def scenario_under(scenario: Scenario, only: Only) -> Scenario:
-    """The scenario with the treatments that are selected."""
+    """Return the scenario with the treatments that are selected."""
     if not any(arm in only for arm in scenario.arms):
         return scenario
     kept = tuple(treatment for treatment in scenario.treatments if _selected(treatment.arms, only))
@@ -53,7 +53,8 @@ def scenario_under(scenario: Scenario, only: Only) -> Scenario:
 
 
 def left_out_of(plan: Plan, only: Only) -> str | None:
-    """The values of arms that are left out, in words, such as `tone warm; lesson none`; None where all are there."""
+    """Return the values of arms that are left out, in words, such as `tone warm; lesson none`; None where all are
+    there."""
     told = []
     for arm in (each for each in plan.arms if each.name in only):
         values = [value.name for value in arm.values if value.name not in only[arm.name]]
@@ -90,7 +91,7 @@ class Sharing:
 
 
 def sharing(plan: Plan, scenario: Scenario) -> list[Sharing]:
-    """Every group of steps that share replies, in the order of the steps."""
+    """Return every group of steps that share replies, in the order of the steps."""
     found: dict[Sharing, None] = {}
     for treatment in scenario.treatments:
         alike: dict[str, dict[str, Step]] = {}
@@ -118,7 +119,7 @@ def _why(plan: Plan, step: Step) -> str:
 
 
 def _fixed(settings: Settings, scorer: str = "") -> str:
-    """What leaves nothing to chance; what does is shared by calls that are one value."""
+    """Return what leaves nothing to chance; what does is shared by calls that are one value."""
     if settings.drawn:
         return f"the same call of `{scorer}`"
     if settings.temperature == 0:
@@ -127,12 +128,12 @@ def _fixed(settings: Settings, scorer: str = "") -> str:
 
 
 def broken_guard(cell: Mapping[str, str], axes: Sequence[Axis]) -> Axis | None:
-    """The first axis whose value is not allowed in the cell, or None."""
+    """Return the first axis whose value is not allowed in the cell, or None."""
     return next((axis for axis in axes if not _guard_holds(_value(axis, cell[axis.name]), cell)), None)
 
 
 def cells(axes: Sequence[Axis]) -> Iterator[dict[str, str]]:
-    """Every allowed cell, the last axis varying fastest."""
+    """Yield every allowed cell, the last axis varying fastest."""
     names = [axis.name for axis in axes]
     for values in product(*(axis.values for axis in axes)):
         cell = {name: value.name for name, value in zip(names, values, strict=True)}
@@ -141,12 +142,12 @@ def cells(axes: Sequence[Axis]) -> Iterator[dict[str, str]]:
 
 
 def count_cells(axes: Sequence[Axis]) -> int:
-    """How many cells are allowed. Axes that no guard ties together are multiplied, not listed."""
+    """Return how many cells are allowed. Axes that no guard ties together are multiplied, not listed."""
     return _counted(_Same(axes))
 
 
 def guards_of(axis: Axis) -> frozenset[str]:
-    """The axes that the guards of this one look at."""
+    """Return the axes that the guards of this one look at."""
     return _looked_at(_Same([axis]))
 
 
@@ -175,7 +176,7 @@ def _looked_at(axes: _Same) -> frozenset[str]:
 
 
 def _count(axes: Sequence[Axis]) -> int:
-    """How many cells of axes are allowed. Of values that no guard tells apart one is tried for all."""
+    """Return how many cells of axes are allowed. Of values that no guard tells apart one is tried for all."""
     told_apart = {name for axis in axes for name in guards_of(axis)}
     count = 0
     for picked in product(*(_alike(axis, axis.name in told_apart) for axis in axes)):
@@ -186,7 +187,7 @@ def _count(axes: Sequence[Axis]) -> int:
 
 
 def _alike(axis: Axis, told_apart: bool) -> list[tuple[AxisValue, int]]:
-    """The values of an axis, or one for all that have the same guard, with how many they are."""
+    """Return the values of an axis, or one for all that have the same guard, with how many they are."""
     if told_apart:
         return [(value, 1) for value in axis.values]
     numbers = Counter(id(value.guard) for value in axis.values)

@@ -1,4 +1,4 @@
-"""What a conversation is: how it opens, what either side sees of it, what a long one leaves out, and what ends it."""
+"""Conversations: how it opens, what either side sees of it, what a long one leaves out, and what ends it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ EMPHASIS = re.compile(r"[*_~`\u200b-\u200d\ufeff]")
 
 
 def opening(language: str) -> str:
-    """What the side that opens is told first, in a language.
+    """Return what the side that opens is told first, in a language.
 
     >>> opening("zh"), opening("fi")
     ('请开始。', 'Please begin.')
@@ -28,9 +28,9 @@ def opening(language: str) -> str:
 
 
 def seen_by(role: str, turns: Sequence[Turn], begun: str | None, left_out: int = 0) -> list[tuple[str, str]]:
-    """The dialogue as one of its two sides sees it, as pairs of role and text: its own turns are the assistant's, the
-    other's the user's. `begun` is what the side that opens is told first. Of `turns`, `left_out` are not shown: those
-    that follow the first exchange.
+    """Return the dialogue as one of its two sides sees it, as pairs of role and text: its own turns are the
+    assistant's, the other's the user's. `begun` is what the side that opens is told first. Of `turns`, `left_out` are
+    not shown: those that follow the first exchange.
 
     >>> talk = [{"speaker": "teacher", "text": "Why?"}, {"speaker": "pupil", "text": ""}]
     >>> seen_by("teacher", talk, "Please begin.")
@@ -46,8 +46,8 @@ def seen_by(role: str, turns: Sequence[Turn], begun: str | None, left_out: int =
 
 
 def leave_out(count: int, left_out: int) -> int | None:
-    """How many turns are left out of a dialogue of `count` where leaving out `left_out` was not enough: half of those
-    between the first exchange and the last turn, whole exchanges; None where nothing is left to leave out.
+    """Return how many turns are left out of a dialogue of `count` where leaving out `left_out` was not enough: half of
+    those between the first exchange and the last turn, whole exchanges; None where nothing is left to leave out.
 
     >>> leave_out(21, 0), leave_out(21, 10), leave_out(21, 14), leave_out(21, 18), leave_out(2, 0)
     (10, 14, 16, None, None)
@@ -58,8 +58,8 @@ def leave_out(count: int, left_out: int) -> int | None:
 
 
 def says(text: str, wanted: str) -> bool:
-    """Whether a turn says what ends a conversation: in capitals or not, inside emphasis, in full-width letters, on a
-    line of its own or not.
+    """Return true if a turn says what ends a conversation: in capitals or not, inside emphasis, in full-width letters,
+    on a line of its own or not.
 
     >>> says("Well done. **Teach\\u3000DONE**!", "teach done"), says("ＴＥＡＣＨ　ＤＯＮＥ", "teach done")
     (True, True)

@@ -38,7 +38,7 @@ class Unavailable(Exception):
 
     @property
     def reason(self) -> str:
-        """Why there is no value, in a line without the texts of replies and items."""
+        """Return why there is no value, in a line without the texts of replies and items."""
         return str(self)
 
 
@@ -68,7 +68,7 @@ _plugins: ContextVar[Mapping[str, Callable[..., Any]]] = ContextVar("plugins", d
 
 @contextmanager
 def calling(functions: Mapping[str, Callable[..., Any]]) -> Iterator[None]:
-    """Lets expressions call these functions, by name, beside those of the library. It holds for what runs inside, tasks
+    """Let expressions call these functions, by name, beside those of the library. It holds for what runs inside, tasks
     that are started there included, and for nothing else in the process.
 
     >>> with calling({"twice": lambda value: 2 * value}):
@@ -89,7 +89,7 @@ _shown: ContextVar[Shown | None] = ContextVar("shown", default=None)
 
 @contextmanager
 def showing(shown: Shown) -> Iterator[None]:
-    """Lets `shown` say what every `reveal` comes to, inside."""
+    """Let `shown` say what every `reveal` comes to, inside."""
     token = _shown.set(shown)
     try:
         yield
@@ -98,7 +98,7 @@ def showing(shown: Shown) -> Iterator[None]:
 
 
 def evaluate(expr: Expr, names: Mapping[str, Any]) -> Any:
-    """The value of an expression.
+    """Return the value of an expression.
 
     Raises `Unavailable` where it needs what a step did not yield, and where it has no value (`NoValue`): a division by
     zero, an item that a list does not have, a number past all bounds, an answer that could not be read. Raises `Fault`
@@ -153,13 +153,13 @@ def decided_by(condition: Expr, names: Mapping[str, Any]) -> Iterator[None]:
 
 
 def _status(expr: Expr, names: Mapping[str, Any]) -> str:
-    """The status of an expression that has no value."""
+    """Return the status of an expression that has no value."""
     replies: AbstractSet[str] = names.get(REPLIES, frozenset())
     return UNDEFINED if replies and not replies.isdisjoint(names_in(expr)) else NOT_APPLICABLE
 
 
 def _status_of_call(expr: Call, names: Mapping[str, Any]) -> str:
-    """The status of a call that has no value, by the arguments that are the reason."""
+    """Return the status of a call that has no value, by the arguments that are the reason."""
     function = FUNCTIONS[expr.function]
     if function.partial is None:
         return _status(expr, names)
@@ -197,7 +197,7 @@ def _lazy(expr: Call, names: Mapping[str, Any]) -> Any:
 
 
 def _under(condition: Expr, branch: Expr, names: Mapping[str, Any]) -> Any:
-    """The value of what is looked at because of how a condition came out."""
+    """Return the value of what is looked at because of how a condition came out."""
     with decided_by(condition, names):
         return evaluate(branch, names)
 
@@ -221,14 +221,14 @@ def _call(expr: Call, names: Mapping[str, Any]) -> Any:
 
 
 def _bounded(value: Any, expr: Expr, names: Mapping[str, Any]) -> Any:
-    """The value; a number must be finite, and one that a column of figures can hold."""
+    """Return the value; a number must be finite, and one that a column of figures can hold."""
     if isinstance(value, int | float) and not -LARGEST <= value <= LARGEST:
         raise NoValue(_status(expr, names), f"{_called(expr)} has no value: it is past all bounds")
     return value
 
 
 def _called(expr: Expr) -> str:
-    """An expression as a reason names it: by its function or operator, without what anybody said."""
+    """Return an expression as a reason names it: by its function or operator, without what anybody said."""
     match expr:
         case Call(function=function):
             return f"`{function}`"
@@ -247,8 +247,8 @@ def _look_up(path: tuple[str, ...], names: Mapping[str, Any]) -> Any:
 
 
 def _all(exprs: Sequence[Expr], names: Mapping[str, Any]) -> list[Any]:
-    """The values of what is looked at in any case. Where one has none because of the item alone, that is the reason,
-    whatever a reply says beside it: a model that declines is scored on the same items as all others."""
+    """Return the values of what is looked at in any case. Where one has none because of the item alone, that is the
+    reason, whatever a reply says beside it: a model that declines is scored on the same items as all others."""
     values: list[Any] = []
     lacking: Unavailable | None = None
     for expr in exprs:

@@ -34,7 +34,7 @@ PEOPLE = "human/"
 
 @lru_cache(maxsize=4096)
 def families(model: str) -> frozenset[str]:
-    """The families that a model's name shows; a distilled model has two, a model of no known name none.
+    """Return the families that a model's name shows; a distilled model has two, a model of no known name none.
 
     >>> sorted(families("openrouter/deepseek/deepseek-r1-distill-qwen-32b"))
     ['deepseek', 'qwen']
@@ -46,7 +46,7 @@ def families(model: str) -> frozenset[str]:
 
 
 def is_kin(judge: str, model: str) -> bool:
-    """Whether a judge is that model, or of a family that it is of. A person is of none.
+    """Return true if a judge is that model, or of a family that it is of. A person is of none.
 
     >>> is_kin("openai/gpt-5", "azure/gpt-4o-mini"), is_kin("mock/careful", "mock/careful")
     (True, True)

@@ -35,13 +35,13 @@ from tripos_compiler.plan import (
 
 
 def outside_changes(before: Step, after: Step, old: Plan, new: Plan) -> list[str]:
-    """The inputs from outside that both steps take and that differ between their plans, in words."""
+    """Return the inputs from outside that both steps take and that differ between their plans, in words."""
     was, now = _inputs(before, old), _inputs(after, new)
     return [name for name, content in now.items() if name in was and was[name] != content]
 
 
 def _inputs(step: Step, plan: Plan) -> dict[str, object]:
-    """What a step takes from outside, by name in words, each with what determines it."""
+    """Return what a step takes from outside, by name in words, each with what determines it."""
     parts: list[Part] = [step]
     if isinstance(step, Judging):
         parts += [scorer for scorer in plan.scorers if scorer.name == step.scorer]
@@ -68,18 +68,18 @@ def _inputs(step: Step, plan: Plan) -> dict[str, object]:
 
 
 def rows_of(dataset: Dataset) -> object:
-    """What determines the rows of a data set that is read, as JSON values."""
+    """Return what determines the rows of a data set that is read, as JSON values."""
     return [[file.sha256 for file in dataset.files], [field.model_dump(mode="json") for field in dataset.fields]]
 
 
 def printed_axes(part: object) -> set[str]:
-    """The axes whose labels a part of a plan prints, or offers as a choice."""
+    """Return the axes whose labels a part of a plan prints, or offers as a choice."""
     found = {name for hole in _holes(part) for name in axes_in(hole.type)}
     return found | axes_in(part.returns) if isinstance(part, Ask) and part.returns is not None else found
 
 
 def axes_in(type_: Type) -> set[str]:
-    """The axes whose values a type has."""
+    """Return the axes whose values a type has."""
     match type_.kind:
         case "choice":
             return {type_.axis} if type_.axis is not None else set()
@@ -118,7 +118,7 @@ class Look:
 
 
 def looks_of(scenario: Scenario, dataset: str) -> tuple[Look, ...] | None:
-    """The looks of a scenario into a data set; None where it takes the data set in another way too."""
+    """Return the looks of a scenario into a data set; None where it takes the data set in another way too."""
     if scenario.rows is None:
         return None
     if _shows(scenario, dataset):
@@ -151,7 +151,8 @@ def _look(part: Expr, dataset: str, alias: str) -> Look | None:
 
 
 def is_only_looked_at(name: str, scenarios: Sequence[Scenario], made: Sequence[Made]) -> bool:
-    """Whether a made data set is taken for points of rows and in no other way, so that not all of it need be made."""
+    """Return true if a made data set is taken for points of rows and in no other way, so that not all of it need be
+    made."""
     if any(scenario.rows is not None and scenario.rows.dataset == name for scenario in scenarios):
         return False
     if any(_takes(each, name) for each in made if each.name != name):
@@ -161,7 +162,7 @@ def is_only_looked_at(name: str, scenarios: Sequence[Scenario], made: Sequence[M
 
 
 def _shows(scenario: Scenario, dataset: str) -> bool:
-    """Whether worked examples are drawn from the data set, which may be any of its rows."""
+    """Return true if worked examples are drawn from the data set, which may be any of its rows."""
     return any(shots.dataset == dataset for step in scenario.steps if isinstance(step, Ask) for shots in step.shots)
 
 
@@ -170,7 +171,7 @@ def _takes(part: Scenario | Made, dataset: str) -> bool:
 
 
 def parts_of(expr: Expr) -> Iterator[Expr]:
-    """An expression and all that it is made of.
+    """Yield an expression and all that it is made of.
 
     >>> [part.op for part in parts_of(Unary(operator="not", value=Ref(path=("a",))))]
     ['unary', 'ref']
@@ -197,7 +198,7 @@ def parts_of(expr: Expr) -> Iterator[Expr]:
 
 
 def exprs_of(part: object) -> Iterator[Expr]:
-    """Every expression of a part of a plan, wherever in it; not those that stand in another."""
+    """Yield every expression of a part of a plan, wherever in it; not those that stand in another."""
     match part:
         case Literal_() | Ref() | Call() | Unary() | Binary() | Items() | Get() | Data() | Branches():
             yield part
@@ -213,17 +214,17 @@ def exprs_of(part: object) -> Iterator[Expr]:
 
 
 def paths_in(expr: Expr) -> set[tuple[str, ...]]:
-    """The names, with the fields below them, that an expression looks up."""
+    """Return the names, with the fields below them, that an expression looks up."""
     return {part.path for part in parts_of(expr) if isinstance(part, Ref)}
 
 
 def names_in(expr: Expr) -> set[str]:
-    """The first names of every reference in an expression."""
+    """Return the first names of every reference in an expression."""
     return {path[0] for path in paths_in(expr)}
 
 
 def unveiled(expr: Expr) -> Expr:
-    """An expression without the `reveal` that it stands in, which is the same value.
+    """Return an expression without the `reveal` that it stands in, which is the same value.
 
     >>> unveiled(Call(function="reveal", args=(Data(dataset="raw", field="stem"),))).dataset
     'raw'

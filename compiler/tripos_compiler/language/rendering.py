@@ -19,8 +19,8 @@ def render(
     axes: Mapping[str, Axis],
     metrics: Sequence[Metric] = (),
 ) -> str:
-    """The text of a template: values of an axis by their label in `language`, `{{ metrics }}` as a rubric. Of passages
-    those are printed whose condition holds, with an empty line between them."""
+    """Return the text of a template: values of an axis by their label in `language`, `{{ metrics }}` as a rubric. Of
+    passages those are printed whose condition holds, with an empty line between them."""
     passages = [part for part in template.parts if isinstance(part, Passage)]
     if passages:
         held = [part for part in passages if part.when is None or evaluate(part.when, names)]
@@ -57,7 +57,7 @@ def _printed(
 
 
 def show(hole: Hole, value: Any, language: str, axes: Mapping[str, Axis]) -> str:
-    """A value as it is printed in a prompt."""
+    """Return a value as it is printed in a prompt."""
     return _show(hole.type, value, language, axes)
 
 
@@ -82,7 +82,7 @@ def _show(type_: Type, value: Any, language: str, axes: Mapping[str, Axis]) -> s
 
 
 def label(axis: Axis, value: str, language: str) -> str:
-    """The label of an axis's value in a language."""
+    """Return the label of an axis's value in a language."""
     for candidate in axis.values:
         if candidate.name == value:
             return candidate.labels[language]
@@ -90,7 +90,7 @@ def label(axis: Axis, value: str, language: str) -> str:
 
 
 def rubric(metrics: Sequence[Metric], language: str) -> str:
-    """The metrics spelt out for a grader: code, name, question, scale and levels, in `language`."""
+    """Return the metrics spelt out for a grader: code, name, question, scale and levels, in `language`."""
     unit, colon = LEVEL_WORDS.get(language, ("", ": "))
     lines: list[str] = []
     for metric in metrics:

@@ -116,7 +116,7 @@ class DoesNotFit(Exception):
 
 
 def read_row(dataset: Dataset, raw: Mapping[str, Any], axes: Mapping[str, Axis]) -> dict[str, Any] | Misfit:
-    """The typed row of a raw record, or the first value that does not fit."""
+    """Return the typed row of a raw record, or the first value that does not fit."""
     row: dict[str, Any] = {}
     for field in dataset.fields:
         column, value = find_value(field, raw)
@@ -129,7 +129,7 @@ def read_row(dataset: Dataset, raw: Mapping[str, Any], axes: Mapping[str, Axis])
 
 
 def find_value(field: DataField, raw: Mapping[str, Any]) -> tuple[str | None, Any]:
-    """The first of a field's columns that the record has, and its value; `ABSENT` where it has none of them."""
+    """Return the first of a field's columns that the record has, and its value; `ABSENT` where it has none of them."""
     for column in field.columns:
         if column in raw:
             return column, raw[column]
@@ -137,7 +137,7 @@ def find_value(field: DataField, raw: Mapping[str, Any]) -> tuple[str | None, An
 
 
 def read_value(type_: Type, value: Any, axes: Mapping[str, Axis]) -> Any:
-    """A raw value as a type. Raises `DoesNotFit`.
+    """Return a raw value as a type. Raises `DoesNotFit`.
 
     Numbers are also read from text, as CSV has them, values of an axis also by label, lists, sets and records also from
     JSON text, a path also from the list of its names, a list of records also from an object of objects, whose names are
@@ -189,18 +189,18 @@ def read_value(type_: Type, value: Any, axes: Mapping[str, Axis]) -> Any:
 
 
 def in_parts(type_: Type, value: Any) -> bool:
-    """Whether a value is a list or record where a text is asked for."""
+    """Return true if a value is a list or record where a text is asked for."""
     of = type_.of if type_.kind == "optional" else type_
     return of.kind == "text" and isinstance(value, list | Mapping)
 
 
 def item_id(row: Mapping[str, Any]) -> str:
-    """The name of a row's content: equal rows have equal names, wherever they are stored."""
+    """Return the name of a row's content: equal rows have equal names, wherever they are stored."""
     return digest(row)
 
 
 def _lines(value: Any) -> str:
-    """A text in several parts: the texts of a list, and of a record with their names, a line each."""
+    """Return a text in several parts: the texts of a list, and of a record with their names, a line each."""
     match value:
         case str():
             return value
@@ -212,7 +212,7 @@ def _lines(value: Any) -> str:
 
 
 def _entries(value: Mapping[str, Any]) -> list[Any]:
-    """The objects of an object, each with its own name as `name` unless it has one."""
+    """Return the objects of an object, each with its own name as `name` unless it has one."""
     if not all(isinstance(each, Mapping) for each in value.values()):
         raise DoesNotFit
     return [{"name": name, **each} for name, each in value.items()]
@@ -226,7 +226,7 @@ def _path(value: Any) -> str:
 
 
 def _parsed(value: Any, opening: str) -> Any:
-    """What JSON text says; any other value as it is."""
+    """Return what JSON text says; any other value as it is."""
     if not isinstance(value, str) or not value.lstrip().startswith(opening):
         return value
     try:
@@ -273,7 +273,7 @@ def _bool(value: Any) -> bool:
 
 
 def _choice(values: tuple[str, ...], axis: Axis | None, value: Any) -> str:
-    """The value's own name in the type, so that a million rows hold each of them once."""
+    """Return the value's own name in the type, so that a million rows hold each of them once."""
     if isinstance(value, str):
         if value in values:
             return values[values.index(value)]

@@ -34,7 +34,7 @@ class Placed:
 
 
 def placed(scenario: Scenario, name: str, context: Mapping[str, Any], fields: Mapping[str, Any]) -> Placed:
-    """An item of a scenario, placed by its axes and, under the alias of its rows, by its fields.
+    """Return an item of a scenario, placed by its axes and, under the alias of its rows, by its fields.
 
     >>> from tripos_compiler.plan import Rows
     >>> of = Scenario.model_construct(name="sums", rows=Rows(dataset="item", alias="q"))
@@ -47,7 +47,7 @@ def placed(scenario: Scenario, name: str, context: Mapping[str, Any], fields: Ma
 
 
 def places(plan: Plan, subset: Subset) -> list[Place]:
-    """Every place where an item of a subset may lie; none where it goes by what only the items say."""
+    """Return every place where an item of a subset may lie; none where it goes by what only the items say."""
     axes = {axis.name: axis for axis in plan.axes}
     if not {*subset.per, *subset.spread} <= {"scenario", *axes}:
         return []
@@ -62,7 +62,8 @@ def places(plan: Plan, subset: Subset) -> list[Place]:
 
 
 def draw(subset: Subset, items: Iterable[Placed], everywhere: Iterable[Place] = ()) -> Drawn:
-    """The items of a subset, drawn from `items`, which are all of the benchmark's. `everywhere` are its `places`.
+    """Return the items of a subset, drawn from `items`, which are all of the benchmark's. `everywhere` are its
+    `places`.
 
     In each stratum the cells of `spread` take turns, each giving the item whose seeded digest is the smallest, until
     `take` are drawn or all are. The first to have their turn are chosen so that each value of `spread` comes about
@@ -80,7 +81,7 @@ def draw(subset: Subset, items: Iterable[Placed], everywhere: Iterable[Place] = 
 
 
 def draw_all(plan: Plan, items: Iterable[Placed]) -> dict[str, Drawn]:
-    """The items of every subset of a plan, by its name, in one pass over all items of the benchmark."""
+    """Return the items of every subset of a plan, by its name, in one pass over all items of the benchmark."""
     drawings = [_Drawing(subset) for subset in plan.subsets]
     for item in items:
         for drawing in drawings:
@@ -96,7 +97,7 @@ class _Drawing:
         self._strata: dict[str, dict[Parts, dict[tuple[str, str], str]]] = {}
 
     def add(self, item: Placed) -> None:
-        """Takes an item into account."""
+        """Take an item into account."""
         if self.subset.scenarios and item.scenario not in self.subset.scenarios:
             return
         key, take = (item.scenario, item.name), self.subset.take
@@ -108,7 +109,7 @@ class _Drawing:
             cells_of[_parts(self.subset, item.place)] = {name: cell[name] for name in first}
 
     def drawn(self, everywhere: Iterable[Place]) -> Drawn:
-        """What is drawn of the items so far."""
+        """Return what is drawn of the items so far."""
         subset = self.subset
         known: dict[str, set[Parts]] = {}
         for place in everywhere:
@@ -123,7 +124,7 @@ class _Drawing:
 
 
 def _turns(subset: Subset, stratum: str, known: set[Parts], there: Iterable[Parts]) -> list[Parts]:
-    """The cells that are there, in the order of their turns. Where an axis is a field of the rows and not of the
+    """Return the cells that are there, in the order of their turns. Where an axis is a field of the rows and not of the
     context, no item lies in a cell that the contexts know, and the cells of the items are balanced instead."""
     own = set(there)
     balanced = _balanced(subset, stratum, own if known and known.isdisjoint(own) else known)
@@ -132,8 +133,8 @@ def _turns(subset: Subset, stratum: str, known: set[Parts], there: Iterable[Part
 
 
 def _balanced(subset: Subset, stratum: str, known: set[Parts]) -> list[Parts]:
-    """The cells that have the first turns: one after another that whose parts were taken least, and of several the one
-    that the seed puts first."""
+    """Return the cells that have the first turns: one after another that whose parts were taken least, and of several
+    the one that the seed puts first."""
     waiting = sorted(known, key=lambda cell: _chance(subset, stratum, cell))
     taken: Counter[tuple[int, str | None]] = Counter()
     order: list[Parts] = []

@@ -40,8 +40,8 @@ class Lack:
 
 
 def lack_of(expr: Expr, types: Mapping[str, Type] | None = None) -> Lack | None:
-    """What may be lacking for an operator or a call to have a value, its own arguments given; None where nothing is.
-    `types` are those of a call's arguments, by parameter, as far as they are known; of `/` that of `right`."""
+    """Return what may be lacking for an operator or a call to have a value, its own arguments given; None where nothing
+    is. `types` are those of a call's arguments, by parameter, as far as they are known; of `/` that of `right`."""
     match expr:
         case Binary(operator="/", right=right):
             known = known_of(right, (types or {}).get("right"))
@@ -61,14 +61,15 @@ def lack_of(expr: Expr, types: Mapping[str, Type] | None = None) -> Lack | None:
 
 
 def arguments_of(call: Call) -> dict[str, Expr]:
-    """The arguments of a call of the library, by parameter."""
+    """Return the arguments of a call of the library, by parameter."""
     names = (each.name for each in FUNCTIONS[call.function].parameters)
     return dict(zip(names, call.args, strict=False)) | dict(call.named)
 
 
 def lacks(expr: Expr) -> Iterator[Lack]:
-    """Everything that may be lacking for an expression of a plan to have a value, those parts left out that a condition
-    in it sees to. Types are not known of a plan's expressions, so there may be fewer lacks than it says, never more."""
+    """Yield everything that may be lacking for an expression of a plan to have a value, those parts left out that a
+    condition in it sees to. Types are not known of a plan's expressions, so there may be fewer lacks than it says,
+    never more."""
     match expr:
         case Unary(value=value) | Get(of=value):
             yield from lacks(value)
@@ -96,7 +97,7 @@ def lacks(expr: Expr) -> Iterator[Lack]:
 
 
 def unguarded(found: Iterable[Lack], condition: Expr, held: bool) -> Iterator[Lack]:
-    """The lacks that are left where a condition holds, or does not. What is looked at depends on it."""
+    """Yield the lacks that are left where a condition holds, or does not. What is looked at depends on it."""
     facts = tuple(facts_of(condition, held))
     for lack in found:
         if not lack.needs or not all(implied(need, facts) for need in lack.needs):
@@ -104,7 +105,7 @@ def unguarded(found: Iterable[Lack], condition: Expr, held: bool) -> Iterator[La
 
 
 def known_of(expr: Expr, type_: Type | None = None) -> Known:
-    """What can be told of a value without knowing any name in it."""
+    """Return what can be told of a value without knowing any name in it."""
     match expr:
         case Literal_(value=bool() as value):
             return Known(written=value)
@@ -183,7 +184,7 @@ def _length(of: Expr) -> Call:
 
 
 def _needs(name: str, given: Mapping[str, Expr]) -> tuple[Expr, ...]:
-    """The conditions under which a call has a value; none where there is no condition to write."""
+    """Return the conditions under which a call has a value; none where there is no condition to write."""
     match name:
         case "nth":
             index = given["index"]
@@ -212,7 +213,7 @@ def _needs(name: str, given: Mapping[str, Expr]) -> tuple[Expr, ...]:
 
 
 def facts_of(condition: Expr, held: bool) -> Iterator[Expr]:
-    """What is true where a condition holds, or does not, part by part.
+    """Yield what is true where a condition holds, or does not, part by part.
 
     >>> from tripos_compiler.plan import Ref
     >>> a, b = Ref(path=("a",)), Ref(path=("b",))
@@ -238,7 +239,7 @@ def facts_of(condition: Expr, held: bool) -> Iterator[Expr]:
 
 
 def implied(need: Expr, facts: Sequence[Expr]) -> bool:
-    """Whether one of the facts is enough for a need.
+    """Return true if one of the facts is enough for a need.
 
     >>> from tripos_compiler.plan import Ref
     >>> n = Ref(path=("n",))
@@ -260,7 +261,7 @@ def implied(need: Expr, facts: Sequence[Expr]) -> bool:
 
 
 def _implies(sign: str, bound: object, wanted: str, least: object, of: Expr) -> bool:
-    """Whether a number that compares so with `bound` compares so with `least`."""
+    """Return true if a number that compares so with `bound` compares so with `least`."""
     if not isinstance(bound, int | float) or not isinstance(least, int | float):
         return False
     if sign == "==":

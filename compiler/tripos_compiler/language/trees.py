@@ -32,7 +32,8 @@ class Tree:
         return tuple(leaves(self.branches))  # type: ignore[arg-type]
 
     def children(self, path: str = "") -> tuple[str, ...]:
-        """The names of the branches below a node, none below a leaf. Raises `KeyError` where there is no such node.
+        """Return the names of the branches below a node, none below a leaf. Raises `KeyError` where there is no such
+        node.
 
         >>> tree = read_tree({"Algebra": ["Sets", "Groups"]}).tree
         >>> tree.children(), tree.children("Algebra"), tree.children("Algebra / Sets")
@@ -41,7 +42,7 @@ class Tree:
         return tuple(self.below(path).branches)
 
     def below(self, path: str) -> Tree:
-        """The part of the tree below a node. Raises `KeyError` where there is no such node.
+        """Return the part of the tree below a node. Raises `KeyError` where there is no such node.
 
         >>> read_tree({"Algebra": {"Sets": ["Finite sets"]}}).tree.below("Algebra").leaves()
         ('Sets / Finite sets',)
@@ -53,12 +54,12 @@ class Tree:
 
     @property
     def inner(self) -> int:
-        """How many nodes have branches, the root among them."""
+        """Return how many nodes have branches, the root among them."""
         return sum(1 for _, below in self._nodes() if below)
 
     @property
     def depth(self) -> int:
-        """How many levels there are below the root."""
+        """Return how many levels there are below the root."""
         return max((level for level, _ in self._nodes()), default=0)
 
     def _nodes(self) -> Iterator[tuple[int, Mapping[str, Any]]]:
@@ -71,7 +72,7 @@ class Tree:
 
 @dataclass(frozen=True)
 class TreeFault:
-    """What is wrong in a tree, and how to mend it; the line of the file where it is, if the document told it."""
+    """An error in a tree, and how to mend it; the line of the file where it is, if the document told it."""
 
     message: str
     help: str
@@ -87,7 +88,7 @@ class TreeRead:
 
 
 def read_tree(document: Any) -> TreeRead:
-    """The tree that a document describes.
+    """Return the tree that a document describes.
 
     Branches are a mapping of names to what is below them, or a list of names, of such mappings, and of nodes
     `{"name": …, "children": …}`; a node alone is a list of one. Nothing below a name makes it a leaf; brackets without
@@ -108,7 +109,7 @@ def read_tree(document: Any) -> TreeRead:
 
 
 def joined_trees(trees: Sequence[Tree]) -> Tree | str:
-    """One tree with the branches at the top of all; the name that stands at the top of two of them, if any does.
+    """Return one tree with the branches at the top of all; the name that stands at the top of two of them, if any does.
 
     >>> one, two = read_tree({"Algebra": ["Sets"]}).tree, read_tree(["Logic"]).tree
     >>> joined_trees([one, two]).leaves(), joined_trees([one, one])
@@ -149,7 +150,7 @@ class _Reader:
         return found
 
     def _pairs(self, value: Any, above: tuple[str, ...]) -> Iterator[tuple[Any, Any]]:
-        """The names of a level, with what is below each."""
+        """Yield the names of a level, with what is below each."""
         match value:
             case None | "":
                 return
@@ -190,11 +191,11 @@ class _Reader:
         return name
 
     def _fault(self, message: str, help: str, at: Any = None) -> None:
-        """Notes what is wrong with `at`, a text that may know its line."""
+        """Note what is wrong with `at`, a text that may know its line."""
         self.faults.append(TreeFault(message, help, at.line if isinstance(at, Placed) else None))
 
 
 def _below(above: tuple[str, ...]) -> str:
-    """Where in the tree; the last names of a long path."""
+    """Return where in the tree; the last names of a long path."""
     shown = BETWEEN.join(above[-4:])
     return f"below `{'… / ' if len(above) > 4 else ''}{shown}`" if above else "at the top"

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, model
 
 
 def canonical(value: Any) -> bytes:
-    """The one byte form of a JSON value: sorted keys, no spaces, UTF-8; sets are sorted lists.
+    """Return the one byte form of a JSON value: sorted keys, no spaces, UTF-8; sets are sorted lists.
 
     >>> canonical({"b": 1, "a": "é"}).decode()
     '{"a":"é","b":1}'
@@ -32,7 +32,7 @@ def _plain(value: Any) -> Any:
 
 
 def digest(value: Any, *, size: int = 16) -> str:
-    """A hexadecimal name for a JSON value: BLAKE2b of its canonical form, `size` bytes long.
+    """Return a hexadecimal name for a JSON value: BLAKE2b of its canonical form, `size` bytes long.
 
     >>> digest({"a": 1}) == digest({"a": 1}), len(digest(None))
     (True, 32)
@@ -61,7 +61,7 @@ class Canonical(BaseModel):
 
 
 def leave_out(part: Canonical, written: dict[str, Any]) -> dict[str, Any]:
-    """What is written of a part, without the fields that have their default."""
+    """Return what is written of a part, without the fields that have their default."""
     for name, default in _optional(type(part)):
         if name in written and getattr(part, name) == default:
             del written[name]
@@ -70,7 +70,7 @@ def leave_out(part: Canonical, written: dict[str, Any]) -> dict[str, Any]:
 
 @cache
 def _optional(of: type[Canonical]) -> tuple[tuple[str, Any], ...]:
-    """The fields that are left out where they have their default, each with that."""
+    """Return the fields that are left out where they have their default, each with that."""
     optional = {name: field for name, field in of.model_fields.items() if not field.is_required()}
     return tuple(
         (name, field.get_default(call_default_factory=True))
@@ -92,7 +92,7 @@ N = TypeVar("N", bound=Named)
 
 
 def named(parts: tuple[N, ...], name: str) -> N:
-    """The part of that name. Raises `KeyError` where there is none."""
+    """Return the part of that name. Raises `KeyError` where there is none."""
     for part in parts:
         if part.name == name:
             return part

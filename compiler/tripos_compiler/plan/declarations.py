@@ -1,4 +1,4 @@
-"""What a benchmark declares: roles, axes, arms, trees, metrics, plug-ins."""
+"""Declarations of a benchmark: roles, axes, arms, trees, metrics, plug-ins."""
 
 from __future__ import annotations
 
@@ -115,12 +115,12 @@ class Plugin(Ordered):
 
     @property
     def pure(self) -> bool:
-        """Whether its value depends on its arguments alone, and so tells of no secret that they do not tell of."""
+        """True if its value depends on its arguments alone, and so tells of no secret that they do not tell of."""
         return self.purity is not None
 
 
 class Level(Part):
-    """What a score from `low` to `high` (both inclusive) means."""
+    """The meaning of a score from `low` to `high` (both inclusive) means."""
 
     low: int
     high: int
@@ -153,7 +153,7 @@ class Metric(Part):
         return None if self.outside == "keep" else (self.low, self.high)
 
     def placed(self, value: float) -> float | None:
-        """What a score counts as; None where it is refused.
+        """Return what a score counts as; None where it is refused.
 
         >>> metric = Metric(name="A", title={}, dimension="d", low=1, high=10, outside="clip", asks={}, levels=())
         >>> metric.placed(0), metric.model_copy(update={"outside": "refuse"}).placed(0)

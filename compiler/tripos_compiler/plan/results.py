@@ -24,7 +24,7 @@ class PairedReply(Part):
 
 
 class AskedAs(Part):
-    """What the step of a scenario asks, under these arms, about the row known as `about`, in the place of a row of the
+    """The request of a scenario's step, under these arms, about the row known as `about`, in the place of a row of the
     scenario's own."""
 
     scenario: str
@@ -89,7 +89,7 @@ class Aggregate(Part):
 
     @property
     def of_all_models(self) -> bool:
-        """Whether it is one figure of all compared models, taken over their replies together, and not one of each.
+        """True if it is one figure of all compared models, taken over their replies together, and not one of each.
 
         >>> Aggregate(function="kendall_w", values=("rubric",), named={"models": "together"}).of_all_models
         True

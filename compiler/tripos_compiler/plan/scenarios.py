@@ -19,7 +19,7 @@ class Rows(Part):
 
 
 class Treatment(Part):
-    """What is done with a row under one combination of a scenario's arms (none where it has no arms).
+    """The steps for a row under one combination of a scenario's arms (none where it has no arms).
 
     Conditions on arms are gone from the steps: what they rule out is not there. Steps with one fingerprint in several
     treatments are one: their results are shared.

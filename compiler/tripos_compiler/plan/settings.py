@@ -38,7 +38,7 @@ class Extra(Part):
 
 
 def as_record(extras: Iterable[Extra]) -> dict[str, Any]:
-    """Fields of the provider's own as a JSON object.
+    """Return fields of the provider's own as a JSON object.
 
     >>> as_record([Extra(name="top_a", number=0.2), Extra(name="kwargs", record=(Extra(name="think", truth=False),))])
     {'top_a': 0.2, 'kwargs': {'think': False}}
@@ -47,7 +47,7 @@ def as_record(extras: Iterable[Extra]) -> dict[str, Any]:
 
 
 class Settings(Part):
-    """What is sent with a request, by OpenAI's names. What is not given is left to the model.
+    """The settings of a request, by OpenAI's names. The model determines those that are not given.
 
     A field is sent, kept and exported by what stands here: one more is a line here, and one in `constructs/settings.py`
     for how it is written.
@@ -80,17 +80,17 @@ class Settings(Part):
 
     @property
     def drawn(self) -> bool:
-        """Whether a reply is drawn at random: unless the temperature is given as 0, one token alone may come, or a seed
+        """True if a reply is drawn at random: unless the temperature is given as 0, one token alone may come, or a seed
         says which draw it is. A temperature that is left to the model is its own, and seldom 0."""
         return self.temperature != 0 and self.top_k != 1 and self.seed is None
 
     def without(self, names: Collection[str]) -> Settings:
-        """The settings without those of these names."""
+        """Return the settings without those of these names."""
         return self.model_copy(update={name: Settings.model_fields[name].default for name in names})
 
     def of_sample(self, number: int) -> Settings:
-        """The settings that sample `number` of a question is asked with: one seed is one draw, so that each sample has
-        its own.
+        """Return the settings that sample `number` of a question is asked with: one seed is one draw, so that each
+        sample has its own.
 
         >>> Settings(seed=7).of_sample(2).seed, Settings().of_sample(2).seed
         (9, None)

@@ -86,7 +86,7 @@ class Converse(Part):
 
     @property
     def samples(self) -> int:
-        """How many conversations are held a row."""
+        """Return how many conversations are held a row."""
         return self.repeat
 
 

@@ -26,7 +26,7 @@ class Reveal(Part):
 
     @property
     def shown(self) -> str:
-        """What is shown, and of which secret it tells, where that is not the same."""
+        """Return what is shown, and of which secret it tells, where that is not the same."""
         return self.text if self.text == self.secret else f"{self.text}, which tells {self.secret}"
 
 
@@ -85,26 +85,26 @@ class Plan(Part):
         return own.union(*(made.fingerprints for made in self.made))
 
     def to_json(self) -> str:
-        """The plan as indented JSON with sorted keys, ending in a line feed."""
+        """Return the plan as indented JSON with sorted keys, ending in a line feed."""
         options = orjson.OPT_SORT_KEYS | orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE
         return orjson.dumps(self.model_dump(mode="json"), option=options).decode()
 
     def role(self, name: str) -> Role:
-        """The role of that name. Raises `KeyError` where there is none."""
+        """Return the role of that name. Raises `KeyError` where there is none."""
         return named(self.roles, name)
 
     def axis(self, name: str) -> Axis:
-        """The axis of that name. Raises `KeyError` where there is none."""
+        """Return the axis of that name. Raises `KeyError` where there is none."""
         return named(self.axes, name)
 
     def metric(self, name: str) -> Metric:
-        """The metric of that name. Raises `KeyError` where there is none."""
+        """Return the metric of that name. Raises `KeyError` where there is none."""
         return named(self.metrics, name)
 
     def dataset(self, name: str) -> Dataset:
-        """The data set of that name. Raises `KeyError` where there is none."""
+        """Return the data set of that name. Raises `KeyError` where there is none."""
         return named(self.datasets, name)
 
     def scorer(self, name: str) -> Scorer:
-        """The scorer of that name. Raises `KeyError` where there is none."""
+        """Return the scorer of that name. Raises `KeyError` where there is none."""
         return named(self.scorers, name)

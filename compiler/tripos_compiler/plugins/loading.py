@@ -33,7 +33,7 @@ MOST_IMPORTS = 8
 
 
 def version_of(text: str) -> str:
-    """The version of a plug-in in a file: the SHA-256 of its text, as `Path.read_text` gives it.
+    """Return the version of a plug-in in a file: the SHA-256 of its text, as `Path.read_text` gives it.
 
     >>> version_of("")[:8]
     'e3b0c442'
@@ -42,8 +42,8 @@ def version_of(text: str) -> str:
 
 
 def find_plugin(program: Program, name: str, where: Span | None = None) -> Plugin | None:
-    """The function of that name that the spec declares, or else that of an installed package, which is then a plug-in
-    of the program. None where there is none, or where it was reported, at `where` for a package's."""
+    """Return the function of that name that the spec declares, or else that of an installed package, which is then a
+    plug-in of the program. None where there is none, or where it was reported, at `where` for a package's."""
     if name in program.plugins:
         return program.plugins[name]
     if name in program.declared.get("function", {}) or name in program.declared.get("scorer", {}):
@@ -61,8 +61,8 @@ def find_plugin(program: Program, name: str, where: Span | None = None) -> Plugi
 
 
 def read_python(program: Program, statement: Statement) -> tuple[Plugin, PythonFunction] | None:
-    """The function that `from "file.py:function"` means, as a plug-in of that name. None, reported, where there is none
-    such."""
+    """Return the function that `from "file.py:function"` means, as a plug-in of that name. None, reported, where there
+    is none such."""
     written = statement.text("path")
     path, colon, function = written.value.rpartition(":")
     try:
@@ -95,8 +95,8 @@ def read_python(program: Program, statement: Statement) -> tuple[Plugin, PythonF
 
 
 def known_early(program: Program, expr: Expr, where: Span) -> bool:
-    """Whether the compiler can evaluate an expression that it must know the value of; reports one that calls a plug-in,
-    since it executes none."""
+    """Return true if the compiler can evaluate an expression that it must know the value of; reports one that calls a
+    plug-in, since it executes none."""
     called = next((p.function for p in parts_of(expr) if isinstance(p, Call) and p.function in program.plugins), None)
     if called is not None:
         message = f"this is decided before a run, and `{called}` is only called in one"
@@ -106,7 +106,7 @@ def known_early(program: Program, expr: Expr, where: Span) -> bool:
 
 
 def report(program: Program, reason: Unusable, where: Span) -> None:
-    """Reports what is wrong with a Python function at the place of the spec that names it."""
+    """Report what is wrong with a Python function at the place of the spec that names it."""
     labels = () if reason.span is None else (Label(reason.span),)
     program.diagnostics.error(reason.code, reason.message, where, *labels, help=reason.help)
 
@@ -147,8 +147,8 @@ def _packaged(name: str, found: tuple[EntryPoint, ...]) -> Plugin:
 
 
 def _passed_on(entry: EntryPoint) -> tuple[PythonFunction, str | None]:
-    """The signature of an entry point's function, which its module may import from another, and what keeps it from
-    being proved pure."""
+    """Return the signature of an entry point's function, which its module may import from another, and what keeps it
+    from being proved pure."""
     module, name = entry.module, entry.attr
     if not name.isidentifier():
         raise Unusable(
@@ -170,7 +170,8 @@ def _passed_on(entry: EntryPoint) -> tuple[PythonFunction, str | None]:
 
 
 def _of_package(written: str, within: str) -> tuple[str, ast.Module] | None:
-    """A module of the same package that the module `within` imports; None where it is of another, or is not found."""
+    """Return a module of the same package that the module `within` imports; None where it is of another, or is not
+    found."""
     try:
         spec, _ = _module(within)
         package = within if spec.submodule_search_locations is not None else within.rpartition(".")[0]
@@ -195,7 +196,8 @@ def _module(name: str) -> tuple[ModuleSpec, PythonFile]:
 
 
 def _spec(name: str) -> ModuleSpec | None:
-    """Where a module lies. `importlib.util.find_spec` would import the packages that it is in; this imports nothing."""
+    """Return where a module lies. `importlib.util.find_spec` would import the packages that it is in; this imports
+    nothing."""
     parts = name.split(".")
     spec = next(filter(None, _finders(parts[0])), None)
     for index in range(1, len(parts)):

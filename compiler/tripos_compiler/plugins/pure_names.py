@@ -1,4 +1,4 @@
-"""What of Python reads nothing and remembers nothing: the modules, names and calls that `purity.py` lets pass."""
+"""The pure part of Python: the modules, names and calls that `purity.py` lets pass."""
 
 from __future__ import annotations
 
@@ -91,13 +91,14 @@ FIXED: frozenset[Called] = frozenset(
 
 
 def unsafe_attribute(name: str) -> bool:
-    """Whether no attribute of that name may be looked at: it is of Python's own machinery, or in `UNSAFE`."""
+    """Return true if no attribute of that name may be looked at: it is of Python's own machinery, or in `UNSAFE`."""
     return name in UNSAFE or (name.startswith("_") and name.endswith("_"))
 
 
 @cache
 def safe_name(module: str, name: str) -> bool:
-    """Whether a name of a module that reads nothing may be used: a public one, and no module that it imports itself.
+    """Return true if a name of a module that reads nothing may be used: a public one, and no module that it imports
+    itself.
 
     >>> safe_name("re", "findall"), safe_name("re", "enum"), safe_name("datetime", "datetime"), safe_name("re", "_x")
     (True, False, True, False)
@@ -115,12 +116,12 @@ Parents = Mapping[ast.AST, ast.AST]
 
 
 def stores(node: ast.Name) -> bool:
-    """Whether a name is given a meaning."""
+    """Return true if a name is given a meaning."""
     return isinstance(node.ctx, ast.Store | ast.Del)
 
 
 def elements(node: ast.expr) -> Iterator[ast.expr]:
-    """What is put into a list, set or dictionary that is written out."""
+    """Yield what is put into a list, set or dictionary that is written out."""
     match node:
         case ast.List(elts=parts) | ast.Set(elts=parts):
             yield from parts
@@ -133,7 +134,8 @@ def elements(node: ast.expr) -> Iterator[ast.expr]:
 
 
 def literal(node: ast.expr) -> bool:
-    """Whether a value is a text, a list of texts or the words of a text, and the like: of parts that nobody changes."""
+    """Return true if a value is a text, a list of texts or the words of a text, and the like: of parts that nobody
+    changes."""
     match node:
         case ast.Constant() | ast.JoinedStr():
             return True
@@ -147,7 +149,8 @@ def literal(node: ast.expr) -> bool:
 
 
 def gives_back(call: ast.Call, argument: ast.expr) -> bool:
-    """Whether a function of `READERS` may give an argument back as it is: the greatest of two lists is one of them."""
+    """Return true if a function of `READERS` may give an argument back as it is: the greatest of two lists is one of
+    them."""
     match call:
         case ast.Call(func=ast.Name(id="max" | "min"), args=args):
             return len(args) > 1
@@ -157,7 +160,7 @@ def gives_back(call: ast.Call, argument: ast.expr) -> bool:
 
 
 def in_making(node: ast.AST, parents: Parents) -> bool:
-    """Whether it stands in what makes an object, which is called `self` there, and nothing else is."""
+    """Return true if it stands in what makes an object, which is called `self` there, and nothing else is."""
     over = parents.get(node)
     while over is not None and not isinstance(over, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
         over = parents.get(over)
@@ -172,7 +175,7 @@ def in_making(node: ast.AST, parents: Parents) -> bool:
 
 
 def in_body(node: ast.AST, parents: Parents) -> bool:
-    """Whether it stands in the body of a function, and is looked at when that is called."""
+    """Return true if it stands in the body of a function, and is looked at when that is called."""
     inner, over = node, parents.get(node)
     while over is not None:
         match over:

@@ -1,4 +1,4 @@
-"""Whether a function in Python provably depends on its arguments alone: read from its source, of which nothing is run.
+"""The proof that a function in Python depends on its arguments alone: read from its source, of which nothing is run.
 
 A function that reads a file or the clock, or remembers what it was called with before, could tell a model what a
 secret column says. Proved is one whose whole module, and every module of its own package that this one imports, holds
@@ -45,12 +45,12 @@ where it is none of the package."""
 
 
 class _Impure(Exception):
-    """What keeps a module from being proved, as a clause for messages."""
+    """The reason that a module is not proved, as a clause for messages."""
 
 
 def why_impure(module: ast.Module, where: str, find: FindModule | None = None) -> str | None:
-    """What keeps the functions of a module from being proved pure, with its line; None where they are. `where` is what
-    the module is called. Without `find` it stands alone.
+    """Return what keeps the functions of a module from being proved pure, with its line; None where they are. `where`
+    is what the module is called. Without `find` it stands alone.
 
     >>> why_impure(ast.parse("import re\\ndef f(t: str) -> int:\\n    return len(re.findall('a', t))"), "f.py")
     >>> why_impure(ast.parse("def f(t: str) -> str:\\n    return open(t).read()"), "f.py")
@@ -155,14 +155,14 @@ class _Module:
                 self.top[name] = theirs[alias.name]
 
     def _found(self, node: ast.ImportFrom, written: str) -> dict[str, bool]:
-        """The names at the top of a module of the same package."""
+        """Return the names at the top of a module of the same package."""
         found = self.package.find(written, self.where) if self.package.find is not None else None
         if found is None:
             raise self._refuse(node, f"imports `{written}`")
         return self.package.check(found[1], found[0])
 
     def _origin(self, node: ast.expr) -> Called:
-        """The module and the name of what is taken from a module, the name alone of what is built in."""
+        """Return the module and the name of what is taken from a module, the name alone of what is built in."""
         match node:
             case ast.Name(id=name) if name in self.taken:
                 return self.taken[name]
@@ -202,8 +202,8 @@ class _Module:
                     raise self._refuse(node, "does more at the top of the module than declare")
 
     def _value(self, node: ast.expr) -> bool:
-        """Whether a value at the top could be changed: False of one that cannot be, True of a list, set or dictionary
-        of such. Refuses any other."""
+        """Return true if a value at the top could be changed: False of one that cannot be, True of a list, set or
+        dictionary of such. Refuses any other."""
         inner: list[ast.expr] = []
         match node:
             case ast.List() | ast.Set() | ast.Dict() | ast.ListComp() | ast.SetComp() | ast.DictComp():
@@ -224,7 +224,7 @@ class _Module:
         return True
 
     def _fixed(self, node: ast.expr) -> bool:
-        """Whether a value can be changed by nobody."""
+        """Return true if a value can be changed by nobody."""
         match node:
             case ast.Constant() | ast.JoinedStr() | ast.Lambda():
                 return True
@@ -254,11 +254,11 @@ class _Module:
         return False
 
     def _is_top(self, node: ast.AST) -> bool:
-        """Whether it is a value at the top that could be changed."""
+        """Return true if it is a value at the top that could be changed."""
         return isinstance(node, ast.Name) and self.top.get(node.id, False)
 
     def _plain(self, node: ast.expr) -> bool:
-        """Whether what a value at the top is made over has parts that nobody can change."""
+        """Return true if what a value at the top is made over has parts that nobody can change."""
         match node:
             case ast.Name(id=name):
                 return name in self.top
@@ -308,7 +308,7 @@ class _Module:
             raise self._refuse(node, f"could change `{name}`, and so remember something")
 
     def _only_read(self, node: ast.Name) -> bool:
-        """Whether a list, set or dictionary at the top is looked into here, and no more."""
+        """Return true if a list, set or dictionary at the top is looked into here, and no more."""
         parent = self.parents.get(node)
         match parent:
             case ast.Subscript(value=value, ctx=ast.Load()) if value is node:
@@ -345,7 +345,7 @@ class _Module:
             raise self._refuse(node, f"uses `{name}`")
 
     def _sets_itself(self, node: ast.Attribute) -> bool:
-        """Whether an object sets an attribute of itself while it is made."""
+        """Return true if an object sets an attribute of itself while it is made."""
         return in_making(node, self.parents) and isinstance(node.value, ast.Name) and node.value.id == "self"
 
     def _declared(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> None:
@@ -374,7 +374,7 @@ class _Module:
                     raise self._refuse(part, f"does more in `{node.name}` than declare")
 
     def _made_anew(self, value: ast.expr) -> bool:
-        """Whether a value of a class is `field(…)`, which makes one for each of its objects."""
+        """Return true if a value of a class is `field(…)`, which makes one for each of its objects."""
         if not isinstance(value, ast.Call) or self._origin(value.func) != ("dataclasses", "field"):
             return False
         given = {each.arg: each.value for each in value.keywords}

@@ -64,7 +64,7 @@ class Annotations:
                     self.aliases[node.name.id] = node.value  # type: ignore[attr-defined]
 
     def read(self, node: ast.expr, depth: int = 0) -> Type:
-        """The type that an annotation stands for. Raises `NoType`."""
+        """Return the type that an annotation stands for. Raises `NoType`."""
         if depth > DEEPEST:
             raise NoType("this annotation never ends")
         match node:
@@ -81,7 +81,7 @@ class Annotations:
         raise NoType(f"`{ast.unparse(node)}` is no type of a spec")
 
     def _name(self, node: ast.expr) -> str:
-        """The last part of a dotted name, as `typing` calls it."""
+        """Return the last part of a dotted name, as `typing` calls it."""
         if isinstance(node, ast.Attribute):
             return node.attr
         return self.renamed.get(node.id, node.id) if isinstance(node, ast.Name) else ast.unparse(node)
@@ -120,7 +120,7 @@ class Annotations:
         raise NoType(f"`{name}[…]` is no type of a spec")
 
     def _is_turn(self, node: ast.expr) -> bool:
-        """Whether this is `dict[str, str]`, a turn of a dialogue."""
+        """Return true if this is `dict[str, str]`, a turn of a dialogue."""
         match node:
             case ast.Subscript(value=of, slice=ast.Tuple(elts=[ast.Name(id="str"), ast.Name(id="str")])):
                 return self._name(of) in MAPPINGS
@@ -200,7 +200,7 @@ class PythonFile:
     module: ast.Module = field(repr=False)
 
     def function(self, name: str) -> PythonFunction:
-        """The function of that name at the top of the file. Raises `Unusable`, E0311 or E0312."""
+        """Return the function of that name at the top of the file. Raises `Unusable`, E0311 or E0312."""
         found = [node for node in self.module.body if _defines(node, name)]
         if not found:
             names = [node.name for node in self.module.body if isinstance(node, ast.FunctionDef)]
@@ -214,7 +214,7 @@ class PythonFile:
         return self._signature(node)
 
     def imported(self, name: str) -> tuple[str, str] | None:
-        """The module that a name comes from and its name there, where the file imports it (`.part`, `near`)."""
+        """Return the module that a name comes from and its name there, where the file imports it (`.part`, `near`)."""
         for node in self.module.body:
             if isinstance(node, ast.ImportFrom):
                 for alias in node.names:
@@ -269,7 +269,7 @@ class PythonFile:
             raise Unusable("E0312", message, "give it a simpler type", self.place(node)) from None
 
     def place(self, node: ast.stmt | ast.expr | ast.arg) -> Span:
-        """Where a node stands; of a statement, its first line."""
+        """Return where a node stands; of a statement, its first line."""
         start = self._offset(node.lineno, node.col_offset)
         if isinstance(node, ast.stmt):
             first = self.source.line(node.lineno)
@@ -278,14 +278,15 @@ class PythonFile:
         return Span(self.source, start, max(start + 1, end))
 
     def _offset(self, line: int, column: int) -> int:
-        """An offset in code points from a line, counted from 1, and a column in bytes of UTF-8, as `ast` counts."""
+        """Return an offset in code points from a line, counted from 1, and a column in bytes of UTF-8, as `ast`
+        counts."""
         text = self.source.line(line)
         before = len(text.encode()[:column].decode(errors="ignore"))
         return _line_start(self.source, line) + before
 
 
 def parse_python(source: Source) -> PythonFile:
-    """The file, parsed. Raises `Unusable`, E0310, with the line of a syntax error."""
+    """Return the file, parsed. Raises `Unusable`, E0310, with the line of a syntax error."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # an odd escape in a string is the author's affair

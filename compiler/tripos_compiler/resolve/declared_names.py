@@ -11,8 +11,8 @@ from tripos_compiler.source import Name, Source, Span
 
 
 def resolve(program: Program, path: str, read: ReadText, memory: Memory | None = None) -> None:
-    """Fills the program's statements and declared names from the file at `path` and those it uses. Raises `OSError`
-    or `UnicodeDecodeError` where the file at `path` itself cannot be read."""
+    """Fill the program's statements and declared names from the file at `path` and those it uses. Raises `OSError` or
+    `UnicodeDecodeError` where the file at `path` itself cannot be read."""
     source = Source(path, read(path))
     program.read_text = read
     files = SpecFiles(program, read, memory)
@@ -38,7 +38,7 @@ def resolve(program: Program, path: str, read: ReadText, memory: Memory | None =
 
 
 def scorer_name(call: object) -> Name | None:
-    """The name in `NAME(params)`, or of a scorer whose parameters were forgotten; None where there is none."""
+    """Return the name in `NAME(params)`, or of a scorer whose parameters were forgotten; None where there is none."""
     function = call if isinstance(call, Name) else getattr(call, "function", None)
     return function if isinstance(function, Name) else None
 
@@ -56,7 +56,7 @@ def _declare(program: Program, kind: str, names: dict[str, Name], name: Name) ->
 
 
 def _declare_again(program: Program, kind: str, earlier: Name, name: Name) -> None:
-    """Reports a name that a release declares too, at the place of the spec's own where it has one."""
+    """Report a name that a release declares too, at the place of the spec's own where it has one."""
     first, second = program.release_of(earlier.span), program.release_of(name.span)
     if first is not None and second is not None:
         message = f"{kind} `{name.text}` is declared in {first.title} and in {second.title}"

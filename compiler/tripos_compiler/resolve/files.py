@@ -29,7 +29,7 @@ class SpecFiles:
     memory: Memory | None
 
     def load(self, source: Source) -> tuple[list[Statement], list[Statement]]:
-        """The statements of a file and of those that it uses, and among them each `use release`."""
+        """Return the statements of a file and of those that it uses, and among them each `use release`."""
         statements: list[Statement] = []
         self._load(source, (source.path,), set(), statements)
         return statements, [each for each in statements if each.construct == "use_release"]
@@ -72,7 +72,7 @@ def _reason(error: OSError | ValueError) -> str:
 
 
 def check_released(program: Program) -> None:
-    """Reports data that is not that of the release, and takes back the warnings about what a release declares."""
+    """Report data that is not that of the release, and takes back the warnings about what a release declares."""
     if not program.releases:
         return
     by_name = program.releases
@@ -127,7 +127,7 @@ class Extending:
     """By digest, all that a release declares, with what it brings in itself."""
 
     def extend(self, uses: list[Statement], chain: tuple[FoundRelease, ...] = ()) -> list[Statement]:
-        """What the releases that are used declare. What cannot be had is reported."""
+        """Return what the releases that are used declare. What cannot be had is reported."""
         found: list[Statement] = []
         for use in uses:
             there = {id(statement) for statement in found}
@@ -189,7 +189,7 @@ class Extending:
         return replace(asked, place=place.value) if isinstance(place, Text) else asked
 
     def _fits(self, use: Statement, release: FoundRelease, chain: tuple[FoundRelease, ...]) -> bool:
-        """Whether a release can be part of the spec; reports why it cannot."""
+        """Return true if a release can be part of the spec; reports why it cannot."""
         where = use.text("string").span
         if release.digest in {each.digest for each in chain}:
             circle = " → ".join(each.title for each in (*chain, release))
@@ -204,7 +204,7 @@ class Extending:
         return True
 
     def _warn(self, use: Statement, release: FoundRelease) -> None:
-        """Says what to paste, so that a stranger can begin without a digest and go on with one."""
+        """Say what to paste, so that a stranger can begin without a digest and go on with one."""
         text = use.text("string")
         last = use.find("place") or text
         pin = f' sha256 "{release.digest}"'
@@ -234,7 +234,7 @@ class Extending:
 
 
 def extend(program: Program, files: SpecFiles, uses: list[Statement]) -> None:
-    """Adds to a program what the releases declare that its own files use."""
+    """Add to a program what the releases declare that its own files use."""
     if not uses:
         return
     program.statements.extend(Extending(program, files, _languages(program)).extend(uses))
@@ -250,8 +250,8 @@ def _languages(program: Program) -> frozenset[str] | None:
 
 
 def _without_roles_again(program: Program) -> Iterator[Statement]:
-    """The statements; a role that is declared before is the same role, and stands once. There is one that is compared,
-    so that of a release must have its name."""
+    """Yield the statements; a role that is declared before is the same role, and stands once. There is one that is
+    compared, so that of a release must have its name."""
     first: dict[str, Statement] = {}
     for statement in program.statements:
         release = program.released.get(statement.span.source.path)

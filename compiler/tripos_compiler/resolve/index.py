@@ -1,4 +1,4 @@
-"""What a spec declares and where it is used: for editors, and to find what is never used."""
+"""Declarations of a spec and their uses: for editors, and to find what is never used."""
 
 from __future__ import annotations
 
@@ -48,28 +48,28 @@ class Index:
     """For a stretch of a file, the bindings (`expressions.Binding`) that its expressions can name."""
 
     def define(self, kind: str, name: str, span: Span, owner: str = "", detail: str = "") -> None:
-        """Notes a declaration; the first at a place stands, with the fullest detail."""
+        """Note a declaration; the first at a place stands, with the fullest detail."""
         known = self.symbols.get(span)
         if known is None or (detail and not known.detail):
             self.symbols[span] = Symbol(kind, name, span, owner, detail)
 
     def use(self, span: Span, symbol: Span | None, type_: str = "") -> None:
-        """Notes that a name at `span` means the symbol declared at `symbol`."""
+        """Note that a name at `span` means the symbol declared at `symbol`."""
         if symbol is not None and span != symbol:
             self.uses.setdefault(span, Use(span, symbol))
         if type_:
             self.types.setdefault(span, type_)
 
     def place(self, part: Any, span: Span) -> None:
-        """Notes where a part of a plan is written; the first place stands."""
+        """Note where a part of a plan is written; the first place stands."""
         self.places.setdefault(id(part), (part, span))
 
     def mean(self, expr: Any, label: Label) -> None:
-        """Notes what gives an expression a name."""
+        """Note what gives an expression a name."""
         self.meanings.setdefault(id(expr), (expr, label))
 
     def add(self, other: Index) -> None:
-        """Adds all of another index; what is known already stands."""
+        """Add all of another index; what is known already stands."""
         for symbol in other.symbols.values():
             self.define(symbol.kind, symbol.name, symbol.span, symbol.owner, symbol.detail)
         self.uses = {**other.uses, **self.uses}

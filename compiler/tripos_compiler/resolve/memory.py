@@ -1,4 +1,4 @@
-"""What earlier compilations of a spec came to, so that a keystroke costs no more than what it changes.
+"""Results of earlier compilations of a spec, so that a keystroke costs no more than what it changes.
 
 A statement whose text has not changed is the same object as before (`syntax/pieces.py`); a scenario is compiled again
 only where its own statement changed, or anything outside scenarios that it may look at; a data file is read again only
@@ -22,7 +22,7 @@ from tripos_compiler.syntax import ParseMemory
 
 @dataclass(frozen=True)
 class Lowered:
-    """What the lowering of one scenario, or one data set, adds to a program."""
+    """Additions of the lowering of one scenario, or one data set, to a program."""
 
     result: Any
     diagnostics: tuple[Diagnostic, ...]
@@ -34,7 +34,7 @@ class Lowered:
     made: dict[str, Made]
 
     def add_to(self, program: Program) -> None:
-        """Adds it all, apart from the result itself."""
+        """Add it all, apart from the result itself."""
         program.diagnostics.items.extend(self.diagnostics)
         program.index.add(self.index)
         program.columns.update(self.columns)
@@ -46,7 +46,7 @@ class Lowered:
 
 @dataclass
 class Kept:
-    """What statements of one kind were lowered to, as long as what they look at stays the same."""
+    """The lowered statements of one kind, as long as what they look at stays the same."""
 
     around: tuple[Any, ...] = ()
     """All that they may look at beside themselves."""
@@ -54,7 +54,7 @@ class Kept:
     """By the identity of the statement, which is kept so that it stays."""
 
     def enter(self, around: tuple[Any, ...]) -> None:
-        """Forgets everything where anything around has changed."""
+        """Forget everything where anything around has changed."""
         same = len(around) == len(self.around) and all(
             a is b or (isinstance(a, str | frozenset | tuple) and a == b)
             for a, b in zip(around, self.around, strict=True)
@@ -64,7 +64,7 @@ class Kept:
             self.around = around
 
     def find(self, statement: Statement) -> Lowered | None:
-        """What a statement was lowered to, None where that is not known."""
+        """Return what a statement was lowered to, None where that is not known."""
         pair = self.lowered.get(id(statement))
         return pair[1] if pair is not None else None
 
@@ -73,7 +73,7 @@ class Kept:
         self.lowered[id(statement)] = (statement, lowered)
 
     def keep_only(self, there: set[int]) -> None:
-        """Forgets the statements that are no longer there."""
+        """Forget the statements that are no longer there."""
         self.lowered = {key: pair for key, pair in self.lowered.items() if key in there}
 
 
@@ -90,7 +90,7 @@ class Memory:
     """Which fields hold what a secret field says."""
 
     def keep_only(self, statements: list[Statement]) -> None:
-        """Forgets the statements that are no longer there."""
+        """Forget the statements that are no longer there."""
         there = {id(statement) for statement in statements}
         self.statements = {key: pair for key, pair in self.statements.items() if id(pair[1]) in there}
         self.scenarios.keep_only(there)
@@ -98,7 +98,7 @@ class Memory:
 
 
 def apart(program: Program) -> Program:
-    """The same program with tables of its own for what a scenario adds, so that this can be told and kept."""
+    """Return the same program with tables of its own for what a scenario adds, so that this can be told and kept."""
     diagnostics = Diagnostics(
         lost_names=program.diagnostics.lost_names,
         lost_blocks=program.diagnostics.lost_blocks,
@@ -117,7 +117,7 @@ def apart(program: Program) -> Program:
 
 
 def difference(program: Program, own: Program, result: Any) -> Lowered:
-    """What a program made by `apart` has beyond the one that it was made from."""
+    """Return what a program made by `apart` has beyond the one that it was made from."""
     return Lowered(
         result,
         tuple(own.diagnostics.items),

@@ -42,8 +42,8 @@ if TYPE_CHECKING:
 
 
 def locale_of(program: Program, statement: Statement) -> str | None:
-    """The locale that a benchmark or a scenario says in its block; None where it says none. One that is not known is
-    reported."""
+    """Return the locale that a benchmark or a scenario says in its block; None where it says none. One that is not
+    known is reported."""
     said = statement.one_of("numbers")
     if said is None:
         return None
@@ -66,7 +66,7 @@ def numbers_of(program: Program, returns: Type | None) -> dict[str, str]:
 
 
 def has_number(type_: Type) -> bool:
-    """Whether a number is somewhere in values of a type."""
+    """Return true if a number is somewhere in values of a type."""
     match type_.kind:
         case "integer" | "number":
             return True
@@ -78,20 +78,20 @@ def has_number(type_: Type) -> bool:
 
 
 def locale_in(program: Program, scenario: Statement) -> str | None:
-    """The locale of a scenario: its own, or that of the benchmark that it comes from."""
+    """Return the locale of a scenario: its own, or that of the benchmark that it comes from."""
     release = program.release_of(scenario.head)
     whole = program.numbers if release is None else program.numbers_in.get(release.name)
     return locale_of(program, scenario) or whole
 
 
 def lost_part(program: Program, statement: Statement) -> bool:
-    """Whether a part of a statement's block was reported and left out: it may be whatever is missing."""
+    """Return true if a part of a statement's block was reported and left out: it may be whatever is missing."""
     lost = program.diagnostics
     return lost.lost_files or (statement.block is not None and statement.block.span in lost.lost_blocks)
 
 
 def forget(program: Program, mark: int, *codes: str) -> None:
-    """Takes back what was reported with these codes since there were `mark` diagnostics."""
+    """Take back what was reported with these codes since there were `mark` diagnostics."""
     items = program.diagnostics.items
     items[mark:] = [item for item in items[mark:] if item.code not in codes]
 
@@ -139,7 +139,7 @@ class Extended:
 
 @dataclass(frozen=True)
 class NamedColumn:
-    """What a measure's argument became: the name of a score or column of a scenario, and its type."""
+    """A resolved argument of a measure: the name of a score or column of a scenario, and its type."""
 
     name: str
     type: Type
@@ -219,18 +219,18 @@ class Program:
         return self.benchmark.languages if self.benchmark is not None else ()
 
     def release_of(self, span: Span) -> FoundRelease | None:
-        """The release that a place belongs to; None in the spec's own files."""
+        """Return the release that a place belongs to; None in the spec's own files."""
         return self.released.get(span.source.path) if self.released else None
 
     def home(self, kind: str, name: str) -> str:
-        """The benchmark that a scenario or data set comes from. What a release runs keeps its name in whatever extends
-        it, so that results are the same results."""
+        """Return the benchmark that a scenario or data set comes from. What a release runs keeps its name in whatever
+        extends it, so that results are the same results."""
         if "." in name:
             kind, name = "scenario", name.partition(".")[0]
         return self.homes.get((kind, name), self.benchmark.name if self.benchmark is not None else "")
 
     def of(self, *constructs: str) -> list[Statement]:
-        """Every statement of those kinds at the top of a file."""
+        """Return every statement of those kinds at the top of a file."""
         return [statement for statement in self.statements if statement.construct in constructs]
 
     @property
@@ -241,7 +241,7 @@ class Program:
         return next((s for s in whole if s in self.diagnostics.lost_blocks or self.diagnostics.lost_files), None)
 
     def unknown(self, kind: str, name: Name, extra: tuple[str, ...] = ()) -> None:
-        """Reports a name of that kind that is not declared."""
+        """Report a name of that kind that is not declared."""
         known = [*self.declared.get(kind, {}), *extra]
         close = nearest(name.text, known)
         if close is not None:
@@ -253,7 +253,7 @@ class Program:
         self.diagnostics.error("E0201", f"there is no {kind} `{name.text}`", name.span, help=help_, unknown=name.text)
 
     def is_declared(self, kind: str, name: Name) -> bool:
-        """Whether the name is declared as that kind; reports it where it is not."""
+        """Return true if the name is declared as that kind; reports it where it is not."""
         declared = self.declared.get(kind, {}).get(name.text)
         if declared is not None:
             self.index.use(name.span, declared.span)
@@ -262,7 +262,7 @@ class Program:
         return False
 
     def localised(self, labels: Labels, where: Span, what: str) -> dict[str, Text] | None:
-        """A string for each language, from strings with and without a language. None where one is missing."""
+        """Return a string for each language, from strings with and without a language. None where one is missing."""
         found: dict[str, Text] = {}
         general: Text | None = None
         good = True
@@ -297,13 +297,13 @@ class Program:
         return None if missing else {language: found[language] for language in self.languages}
 
     def labels(self, statement: Statement, what: str) -> dict[str, str] | None:
-        """The labels of a statement in every language, None where one is missing."""
+        """Return the labels of a statement in every language, None where one is missing."""
         texts = self.localised(statement.labels(), statement.head, what)
         return None if texts is None else {language: text.value for language, text in texts.items()}
 
 
 def beside(path: str, relative: str) -> str:
-    """A path as a file at `path` means it.
+    """Return a path as a file at `path` means it.
 
     >>> beside("specs/edubench/edubench.tripos", "../common/scales.tripos")
     'specs/common/scales.tripos'

@@ -1,5 +1,5 @@
-"""What a spec takes of a release: all that it declares, or what is named with all that this needs; and what it adds to
-the axes of it."""
+"""The parts of a release that a spec takes: all that it declares, or what is named with all that this needs; and what
+it adds to the axes of it."""
 
 from __future__ import annotations
 
@@ -37,7 +37,8 @@ PRINTED = re.compile(r"\{[{%](.*?)[%}]\}", re.DOTALL)
 
 
 def take(program: Program, use: Statement, release: FoundRelease, whole: list[Statement]) -> list[Statement]:
-    """The statements of a release that a `use release` brings in; what it names and the release has not is reported."""
+    """Return the statements of a release that a `use release` brings in; what it names and the release has not is
+    reported."""
     found = list(_taken(program, use, release, whole)) if use.of("taken") else list(whole)
     for added in use.of("added"):
         found = _with_added(program, added, release, found)
@@ -82,7 +83,7 @@ class _Taking:
         """Those that were named; others come with the tables that allocate them."""
 
     def add(self, constructs: tuple[str, ...], name: str) -> list[str]:
-        """Takes what is called so; where nothing is, what there is instead."""
+        """Take what is called so; where nothing is, what there is instead."""
         those = [each for each in self.whole if each.construct in constructs]
         found = [each for each in those if declared_name(each) == name]
         for each in found:
@@ -90,7 +91,7 @@ class _Taking:
         return [] if found else [declared_name(each) or "" for each in those] or [""]
 
     def add_metric(self, name: str) -> list[str]:
-        """Takes a metric; where there is none of that name, those that there are."""
+        """Take a metric; where there is none of that name, those that there are."""
         names = {metric.name().text for dimension in self._of("dimension") for metric in dimension.of("metric")}
         if name not in names:
             return sorted(names) or [""]
@@ -98,8 +99,8 @@ class _Taking:
         return []
 
     def statements(self) -> Iterator[Statement]:
-        """All that is taken, in the order of the release: with the tables and metrics of its scorers, what is kept from
-        publication, and nothing of scenarios that are not taken."""
+        """Yield all that is taken, in the order of the release: with the tables and metrics of its scorers, what is
+        kept from publication, and nothing of scenarios that are not taken."""
         axes = {each.name().text for each in self._of("axis")}
         known = {each.name().text for each in self.taken.values() if each.construct == "axis"}
         for subset in self._of("subset"):
@@ -142,14 +143,14 @@ class _Taking:
 
 
 def declared_name(statement: Statement) -> str | None:
-    """What a statement declares."""
+    """Return what a statement declares."""
     name = statement.values.get("name") or statement.values.get("call")
     name = getattr(name, "function", name)
     return name.text if isinstance(name, Name) else None
 
 
 def _names(part: object) -> Iterator[str]:
-    """Every name in a statement, and in what its texts print."""
+    """Yield every name in a statement, and in what its texts print."""
     match part:
         case Name(text=text):
             yield text
@@ -170,7 +171,7 @@ def _names(part: object) -> Iterator[str]:
 
 
 def _narrowed(table: Statement, scenarios: set[str]) -> tuple[Statement | None, set[str]]:
-    """An allocation table with the rows of some scenarios and the metrics that these have; None without any."""
+    """Return an allocation table with the rows of some scenarios and the metrics that these have; None without any."""
     assert table.block is not None
     rows = [row for entry in table.block.entries() for row in entry.elements if isinstance(row, TableRow)]
     kept = [row for row in rows[1:] if row.cells and row.cells[0].text in scenarios]
@@ -195,7 +196,7 @@ def _line(row: TableRow, columns: list[int]) -> Line:
 def _with_added(
     program: Program, added: Statement, release: FoundRelease, statements: list[Statement]
 ) -> list[Statement]:
-    """The statements, with further values for one of the axes."""
+    """Return the statements, with further values for one of the axes."""
     name = added.name("axis")
     axes = [each for each in statements if each.construct == "axis"]
     axis = next((each for each in axes if each.name().text == name.text), None)

@@ -49,17 +49,17 @@ class Typed:
     may: tuple[May, ...] = ()
 
     def under(self, condition: Expr, held: bool = True) -> tuple[May, ...]:
-        """What may still be lacking where a condition holds, or does not."""
+        """Return what may still be lacking where a condition holds, or does not."""
         return tuple(replace(each, lack=left) for each in self.may for left in unguarded([each.lack], condition, held))
 
 
 def lacking(known: Iterable[Typed]) -> tuple[May, ...]:
-    """What may be lacking for all of these expressions to have a value."""
+    """Return what may be lacking for all of these expressions to have a value."""
     return tuple(may for each in known for may in each.may)
 
 
 def record_fields(path: tuple[str, ...], type_: Type, span: Span | None) -> dict[str, Binding]:
-    """The bindings behind the dot of a record, at any depth."""
+    """Return the bindings behind the dot of a record, at any depth."""
     if type_.kind != "record":
         return {}
     return {
@@ -107,7 +107,8 @@ class LoadedDataset:
 
 
 def row_fields(loaded: LoadedDataset, *path: str) -> dict[str, Binding]:
-    """The fields of a row as names; `path` is what the row itself is known as, nothing where it is all there is."""
+    """Return the fields of a row as names; `path` is what the row itself is known as, nothing where it is all there
+    is."""
     fields = {
         each.name: Binding((*path, each.name), each.type, span=loaded.spans.get(each.name), secret=each.secret)
         for each in loaded.dataset.fields
@@ -116,7 +117,7 @@ def row_fields(loaded: LoadedDataset, *path: str) -> dict[str, Binding]:
 
 
 def row_binding(loaded: LoadedDataset, alias: str, span: Span) -> Binding:
-    """A row as a name, with the fields of records behind their own dots; `span` is where the row is named."""
+    """Return a row as a name, with the fields of records behind their own dots; `span` is where the row is named."""
     fields = row_fields(loaded, alias)
     for each in loaded.dataset.fields:
         below = record_fields(fields[each.name].path, each.type, fields[each.name].span)

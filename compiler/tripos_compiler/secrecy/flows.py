@@ -29,11 +29,11 @@ class Places:
 
     @property
     def index(self) -> Index:
-        """What was noted while the program was lowered."""
+        """Return what was noted while the program was lowered."""
         return self.program.index
 
     def of(self, part: Expr | Hole | Passage, otherwise: Span) -> Span:
-        """Where an expression, a hole or the condition of a passage is written."""
+        """Return where an expression, a hole or the condition of a passage is written."""
         known = self.index.places.get(id(part))
         if known is not None:
             return known[1]
@@ -49,28 +49,28 @@ class Places:
         return otherwise
 
     def named(self, expr: Expr) -> Label | None:
-        """What gives an expression a name, if anything does."""
+        """Return what gives an expression a name, if anything does."""
         known = self.index.meanings.get(id(expr))
         return known[1] if known is not None else None
 
     def text(self, expr: Expr, otherwise: Span) -> str:
-        """An expression as it is written, in one line."""
+        """Return an expression as it is written, in one line."""
         span = self.of(expr, otherwise)
         return " ".join(span.source.text[span.start : span.end].split())
 
     def scenario(self, name: str) -> Statement:
-        """The statement of a scenario. Raises `KeyError` where there is none."""
+        """Return the statement of a scenario. Raises `KeyError` where there is none."""
         return self._named(self.program.of("scenario"), name)
 
     def dataset(self, name: str) -> Statement:
-        """The statement of a data set, by the name it has in the plan. Raises `KeyError` where there is none."""
+        """Return the statement of a data set, by the name it has in the plan. Raises `KeyError` where there is none."""
         outer, dot, inner = name.partition(".")
         if not dot:
             return self._named(self.program.of(*KINDS["dataset"]), name)
         return self._named([each for each in self.scenario(outer).body if each.construct in KINDS["dataset"]], inner)
 
     def step(self, scenario: str, name: str) -> Statement:
-        """The statement of a step; that of the scenario, where it has none of its own."""
+        """Return the statement of a step; that of the scenario, where it has none of its own."""
         outer = self.scenario(scenario)
         for each in outer.body:
             if each.find_name("name") is not None and each.name().text == name:
@@ -85,17 +85,17 @@ class Places:
 
 
 class Tables(Protocol):
-    """What is known of data sets and functions."""
+    """Known facts about data sets and functions."""
 
     @property
     def everything(self) -> Secrets:
         """Every secret that there is."""
 
     def rows(self, name: str) -> Flow:
-        """What the rows of a data set tell, as a list of records."""
+        """Return what the rows of a data set tell, as a list of records."""
 
     def impure(self, call: Call) -> Secrets:
-        """What a call of a user's function tells beside its arguments."""
+        """Return what a call of a user's function tells beside its arguments."""
 
 
 Revealed = Callable[[Call, Flow], None]
@@ -104,7 +104,7 @@ Revealed = Callable[[Call, Flow], None]
 
 @dataclass
 class Flows:
-    """What expressions tell where `names` are in scope."""
+    """The flows of expressions where `names` are in scope."""
 
     names: Mapping[str, Flow]
     """What is not among them is taken to tell every secret that there is."""
@@ -115,15 +115,15 @@ class Flows:
     """By identity; expressions share what a `let` names."""
 
     def within(self, names: Mapping[str, Flow]) -> Flows:
-        """The same where further names are in scope."""
+        """Return the same where further names are in scope."""
         return Flows({**self.names, **names}, self.tables, self.revealed, self.places)
 
     def all(self, *exprs: Expr | None) -> Secrets:
-        """Everything that expressions tell."""
+        """Return everything that expressions tell."""
         return union(*(self.of(expr).all for expr in exprs if expr is not None))
 
     def of(self, expr: Expr) -> Flow:
-        """What an expression tells."""
+        """Return what an expression tells."""
         known = self.known.get(id(expr))
         if known is not None:
             return known[1]
@@ -176,7 +176,7 @@ class Flows:
 
 
 def _decided(condition: Expr) -> bool | None:
-    """What a condition is that is written out; None where it depends on anything."""
+    """Return what a condition is that is written out; None where it depends on anything."""
     match condition:
         case Literal_(value=bool() as value):
             return value
@@ -190,41 +190,41 @@ Shape = Callable[[Flows, Call, Mapping[str, Expr]], Flow]
 
 
 def _length(flows: Flows, call: Call, given: Mapping[str, Expr]) -> Flow:
-    """How many there are; of a text, how long it is."""
+    """Return how many there are; of a text, how long it is."""
     flow = flows.of(given["value"])
     return Flow(flow.what if flow.each is not None else flow.all)
 
 
 def _element(flows: Flows, call: Call, given: Mapping[str, Expr]) -> Flow:
-    """One of the elements, which it is being told too."""
+    """Return one of the elements, which it is being told too."""
     flow, rest = flows.of(given["items"]), [each for name, each in given.items() if name != "items"]
     return _some(Flow(flow.what, each=flow.element)).element.beside(flows.all(*rest))
 
 
 def _without_last(flows: Flows, call: Call, given: Mapping[str, Expr]) -> Flow:
-    """All of the elements but one."""
+    """Return all of the elements but one."""
     return _some(flows.of(given["items"]))
 
 
 def _drawn(flows: Flows, call: Call, given: Mapping[str, Expr]) -> Flow:
-    """Some of the elements, by what they are: what stands there twice is drawn once."""
+    """Return some of the elements, by what they are: what stands there twice is drawn once."""
     return _some(Flow(flows.all(*given.values()), each=flows.of(given["items"]).element))
 
 
 def _picked(flows: Flows, call: Call, given: Mapping[str, Expr]) -> Flow:
-    """Those elements of which the key is the one."""
+    """Return those elements of which the key is the one."""
     flow = flows.of(given["items"])
     return _some(Flow(union(flow.what, flows.all(given["keys"], given["key"])), each=flow.element))
 
 
 def _ordered(flows: Flows, call: Call, given: Mapping[str, Expr]) -> Flow:
-    """Elements of lists, chosen or put in order by what they are."""
+    """Return elements of lists, chosen or put in order by what they are."""
     flow = together(flows.of(each) for each in (*call.args, *call.named.values()))
     return Flow(flow.all, each=flow.element)
 
 
 def _default(flows: Flows, call: Call, given: Mapping[str, Expr]) -> Flow:
-    """One value or the other, by whether the first is there."""
+    """Return one value or the other, by whether the first is there."""
     return together((flows.of(given["value"]), flows.of(given["fallback"])))
 
 
@@ -233,13 +233,13 @@ def _readable(flows: Flows, call: Call, given: Mapping[str, Expr]) -> Flow:
 
 
 def _choose(flows: Flows, call: Call, given: Mapping[str, Expr]) -> Flow:
-    """One value or the other, by the condition."""
+    """Return one value or the other, by the condition."""
     chosen = together((flows.of(given["this"]), flows.of(given["other"])))
     return chosen.beside(flows.all(given["condition"]))
 
 
 def _examples(flows: Flows, call: Call, given: Mapping[str, Expr]) -> Flow:
-    """The fields that are named, of the rows whose place is one of the points."""
+    """Return the fields that are named, of the rows whose place is one of the points."""
     rows, names = flows.of(given["rows"]), [*parts_of(given["at"]), *parts_of(given["fields"])]
     written = [name.value for name in names if isinstance(name, Literal_)]
     if rows.each is None or len(written) + sum(isinstance(name, Items) for name in names) < len(names):
@@ -249,7 +249,7 @@ def _examples(flows: Flows, call: Call, given: Mapping[str, Expr]) -> Flow:
 
 
 def _some(flow: Flow) -> Flow:
-    """The same for some of the elements of a list: no longer whole columns."""
+    """Return the same for some of the elements of a list: no longer whole columns."""
     each = flow.element.mapped(lambda secrets: within(secrets, lambda region: region.some))
     return Flow(flow.what, each=each)
 

@@ -1,4 +1,4 @@
-"""What a value tells: the secrets that it, or that there is such a value at all, depends on.
+"""The label of a value: the secrets that it, or that there is such a value at all, depends on.
 
 A secret is a column of a table, in certain rows of it. The lattice is that of sets of secrets, ordered by inclusion:
 nothing below, and joined by union. A value has a `Flow`, which has the shape of the value: what a list or a record as
@@ -33,7 +33,7 @@ class Secret:
 
     @property
     def of_model(self) -> bool:
-        """Whether it is no secret of the data: which model it is, as far as its reply to a step tells."""
+        """True if it is no secret of the data: which model it is, as far as its reply to a step tells."""
         return not self.dataset
 
 
@@ -44,7 +44,7 @@ NONE: Secrets = MappingProxyType({})
 
 
 def union(*sets: Secrets) -> Secrets:
-    """All secrets of several sets, each with its ways."""
+    """Return all secrets of several sets, each with its ways."""
     there = [each for each in sets if each]
     if len(there) < 2:
         return there[0] if there else NONE
@@ -64,7 +64,7 @@ def _length(way: Way) -> tuple[int, tuple[tuple[int, str], ...]]:
 
 
 def onward(secrets: Secrets, step: Label | None) -> Secrets:
-    """The same secrets, one step further on their way."""
+    """Return the same secrets, one step further on their way."""
     if step is None or not secrets:
         return secrets
     return {secret: tuple(_on(way, step) for way in ways) for secret, ways in secrets.items()}
@@ -75,7 +75,7 @@ def _on(way: Way, step: Label) -> Way:
 
 
 def called(secrets: Secrets, name: str) -> Secrets:
-    """The same secrets, called what their field is called here, where they come straight from it."""
+    """Return the same secrets, called what their field is called here, where they come straight from it."""
     return {
         secret: tuple((Label(way[0].span, f"`{name}` is secret"),) if len(way) == 1 else way for way in ways)
         for secret, ways in secrets.items()
@@ -83,18 +83,18 @@ def called(secrets: Secrets, name: str) -> Secrets:
 
 
 def shortest(secrets: Secrets) -> Way:
-    """The shortest way of any of these secrets; there must be one."""
+    """Return the shortest way of any of these secrets; there must be one."""
     return min((way for ways in secrets.values() for way in ways), key=_length)
 
 
 def parted(secrets: Secrets) -> tuple[Secrets, Secrets]:
-    """The secrets of the data, and what tells of the model."""
+    """Return the secrets of the data, and what tells of the model."""
     data = {secret: ways for secret, ways in secrets.items() if not secret.of_model}
     return data, {secret: ways for secret, ways in secrets.items() if secret.of_model}
 
 
 def within(secrets: Secrets, narrow: Callable[[Region], Region]) -> Secrets:
-    """The same secrets, in a part of the rows."""
+    """Return the same secrets, in a part of the rows."""
     found: dict[Secret, tuple[Way, ...]] = {}
     for secret, ways in secrets.items():
         kept = Secret(secret.dataset, secret.column, narrow(secret.rows))
@@ -104,7 +104,7 @@ def within(secrets: Secrets, narrow: Callable[[Region], Region]) -> Secrets:
 
 @dataclass(frozen=True)
 class Flow:
-    """What a value tells. `what` is told by its being there, being what it is, and by how many it has and in what
+    """The flow of a value. `what` is told by its being there, being what it is, and by how many it has and in what
     order; `fields` by the fields of a record; `each` by the elements of a list. Of a value of which neither is known,
     `what` is everything."""
 
@@ -119,7 +119,7 @@ class Flow:
         return union(self.what, *inside, self.each.all if self.each is not None else NONE)
 
     def at(self, name: str) -> Flow:
-        """What a field of the record tells; of a list of records, that field of each."""
+        """Return what a field of the record tells; of a list of records, that field of each."""
         if self.each is not None:
             return Flow(self.what, each=self.each.at(name))
         inner = self.fields.get(name)
@@ -127,20 +127,20 @@ class Flow:
 
     @property
     def element(self) -> Flow:
-        """What an element of the list tells, also by being in it."""
+        """Return what an element of the list tells, also by being in it."""
         return Flow(self.all) if self.each is None else self.each.beside(self.what)
 
     def beside(self, what: Secrets) -> Flow:
-        """The same where it is also told by something else that there is such a value."""
+        """Return the same where it is also told by something else that there is such a value."""
         return self if not what else Flow(union(self.what, what), self.fields, self.each)
 
     def mapped(self, change: Callable[[Secrets], Secrets]) -> Flow:
-        """The same shape with every set of secrets changed."""
+        """Return the same shape with every set of secrets changed."""
         fields = {name: inner.mapped(change) for name, inner in self.fields.items()}
         return Flow(change(self.what), fields, self.each.mapped(change) if self.each is not None else None)
 
     def onward(self, step: Label | None) -> Flow:
-        """The same, one step further on its way."""
+        """Return the same, one step further on its way."""
         return self if step is None else self.mapped(lambda secrets: onward(secrets, step))
 
 
@@ -148,7 +148,7 @@ PUBLIC = Flow()
 
 
 def together(flows: Iterable[Flow]) -> Flow:
-    """What is told by a value that is one of several, it is not said which."""
+    """Return what is told by a value that is one of several, it is not said which."""
     known = [flow for flow in flows if flow != PUBLIC]
     if len(known) < 2:
         return known[0] if known else PUBLIC
@@ -169,7 +169,7 @@ class About:
     at_hand: bool = True
 
     def has(self, secret: Secret) -> bool:
-        """Whether it is about the column of a secret."""
+        """Return true if it is about the column of a secret."""
         return self.dataset == secret.dataset and self.column in (None, secret.column)
 
 

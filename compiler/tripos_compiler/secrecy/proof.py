@@ -72,7 +72,7 @@ class Proof:
         )
 
     def run(self) -> None:
-        """Reports every leak, notes what is revealed, and marks what made data sets hold that is secret."""
+        """Report every leak, notes what is revealed, and mark what made data sets hold that is secret."""
         leaks: dict[tuple[Span, str], Leak] = {}
         for scenario in self.program.scenarios.values():
             for leak in self._leaks(scenario):
@@ -135,18 +135,19 @@ class Proof:
                 yield from self._half(other, scenario, chosen[1])
 
     def _of_same_rows(self, one: str, two: str, *chosen: Secrets) -> bool:
-        """Whether two data sets may have the same rows, or are chosen by the same secrets."""
+        """Return true if two data sets may have the same rows, or are chosen by the same secrets."""
         by = [{(secret.dataset, secret.column) for secret in secrets} for secrets in chosen]
         return bool(self._sources(one) & self._sources(two)) or bool(by[0] & by[1])
 
     def _public(self, scenario: Scenario) -> frozenset[Condition]:
-        """What the `where` of a scenario says of public columns."""
+        """Return what the `where` of a scenario says of public columns."""
         following, rows = self._following(scenario), scenario.rows
         assert rows is not None and following.table is not None
         return following.conditions(rows.where, {rows.alias: following.table})
 
     def _chosen(self, scenario: Scenario, *, by_rows: bool) -> Secrets:
-        """The secrets by which a scenario's rows are chosen; `by_rows`, also those by which its data set has them."""
+        """Return the secrets by which a scenario's rows are chosen; `by_rows`, also those by which its data set has
+        them."""
         following, rows = self._following(scenario), scenario.rows
         assert rows is not None
         following.bind()
@@ -158,7 +159,7 @@ class Proof:
         return onward(own, Label(span, f"`{scenario.name}` runs over rows by it"))
 
     def _half(self, scenario: Scenario, other: Scenario, chosen: Secrets) -> Iterable[Leak]:
-        """The leaks of a scenario beside another one."""
+        """Yield the leaks of a scenario beside another one."""
         compared = self._following(scenario).compared
         for step in self._heard(scenario.steps):
             place = self.places.step(scenario.name, step.name).head
@@ -166,7 +167,7 @@ class Proof:
             yield Leak(next(role for role in self._roles(step) if role in compared), Told(chosen, place, into))
 
     def _sources(self, name: str) -> set[str]:
-        """The data sets whose rows a data set has, or has rows about."""
+        """Return the data sets whose rows a data set has, or has rows about."""
         made = self.program.made.get(name)
         if made is None:
             return {name} | self.tables.beside(name)
@@ -174,8 +175,8 @@ class Proof:
         return {name}.union(*(self._sources(each) for each in used if each != name))
 
     def _asks(self, scenario: Scenario) -> list[object]:
-        """What the compared role is told by a scenario's steps, and by the steps that these look at, however the rows
-        are called."""
+        """Return what the compared role is told by a scenario's steps, and by the steps that these look at, however the
+        rows are called."""
         assert scenario.rows is not None
         alias, own = scenario.rows.alias, f'"{scenario.rows.alias}"'
         columns = self.tables.of(scenario.rows.dataset).columns
@@ -188,7 +189,7 @@ class Proof:
         return asks
 
     def _behind(self, steps: tuple[Step, ...]) -> list[Step]:
-        """The steps that the compared role is told something by, and all that they look at, in their order."""
+        """Return the steps that the compared role is told something by, and all that they look at, in their order."""
         heard = self._heard(steps)
         names = {part for path in self._paths(heard) for part in path}
         found: list[Step] = []
@@ -199,17 +200,17 @@ class Proof:
         return found
 
     def _paths(self, steps: Iterable[Step]) -> set[tuple[str, ...]]:
-        """What steps look up."""
+        """Return what steps look up."""
         paths = {path for expr in exprs_of(tuple(steps)) for path in paths_in(expr)}
         return paths | {(step.continues,) for step in steps if isinstance(step, Ask) and step.continues is not None}
 
     def _heard(self, steps: Iterable[Step]) -> list[Step]:
-        """The steps that the compared role is asked by, talks in, or judges by."""
+        """Return the steps that the compared role is asked by, talks in, or judges by."""
         compared = {role.name for role in self.program.roles.values() if role.kind == "compared"}
         return [step for step in steps if compared & set(self._roles(step))]
 
     def _roles(self, step: Step) -> tuple[str, ...]:
-        """The roles that are asked by a step, talk in it, or judge by it."""
+        """Return the roles that are asked by a step, talk in it, or judge by it."""
         match step:
             case Ask(role=role):
                 return (role,)
@@ -258,7 +259,7 @@ class Proof:
         return revealed
 
     def _doors(self) -> None:
-        """Notes what goes through each `reveal`, and warns of those that nothing secret goes through."""
+        """Note what goes through each `reveal`, and warn of those that nothing secret goes through."""
         head = next(iter(self.program.of("benchmark"))).head
         used = {self.places.of(door.call, head) for door in self.doors.values() if door.shown}
         for door in self.doors.values():
@@ -303,13 +304,13 @@ class Proof:
             return
 
     def _rows(self, secret: Secret) -> int | None:
-        """How many rows a data set has, where that is known before a run."""
+        """Return how many rows a data set has, where that is known before a run."""
         dataset = self.program.datasets.get(secret.dataset)
         return sum(file.rows - len(file.repeats) for file in dataset.files) if dataset is not None else None
 
 
 def _whole(expr: Expr) -> int | None:
-    """The whole number of 1 or more that an expression is as it is written; None of any other."""
+    """Return the whole number of 1 or more that an expression is as it is written; None of any other."""
     match expr:
         case Literal_(value=int() as value) if value >= 1 and not isinstance(value, bool):
             return value
@@ -321,20 +322,20 @@ def _inside(place: Span, body: Span) -> bool:
 
 
 def secret_name(way: Way) -> str:
-    """What the secret is called that a way starts from."""
+    """Return what the secret is called that a way starts from."""
     named = re.match(r"`(.+?)`", way[0].text)
     return named[1] if named is not None else way[0].text
 
 
 def prove(program: Program) -> None:
-    """Proves that no secret of an item reaches the compared role; reports what cannot be proved."""
+    """Prove that no secret of an item reaches the compared role; reports what cannot be proved."""
     if program.of("benchmark"):
         Proof(program, same_content(program.loaded, program.copies)).run()
 
 
 def check_marks(program: Program) -> None:
-    """Warns of public fields that say what a secret field of the same rows says: one mark is missing, or one too
-    many. Looks at every data set that is read from files, those of scenarios too."""
+    """Warn of public fields that say what a secret field of the same rows says: one mark is missing, or one too many.
+    Looks at every data set that is read from files, those of scenarios too."""
     for copy in unmarked(program.loaded, program.copies):
         spans = program.loaded[copy.field[0]].spans
         if copy.of[1] not in spans or copy.field[1] not in spans:

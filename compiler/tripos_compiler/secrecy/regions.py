@@ -23,7 +23,7 @@ NEGATED: dict[str, Operator] = {
 
 @dataclass(frozen=True)
 class Condition:
-    """What holds of a column of a row: it is compared with `values`, or with the column `own` of the row at hand."""
+    """A condition on a column of a row: it is compared with `values`, or with the column `own` of the row at hand."""
 
     column: str
     operator: Operator
@@ -44,11 +44,11 @@ class Region:
 
     @property
     def whole(self) -> bool:
-        """Whether it is all rows of the table."""
+        """True if it is all rows of the table."""
         return not (self.conditions or self.part or self.own)
 
     def where(self, conditions: frozenset[Condition]) -> Region:
-        """The part of it for which these hold too."""
+        """Return the part of it for which these hold too."""
         return self if self.own or self.other else replace(self, conditions=self.conditions | conditions)
 
     @property
@@ -70,7 +70,7 @@ Columns = Callable[[Expr], tuple[str, bool] | None]
 
 
 def conditions(expr: Expr, column: Columns) -> frozenset[Condition]:
-    """What an expression that holds says of public columns.
+    """Return what an expression that holds says of public columns.
 
     >>> where = Binary(operator="==", left=Ref(path=("s", "split")), right=Literal_(value="train"))
     >>> conditions(where, lambda expr: (expr.path[1], False) if expr.op == "ref" else None)
@@ -115,8 +115,8 @@ def _comparison(left: Expr, operator: Operator, right: Expr, column: Columns) ->
 
 
 def apart(one: frozenset[Condition], other: frozenset[Condition], at_hand: bool = True) -> bool:
-    """Whether no row satisfies both. `at_hand`: the other conditions are those of the row at hand, whose columns are
-    its own.
+    """Return true if no row satisfies both. `at_hand`: the other conditions are those of the row at hand, whose columns
+    are its own.
 
     >>> train, test = (frozenset({Condition("split", "==", (name,))}) for name in ("train", "test"))
     >>> apart(train, test), apart(train, train), apart(frozenset({Condition("fold", "!=", own="fold")}), frozenset())
@@ -129,7 +129,7 @@ def apart(one: frozenset[Condition], other: frozenset[Condition], at_hand: bool 
 
 
 def _impossible(of_column: list[Condition]) -> bool:
-    """Whether conditions on one column leave no value for it."""
+    """Return true if conditions on one column leave no value for it."""
     written = [each for each in of_column if each.own is None]
     allowed: set[Value] | None = None
     for each in written:
@@ -143,14 +143,14 @@ def _impossible(of_column: list[Condition]) -> bool:
 
 
 def _past(least: Value, most: Value, strict: bool) -> bool:
-    """Whether nothing lies between two bounds."""
+    """Return true if nothing lies between two bounds."""
     if not isinstance(least, int | float) or not isinstance(most, int | float):
         return False
     return least > most or (strict and least == most)
 
 
 def _holds(value: Value, condition: Condition) -> bool:
-    """Whether a condition may hold of a value; what cannot be compared may."""
+    """Return true if a condition may hold of a value; what cannot be compared may."""
     match condition.operator:
         case "==" | "in":
             return value in condition.values

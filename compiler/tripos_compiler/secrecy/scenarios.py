@@ -74,7 +74,7 @@ class Following:
     leaks: list[Leak] = field(default_factory=list)
 
     def run(self, steps: tuple[Step, ...]) -> list[Leak]:
-        """The leaks of the steps, in their order."""
+        """Return the leaks of the steps, in their order."""
         self.bind()
         rows = dict(self.names)
         for step in steps:
@@ -90,7 +90,7 @@ class Following:
 
     @property
     def alias(self) -> str:
-        """What the rows are known as."""
+        """Return what the rows are known as."""
         return self.scenario.rows.alias if self.scenario.rows is not None else ""
 
     @property
@@ -99,7 +99,7 @@ class Following:
         return self.tables.of(self.scenario.rows.dataset) if self.scenario.rows is not None else None
 
     def bind(self) -> None:
-        """Binds the rows at hand, and guards what they are about."""
+        """Bind the rows at hand, and guard what they are about."""
         self.names = dict.fromkeys((*self.scenario.axes, *self.scenario.arms, "language", "metrics"), PUBLIC)
         rows, table = self.scenario.rows, self.table
         if rows is None or table is None:
@@ -111,7 +111,8 @@ class Following:
         self.guarded |= {replace(each, conditions=each.conditions | where) for each in table.about}
 
     def _own(self, column: str) -> Callable[[Secrets], Secrets]:
-        """Secrets of the row at hand, called as the rows are called here. That the row is there is no secret of it."""
+        """Return secrets of the row at hand, called as the rows are called here. That the row is there is no secret of
+        it."""
         rows, table = self.scenario.rows, self.table
         assert rows is not None and table is not None
 
@@ -128,7 +129,7 @@ class Following:
         return own
 
     def conditions(self, where: Expr | None, tables: Mapping[str, Table]) -> frozenset[Condition]:
-        """What a condition says of public columns of the rows that these names stand for, also beside the row at
+        """Return what a condition says of public columns of the rows that these names stand for, also beside the row at
         hand."""
         if where is None:
             return frozenset()
@@ -164,7 +165,7 @@ class Following:
                 self.guarded.add(About(secret.dataset, secret.column, rows.conditions, at_hand=False))
 
     def guards(self, secret: Secret) -> bool:
-        """Whether the compared role may not be told a secret."""
+        """Return true if the compared role may not be told a secret."""
         if secret.rows.own:
             return True
         return any(
@@ -175,7 +176,7 @@ class Following:
     # --- steps ---
 
     def flows(self, step: str, names: Mapping[str, Flow] | None = None) -> Flows:
-        """What expressions tell in a step."""
+        """Return what expressions tell in a step."""
         return Flows({**self.names, **(names or {})}, self.tables, self.revealed(step), self.places)
 
     def _step(self, step: Step) -> None:
@@ -193,7 +194,7 @@ class Following:
                 self.flows(step.name).all(*exprs_of(step))  # for what it reveals
 
     def _reaches(self, role: str, told: list[Told]) -> bool:
-        """Notes what a compared role may not be told of all this; whether there is any."""
+        """Note what a compared role may not be told of all this; whether there is any."""
         if role not in self.compared:
             return False
         leaks: list[Leak] = []
@@ -222,11 +223,11 @@ class Following:
         self.names[step.name] = Flow(fields=fields)
 
     def _written(self, step: str, span: Span) -> Secrets:
-        """What a reply of the compared role tells: which model wrote it."""
+        """Return what a reply of the compared role tells: which model wrote it."""
         return {Secret("", step): ((Label(span, f"`{step}` is written by the model"),),)}
 
     def _told_by(self, step: Ask, statement: Statement) -> Iterator[Told]:
-        """All that an ask tells, but whether it is asked."""
+        """Yield all that an ask tells, but whether it is asked."""
         flows = self.flows(step.name)
         known: set[int] = set()
         for texts in (step.system, step.prompt):
@@ -249,7 +250,7 @@ class Following:
         yield Told(flows.all(*rest), statement.head, "this step tells")
 
     def _decided(self, step: Ask | Converse, statement: Statement) -> list[Told]:
-        """What it tells that a step takes place."""
+        """Return what it tells that a step takes place."""
         if step.when is None:
             return []
         condition = statement.find("cond")
@@ -258,12 +259,12 @@ class Following:
         return [Told(self.flows(step.name).all(step.when), span, into)]
 
     def _spoken(self, span: Span) -> Iterator[Told]:
-        """The language in which the role is asked."""
+        """Yield the language in which the role is asked."""
         if self.languages > 1 and "language" in self.names:
             yield Told(self.names["language"].all, span, "the language of this tells")
 
     def _texts(self, texts: Texts | None, flows: Flows, head: Span, known: set[int], into: str = "") -> Iterator[Told]:
-        """What texts tell, each hole and condition once."""
+        """Yield what texts tell, each hole and condition once."""
         for template in (texts or {}).values():
             for part in template.parts:
                 if isinstance(part, Passage):
@@ -279,7 +280,7 @@ class Following:
                     yield Told(flows.all(hole.expr), self.places.of(hole, head), into or "this prompt tells")
 
     def _shots(self, shots: Shots, step: str, statement: Statement) -> Iterator[Told]:
-        """What worked examples tell: by their texts, by which rows they are, and by whether there are any."""
+        """Yield what worked examples tell: by their texts, by which rows they are, and by whether there are any."""
         own = shots.dataset.rpartition(".")[2]
         written = next((each for each in statement.of("shots") if each.name("dataset").text == own), statement)
         table = self.tables.of(shots.dataset)
@@ -293,7 +294,7 @@ class Following:
             yield from self._texts(texts, flows, written.head, set(), SHOWN)
 
     def _keys(self, table: Table, row: Flow) -> Iterator[Secrets]:
-        """The keys of rows and shots: rows of one key are no shots for each other."""
+        """Yield the keys of rows and shots: rows of one key are no shots for each other."""
         own = self.names.get(self.alias, PUBLIC)
         for of, fields in ((table, row.fields), (self.table, own.fields)):
             if of is not None and of.key is not None:
@@ -389,7 +390,7 @@ class Following:
         self.names[step.name] = PUBLIC if leaks else Flow(union(*(each.secrets for each in told)))
 
     def _blind(self, step: Verdict | Grade | Compare, told: list[Told]) -> None:
-        """Notes what tells a blind judge of the model, but for the reply that it judges."""
+        """Note what tells a blind judge of the model, but for the reply that it judges."""
         models = [(each, parted(each.secrets)[1]) for each in told]
         replies = {secret.column for _, of_model in models for secret in of_model}
         order = [name for name in self.names if name in replies]

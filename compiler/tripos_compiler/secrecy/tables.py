@@ -1,4 +1,4 @@
-"""What the rows of data sets tell: read from files, or made.
+"""The flows of the rows of data sets: read from files, or made.
 
 Which rows of a made data set there are depends on everything that is told to those who write and check them, and on
 every condition that refuses a row. What an author writes depends on what it was told, and, where it is asked again for
@@ -32,7 +32,7 @@ MAY_READ = "may read it from its file"
 
 @dataclass(frozen=True)
 class Table:
-    """What a data set tells. `rows` is the flow of all its rows, a list of records; `columns` are the public columns
+    """The flow of a data set. `rows` is the flow of all its rows, a list of records; `columns` are the public columns
     of its fields, under the names that conditions know them by."""
 
     name: str
@@ -63,7 +63,7 @@ class Tables:
     known: dict[str, Table] = field(default_factory=dict)
 
     def of(self, name: str) -> Table:
-        """What a data set tells; nothing is known of one that was reported."""
+        """Return what a data set tells; nothing is known of one that was reported."""
         if name not in self.known:
             self.known[name] = Table(name, Flow(each=PUBLIC), {}, ())  # one that is made from itself was reported
             if name in self.made:
@@ -73,7 +73,7 @@ class Tables:
         return self.known[name]
 
     def rows(self, name: str) -> Flow:
-        """What all rows of a data set tell."""
+        """Return what all rows of a data set tell."""
         return self.of(name).rows
 
     @property
@@ -88,7 +88,7 @@ class Tables:
         return union(*(self.of(name).rows.element.all for name in self.datasets), *written)
 
     def impure(self, call: Call) -> Secrets:
-        """What a user's function may read by itself."""
+        """Return what a user's function may read by itself."""
         if self.pure(call.function):
             return NONE
         head = next(iter(self.places.program.of("benchmark"))).head
@@ -107,7 +107,7 @@ class Tables:
         return Table(dataset.name, rows, columns, about, dataset.key)
 
     def _repeats(self, dataset: Dataset, fields: Mapping[str, Flow]) -> Secrets:
-        """What it tells which rows there are: rows that say the same are one, which secrets decide where public
+        """Return what it tells which rows there are: rows that say the same are one, which secrets decide where public
         fields do not tell all rows apart."""
         names = frozenset(name for name, flow in fields.items() if not flow.all)
         if len(names) == len(fields) or self.told_apart(dataset.name, names):
@@ -116,7 +116,7 @@ class Tables:
         return onward(union(*(flow.all for flow in fields.values())), Label(head, "rows that say the same are one"))
 
     def _content(self, dataset: str, declared: DataField) -> Secrets:
-        """The secrets that a field holds: its own, and those of which it is a copy."""
+        """Return the secrets that a field holds: its own, and those of which it is a copy."""
         found: dict[Secret, tuple[tuple[Label, ...], ...]] = {}
         if declared.secret:
             found[Secret(dataset, declared.name)] = ((self._declared(dataset, declared.name),),)
@@ -126,8 +126,8 @@ class Tables:
         return found
 
     def _same_rows(self, dataset: Dataset) -> Iterator[About]:
-        """The data sets that read the same files; where none of these calls anything secret, also the columns of other
-        files of which a field has the values. Where one does, what it leaves public is asked about on purpose."""
+        """Yield the data sets that read the same files; where none of these calls anything secret, also the columns of
+        other files of which a field has the values. Where one does, what it leaves public is asked about on purpose."""
         same = [self.datasets[name] for name in sorted(self.files.get(dataset.name, ())) if name in self.datasets]
         for other in same:
             yield About(other.name)
@@ -138,7 +138,7 @@ class Tables:
             yield About(name, column, at_hand=False)
 
     def beside(self, name: str) -> set[str]:
-        """The other data sets that have the same rows, or a secret in common."""
+        """Return the other data sets that have the same rows, or a secret in common."""
         copies = [copy for each in self.copies.values() for copy in each]
         near = {copy.of[0] for copy in copies if copy.field[0] == name}
         near |= {copy.field[0] for copy in copies if copy.of[0] == name}
@@ -149,7 +149,7 @@ class Tables:
         return Label(self._field(dataset, column).head, f"`{name}` is secret")
 
     def _field(self, dataset: str, column: str) -> Statement:
-        """The statement that declares a field."""
+        """Return the statement that declares a field."""
         statement = self.places.dataset(dataset)
         outer = statement
         while outer.construct == "like":
@@ -173,7 +173,7 @@ class Tables:
         return Table(made.name, Flow(refused, each=Flow(fields=fields)), columns, about, made.key)
 
     def labelled(self, made: Made) -> Made:
-        """The made data set with every field marked as secret that holds any secret."""
+        """Return the made data set with every field marked as secret that holds any secret."""
         fields = self.of(made.name).rows.element.fields
         marked = tuple(
             each.model_copy(update={"secret": True}) if not each.secret and fields[each.name].all else each
@@ -194,16 +194,16 @@ class _Elsewhere:
         return within(self.tables.everything, lambda rows: rows.elsewhere)
 
     def rows(self, name: str) -> Flow:
-        """What all rows of a data set tell."""
+        """Return what all rows of a data set tell."""
         return self.tables.rows(name).mapped(lambda found: within(found, lambda rows: rows.elsewhere))
 
     def impure(self, call: Call) -> Secrets:
-        """What a user's function may read by itself."""
+        """Return what a user's function may read by itself."""
         return within(self.tables.impure(call), lambda rows: rows.elsewhere)
 
 
 class _Making:
-    """What making a data set tells, step by step."""
+    """The flow of the generation of a data set, step by step."""
 
     def __init__(self, tables: Tables, made: Made, statement: Statement) -> None:
         self.tables = tables
@@ -222,14 +222,14 @@ class _Making:
         return Flows(names, _Elsewhere(tables), tables.revealed(self.own, step), tables.places)
 
     def columns(self) -> dict[str, str]:
-        """The public columns of its rows, those of the source under the name that they have there."""
+        """Return the public columns of its rows, those of the source under the name that they have there."""
         source = self.made.source
         carried = dict(self.tables.of(source.dataset).columns) if isinstance(source, Data) and not source.field else {}
         carried = {name: column for name, column in carried.items() if name not in self._written()}
         return {each.name: carried.get(each.name, f"{self.made.name} {each.name}") for each in self.made.fields}
 
     def about(self) -> Iterator[About]:
-        """The data sets whose rows its rows are about."""
+        """Yield the data sets whose rows its rows are about."""
         source = self.made.source
         if source is None or not any(isinstance(part, Data) for part in parts_of(source)):
             steps = tuple(step for step in self.made.steps if not isinstance(step, Verify))
@@ -244,7 +244,7 @@ class _Making:
                     yield replace(each, conditions=each.conditions | where)
 
     def _written(self) -> set[str]:
-        """The fields that are no field of the source."""
+        """Return the fields that are no field of the source."""
         written: set[str] = set()
         for step in self.made.steps:
             match step:
@@ -255,7 +255,7 @@ class _Making:
         return written
 
     def fields(self) -> dict[str, Flow]:
-        """What the fields of a row tell."""
+        """Return what the fields of a row tell."""
         made = self.made
         element = self.source.each or Flow(self.source.all)  # that there is such a row is no message
         names: dict[str, Flow] = dict.fromkeys((*made.axes, "language"), PUBLIC)
@@ -286,7 +286,7 @@ class _Making:
         }
 
     def _called(self, column: str) -> Callable[[Secrets], Secrets]:
-        """Secrets of the source's rows, called as its rows are called here."""
+        """Return secrets of the source's rows, called as its rows are called here."""
         return lambda secrets: called(secrets, f"{self.made.alias}.{column}")
 
     def _refusals(self) -> Secrets:
@@ -340,7 +340,7 @@ class _Making:
                     self.told.append((flows.within(said).all(condition), flows.places.of(condition, place.head)))
 
     def _may_fail(self, part: Expr) -> bool:
-        """Whether a part of an expression may have no value though it lacks nothing: a number that is past all
+        """Return true if a part of an expression may have no value though it lacks nothing: a number that is past all
         bounds, a function of the user's that fails."""
         if isinstance(part, Call):
             return part.function not in FUNCTIONS or part.function in ("power", "sum")
@@ -352,7 +352,7 @@ class _Making:
         return found[number - 1] if number <= len(found) else self.statement
 
     def _asked(self, ask: Ask, flows: Flows, span: Span) -> Secrets:
-        """What somebody is told who is asked about a row."""
+        """Return what somebody is told who is asked about a row."""
         told = union(flows.all(*exprs_of(ask)), flows.names["language"].all)
         self.told.append((told, span))
         return told
@@ -381,7 +381,7 @@ class _Making:
             yield within(found, lambda rows: rows.elsewhere), flows.places.of(expr, self.statement.head)
 
     def there(self) -> Secrets:
-        """What it tells which rows there are."""
+        """Return what it tells which rows there are."""
         chosen = self.source.what
         where = self.made.where
         if where is not None:
@@ -393,5 +393,5 @@ class _Making:
 
 
 def _returned(ask: Ask) -> tuple[str, ...]:
-    """The fields that a reply is read as."""
+    """Return the fields that a reply is read as."""
     return tuple(ask.returns.fields) if ask.returns is not None and ask.returns.kind == "record" else ()

@@ -21,7 +21,7 @@ class Comment:
 
 
 def comments(source: Source) -> list[Comment]:
-    """Every comment in order; a `#` inside a string begins none.
+    """Return every comment in order; a `#` inside a string begins none.
 
     >>> [comment.text for comment in comments(Source("x", 'title "a # b" # c'))]
     ['# c']
@@ -55,7 +55,7 @@ class Source:
         return line, offset - self._line_starts[line - 1] + 1
 
     def line(self, number: int) -> str:
-        """The text of a line, counted from 1, without its line break."""
+        """Return the text of a line, counted from 1, without its line break."""
         start = self._line_starts[number - 1]
         end = self.text.find("\n", start)
         return (self.text[start:] if end < 0 else self.text[start:end]).removesuffix("\r")
@@ -108,23 +108,23 @@ class Span:
 
     @property
     def start(self) -> int:
-        """Where it begins, counted from the start of the source."""
+        """Return where it begins, counted from the start of the source."""
         return self.low if isinstance(self.anchor, Source) else self.anchor.start + self.low
 
     @property
     def end(self) -> int:
-        """Where it ends, counted from the start of the source."""
+        """Return where it ends, counted from the start of the source."""
         return self.high if isinstance(self.anchor, Source) else self.anchor.start + self.high
 
     def to(self, other: Span) -> Span:
-        """The stretch from the start of this span to the end of the other."""
+        """Return the stretch from the start of this span to the end of the other."""
         if self.anchor is other.anchor:
             return Span(self.anchor, self.low, max(self.high, other.high))
         return Span(self.source, self.start, max(self.end, other.end))
 
 
 def _around(segments: Sequence[Segment], start: int, end: int) -> Segment | None:
-    """The segment that a stretch lies within."""
+    """Return the segment that a stretch lies within."""
     index = bisect_right(segments, start, key=_start) - 1
     if index >= 0 and end <= segments[index].start + segments[index].length:
         return segments[index]

@@ -52,7 +52,7 @@ class Text(Node):
     offsets: Offsets
 
     def stretch(self, start: int, end: int) -> Span:
-        """The span of `value[start:end]`."""
+        """Return the span of `value[start:end]`."""
         first = self.offsets.place(start)
         return Span(self.offsets.anchor, first, self.offsets.place(end - 1) + 1 if end > start else first)
 
@@ -186,13 +186,13 @@ class Block(Node):
     lines: tuple[Line, ...]
 
     def entries(self) -> Iterator[Entry]:
-        """Every entry that is not broken."""
+        """Yield every entry that is not broken."""
         for line in self.lines:
             yield from (entry for entry in line.entries if not entry.broken)
 
 
 def described(syntax: Syntax) -> str:
-    """A few words that name a piece of syntax in a message."""
+    """Return a few words that name a piece of syntax in a message."""
     match syntax:
         case Name(text=text) | Symbol(text=text):
             return f"`{text}`"

@@ -16,7 +16,8 @@ TRUTH = {"true": True, "false": False}
 
 
 def lower_settings(program: Program, statement: Statement) -> Settings:
-    """The settings in a block. What no model takes is reported, and left out; `samples` is looked at here too."""
+    """Return the settings in a block. What no model takes is reported, and left out; `samples` is looked at here
+    too."""
     _in_range(program, statement.one_of("samples"), Setting("COUNT", "", 1))
     found: dict[str, Any] = {}
     for name, setting in SETTINGS.items():
@@ -35,7 +36,7 @@ def lower_settings(program: Program, statement: Statement) -> Settings:
 
 
 def _in_range(program: Program, statement: Statement | None, setting: Setting) -> int | float | None:
-    """The number of a statement; None, reported, where no model takes it."""
+    """Return the number of a statement; None, reported, where no model takes it."""
     number = None if statement is None else statement.find("number") or statement.find("count")
     if statement is None or not isinstance(number, Number):
         return None
@@ -51,7 +52,7 @@ def _in_range(program: Program, statement: Statement | None, setting: Setting) -
 
 
 def _record(program: Program, written: Sequence[Statement], *, outermost: bool = False) -> tuple[Extra, ...]:
-    """The fields of the provider's own, in order of name, since a record has none; what is wrong is reported."""
+    """Return the fields of the provider's own, in order of name, since a record has none; what is wrong is reported."""
     found: dict[str, Extra] = {}
     for statement in written:
         name, value = statement.name(), statement.find("value")
@@ -98,13 +99,13 @@ class Question:
 
     @property
     def told(self) -> list[FilledHole]:
-        """What its holes and conditions tell the role."""
+        """Return what its holes and conditions tell the role."""
         return [hole for part in (self.prompt, self.system) if part is not None for hole in part.told()]
 
 
 def lower_question(program: Program, scope: Scope, statement: Statement) -> Question | None:
-    """The question of a block with `prompt`, `system`, `returns` and settings; whether it needs a prompt is for whoever
-    asks to say. None where anything of it is wrong, which is reported."""
+    """Return the question of a block with `prompt`, `system`, `returns` and settings; whether it needs a prompt is for
+    whoever asks to say. None where anything of it is wrong, which is reported."""
     prompts, systems = statement.of("prompt"), statement.of("system")
     mark = len(program.diagnostics.items)
     prompt = lower_texts(program, scope, prompts, "the prompt") if prompts else None
@@ -119,7 +120,7 @@ def lower_question(program: Program, scope: Scope, statement: Statement) -> Ques
 
 
 def lower_returns(program: Program, statement: Statement) -> Type | bool | None:
-    """The type of the reply; None where it is plain text, False where it is wrong."""
+    """Return the type of the reply; None where it is plain text, False where it is wrong."""
     returns = statement.one_of("returns")
     if returns is None:
         return None
@@ -134,7 +135,7 @@ def lower_returns(program: Program, statement: Statement) -> Type | bool | None:
 
 
 def returned_record(program: Program, statement: Statement, returns: Type | None) -> RecordType | None:
-    """The record that must be returned where rows are written; reports where it is none."""
+    """Return the record that must be returned where rows are written; reports where it is none."""
     if returns is not None and returns.kind == "record":
         return returns
     written = statement.one_of("returns")

@@ -20,7 +20,7 @@ class Token(NamedTuple):
 
 
 class Branch(NamedTuple):
-    """What a rule of the grammar was read from; `start:end` includes tokens that are no children, such as brackets."""
+    """A parsed rule of the grammar; `start:end` includes tokens that are no children, such as brackets."""
 
     rule: str
     start: int
@@ -28,7 +28,7 @@ class Branch(NamedTuple):
     children: list[Branch | Token]
 
     def branches(self) -> Iterator[Branch]:
-        """The children that are no tokens."""
+        """Return the children that are no tokens."""
         return (child for child in self.children if isinstance(child, Branch))
 
 
@@ -41,7 +41,7 @@ class Machine:
         self._values: list[Branch | Token] = []
 
     def feed(self, token: Token) -> bool:
-        """Takes a token; False where it does not fit, which leaves the machine before it."""
+        """Take a token; False where it does not fit, which leaves the machine before it."""
         kind, states, rows, chains = token.kind, self._states, self._tables.states, self._tables.chains
         while (action := rows[states[-1]].get(kind)) is not None:
             if action >= 0:
@@ -57,7 +57,7 @@ class Machine:
         return False
 
     def finish(self) -> Branch | None:
-        """The whole, or None where something is missing."""
+        """Return the whole, or None where something is missing."""
         while (action := self._tables.states[self._states[-1]].get(END)) is not None:
             self._reduce(self._rules[~action])
             if self._states[-1] == self._last:
@@ -67,7 +67,7 @@ class Machine:
         return None
 
     def expected(self) -> set[str]:
-        """The kinds of tokens that would fit here."""
+        """Return the kinds of tokens that would fit here."""
         return {symbol for symbol in self._tables.states[self._states[-1]] if symbol.isupper()}
 
     @property
@@ -83,11 +83,11 @@ class Machine:
             self._values[-1] = value._replace(end=max(value.end, end))
 
     def takes(self, kind: str) -> bool:
-        """Whether a token of that kind can stand here."""
+        """Return true if a token of that kind can stand here."""
         return kind in self._tables.states[self._states[-1]]
 
     def pop(self) -> Branch | Token | None:
-        """Goes back by one value, and gives it; None where the machine is at its beginning."""
+        """Go back by one value, and give it; None where the machine is at its beginning."""
         if not self._values:
             return None
         self._states.pop()
@@ -107,8 +107,8 @@ class Machine:
         states.append(self._tables.states[states[-1]][origin])
 
     def _chain(self, below: int, top: int, kind: str) -> int:
-        """The state that a value comes to before a token of that kind, by rules that only pass it on. An expression
-        goes through ten of them, one for every level of precedence, so the way is walked once."""
+        """Return the state that a value comes to before a token of that kind, by rules that only pass it on. An
+        expression goes through ten of them, one for every level of precedence, so the way is walked once."""
         rows, state = self._tables.states, top
         while (action := rows[state].get(kind, 0)) < 0 and ~action in self._tables.passing:
             state = rows[below][self._rules[~action].origin]

@@ -27,7 +27,7 @@ STARTS = ("file", "hole")
 
 
 class Rule(NamedTuple):
-    """What a reduction does with the last `size` values: a branch named `label` takes their place.
+    """A reduction of the last `size` values: a branch named `label` takes their place.
 
     `kept` are the values that become its children, each with whether its own children stand in for it; None where all
     stay as they are. A rule that is `transparent` and has one child leaves that child alone in its place.
@@ -90,7 +90,7 @@ class Tables:
 
     @classmethod
     def from_data(cls, data: dict[str, Any]) -> Tables:
-        """The inverse of `to_data`. Raises `KeyError`, `TypeError` or `ValueError` on anything else."""
+        """Return the inverse of `to_data`. Raises `KeyError`, `TypeError` or `ValueError` on anything else."""
         return cls(
             [(name, expression) for name, expression in data["terminals"]],
             dict(data["words"]),
@@ -112,7 +112,7 @@ class _KeepUnused:
 
 
 def build_tables(grammar: str) -> Tables:
-    """The tables of a grammar in lark's notation; takes some 50 ms."""
+    """Return the tables of a grammar in lark's notation; takes some 50 ms."""
     from lark import Lark
     from lark.lexer import BasicLexer, PatternStr
     from lark.parsers.lalr_analysis import Shift
@@ -179,12 +179,12 @@ FORMAT = 1
 
 @cache
 def tables() -> Tables:
-    """The tables of our grammar, read or made once a process."""
+    """Return the tables of our grammar, read or made once a process."""
     return tables_of(Path(__file__).with_name(GRAMMAR).read_text("utf-8"), cache_folder())
 
 
 def tables_of(grammar: str, folder: Path | None) -> Tables:
-    """The tables of a grammar, from the folder where it has them, and else put there; None keeps nothing."""
+    """Return the tables of a grammar, from the folder where it has them, and else put there; None keeps nothing."""
     try:
         key = _digest("\n".join([str(FORMAT), ".".join(map(str, sys.version_info[:2])), version("lark"), grammar]))
     except PackageNotFoundError:  # as in a bundle: what made the tables is not known
@@ -200,8 +200,8 @@ def tables_of(grammar: str, folder: Path | None) -> Tables:
 
 
 def cache_folder() -> Path | None:
-    """The folder for this in the user's cache: below `$XDG_CACHE_HOME` where that is set, else where the system keeps
-    such things; None where the user has no home."""
+    """Return the folder for this in the user's cache: below `$XDG_CACHE_HOME` where that is set, else where the system
+    keeps such things; None where the user has no home."""
     given = os.environ.get("XDG_CACHE_HOME", "")
     if Path(given).is_absolute():
         return Path(given) / "tripos" / "grammar"
@@ -225,7 +225,7 @@ def _read(path: Path, key: str) -> Tables | None:
 
 
 def _write(path: Path, key: str, made: Tables) -> None:
-    """Writes a file of its own, then gives it its name, so that a reader finds a whole one or none."""
+    """Write a file of its own, then give it its name, so that a reader finds a whole one or none."""
     body = json.dumps(made.to_data(), separators=(",", ":"))
     part = path.with_suffix(f".{os.getpid()}")
     try:
@@ -240,7 +240,7 @@ def _write(path: Path, key: str, made: Tables) -> None:
 
 
 def _ours(folder: Path) -> bool:
-    """Whether only this user can put something there."""
+    """Return true if only this user can put something there."""
     if sys.platform == "win32":  # a folder in the user's profile is the user's
         return True
     found = folder.lstat()

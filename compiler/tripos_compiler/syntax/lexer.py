@@ -17,7 +17,7 @@ NO_LINE_BREAK_AFTER = frozenset({"_NL", "_LBRACE", "_COMMA"})
 
 
 class Ending(Enum):
-    """What ends a piece of a file: the end of the file; the line break that it ends in; or, where its braces are not
+    """The end of a piece of a file: the end of the file; the line break that it ends in; or, where its braces are not
     all closed, that line break and a declaration after it at the very left, which closes them."""
 
     FILE = 1
@@ -28,9 +28,8 @@ class Ending(Enum):
 def line_breaks(
     segment: Segment, tokens: list[Token], length: int, ending: Ending, diagnostics: Diagnostics
 ) -> tuple[list[Token], frozenset[int]]:
-    """Reports the brackets of a piece of that length that do not pair, closes its braces, and drops the line breaks
-    inside round and square brackets and those where no statement ends. Also the places of the brackets that stay
-    open."""
+    """Report the brackets of a piece of that length that do not pair, close its braces, and drop the line breaks inside
+    round and square brackets and those where no statement ends. Also the places of the brackets that stay open."""
     unclosed, stray = _pair_brackets(tokens)
     for index in sorted(unclosed | stray):
         token = tokens[index]
@@ -71,7 +70,7 @@ def line_breaks(
 
 
 def _pair_brackets(tokens: list[Token]) -> tuple[set[int], set[int]]:
-    """The indexes of brackets that are never closed, and of closers that close nothing. A brace closes the round
+    """Return the indexes of brackets that are never closed, and of closers that close nothing. A brace closes the round
     and square brackets still open inside it, since those are the likelier slip; so does a new block."""
     unclosed: set[int] = set()
     stray: set[int] = set()
@@ -120,7 +119,7 @@ ENDINGS = frozenset({";", "；", "。"})
 
 
 def raw_tokens(text: str) -> Iterator[Token]:
-    """The tokens of a text as the grammar has them, those for characters that fit nothing included."""
+    """Yield the tokens of a text as the grammar has them, those for characters that fit nothing included."""
     words = tables().words
     for found in tables().pattern.finditer(text):
         kind = found.lastgroup
@@ -130,7 +129,8 @@ def raw_tokens(text: str) -> Iterator[Token]:
 
 
 def lex(segment: Segment, text: str, diagnostics: Diagnostics) -> list[Token]:
-    """The tokens of a segment, whose text that is. What fits nothing is reported, and read as what was likely meant."""
+    """Return the tokens of a segment, whose text that is. What fits nothing is reported, and read as what was likely
+    meant."""
     tokens: list[Token] = []
     for token in raw_tokens(text):
         match token.kind:
@@ -172,7 +172,7 @@ def _unknown(segment: Segment, text: str, token: Token, diagnostics: Diagnostics
 
 
 def end_of_unclosed(text: str) -> int:
-    """Where a string that is never closed was likely meant to end: before the brackets that end the line.
+    """Return where a string that is never closed was likely meant to end: before the brackets that end the line.
 
     >>> end_of_unclosed('"by hand) }  # a remark')
     8
@@ -184,7 +184,8 @@ def end_of_unclosed(text: str) -> int:
 
 
 def closers_after(text: str, end: int) -> Iterator[tuple[int, str]]:
-    """The closing brackets that follow the likely end of a string that is never closed, with their places in it."""
+    """Yield the closing brackets that follow the likely end of a string that is never closed, with their places in
+    it."""
     for place, char in enumerate(text[end:].partition("#")[0], end):
         if char in CLOSING:
             yield place, char

@@ -17,7 +17,7 @@ DEEPEST = 96
 
 
 def parse(source: Source, diagnostics: Diagnostics, memory: ParseMemory | None = None) -> Block:
-    """The syntax tree of a file. Mistakes are reported to `diagnostics`; what could be read is returned.
+    """Return the syntax tree of a file. Mistakes are reported to `diagnostics`; what could be read is returned.
 
     With a memory, what it knows from earlier versions of the file is not read again: the tree and the diagnostics are
     the same, and lines that have not changed are the same objects as before (see `pieces.py`). A source is parsed once:
@@ -68,7 +68,7 @@ def _parse_piece(segment: Segment, text: str, piece: Piece, slipped: bool) -> Pa
 
 
 def parse_hole(source: Source, text: Text, start: int, end: int, diagnostics: Diagnostics) -> tuple[Syntax, ...] | None:
-    """The elements of the expression between `{{` and `}}`: characters `start:end` of a string. None where it is
+    """Return the elements of the expression between `{{` and `}}`: characters `start:end` of a string. None where it is
     malformed, which is reported."""
 
     def place(low: int, high: int) -> Span:
@@ -93,7 +93,7 @@ def parse_hole(source: Source, text: Text, start: int, end: int, diagnostics: Di
 
 @lru_cache(maxsize=4096)
 def _sound_hole(written: str) -> Branch | None:
-    """The branch of a placeholder in which nothing is wrong; templates repeat the same few."""
+    """Return the branch of a placeholder in which nothing is wrong; templates repeat the same few."""
     diagnostics = Diagnostics()
     segment = Segment(Source("", written), 0, len(written))
 
@@ -112,7 +112,7 @@ def _hole_tokens(written: str) -> list[Token]:
 
 
 def _prune(place: Place, statements: list[Branch], diagnostics: Diagnostics) -> None:
-    """Breaks the statements that are nested deeper than `DEEPEST`, for the passes recurse."""
+    """Break the statements that are nested deeper than `DEEPEST`, for the passes recurse."""
     for statement in statements:
         level = [statement]
         for _ in range(DEEPEST):

@@ -47,7 +47,7 @@ class Piece(NamedTuple):
 
 
 def split_pieces(text: str) -> list[Piece]:
-    """The pieces of a file, in order; between them are only spaces, comments and empty lines.
+    """Return the pieces of a file, in order; between them are only spaces, comments and empty lines.
 
     >>> text = 'role a # first\\n\\nscenario s {\\n}\\n'
     >>> [text[piece.start : piece.end] for piece in split_pieces(text)]
@@ -63,7 +63,7 @@ def split_pieces(text: str) -> list[Piece]:
 
 @cache
 def _patterns() -> tuple[Pattern[str], Pattern[str]]:
-    """What matters at the top of a file, and what in a block: only what may end it, with all before it."""
+    """Return what matters at the top of a file, and what in a block: only what may end it, with all before it."""
     grammar = tables()
     strings = "|".join(f"(?P<{name}>{expression})" for name, expression in grammar.terminals if name in STRINGS)
     alike = {sign: "".join(char for char, (meant, _) in LOOKALIKES.items() if meant == sign) for sign in "()[]{}"}
@@ -80,7 +80,7 @@ def _patterns() -> tuple[Pattern[str], Pattern[str]]:
 
 @cache
 def _only_at_the_top() -> frozenset[str]:
-    """The words with which begins what stands only at the top of a file."""
+    """Return the words with which begins what stands only at the top of a file."""
     return frozenset(each.starts_with for each in CONSTRUCTS if places_of(each.starts_with) == [FILE])
 
 
@@ -135,7 +135,7 @@ class _Scan:
             self._pass_over(start + spaces)
 
     def _pass_over(self, start: int) -> None:
-        """What is reported and leaves no token is part of the piece before it, so that the last has tokens."""
+        """A reported stretch without a token is part of the piece before it, so that the last has tokens."""
         self.start = start if self.start is None else self.start
         self.over = None
 
@@ -177,7 +177,7 @@ class _Scan:
                 self._close(char)
 
     def _close(self, sign: str) -> bool:
-        """Whether a closing bracket closes anything."""
+        """Return true if a closing bracket closes anything."""
         if sign == "}":
             self._close_round()
         if self.open and PAIRS[self.open[-1]] == sign:
@@ -205,8 +205,8 @@ KEPT_PARSES = 8
 
 @dataclass
 class Parsed:
-    """What a piece was read as, and what was reported about it. `slipped` and `ending` are what it was read after and
-    before; they tell on nothing but what is reported. `parse` is the last parse of the file that it was part of."""
+    """A parsed piece, with its diagnostics. `slipped` and `ending` are what it was read after and before; they tell on
+    nothing but what is reported. `parse` is the last parse of the file that it was part of."""
 
     segment: Segment
     ending: Ending
@@ -216,7 +216,7 @@ class Parsed:
     parse: int = 0
 
     def fits(self, piece: Piece, slipped: bool) -> bool:
-        """Whether it would be read the same there: wherever it stands, if nothing at all is wrong in it. After a
+        """Return true if it would be read the same there: wherever it stands, if nothing at all is wrong in it. After a
         bracket that does not pair, a mistake may not have been reported."""
         sound = not self.diagnostics.items and not self.slipped
         return sound or (self.ending is piece.ending and self.slipped == slipped)
@@ -235,8 +235,8 @@ class ParseMemory:
         self._files: dict[str, _File] = {}
 
     def recall(self, source: Source, piece: Piece, text: str, slipped: bool) -> Parsed | None:
-        """What a piece of that text was read as, now in its new place; None where that is not known. A piece is given
-        once a parse, so that of two that are equal each has its own."""
+        """Return what a piece of that text was read as, now in its new place; None where that is not known. A piece is
+        given once a parse, so that of two that are equal each has its own."""
         file = self._files.setdefault(source.path, _File())
         for parsed in file.pieces.get(text, ()):
             if parsed.parse <= file.parses and parsed.fits(piece, slipped):
@@ -246,13 +246,13 @@ class ParseMemory:
         return None
 
     def keep(self, source: Source, text: str, parsed: Parsed) -> None:
-        """Keeps what a piece was read as."""
+        """Keep what a piece was read as."""
         file = self._files.setdefault(source.path, _File())
         parsed.parse = file.parses + 1
         file.pieces.setdefault(text, []).append(parsed)
 
     def forget(self, source: Source) -> None:
-        """Ends a parse of a file: what has not occurred in it for long is dropped."""
+        """End a parse of a file: what has not occurred in it for long is dropped."""
         file = self._files.setdefault(source.path, _File())
         file.parses += 1
         oldest = file.parses - KEPT_PARSES

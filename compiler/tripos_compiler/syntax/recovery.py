@@ -61,12 +61,12 @@ class Report:
 
 
 def read_lines(tokens: Iterable[Token], report: Report) -> Branch:
-    """The branch of a file, or of a piece of one."""
+    """Return the branch of a file, or of a piece of one."""
     return _read("file", tokens, report) or Branch("file", 0, 0, [])
 
 
 def read_hole(tokens: Iterable[Token], report: Report) -> Branch | None:
-    """The branch of a placeholder; None where it is malformed, which is reported once."""
+    """Return the branch of a placeholder; None where it is malformed, which is reported once."""
     return _read("hole", tokens, report)
 
 
@@ -121,7 +121,7 @@ def _read(start: str, tokens: Iterable[Token], report: Report) -> Branch | None:
 
 
 def _recover(machine: Machine, token: Token, diagnostics: Diagnostics) -> bool:
-    """Pops to a state that takes a broken statement, and feeds one. What follows a block on its line is taken for a
+    """Pop to a state that takes a broken statement, and feeds one. What follows a block on its line is taken for a
     statement of its own; else the way back would lead into the block. `_read` extends it to all that is left out."""
     start = token.start
     if machine.top == "_RBRACE":
@@ -135,7 +135,7 @@ def _recover(machine: Machine, token: Token, diagnostics: Diagnostics) -> bool:
 
 
 def lose(diagnostics: Diagnostics, value: Branch | Token, start: int | None = None) -> int:
-    """Notes the names in what is left out, and gives the first place of it, or `start` where that is before."""
+    """Note the names in what is left out, and return the first place of it, or `start` where that is before."""
     first = value.start if start is None else start
     waiting = [value]
     while waiting:

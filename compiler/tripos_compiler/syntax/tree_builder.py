@@ -37,7 +37,7 @@ ESCAPES = {"n": "\n", "t": "\t", '"': '"', "\\": "\\"}
 
 
 def read_string(span: Span, raw: str, diagnostics: Diagnostics) -> Text:
-    """The text of a `"one line"` literal, escapes resolved."""
+    """Return the text of a `"one line"` literal, escapes resolved."""
     first, last = 1, len(raw) - 1
     parts: list[str] = []
     indexes, places = [0], [span.low + 1]
@@ -57,7 +57,8 @@ def read_string(span: Span, raw: str, diagnostics: Diagnostics) -> Text:
 
 
 def read_text(span: Span, raw: str) -> Text:
-    """The text of a triple-quoted literal: first line break dropped, common indent removed, trailing line dropped."""
+    """Return the text of a triple-quoted literal: first line break dropped, common indent removed, trailing line
+    dropped."""
     body, start = raw[3:-3], span.low + 3
     lines: list[tuple[int, str]] = []
     for line in body.split("\n"):
@@ -94,11 +95,11 @@ class Builder:
         self.diagnostics = diagnostics
 
     def line(self, branch: Branch) -> Line:
-        """The entries of a line."""
+        """Return the entries of a line."""
         return Line(self._span(branch), tuple(self._entry(entry) for entry in branch.branches()))
 
     def elements(self, branch: Branch) -> tuple[Syntax, ...]:
-        """The elements of a placeholder."""
+        """Return the elements of a placeholder."""
         return tuple(self.expression(child) for child in branch.children)
 
     def _span(self, node: Branch | Token) -> Span:
@@ -121,7 +122,7 @@ class Builder:
         return Entry(self._span(branch), tuple(elements), block, broken)
 
     def expression(self, node: Branch | Token) -> Syntax:
-        """The syntax of one element."""
+        """Return the syntax of one element."""
         span = self._span(node)
         if isinstance(node, Token):
             return self._token(span, node)
@@ -206,7 +207,7 @@ class Builder:
 
 
 def _has_trailing(children: Sequence[Branch | Token]) -> bool:
-    """Whether a comma stands after the last argument."""
+    """Return true if a comma stands after the last argument."""
     return any(arg.rule == "trailing" for args in children for arg in _branch(args).branches())
 
 

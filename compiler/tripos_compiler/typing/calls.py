@@ -62,7 +62,7 @@ class Given:
 
 
 def call(elaborator: Checker, syntax: CallExpr) -> Typed | None:
-    """The checked call; None where it is wrong, which is reported."""
+    """Return the checked call; None where it is wrong, which is reported."""
     program = elaborator.program
     if not isinstance(syntax.function, Name):
         elaborator.error("E0303", "only a function can be called", syntax.function.span, "write `name(…)`")
@@ -88,7 +88,7 @@ def call(elaborator: Checker, syntax: CallExpr) -> Typed | None:
 
 
 def arguments(elaborator: Checker, syntax: CallExpr, parameters: Sequence[Parameter], shape: str) -> list[Given] | None:
-    """The checked arguments in the order in which they are written."""
+    """Return the checked arguments in the order in which they are written."""
     help_ = f"it is `{shape}`"
     free = list(parameters)
     given: list[Given] = []
@@ -120,14 +120,14 @@ def arguments(elaborator: Checker, syntax: CallExpr, parameters: Sequence[Parame
 
 
 def _note_name(elaborator: Checker, syntax: CallExpr, argument: Argument) -> None:
-    """Notes that the name before a colon means a parameter of a scorer."""
+    """Note that the name before a colon means a parameter of a scorer."""
     if argument.name is not None and isinstance(syntax.function, Name):
         spans, owner = elaborator.program.value_spans, f"scorer {syntax.function.text}"
         elaborator.program.index.use(argument.name.span, spans.get((owner, argument.name.text)))
 
 
 def _filled(free: list[Parameter], argument: Argument) -> Parameter | None:
-    """The parameter that an argument fills; it is no longer free, unless it takes many."""
+    """Return the parameter that an argument fills; it is no longer free, unless it takes many."""
     if argument.name is None:
         parameter = free[0] if free else None
     else:
@@ -191,7 +191,7 @@ def _library(elaborator: Checker, syntax: CallExpr, function: Function) -> Typed
 
 
 def _lacking(function: Function, given: Sequence[Given]) -> tuple[May, ...]:
-    """What may be lacking in the arguments of a call; those of a lazy one are not all looked at."""
+    """Return what may be lacking in the arguments of a call; those of a lazy one are not all looked at."""
     by_name = {each.parameter.name: each.typed for each in given}
     match function.name:
         case "choose":
@@ -219,7 +219,7 @@ def _as_call(name: str, given: Sequence[Given], implied: Mapping[str, Expr]) -> 
 
 
 def _plugged(elaborator: Checker, syntax: CallExpr, name: str, plugin: Plugin) -> Typed | None:
-    """A call of a function of the user's."""
+    """Return a call of a function of the user's."""
     parameters = [Parameter(key, of, key not in plugin.optional) for key, of in plugin.parameters.items()]
     shape = f"{name}({', '.join(f'{p.name}: {shown(p.type)}' for p in parameters)}) -> {shown(plugin.returns)}"
     given = arguments(elaborator, syntax, parameters, shape)
@@ -252,7 +252,7 @@ def _scorer(elaborator: Checker, syntax: CallExpr, name: str) -> Typed | None:
 
 
 def scorer_arguments(elaborator: Checker, syntax: CallExpr, scorer: Scorer) -> dict[str, Typed] | None:
-    """The checked arguments of a judge, by parameter."""
+    """Return the checked arguments of a judge, by parameter."""
     shape = f"{scorer.name}({', '.join(f'{key}: {shown(of)}' for key, of in scorer.params.items())})"
     parameters = [Parameter(key, of, True) for key, of in scorer.params.items()]
     given = arguments(elaborator, syntax, parameters, shape)
@@ -260,7 +260,7 @@ def scorer_arguments(elaborator: Checker, syntax: CallExpr, scorer: Scorer) -> d
 
 
 def _formula(elaborator: Checker, syntax: CallExpr, formula: FormulaScorer) -> Typed | None:
-    """The formula with the arguments in place of its parameters."""
+    """Return the formula with the arguments in place of its parameters."""
     shape = f"{formula.name.text}({', '.join(f'{key}: {shown(of)}' for key, of in formula.params.items())})"
     parameters = [Parameter(key, of, True) for key, of in formula.params.items()]
     given = arguments(elaborator, syntax, parameters, shape)
@@ -291,7 +291,7 @@ def _formula(elaborator: Checker, syntax: CallExpr, formula: FormulaScorer) -> T
 
 
 def is_score(type_: Type) -> bool:
-    """Whether a value of that type can be a score.
+    """Return true if a value of that type can be a score.
 
     >>> from tripos_compiler.plan import BoolType, NumberType, TextType
     >>> is_score(BoolType()), is_score(NumberType()), is_score(TextType())

@@ -67,11 +67,11 @@ class Elaborator:
         """The language at hand, where there is one."""
 
     def within(self, scope: Scope) -> Elaborator:
-        """The same for the body of a formula scorer, whose names are its parameters only."""
+        """Return the same for the body of a formula scorer, whose names are its parameters only."""
         return Elaborator(self.program, scope, self.judge, self.depth + 1, self.language)
 
     def locale(self) -> Typed | None:
-        """The locale that numbers are read in; None where it is the one that is read where none is given."""
+        """Return the locale that numbers are read in; None where it is the one that is read where none is given."""
         said = self.program.numbers
         names = self.program.languages if said is None else (said,)
         ways = {convention_of(name) for name in names}
@@ -84,16 +84,16 @@ class Elaborator:
         return Typed(Ref(path=self.language.path), TextType())
 
     def expression(self, syntax: Syntax, wanted: Type | None = None, what: str = "this") -> Typed | None:
-        """The checked expression; where `wanted` is given its type must fit."""
+        """Return the checked expression; where `wanted` is given its type must fit."""
         typed = self.any(syntax)
         return typed if wanted is None else self.typed_as(typed, syntax, wanted, what)
 
     def condition(self, syntax: Syntax) -> Typed | None:
-        """A checked expression that is true or false."""
+        """Return a checked expression that is true or false."""
         return self.expression(syntax, BoolType(), "a condition")
 
     def error(self, code: str, message: str, span: Span, help: str | None = None, unknown: str | None = None) -> None:
-        """Reports a mistake at `span`."""
+        """Report a mistake at `span`."""
         self.program.diagnostics.error(code, message, span, help=help, unknown=unknown)
 
     def misfit(self, span: Span, given: Type, wanted: Type, what: str) -> None:
@@ -105,7 +105,7 @@ class Elaborator:
             self.error("E0301", f"{what} must be `{shown(wanted)}`, this is `{shown(given)}`", span)
 
     def any(self, syntax: Syntax) -> Typed | None:
-        """The checked expression, of whatever type."""
+        """Return the checked expression, of whatever type."""
         typed = self._any(syntax)
         if typed is not None:
             self.program.index.place(typed.expr, syntax.span)
@@ -159,7 +159,7 @@ class Elaborator:
         return self._use(binding, syntax.span, syntax.text)
 
     def _declared(self, name: Name) -> Binding | None:
-        """A data set or tree as a value."""
+        """Return a data set or tree as a value."""
         if name.text in self.program.trees:
             span = self.program.declared["tree"][name.text].span
             tree = TreeType(tree=name.text)
@@ -179,7 +179,7 @@ class Elaborator:
         return Typed(binding.value or Ref(path=binding.path), binding.type, binding.may)
 
     def binding(self, syntax: Syntax) -> Binding | None:
-        """The binding of a dotted name; None where it is not one."""
+        """Return the binding of a dotted name; None where it is not one."""
         if isinstance(syntax, Name):
             return self.scope.get(syntax.text) or self._declared(syntax)
         if isinstance(syntax, Member):
@@ -257,7 +257,7 @@ class Elaborator:
         return self.against(element, choice) if choice is not None else self.any(element)
 
     def against(self, syntax: Syntax, choice: Type) -> Typed | None:
-        """A value compared with a choice: a bare name is one of its values."""
+        """Return a value compared with a choice: a bare name is one of its values."""
         if isinstance(syntax, Name) and choice.kind == "choice":
             if syntax.text in choice.values:
                 self.program.index.use(syntax.span, self.program.value_spans.get((choice.axis or "", syntax.text)))
@@ -276,21 +276,21 @@ class Elaborator:
         return self.any(syntax)
 
     def typed_as(self, typed: Typed | None, syntax: Syntax, wanted: Type, what: str) -> Typed | None:
-        """What was checked, where it is of the wanted type."""
+        """Return what was checked, where it is of the wanted type."""
         if typed is None or fits(typed.type, wanted):
             return typed
         self.misfit(syntax.span, typed.type, wanted, what)
         return None
 
     def is_value(self, syntax: Syntax) -> bool:
-        """Whether a bare name can only be a value of a choice."""
+        """Return true if a bare name can only be a value of a choice."""
         if not isinstance(syntax, Name) or syntax.text in ("true", "false"):
             return False
         return syntax.text not in self.scope and self._declared(syntax) is None
 
 
 def rows_binding(loaded: LoadedDataset) -> Binding:
-    """A data set as a value: all its rows, and behind its dot a field of all of them."""
+    """Return a data set as a value: all its rows, and behind its dot a field of all of them."""
     name = loaded.dataset.name
     record: dict[str, Type] = {field.name: field.type for field in loaded.dataset.fields}
     fields = {
@@ -309,7 +309,7 @@ def rows_binding(loaded: LoadedDataset) -> Binding:
 
 
 def _values_of(choice: ChoiceType, written: str) -> str:
-    """What may stand in place of a word that is no value of a choice."""
+    """Return what may stand in place of a word that is no value of a choice."""
     close = nearest(written, choice.values)
     if close is not None:
         return f"did you mean `{close}`?"
@@ -318,7 +318,7 @@ def _values_of(choice: ChoiceType, written: str) -> str:
 
 
 def dotted(syntax: Syntax) -> str:
-    """A dotted name as it is written."""
+    """Return a dotted name as it is written."""
     if isinstance(syntax, Member):
         return f"{dotted(syntax.of)}.{syntax.name.text}"
     if isinstance(syntax, CallExpr):

@@ -28,7 +28,7 @@ def check_operator(checker: Checker, syntax: BinaryExpr) -> Typed | None:
 
 
 def _sides(checker: Checker, syntax: BinaryExpr, wanted: Type) -> tuple[Typed | None, Typed | None]:
-    """Both sides of an operator, each of the wanted type; two of another one are reported once."""
+    """Return both sides of an operator, each of the wanted type; two of another one are reported once."""
     what = f"each side of `{syntax.operator}`"
     left = checker.any(syntax.left)
     if left is not None and left.type.kind == "choice" and checker.is_value(syntax.right):
@@ -66,7 +66,7 @@ def _equality(checker: Checker, syntax: BinaryExpr) -> Typed | None:
 
 
 def _pair(checker: Checker, first: Syntax, second: Syntax) -> tuple[Typed | None, Typed | None]:
-    """Both sides of a comparison; where one is a choice, a bare name on the other side is one of its values."""
+    """Return both sides of a comparison; where one is a choice, a bare name on the other side is one of its values."""
     if checker.is_value(first) and not checker.is_value(second):
         right = checker.any(second)
         left = checker.against(first, bare(right.type)) if right is not None else None
@@ -110,7 +110,7 @@ def _membership(checker: Checker, syntax: BinaryExpr) -> Typed | None:
 
 
 def _may_be_equal(left: Typed, right: Typed) -> bool:
-    """Whether two values can ever be equal; of a range of whole numbers, one that is written out lies in it."""
+    """Return true if two values can ever be equal; of a range of whole numbers, one that is written out lies in it."""
     a, b = bare(left.type), bare(right.type)
     return (fits(a, b) or fits(b, a)) and _in_range(left, b) and _in_range(right, a)
 
@@ -123,24 +123,24 @@ def _in_range(value: Typed, of: Type) -> bool:
 
 
 def _of_kind(value: Typed) -> str:
-    """A value as a message says what it is: a number as it is written, anything else by its type."""
+    """Return a value as a message says what it is: a number as it is written, anything else by its type."""
     if isinstance(value.expr, Literal_) and value.type.kind in ("integer", "number"):
         return str(value.expr.value)
     return f"`{shown(value.type)}`"
 
 
 def _instead(operator: str, type_: Type) -> str | None:
-    """What to write where texts or choices are computed with."""
+    """Return what to write where texts or choices are computed with."""
     if operator == "+" and bare(type_).kind == "text":
         return 'put texts together: `join((…, …), "")`'
     return "compare their places in the order: `rank(…)`" if bare(type_).kind == "choice" else None
 
 
 def bare(type_: Type) -> Type:
-    """The type without `?`."""
+    """Return the type without `?`."""
     return type_.of if type_.kind == "optional" else type_
 
 
 def unbounded(type_: Type) -> Type:
-    """A whole number of any size, where the type is a range."""
+    """Return a whole number of any size, where the type is a range."""
     return IntegerType() if type_.kind == "integer" else type_

@@ -17,7 +17,7 @@ from tripos_compiler.typing.expressions import Elaborator
 
 
 def looked_up(syntax: Syntax | None) -> Iterator[Name]:
-    """The names that an expression looks up; not what stands behind a dot, and not what is called."""
+    """Yield the names that an expression looks up; not what stands behind a dot, and not what is called."""
     match syntax:
         case Name():
             yield syntax
@@ -35,7 +35,7 @@ def looked_up(syntax: Syntax | None) -> Iterator[Name]:
 
 
 def looked_up_in(statement: Statement) -> Iterator[Name]:
-    """The names in the conditions, values and texts of one statement, and not of its block."""
+    """Yield the names in the conditions, values and texts of one statement, and not of its block."""
     for key in ("cond", "value", "filter", "others", "start"):
         yield from looked_up(statement.find(key))
     for _, text in statement.labels():
@@ -69,7 +69,7 @@ class Localised:
     holes: dict[str, tuple[FilledHole, ...]]
 
     def told(self) -> list[FilledHole]:
-        """Every hole and condition, each once."""
+        """Return every hole and condition, each once."""
         return list({hole.span: hole for holes in self.holes.values() for hole in holes}.values())
 
 
@@ -87,7 +87,8 @@ def lower_texts(
     statements: list[Statement],
     what: str,
 ) -> Localised | None:
-    """The template of `prompt` or `system` statements: one a language, and one a condition. None where any is wrong."""
+    """Return the template of `prompt` or `system` statements: one a language, and one a condition. None where any is
+    wrong."""
     groups = list(_groups(statements))
     lowered = [_group(program, scope, group, what) for group in groups]
     passages = [each for each in lowered if each is not None]
@@ -148,7 +149,7 @@ def _group(program: Program, scope: Scope, group: TextVariants, what: str) -> Lo
 
 
 def lower_template(program: Program, scope: Scope, text: Text) -> tuple[Template, tuple[FilledHole, ...]] | None:
-    """The template of a string, and its holes. None, reported, where a hole is wrong."""
+    """Return the template of a string, and its holes. None, reported, where a hole is wrong."""
     parts: list[str | Hole] = []
     holes: list[FilledHole] = []
     end = 0
@@ -189,7 +190,7 @@ def lower_template(program: Program, scope: Scope, text: Text) -> tuple[Template
 
 
 def _printable(program: Program, scope: Scope, typed: Typed, span: Span) -> bool:
-    """Whether a value can be printed; reports what cannot."""
+    """Return true if a value can be printed; reports what cannot."""
     counted = "metrics" in names_in(typed.expr) and scope["metrics"].type == MetricsType()
     if counted and not isinstance(typed.expr, Ref):
         help_ = "write `{{ metrics }}`"

@@ -49,12 +49,12 @@ HASHABLE = ("text", "integer", "number", "bool", "choice", "path")
 
 
 def axis_type(axis: Axis) -> Type:
-    """The type whose values are those of an axis."""
+    """Return the type whose values are those of an axis."""
     return ChoiceType(values=tuple(value.name for value in axis.values), axis=axis.name)
 
 
 def read_type(program: Program, syntax: Syntax) -> Type | None:
-    """The type that is written, or None, reported, where it is not one."""
+    """Return the type that is written, or None, reported, where it is not one."""
     match syntax:
         case Name(text=text):
             return _named(program, syntax, text)
@@ -90,7 +90,8 @@ def read_type(program: Program, syntax: Syntax) -> Type | None:
 def record_type(
     program: Program, fields: tuple[Statement, ...], block: Span, *, nested: bool = False
 ) -> RecordType | None:
-    """The record type of the fields in a block. In a nested one no field can be secret: the whole is, or is not."""
+    """Return the record type of the fields in a block. In a nested one no field can be secret: the whole is, or is
+    not."""
     if not fields:
         help_ = "write a field and its type: `value integer`"
         program.diagnostics.error("E0206", "this record has no fields", block, help=help_, lacking=block)
@@ -113,13 +114,13 @@ def record_type(
 
 
 def is_secret(field: Statement) -> bool:
-    """Whether a field is marked `secret`; without a type the word stands where the type would."""
+    """Return true if a field is marked `secret`; without a type the word stands where the type would."""
     written = field.find("type")
     return field.has("secret") or (isinstance(written, Name) and written.text == "secret")
 
 
 def field_type(program: Program, field: Statement) -> Type | None:
-    """The type of a field: written, or the record in its block. None where it is wrong, which is reported."""
+    """Return the type of a field: written, or the record in its block. None where it is wrong, which is reported."""
     name, written = field.name(), field.find("type")
     if is_secret(field) and not field.has("secret"):
         written = None

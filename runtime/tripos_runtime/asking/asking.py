@@ -35,7 +35,7 @@ Lane = tuple[str, str]
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a reader makes of a reply: a value, or why it is not usable and with what status."""
+    """The result of reading a reply: a value, or why it is not usable and with what status."""
 
     value: Any
     parsed: Any
@@ -49,7 +49,7 @@ Reader = Callable[[str, str | None], Outcome]
 
 @dataclass(frozen=True)
 class Question:
-    """What is sent: texts, what fills them, and the JSON Schema that the reply should fit, if any; and how the reply is
+    """A question: texts, what fills them, and the JSON Schema that the reply should fit, if any; and how the reply is
     read."""
 
     system: Texts | None
@@ -61,8 +61,8 @@ class Question:
     """Of a reward model: the dialogue that it judges."""
 
     def digest(self, identity: str, sent: Sequence[Message], number: int = 0) -> str:
-        """The digest of a request that has these messages, to the model of that identity. The number of a sample is not
-        in it but for the seed that it has; the schema is, whether or not the model is held to it."""
+        """Return the digest of a request that has these messages, to the model of that identity. The number of a sample
+        is not in it but for the seed that it has; the schema is, whether or not the model is held to it."""
         spoken = ([each.speaker] if isinstance(each, Turn) else [] for each in sent)
         text = dumps([[each.role, each.content, *more] for each, more in zip(sent, spoken, strict=True)])
         about = self._told if self.settings.seed is None else self._about(self.settings.of_sample(number))
@@ -70,7 +70,7 @@ class Question:
         return blake2b(told, digest_size=16).hexdigest()
 
     def note(self, language: str) -> str:
-        """What is added to the prompt so that a reply fits the schema; nothing without one."""
+        """Return what is added to the prompt so that a reply fits the schema; nothing without one."""
         if self.schema is None:
             return ""
         if language not in self._notes:
@@ -89,13 +89,13 @@ class Question:
         return canonical([settings.model_dump(mode="json"), self.schema])
 
     def repairs(self, outcome: Outcome) -> bool:
-        """Whether a reply of which that came is asked for once more."""
+        """Return true if a reply of which that came is asked for once more."""
         return outcome.error is not None and self.schema is not None and outcome.status != REFUSED
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What came of a question. `value` is what the reader made of the reply; `columns` are for the store."""
+    """The answer to a question. `value` is what the reader made of the reply; `columns` are for the store."""
 
     status: str
     text: str | None
@@ -124,8 +124,9 @@ class Adopted:
 def reread(
     question: Question, kept: Mapping[str, Any], draft: Mapping[str, Any] | None
 ) -> tuple[Mapping[str, Any], Outcome | None]:
-    """What a reader makes of a reply that is kept, after the unreadable `draft` if there was one, and the columns that
-    change; no outcome where the reply now has to be asked for once more, in words that it was not asked for in."""
+    """Return what a reader makes of a reply that is kept, after the unreadable `draft` if there was one, and the
+    columns that change; no outcome where the reply now has to be asked for once more, in words that it was not asked
+    for in."""
     last = question.reader(kept["reply"], kept["finish_reason"])
     if draft is None:
         return {}, None if question.repairs(last) else last
@@ -136,31 +137,31 @@ def reread(
 
 
 def answer_read(outcome: Outcome, prompt: str, columns: dict[str, Any]) -> Answer:
-    """The answer that a reply is, as it was read; its columns are added to those of the call."""
+    """Return the answer that a reply is, as it was read; its columns are added to those of the call."""
     columns["parsed"] = None if outcome.parsed is None else dumps(outcome.parsed)
     columns |= {"error": outcome.error, "status": outcome.status}
     return Answer(outcome.status, columns["reply"], outcome.value, prompt, columns)
 
 
 def recorded_answer(question: Question, sent: tuple[Message, ...], told: Mapping[str, Any]) -> Answer:
-    """The answer that a reply gives which was sent elsewhere: nobody can be asked for another. `told` are columns of
-    the store, `reply` among them."""
+    """Return the answer that a reply gives which was sent elsewhere: nobody can be asked for another. `told` are
+    columns of the store, `reply` among them."""
     columns: dict[str, Any] = {"messages": messages_text(sent), **NOTHING, **told}
     return answer_read(question.reader(columns["reply"], columns["finish_reason"]), as_one_text(sent), columns)
 
 
 def as_one_text(sent: Sequence[Message]) -> str:
-    """What is sent, as one text."""
+    """Return what is sent, as one text."""
     return sent[0].content if len(sent) == 1 else "\n\n".join(each.content for each in sent)
 
 
 def text_reader(text: str, finish_reason: str | None) -> Outcome:
-    """Takes a reply as it is."""
+    """Take a reply as it is."""
     return Outcome(text, None, None, status_of_text(finish_reason))
 
 
 def messages_text(sent: Sequence[Message]) -> str:
-    """What is sent, as the store keeps it."""
+    """Return what is sent, as the store keeps it."""
     return dumps([{"role": message.role, "content": message.content} for message in sent])
 
 

@@ -17,14 +17,14 @@ FIRST, SECOND, NEITHER = 1.0, 0.0, 0.5
 
 
 def grade_schema(scorer: Scorer, metrics: Sequence[Metric]) -> dict[str, Any] | None:
-    """The JSON Schema of a judge's reply; a reward model writes none."""
+    """Return the JSON Schema of a judge's reply; a reward model writes none."""
     if scorer.reward:
         return None
     return metrics_schema(metrics) if scorer.gives is None else schema_of(scorer.gives)
 
 
 def grade_reader(scorer: Scorer, metrics: Sequence[Metric], locale: str) -> Reader:
-    """Reads a judge's reply to `{metric: (value, status)}`; a scorer that gives one value gives it for `VERDICT`."""
+    """Read a judge's reply to `{metric: (value, status)}`; a scorer that gives one value gives it for `VERDICT`."""
     gives = scorer.gives
     if scorer.reward:
         return _read_reward
@@ -54,8 +54,8 @@ def grade_reader(scorer: Scorer, metrics: Sequence[Metric], locale: str) -> Read
 
 
 def verdict_reader(scorer: Scorer) -> Reader:
-    """Reads the reply of a judge that gives a choice of which of two is better, to what that is worth to the first and
-    a status."""
+    """Read the reply of a judge that gives a choice of which of two is better, to what that is worth to the first and a
+    status."""
     gives = scorer.gives
     assert gives is not None and gives.kind == "choice"
     worth = dict(zip(gives.values, (FIRST, SECOND, NEITHER), strict=False))
@@ -72,7 +72,7 @@ def verdict_reader(scorer: Scorer) -> Reader:
 
 
 def _read_reward(text: str, finish_reason: str | None) -> Outcome:
-    """What a reward model gave, which comes as the shortest text that says the number."""
+    """Return what a reward model gave, which comes as the shortest text that says the number."""
     try:
         value = float(text)
     except ValueError:
@@ -81,7 +81,7 @@ def _read_reward(text: str, finish_reason: str | None) -> Outcome:
 
 
 def score_rows(step: Grade, answer: Answer) -> dict[str, tuple[float | None, str]]:
-    """The value and status of every score of a judgement, those of a call that failed included."""
+    """Return the value and status of every score of a judgement, those of a call that failed included."""
     found: Mapping[str, tuple[float | None, str]] = answer.value or {}
     titles = {metric: metric for metric in step.metrics} or {step.name: VERDICT}
     return {title: found.get(key, (None, answer.status)) for title, key in titles.items()}

@@ -23,29 +23,29 @@ DRAFT: Final = (
 
 
 def answer_of(row: Row, reader: Reader) -> Answer:
-    """The answer that a row of `samples` or `judgements` is; `reader` is that of its question."""
+    """Return the answer that a row of `samples` or `judgements` is; `reader` is that of its question."""
     text = row["reply"]
     value: Any = None if text is None else reader(text, row["finish_reason"]).value
     return Answer(row["status"], text, value, as_one_text(messages_of(row)), {"error": row["error"]})
 
 
 def turn_of(row: Row) -> Answer:
-    """The answer that a row of `turns` is; its columns are all of the row."""
+    """Return the answer that a row of `turns` is; its columns are all of the row."""
     return Answer(row["status"], row["text"], row["text"], "", row)
 
 
 def talk_of(row: Row) -> Answer:
-    """The answer that a conversation is, given its row of `samples`: its value are the turns."""
+    """Return the answer that a conversation is, given its row of `samples`: its value are the turns."""
     return Answer(row["status"], row["reply"], dialogue_of(row), "", {"error": row["error"]})
 
 
 def draft_of(row: Row) -> Draft:
-    """The first reply that a row of `drafts` is, which could not be read."""
+    """Return the first reply that a row of `drafts` is, which could not be read."""
     return Draft({name: row[name] for name in DRAFT})
 
 
 def messages_of(row: Row) -> tuple[Message, ...]:
-    """What was sent."""
+    """Return what was sent."""
     return tuple(Message(each["role"], each["content"]) for each in orjson.loads(row["messages"]))
 
 

@@ -1,4 +1,4 @@
-"""What the runtime asks of whoever keeps its results, and the names of the results."""
+"""The interface of the ledger, which keeps results, and the names of the results."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Listing(Protocol):
     """Lists names of results."""
 
     def add(self, ids: Iterable[str]) -> None:
-        """Takes further names."""
+        """Take further names."""
         ...
 
 
@@ -22,15 +22,16 @@ class Work(Listing, Protocol):
     """The names of everything that one piece of work consists of: what `Ledger.work` gives."""
 
     def finished(self) -> Mapping[str, Any] | None:
-        """What was said of this work when it was finished, where it was and the ledger still has every result of it."""
+        """Return what was said of this work when it was finished, where it was and the ledger still has every result of
+        it."""
         ...
 
     def finish(self, said: Mapping[str, Any]) -> None:
-        """Says that every name is kept, and none failed; `said` is JSON."""
+        """Say that every name is kept, and none failed; `said` is JSON."""
         ...
 
     def abandon(self) -> None:
-        """Forgets the names of a run that did not finish."""
+        """Forget the names of a run that did not finish."""
         ...
 
 
@@ -38,7 +39,7 @@ class Keeper(Protocol):
     """Keeps rows."""
 
     def keep(self, rows: Mapping[str, Sequence[Row]]) -> None:
-        """Takes rows that belong together, by table. They outlive this process from the moment that this returns, and
+        """Take rows that belong together, by table. They outlive this process from the moment that this returns, and
         are visible to others after the next `flush`."""
         ...
 
@@ -47,12 +48,12 @@ class Ledger(Keeper, Protocol):
     """Keeps rows by the names of results."""
 
     def statuses(self, table: str, ids: Sequence[str]) -> list[str | None]:
-        """The status of each of these rows; `None` for those that are not kept. What was made visible through this
-        ledger may be forgotten until others add something: a run that is alone does not come back to it."""
+        """Return the status of each of these rows; `None` for those that are not kept. What was made visible through
+        this ledger may be forgotten until others add something: a run that is alone does not come back to it."""
         ...
 
     def rows(self, table: str, ids: Collection[str]) -> Mapping[str, Row]:
-        """Whole rows, by id."""
+        """Return whole rows, by id."""
         ...
 
     def drafts(self, ids: Collection[str]) -> Mapping[str, Row]:
@@ -60,44 +61,46 @@ class Ledger(Keeper, Protocol):
         ...
 
     def repliers(self, table: str) -> Collection[str]:
-        """Who gave replies of which it is known what they are replies to."""
+        """Return who gave replies of which it is known what they are replies to."""
         ...
 
     def replies(self, table: str, request: str) -> Sequence[tuple[Row, Row | None]]:
-        """The rows of a table, whatever step they were made for, whose reply was sent for the request of that digest;
-        each with its unreadable first reply, if there was one."""
+        """Return the rows of a table, whatever step they were made for, whose reply was sent for the request of that
+        digest; each with its unreadable first reply, if there was one."""
         ...
 
     def claim(self, key: str) -> bool:
-        """Whether this process may work on what `key` names; false while another one does."""
+        """Return true if this process may work on what `key` names; false while another one does."""
         ...
 
     def release(self, key: str) -> None:
-        """Lets others have `key` once what was kept so far can be read by them."""
+        """Let others have `key` once what was kept so far can be read by them."""
         ...
 
     def flush(self) -> object:
-        """Makes the rows kept so far visible."""
+        """Make the rows kept so far visible."""
         ...
 
     def refresh(self) -> bool:
-        """Takes in what other processes made visible; whether there was anything."""
+        """Take in what other processes made visible; whether there was anything."""
         ...
 
     def work(self, name: str) -> Work:
-        """The list of names that makes up the work called `name`."""
+        """Return the list of names that makes up the work called `name`."""
         ...
 
 
 def sample_id(fingerprint: str, item: str, model: str, number: int, upstream: Sequence[str]) -> str:
-    """The name of a reply: what was asked (the fingerprint), about what, of whom, which try, after which replies."""
+    """Return the name of a reply: what was asked (the fingerprint), about what, of whom, which try, after which
+    replies."""
     return digest(["sample", fingerprint, item, model, number, *upstream])
 
 
 def conversation_id(
     fingerprint: str, item: str, models: Mapping[str, str], number: int, upstream: Sequence[str]
 ) -> str:
-    """The name of a conversation: what was to be talked about, who talks by role, which of several, after what."""
+    """Return the name of a conversation: what was to be talked about, who talks by role, which of several, after
+    what."""
     return digest(["conversation", fingerprint, item, sorted(models.items()), number, *upstream])
 
 
@@ -107,15 +110,15 @@ def turn_id(conversation: str, number: int) -> str:
 
 
 def judgement_id(fingerprint: str, samples: Sequence[str], evaluator: str) -> str:
-    """The name of a judge's reply on some samples."""
+    """Return the name of a judge's reply on some samples."""
     return digest(["judgement", fingerprint, evaluator, *samples])
 
 
 def comparison_id(fingerprint: str, samples: Sequence[str], evaluator: str) -> str:
-    """The name of what came of comparing two replies: of the samples those of the one shown first come first."""
+    """Return the name of what came of comparing two replies: of the samples those of the one shown first come first."""
     return digest(["comparison", fingerprint, evaluator, *samples])
 
 
 def score_id(fingerprint: str, samples: Sequence[str], metric: str, evaluator: str | None) -> str:
-    """The name of a score of some samples."""
+    """Return the name of a score of some samples."""
     return digest(["score", fingerprint, metric, evaluator, *samples])

@@ -78,8 +78,8 @@ class Loaded:
 
 
 def load_plugins(plan: Plan, folder: Path, releases: Mapping[str, str] = NOTHING) -> dict[str, Loaded]:
-    """The plug-ins of a plan by name. `folder` holds the main file of the spec, from which a plan's paths are seen;
-    `releases` are the folders of releases that are extended, by `NAME-VERSION`.
+    """Return the plug-ins of a plan by name. `folder` holds the main file of the spec, from which a plan's paths are
+    seen; `releases` are the folders of releases that are extended, by `NAME-VERSION`.
 
     Raises `PluginError`: R0301 where one cannot be had, R0302 where it is another than was compiled.
     """
@@ -109,7 +109,7 @@ def _from_file(plugin: Plugin, folder: Path, modules: dict[str, ModuleType]) -> 
 
 
 def _executed(plugin: Plugin, path: Path, text: str) -> ModuleType:
-    """The module of a file: of the very text that was checked, under a name that nobody imports it by."""
+    """Return the module of a file: of the very text that was checked, under a name that nobody imports it by."""
     module = ModuleType(f"_tripos_plugin_{plugin.version}")
     module.__file__ = str(path)
     sys.modules[module.__name__] = module  # dataclasses and the like look their module up there
@@ -158,7 +158,7 @@ def _from_package(plugin: Plugin) -> Callable[..., Any]:
 
 
 def _callable(plugin: Plugin, python: Any) -> Callable[..., Any]:
-    """The function, where it takes what the plan gives it: a decorator may have changed that."""
+    """Return the function, where it takes what the plan gives it: a decorator may have changed that."""
     required = [name for name in plugin.parameters if name not in plugin.optional]
     try:
         inspect.signature(python).bind(**dict.fromkeys(required))
@@ -170,7 +170,8 @@ def _callable(plugin: Plugin, python: Any) -> Callable[..., Any]:
 
 
 def passed(type_: Type, value: Any) -> Any:
-    """A value as a function gets it: lists and sets are its own, and a set where a list is asked for is in order.
+    """Return a value as a function gets it: lists and sets are its own, and a set where a list is asked for is in
+    order.
 
     >>> from tripos_compiler.plan import ListType, TextType
     >>> passed(ListType(of=TextType()), frozenset({"b", "a"}))
@@ -190,7 +191,7 @@ def passed(type_: Type, value: Any) -> Any:
 
 
 def returned(type_: Type, value: Any) -> Any:
-    """What a function returned, as a value of a spec. Raises `WrongValue` where it is not of that type.
+    """Return what a function returned, as a value of a spec. Raises `WrongValue` where it is not of that type.
 
     >>> from tripos_compiler.plan import IntegerType
     >>> returned(IntegerType(low=1, high=5), 4)

@@ -1,4 +1,4 @@
-"""What is sent for a question: the system message, worked examples, a dialogue, the prompt, in that order."""
+"""The messages of a question: the system message, worked examples, a dialogue, the prompt, in that order."""
 
 from __future__ import annotations
 
@@ -55,8 +55,9 @@ def judged_messages(turns: Sequence[Mapping[str, str]]) -> list[Turn]:
 
 
 def own_speaker(turns: Sequence[Mapping[str, str]], role: str) -> str | None:
-    """Which speaker the role is: the one of its name; or one that data sets call the assistant; or else whoever spoke
-    last before the one who spoke last of all, since the reply answers the last turn. None where nobody can be meant.
+    """Return which speaker the role is: the one of its name; or one that data sets call the assistant; or else whoever
+    spoke last before the one who spoke last of all, since the reply answers the last turn. None where nobody can be
+    meant.
 
     >>> own_speaker([{"speaker": "老师", "text": "为什么？"}, {"speaker": "学生", "text": "我不知道。"}], "candidate")
     '老师'
@@ -87,7 +88,7 @@ def joined(messages: Sequence[Message]) -> list[Message]:
 def ask_messages(
     step: Ask, question: Question, case: Case, names: Mapping[str, Any], sources: Sources, left_out: int = 0
 ) -> tuple[Message, ...]:
-    """The messages of a step; of a conversation that it continues `left_out` turns are not among them. Raises
+    """Return the messages of a step; of a conversation that it continues `left_out` turns are not among them. Raises
     `Unavailable` where they need what an earlier step did not yield, and where there is nothing to ask."""
     shots = [message for each in step.shots for message in shot_messages(each, case, names, sources)]
     chat = [] if step.chat is None else chat_messages(evaluate(step.chat, names), step.role)
@@ -100,8 +101,8 @@ def ask_messages(
 
 
 def continued(talk: str, role: str, names: Mapping[str, Any], language: str, left_out: int = 0) -> list[Message]:
-    """A conversation as messages, seen from the side of a role that took part in it. Raises `Unavailable` where it did
-    not take place or went wrong."""
+    """Return a conversation as messages, seen from the side of a role that took part in it. Raises `Unavailable` where
+    it did not take place or went wrong."""
     turns = evaluate(Ref(path=(talk, "turns")), names)
     begun = opening(language) if turns and turns[0]["speaker"] == role else None
     return [Message(*each) for each in seen_by(role, turns, begun, left_out)]
@@ -110,8 +111,8 @@ def continued(talk: str, role: str, names: Mapping[str, Any], language: str, lef
 def shorter(
     step: Ask, question: Question, case: Case, names: Mapping[str, Any], sources: Sources, left_out: int
 ) -> tuple[int, tuple[Message, ...]] | None:
-    """What is sent for a step that continues a conversation where leaving out `left_out` of its turns was not enough,
-    and how many are left out then; None where nothing can be."""
+    """Return what is sent for a step that continues a conversation where leaving out `left_out` of its turns was not
+    enough, and how many are left out then; None where nothing can be."""
     turns = evaluate(Ref(path=(str(step.continues), "turns")), names)
     less = leave_out(len(turns), left_out)
     return None if less is None else (less, ask_messages(step, question, case, names, sources, less))
@@ -125,8 +126,8 @@ def grade_messages(
     sources: Sources,
     metrics: Sequence[Metric],
 ) -> tuple[Message, ...]:
-    """The messages to a judge, who sees the arguments of the step, and data sets and trees. Raises `Unavailable` as
-    `ask_messages` does."""
+    """Return the messages to a judge, who sees the arguments of the step, and data sets and trees. Raises `Unavailable`
+    as `ask_messages` does."""
     args = {param: evaluate(expr, names) for param, expr in step.args.items()}
     replies = names.get(REPLIES, frozenset())
     told = {param for param, expr in step.args.items() if not replies.isdisjoint(names_in(expr))}
@@ -144,9 +145,9 @@ def messages(
     before: tuple[Sequence[Message], Sequence[Message]] = ((), ()),
     judged: Sequence[Message] = (),
 ) -> tuple[Message, ...]:
-    """The messages of a question in a language, with the note on the reply's format at the end. `before` the prompt
-    stand shots and the turns of a chat, behind it those of a dialogue that is `judged`; where nothing but the system
-    message is there, it is sent as the user's, since somebody has to begin."""
+    """Return the messages of a question in a language, with the note on the reply's format at the end. `before` the
+    prompt stand shots and the turns of a chat, behind it those of a dialogue that is `judged`; where nothing but the
+    system message is there, it is sent as the user's, since somebody has to begin."""
     shots, chat = before
     system = "" if question.system is None else render(question.system[language], names, language, axes, metrics)
     asked = "" if question.prompt is None else render(question.prompt[language], names, language, axes, metrics)

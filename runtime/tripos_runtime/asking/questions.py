@@ -1,4 +1,4 @@
-"""What the steps of a plan ask, apart from who is asked and about what: each question made once."""
+"""The questions of the steps of a plan, apart from who is asked and about what: each question made once."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Questions:
     _made: dict[tuple[str, str], Question] = field(default_factory=dict)
 
     def of(self, step: Ask | Judging, language: str) -> Question:
-        """What is sent for a step in a language, and how a reply to it is read."""
+        """Return what is sent for a step in a language, and how a reply to it is read."""
         numbers = step.numbers if isinstance(step, Ask) else self.plan.scorer(step.scorer).numbers
         locale = numbers.get(language, DEFAULT)
         key = step.fingerprint, locale
@@ -32,7 +32,7 @@ class Questions:
         return self._made[key]
 
     def turn(self, step: Converse, role: str) -> Question:
-        """What is sent to a role of a conversation, which is the dialogue alone; its turn is taken as it is."""
+        """Return what is sent to a role of a conversation, which is the dialogue alone; its turn is taken as it is."""
         key = step.fingerprint, role
         if key not in self._made:
             settings = next(speaker.settings for speaker in step.speakers if speaker.role == role)
@@ -40,7 +40,7 @@ class Questions:
         return self._made[key]
 
     def metrics(self, step: Judging) -> tuple[Metric, ...]:
-        """What a judge grades by; nothing where it gives one value."""
+        """Return what a judge grades by; nothing where it gives one value."""
         return tuple(self.plan.metric(each) for each in getattr(step, "metrics", ()))
 
     def _asked(self, step: Ask, locale: str) -> Question:
@@ -55,7 +55,7 @@ class Questions:
 
 
 def reply_reader(returns: Type | None, axes: Sequence[Axis], locale: str) -> Reader:
-    """Reads a reply as what a step returns, its numbers as the locale writes them."""
+    """Read a reply as what a step returns, its numbers as the locale writes them."""
     if returns is None:
         return text_reader
 

@@ -57,7 +57,7 @@ Sent = tuple[Message, ...]
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What is sent to a model, with `left_out` turns of a dialogue not shown. `shorter` says what is sent where that
+    """A request to a model, with `left_out` turns of a dialogue not shown. `shorter` says what is sent where that
     passes the context of the model: given how many turns were left out so far, how many are then, and the rest; None
     where no more can be."""
 
@@ -69,7 +69,7 @@ class Asked:
     shorter: Callable[[int], tuple[int, Sent] | None] | None = None
 
     def request(self, sent: Sent, samples: int = 1, number: int = 0) -> Request:
-        """The request that sends these messages, for so many samples from `number` on."""
+        """Return the request that sends these messages, for so many samples from `number` on."""
         settings, model = self.question.settings, self.model
         return Request(
             model=model.name,
@@ -91,7 +91,7 @@ class First:
 
 
 def first_replies(asked: Asked, samples: int = 1, number: int = 0) -> ReplyProgram[list[First]]:
-    """The first replies to a question for so many samples from `number` on, one request for all of them."""
+    """Return the first replies to a question for so many samples from `number` on, one request for all of them."""
     sent, left_out = asked.sent, asked.left_out
     while True:
         came = yield asked.request(sent, samples, number)
@@ -110,8 +110,8 @@ def first_replies(asked: Asked, samples: int = 1, number: int = 0) -> ReplyProgr
 
 
 def settled(asked: Asked, first: First | Draft, number: int = 0) -> ReplyProgram[Answer]:
-    """The answer that the first reply to sample `number` gives, asked for once more where it cannot be used; such a
-    reply is a draft, which must not be asked for again."""
+    """Return the answer that the first reply to sample `number` gives, asked for once more where it cannot be used;
+    such a reply is a draft, which must not be asked for again."""
     sent = first.sent if isinstance(first, First) else _sent(asked, first.columns["messages"])
     prompt = as_one_text(sent)
     columns: dict[str, Any] = {"messages": messages_text(sent), **NOTHING}
@@ -129,8 +129,8 @@ def settled(asked: Asked, first: First | Draft, number: int = 0) -> ReplyProgram
 
 
 def adopted(asked: Asked, found: Adopted, number: int = 0) -> ReplyProgram[Answer]:
-    """The answer that a reply gives which was sent for the same question under another name. It is read anew, and asked
-    for once more only where the one that was asked for once more then was asked otherwise."""
+    """Return the answer that a reply gives which was sent for the same question under another name. It is read anew,
+    and asked for once more only where the one that was asked for once more then was asked otherwise."""
     row = found.row
     sent = _sent(asked, row["messages"]) if "messages" in row else asked.sent
     columns: dict[str, Any] = {"messages": messages_text(sent), **NOTHING, **{key: row[key] for key in OF_CALL}}
@@ -150,7 +150,7 @@ def adopted(asked: Asked, found: Adopted, number: int = 0) -> ReplyProgram[Answe
 
 
 def _repaired(asked: Asked, sent: Sent, before: Outcome, columns: dict[str, Any], number: int) -> ReplyProgram[Outcome]:
-    """The better outcome of the one before and the one of a second reply; `columns` become those of both."""
+    """Return the better outcome of the one before and the one of a second reply; `columns` become those of both."""
     note = REPAIR.get(asked.language, REPAIR["en"]).format(error=before.error)
     came = yield asked.request((*sent, Message("assistant", columns["reply"]), Message("user", note)), 1, number)
     if not isinstance(came, Called):
@@ -168,13 +168,13 @@ def _repaired(asked: Asked, sent: Sent, before: Outcome, columns: dict[str, Any]
 
 
 def _read(question: Question, columns: Mapping[str, Any]) -> ReplyProgram[Outcome]:
-    """What a reply is read as."""
+    """Return what a reply is read as."""
     text = columns["reply"]
     return (yield from _at_leisure(text, partial(question.reader, text, columns["finish_reason"])))
 
 
 def _at_leisure(text: str, read: Callable[[], Result]) -> ReplyProgram[Result]:
-    """What a reading of a text gives; of a long text, what the driver sends for it."""
+    """Return what a reading of a text gives; of a long text, what the driver sends for it."""
     if len(text) <= LONG:
         return read()
     result: Result = yield Reading(read)
@@ -182,9 +182,9 @@ def _at_leisure(text: str, read: Callable[[], Result]) -> ReplyProgram[Result]:
 
 
 async def run_reply(program: ReplyProgram[Result], caller: Caller, lane: Lane, keep: Callable[[Draft], None]) -> Result:
-    """The result of a program whose requests are sent to a model, and whose drafts are kept. Long replies are read in a
-    thread, so that other calls go on. Raises what the caller
-    raises where no other call could succeed, such as `Stopped`."""
+    """Return the result of a program whose requests are sent to a model, and whose drafts are kept. Long replies are
+    read in a thread, so that other calls go on. Raises what the caller raises where no other call could succeed, such
+    as `Stopped`."""
     came: Any = None
     try:
         while True:
@@ -206,7 +206,7 @@ async def run_reply(program: ReplyProgram[Result], caller: Caller, lane: Lane, k
 
 
 def _sent(asked: Asked, text: str) -> Sent:
-    """What was sent, given how the store keeps it."""
+    """Return what was sent, given how the store keeps it."""
     if text == messages_text(asked.sent):
         return asked.sent
     return tuple(Message(**each) for each in orjson.loads(text))
@@ -228,7 +228,7 @@ def _columns(called: Called) -> dict[str, Any]:
 
 
 def _usable(outcome: Outcome) -> int:
-    """How much of a reply could be read."""
+    """Return how much of a reply could be read."""
     return len(outcome.parsed) if isinstance(outcome.parsed, Mapping) else int(outcome.parsed is not None)
 
 

@@ -22,7 +22,7 @@ NONE = object()
 
 
 def shot_messages(shots: Shots, case: Case, names: Mapping[str, Any], sources: Sources) -> Iterator[Message]:
-    """A user's message and a reply for each shot, in the case's language. `names` is what the asking step sees.
+    """Yield a user's message and a reply for each shot, in the case's language. `names` is what the asking step sees.
 
     Raises `Unavailable` where the condition or the texts need what an earlier step did not yield.
     """
@@ -39,7 +39,7 @@ def shot_messages(shots: Shots, case: Case, names: Mapping[str, Any], sources: S
 
 
 def _texts(shots: Shots, row: SourceRow, language: str, names: Mapping[str, Any], sources: Sources) -> tuple[str, str]:
-    """What a shot asks and what it replies."""
+    """Return what a shot asks and what it replies."""
     seen = {**names, shots.alias: row.values}
     asked, replied = (render(each[language], seen, language, sources.axes) for each in (shots.prompt, shots.reply))
     return asked, replied
@@ -48,8 +48,8 @@ def _texts(shots: Shots, row: SourceRow, language: str, names: Mapping[str, Any]
 def chosen_rows(
     shots: Shots, case: Case, names: Mapping[str, Any], sources: Sources, begin: int = 0
 ) -> Iterator[SourceRow]:
-    """The rows that may be shown before this case: not the case's own, nor one that shares its key, and such that the
-    condition holds. In the order of the files, from place `begin` among those for which its equalities hold on."""
+    """Yield the rows that may be shown before this case: not the case's own, nor one that shares its key, and such that
+    the condition holds. In the order of the files, from place `begin` among those for which its equalities hold on."""
     own = _key(case.dataset, case.fields, sources)
     seen = dict(names)
     where = sources.examples.of(shots).where
@@ -67,7 +67,8 @@ def chosen_rows(
 
 
 def _holds(where: Split, place: int, seen: Mapping[str, Any], known: dict[int, bool]) -> bool:
-    """Whether a part of the condition holds; what says nothing of the row is evaluated once, and then `known`."""
+    """Return true if a part of the condition holds; what says nothing of the row is evaluated once, and then
+    `known`."""
     if place not in where.fixed:
         return holds(where.rest[place], seen)
     if place not in known:
@@ -76,7 +77,7 @@ def _holds(where: Split, place: int, seen: Mapping[str, Any], known: dict[int, b
 
 
 def _candidates(shots: Shots, where: Split, names: Mapping[str, Any], sources: Sources) -> Sequence[SourceRow]:
-    """The rows for which the condition's equalities hold, in order: looked up, since many rows are none."""
+    """Return the rows for which the condition's equalities hold, in order: looked up, since many rows are none."""
     rows = sources.rows[shots.dataset]
     kept: list[int] | None = None
     for same in where.same:
@@ -90,7 +91,8 @@ def _candidates(shots: Shots, where: Split, names: Mapping[str, Any], sources: S
 
 
 def _key(dataset: str | None, values: Mapping[str, Any], sources: Sources) -> Any:
-    """What the row of a data set has in common with those it belongs to; `NONE` where the data set has no key."""
+    """Return what the row of a data set has in common with those it belongs to; `NONE` where the data set has no
+    key."""
     key = None if dataset is None else sources.key_of(dataset)
     if key is None:
         return NONE

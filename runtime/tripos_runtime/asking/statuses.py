@@ -1,4 +1,4 @@
-"""What can become of a call and of a score: every status there is, and the one place where it is decided.
+"""Statuses of calls and of scores: every status there is, and the one place where it is decided.
 
 | status | of | means |
 | --- | --- | --- |
@@ -43,8 +43,9 @@ CUT: Final = frozenset({"length", "max_tokens", "MAX_TOKENS"})
 
 
 def status_of_reply(read: str, finish_reason: str | None) -> str:
-    """The status of a reply that was read with the status `read`: one that could not be read and was cut off failed
-    for that reason, and one that was read whole in spite of it is as good as any. `finish_reason` is the provider's.
+    """Return the status of a reply that was read with the status `read`: one that could not be read and was cut off
+    failed for that reason, and one that was read whole in spite of it is as good as any. `finish_reason` is the
+    provider's.
 
     >>> status_of_reply("parse_failure", "length"), status_of_reply("parse_failure", "stop")
     ('truncated', 'parse_failure')
@@ -55,7 +56,7 @@ def status_of_reply(read: str, finish_reason: str | None) -> str:
 
 
 def status_of_text(finish_reason: str | None) -> str:
-    """The status of a reply that is taken as it is, with nothing to read in it.
+    """Return the status of a reply that is taken as it is, with nothing to read in it.
 
     >>> status_of_text("length"), status_of_text(None)
     ('truncated', 'ok')

@@ -1,4 +1,4 @@
-"""What a run has done so far, for whoever shows it."""
+"""The progress of a run."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Making:
         return {"made": self.made, "given_up": self.given_up, "asks": self.asks, "rejected": rejected}
 
     def add(self, told: Mapping[str, Any]) -> None:
-        """Adds what `to_json` gave."""
+        """Add what `to_json` gave."""
         self.made += told["made"]
         self.given_up += told["given_up"]
         self.asks = told["asks"]
@@ -40,7 +40,7 @@ class Making:
 
     @property
     def is_news(self) -> bool:
-        """Whether there is anything to tell: of rows that are only taken over there is not."""
+        """True if there is anything to tell: of rows that are only taken over there is not."""
         return self.asks or self.rejected.total() > 0
 
     def told(self) -> str:
@@ -127,11 +127,11 @@ class Tally:
         return sum(max(self.planned[lane], done[lane]) for lane in self.planned.keys() | done.keys())
 
     def making(self, dataset: str) -> Making:
-        """How a data set is coming along."""
+        """Return how a data set is coming along."""
         return self.makings.setdefault(dataset, Making())
 
     def summed(self) -> dict[str, Any]:
-        """What a finished run came to, as JSON, for a later one that has nothing to add."""
+        """Return what a finished run came to, as JSON, for a later one that has nothing to add."""
         lanes = sorted(self.planned.keys() | self.skipped.keys() | self.asked.keys() | self.reused.keys())
         calls = [
             [*lane, self.planned[lane], self.skipped[lane], self.asked[lane] + self.reused[lane]] for lane in lanes
@@ -142,7 +142,7 @@ class Tally:
         return {"calls": calls, **statuses, "makings": makings, "unasked": unasked}
 
     def reuse(self, summed: Mapping[str, Any]) -> None:
-        """Counts everything of a finished run as reused."""
+        """Count everything of a finished run as reused."""
         for role, scenario, planned, skipped, answered in summed["calls"]:
             lane = (role, scenario)
             self.planned[lane], self.skipped[lane], self.reused[lane] = planned, skipped, answered
@@ -154,7 +154,7 @@ class Tally:
             self.making(name).add(told)
 
     def count(self, lane: Lane, model: str, answer: Answer) -> None:
-        """Counts what came of a call that this run made."""
+        """Count what came of a call that this run made."""
         columns = answer.columns
         if answer.status == FAILED:
             self.failed[lane] += 1
@@ -164,7 +164,7 @@ class Tally:
         self._spend(model, columns)
 
     def adopt(self, lane: Lane, model: str, answer: Answer, adopted: Adopted) -> None:
-        """Counts a reply that an earlier run asked for under another name. What it took then is not taken again; what
+        """Count a reply that an earlier run asked for under another name. What it took then is not taken again; what
         is, is what it took to ask for it once more."""
         self.reused[lane] += 1
         before = adopted.row if adopted.draft is None else adopted.draft

@@ -31,13 +31,13 @@ from tripos_runtime.datasets.sources import Origin, SourceRow, Sources
 
 @dataclass(frozen=True)
 class Marks:
-    """What was drawn for every subset of a plan, by its name."""
+    """The drawn items of every subset of a plan, by its name."""
 
     source: CaseSource
     drawn: Mapping[str, Drawn]
 
     def of(self, case: Case) -> list[str] | None:
-        """The subsets that a case is in, in the order of the plan; `None` where the plan has none."""
+        """Return the subsets that a case is in, in the order of the plan; `None` where the plan has none."""
         if not self.drawn:
             return None
         key = (case.scenario.name, self.source.drawn_as(case))
@@ -45,8 +45,8 @@ class Marks:
 
 
 def drawn_counts(source: CaseSource) -> dict[str, int]:
-    """How many items every subset has in the whole benchmark; those apart of which nobody can tell before other data
-    are made. Data that cannot be read are told when they are run over."""
+    """Return how many items every subset has in the whole benchmark; those apart of which nobody can tell before other
+    data are made. Data that cannot be read are told when they are run over."""
     if not source.plan.subsets or not all(map(source.is_listable, source.plan.scenarios)):
         return {}
     try:
@@ -89,21 +89,21 @@ class Selection:
     drawn: Drawn | None = None
 
     def holds(self, scenario: str, name: str) -> bool:
-        """Whether an item is in the subset, or there is none."""
+        """Return true if an item is in the subset, or there is none."""
         return self.drawn is None or (scenario, name) in self.drawn
 
     def chosen(self, plan: Plan) -> tuple[Scenario, ...]:
-        """The scenarios that are run, in the order of the plan, each with the treatments that `only` leaves."""
+        """Return the scenarios that are run, in the order of the plan, each with the treatments that `only` leaves."""
         return tuple(
             scenario_under(s, self.only) for s in plan.scenarios if not self.scenarios or s.name in self.scenarios
         )
 
     def under(self, plan: Plan) -> Plan:
-        """The plan with the treatments that `only` leaves."""
+        """Return the plan with the treatments that `only` leaves."""
         return under(plan, self.only)
 
     def allows(self, case: Case) -> bool:
-        """Whether the case lies where `only` says."""
+        """Return true if the case lies where `only` says."""
         return all(case.context.get(axis, values[0]) in values for axis, values in self.only.items())
 
 
@@ -141,7 +141,7 @@ class CaseSource:
             waiting = going
 
     def of(self, scenario: Scenario, selection: Selection) -> Iterator[Case]:
-        """The selected cases of one scenario."""
+        """Yield the selected cases of one scenario."""
         every = (case for case in self._every(scenario) if selection.allows(case))
         if selection.drawn is not None and not self._is_made(scenario):
             every = (case for case in every if selection.holds(scenario.name, case.item_id))
@@ -157,7 +157,7 @@ class CaseSource:
             )
 
     def count(self, scenario: Scenario, selection: Selection) -> int:
-        """How many cases of a scenario are run. Where the plan does not say, they are read and counted."""
+        """Return how many cases of a scenario are run. Where the plan does not say, they are read and counted."""
         if self._is_made(scenario):
             if scenario.rows is not None and scenario.rows.dataset not in self.sources.made.rows:
                 return self._expected(scenario, selection)
@@ -167,12 +167,13 @@ class CaseSource:
         return scenario.row_count if selection.limit is None else min(selection.limit, scenario.row_count)
 
     def with_subset(self, selection: Selection, subset: Subset) -> Selection:
-        """The selection with the items of a subset. They are drawn from the whole benchmark, whatever is selected."""
+        """Return the selection with the items of a subset. They are drawn from the whole benchmark, whatever is
+        selected."""
         return replace(selection, subset=subset, drawn=self.drawn()[subset.name])
 
     def drawn(self) -> Mapping[str, Drawn]:
-        """The items of every subset of the plan, by its name. A scenario whose slots depend on data that are yet to be
-        made gives none before."""
+        """Return the items of every subset of the plan, by its name. A scenario whose slots depend on data that are yet
+        to be made gives none before."""
         if not self.plan.subsets:
             return {}
         if self.public_drawn:
@@ -185,13 +186,13 @@ class CaseSource:
         return self._drawn[names]
 
     def drawn_as(self, case: Case) -> str:
-        """The name that a case is drawn by: of one that is made that of its slot."""
+        """Return the name that a case is drawn by: of one that is made that of its slot."""
         if not self._is_made(case.scenario) or case.origin is None or case.dataset is None:
             return case.item_id
         return self.slots.slot_at(self.slots.by_name[case.dataset], case.origin[1]).key
 
     def is_listable(self, scenario: Scenario) -> bool:
-        """Whether the items of a scenario, or the slots that they will be in, can be listed now."""
+        """Return true if the items of a scenario, or the slots that they will be in, can be listed now."""
         if scenario.rows is None or not self._is_made(scenario):
             return True
         return self.slots.is_listable(self.slots.by_name[scenario.rows.dataset])
@@ -205,11 +206,11 @@ class CaseSource:
             yield placed(scenario, case.item_id, case.context, case.fields)
 
     def counts(self, selection: Selection) -> dict[str, int]:
-        """How many cases of every chosen scenario are run."""
+        """Return how many cases of every chosen scenario are run."""
         return {scenario.name: self.count(scenario, selection) for scenario in selection.chosen(self.plan)}
 
     def withheld_counts(self, selection: Selection) -> dict[str, int]:
-        """How many items of every chosen scenario are withheld, where some are: of those of a subset, if one is
+        """Return how many items of every chosen scenario are withheld, where some are: of those of a subset, if one is
         chosen."""
         lost = {
             scenario.name: self.withheld.get(scenario.name, frozenset()) for scenario in selection.chosen(self.plan)
@@ -218,7 +219,7 @@ class CaseSource:
         return {name: count for name, count in counts.items() if count}
 
     def slot_counts(self, selection: Selection) -> dict[str, int]:
-        """How many slots of every data set that is yet to be made are needed, at most."""
+        """Return how many slots of every data set that is yet to be made are needed, at most."""
         counts = Choice(self.slots, selection).counts()
         return {name: count for name, count in counts.items() if name not in self.sources.made.frozen}
 
@@ -234,8 +235,8 @@ class CaseSource:
                 yield case
 
     def case_of(self, scenario: Scenario, row: SourceRow) -> Case | None:
-        """The case of a scenario that a row is, also one of other data with the same fields; None where the scenario's
-        own condition does not hold of it."""
+        """Return the case of a scenario that a row is, also one of other data with the same fields; None where the
+        scenario's own condition does not hold of it."""
         return None if scenario.rows is None else self._case(scenario, scenario.rows, row)
 
     def _case(self, scenario: Scenario, rows: Rows, row: SourceRow) -> Case | None:
@@ -255,7 +256,7 @@ class CaseSource:
             return False
 
     def _expected(self, scenario: Scenario, selection: Selection) -> int:
-        """How many rows a scenario has, at most, before they are made."""
+        """Return how many rows a scenario has, at most, before they are made."""
         most = scenario.row_count if selection.limit is None else min(selection.limit, scenario.row_count)
         assert scenario.rows is not None
         whole = not selection.only and selection.drawn is None
@@ -294,8 +295,8 @@ class Planned:
 def planned_steps(
     plan: Plan, cases: Mapping[str, int], models: Mapping[str, int], slots: Mapping[str, int] | None = None
 ) -> list[Planned]:
-    """The model calls of every step, for so many cases of each scenario and so many models in each role; those of data
-    sets that are made first, for so many of their `slots`, or for all."""
+    """Return the model calls of every step, for so many cases of each scenario and so many models in each role; those
+    of data sets that are made first, for so many of their `slots`, or for all."""
     planned: list[Planned] = []
     rows = {scenario.name: max(scenario.row_count, 1) for scenario in plan.scenarios}
     rows |= {each.name: max(each.rows, 1) for each in plan.made}

@@ -35,7 +35,7 @@ class Split:
 
 
 def split(where: Expr | None, alias: str) -> Split:
-    """The parts of a condition on what is known as `alias`."""
+    """Return the parts of a condition on what is known as `alias`."""
     same: list[Same] = []
     rest: list[Expr] = []
     for part in _parts(where) if where is not None else ():
@@ -52,8 +52,8 @@ def split(where: Expr | None, alias: str) -> Split:
 
 
 def holds(where: Expr, names: Mapping[str, Any]) -> bool:
-    """Whether a condition holds of an element; where it has no value for it, it does not. Raises `Unavailable` where it
-    needs what an earlier step did not yield."""
+    """Return true if a condition holds of an element; where it has no value for it, it does not. Raises `Unavailable`
+    where it needs what an earlier step did not yield."""
     try:
         return bool(evaluate(where, names))
     except NoValue:
@@ -61,7 +61,7 @@ def holds(where: Expr, names: Mapping[str, Any]) -> bool:
 
 
 def places_by_value(values: Sequence[Any]) -> dict[Any, list[int]] | None:
-    """The places of every value, in order; None where one is no single value, which is compared in other ways.
+    """Return the places of every value, in order; None where one is no single value, which is compared in other ways.
 
     >>> places_by_value(["a", "b", "a"])
     {'a': [0, 2], 'b': [1]}

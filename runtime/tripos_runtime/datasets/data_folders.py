@@ -29,7 +29,7 @@ HUB = "hf://"
 
 @dataclass(frozen=True)
 class DataFolders:
-    """Looks for a source first beside the spec that names it, then in each of `folders`, and last in the folder `data`
+    """Look for a source first beside the spec that names it, then in each of `folders`, and last in the folder `data`
     beside the spec, which has what comes with a benchmark. A spec that lies in a release is looked after by what was
     released with it before anything else is."""
 
@@ -38,8 +38,8 @@ class DataFolders:
     """What may be read; without it anything may, as of a release, whose files are held against its manifest."""
 
     def find(self, source: str, near: str) -> list[FoundFile]:
-        """The files that `source` means, sorted by path. `*` matches within a name, `{field}` also captures it, and
-        where it stands twice it matches the same text.
+        """Return the files that `source` means, sorted by path. `*` matches within a name, `{field}` also captures it,
+        and where it stands twice it matches the same text.
 
         Nothing is fetched: `hf://owner/name/path` is looked for as `hf/owner/name/path`, like any other path.
 
@@ -68,7 +68,7 @@ class DataFolders:
         raise DataError(f"no file `{inside.as_posix()}` in {places}", help_)
 
     def _around(self, beside: Path) -> tuple[Path, ...]:
-        """The folders that are looked in, in order, for a spec that lies in `beside`."""
+        """Return the folders that are looked in, in order, for a spec that lies in `beside`."""
         shipped = [each for each in (beside / SHIPPED,) if each.is_dir()]
         released = _released(beside)
         if released is not None:
@@ -81,15 +81,15 @@ class DataFolders:
         return "shipped" if folder == beside / SHIPPED and _released(beside) is None else "spec"
 
     def rows(self, file: FoundFile) -> Iterator[dict[str, Any]]:
-        """The raw records of a file. Raises `DataError` with the line where one cannot be read."""
+        """Return the raw records of a file. Raises `DataError` with the line where one cannot be read."""
         return rows_in(Path(file.location), file.path)
 
     def document(self, file: FoundFile) -> Any:
-        """What a JSON or YAML file says. Raises `DataError`."""
+        """Return what a JSON or YAML file says. Raises `DataError`."""
         return document_in(Path(file.location), file.path)
 
     def placed(self, file: FoundFile) -> Any:
-        """What a JSON or YAML file says, with the lines of its texts. Raises `DataError`."""
+        """Return what a JSON or YAML file says, with the lines of its texts. Raises `DataError`."""
         return placed_in(Path(file.location), file.path)
 
 
@@ -99,13 +99,14 @@ def _outside(source: str) -> DataError:
 
 
 def _plain(path: Path) -> Path:
-    """A path up to its first part that is no plain name."""
+    """Return a path up to its first part that is no plain name."""
     wild = next((place for place, part in enumerate(path.parts) if _is_wild(part)), len(path.parts))
     return Path(*path.parts[:wild])
 
 
 def _released(beside: Path) -> tuple[Path, ...] | None:
-    """The folder with the data from elsewhere of the release that a folder lies in; None where it lies in none."""
+    """Return the folder with the data from elsewhere of the release that a folder lies in; None where it lies in
+    none."""
     for folder in (beside, *beside.parents):
         if folder.name == RELEASED_SPEC and (folder.parent / RELEASED).is_file():
             return (folder.parent / SHIPPED,)
@@ -113,7 +114,7 @@ def _released(beside: Path) -> tuple[Path, ...] | None:
 
 
 def _fetched(source: str) -> str:
-    """Where a file of the Hub lies once it was fetched: `hf/owner/name/path`."""
+    """Return where a file of the Hub lies once it was fetched: `hf/owner/name/path`."""
     inside = source.removeprefix(HUB).strip("/").removeprefix("datasets/")
     if inside.count("/") < 2 or ".." in inside.split("/"):
         raise DataError(f"`{source}` names no file of a data set", "write `hf://owner/name/path`")
@@ -121,7 +122,7 @@ def _fetched(source: str) -> str:
 
 
 def _fetch(inside: Path, folder: Path) -> str:
-    """How a file of the Hub is fetched into a data folder."""
+    """Return how a file of the Hub is fetched into a data folder."""
     _, owner, name, *rest = inside.parts
     path = "/".join(rest)
     what = f"--include '{re.sub(r'{.*?}', '*', path)}'" if _is_wild(path) else path
@@ -139,7 +140,7 @@ def _file(folder: Path, path: Path, captures: dict[str, str], origin: Origin) ->
 
 
 def _matching(folder: Path, source: str) -> list[tuple[Path, dict[str, str]]]:
-    """The files below a folder that a relative path means, and what it captures of their names."""
+    """Return the files below a folder that a relative path means, and what it captures of their names."""
     if not _is_wild(source):
         return [(folder / source, {})] if (folder / source).is_file() else []
     pattern = "".join("*" if _is_wild(part) else glob.escape(part) for part in WILD.split(source))
@@ -157,7 +158,7 @@ def _is_wild(source: str) -> bool:
 
 
 def _captured(part: str) -> str | None:
-    """The field that a part of a name is captured as; `{1a}` cannot name one and stands for itself."""
+    """Return the field that a part of a name is captured as; `{1a}` cannot name one and stands for itself."""
     name = part[1:-1]
     return name if part == f"{{{name}}}" and name.isidentifier() else None
 
@@ -175,12 +176,13 @@ def _regex(source: str) -> str:
 
 
 def _fixed(path: Path) -> Path:
-    """The folder of an absolute path up to its first part that is not a plain name, or that holds its file."""
+    """Return the folder of an absolute path up to its first part that is not a plain name, or that holds its file."""
     return next((folder for folder in reversed(path.parents) if _is_wild(folder.name)), path).parent
 
 
 def _nearest(folder: Path, source: Path) -> str | None:
-    """A path like `source` that a folder does hold, or as much of one as it holds; None where nothing is like it."""
+    """Return a path like `source` that a folder does hold, or as much of one as it holds; None where nothing is like
+    it."""
     kept = Path()
     for place, part in enumerate(source.parts, 1):
         name: str | None = part
@@ -202,7 +204,7 @@ def _nearest(folder: Path, source: Path) -> str | None:
 def files_of(
     reader: DataFolders, source: str, spec_files: tuple[str, ...], wanted: Mapping[str, str]
 ) -> Iterator[FoundFile]:
-    """The files of a data set again, at run time: those that were compiled, by path and SHA-256 (`wanted`).
+    """Yield the files of a data set again, at run time: those that were compiled, by path and SHA-256 (`wanted`).
 
     Raises `DataError` where one has gone or changed since.
     """

@@ -41,7 +41,7 @@ class FileAccess:
     outside: set[str] = field(default_factory=set, compare=False)
 
     def allows(self, path: Path) -> bool:
-        """Whether a file may be read, or a folder be looked into."""
+        """Return true if a file may be read, or a folder be looked into."""
         real = path.resolve()
         if self._is_inside(real):
             return True
@@ -64,7 +64,7 @@ class FileAccess:
             raise Outside(errno.EPERM, f"it lies outside of the benchmark; {LEAVE}", str(path))
 
     def read_text(self, name: str) -> str:
-        """The text of a file. Raises `OSError` and `UnicodeDecodeError`."""
+        """Return the text of a file. Raises `OSError` and `UnicodeDecodeError`."""
         path = Path(name)
         mode = path.stat().st_mode
         self.check(path)
@@ -76,7 +76,7 @@ class FileAccess:
 
 
 def access_of(main: Path, folders: tuple[Path, ...] = (), *, anything: bool = False) -> FileAccess:
-    """What the spec with this main file may read: its folder, the project around it, and `folders`."""
+    """Return what the spec with this main file may read: its folder, the project around it, and `folders`."""
     beside = main.resolve().parent
     home = Path.home()
     around = (each for each in (beside, *beside.parents) if each not in (home, each.parent))

@@ -33,7 +33,8 @@ BROKEN = (OSError, EOFError, UnicodeDecodeError, zlib.error)
 
 
 def rows_in(path: Path, shown: str) -> Iterator[dict[str, Any]]:
-    """The records of a file, one at a time; `shown` is what the file is called in messages. Raises `DataError`."""
+    """Yield the records of a file, one at a time; `shown` is what the file is called in messages. Raises
+    `DataError`."""
     try:
         match _format(path):
             case ".jsonl" | ".json" | ".ndjson":
@@ -57,8 +58,8 @@ def rows_in(path: Path, shown: str) -> Iterator[dict[str, Any]]:
 
 
 def document_in(path: Path, shown: str) -> Any:
-    """What a JSON or YAML file says. A mapping in which a name stands twice is a list of mappings of one name each, so
-    that neither is lost. Raises `DataError`."""
+    """Return what a JSON or YAML file says. A mapping in which a name stands twice is a list of mappings of one name
+    each, so that neither is lost. Raises `DataError`."""
     try:
         match _format(path):
             case ".json":
@@ -93,7 +94,7 @@ def placed_in(path: Path, shown: str) -> Any:
 
 
 def unpacked_digest(path: Path) -> str | None:
-    """The SHA-256 of what a compressed file holds; None of any other, and of one that is damaged."""
+    """Return the SHA-256 of what a compressed file holds; None of any other, and of one that is damaged."""
     if path.suffix.casefold() not in PACKED:
         return None
     found = hashlib.sha256()
@@ -111,7 +112,7 @@ def _broken(path: Path, shown: str, error: BaseException) -> DataError:
 
 
 def _other_encoding(path: Path, shown: str) -> DataError:
-    """What to say of a text that is not UTF-8: how spreadsheets and editors save it so."""
+    """Return what to say of a text that is not UTF-8: how spreadsheets and editors save it so."""
     help_ = "save it as UTF-8; in a spreadsheet that is `CSV UTF-8`"
     with _opened(path) as file:
         for number, line in enumerate(file, 1):
@@ -126,13 +127,13 @@ def _other_encoding(path: Path, shown: str) -> DataError:
 
 
 def _format(path: Path) -> str:
-    """The suffix that tells the format: `.csv` of `a.csv.gz`."""
+    """Return the suffix that tells the format: `.csv` of `a.csv.gz`."""
     suffix = path.suffix.casefold()
     return Path(path.stem).suffix.casefold() if suffix in PACKED else suffix
 
 
 def _opened(path: Path) -> IO[bytes]:
-    """The bytes of a file, decompressed."""
+    """Return the bytes of a file, decompressed."""
     match path.suffix.casefold():
         case ".gz":
             return cast("IO[bytes]", gzip.open(path, "rb"))
@@ -169,7 +170,8 @@ def _json(path: Path, shown: str) -> Iterator[dict[str, Any]]:
 
 
 def _array(path: Path, shown: str) -> Iterator[dict[str, Any]]:
-    """The records of an array, each let go of as it is handed on, for those who keep it keep it in their own form."""
+    """Yield the records of an array, each let go of as it is handed on, for those who keep it keep it in their own
+    form."""
     with _opened(path) as file:
         values = _loads(file.read(), shown, 1)
     values.reverse()
@@ -190,7 +192,8 @@ def _loads(text: bytes, shown: str, number: int) -> Any:
 
 
 def _without_halves(value: Any) -> Any:
-    """A value with U+FFFD for every half of a surrogate pair that stands alone: what no file in UTF-8 can hold."""
+    """Return a value with U+FFFD for every half of a surrogate pair that stands alone: what no file in UTF-8 can
+    hold."""
     match value:
         case str():
             return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
@@ -229,7 +232,7 @@ def _parquet(path: Path, shown: str) -> Iterator[dict[str, Any]]:
 
 
 def _rows_of(batch: Any, shown: str) -> list[dict[str, Any]]:
-    """The rows of a batch of columns, which may hold dates and durations that Python has no value for."""
+    """Return the rows of a batch of columns, which may hold dates and durations that Python has no value for."""
     try:
         return cast("list[dict[str, Any]]", batch.to_pylist())
     except (OverflowError, ValueError) as error:
@@ -237,7 +240,7 @@ def _rows_of(batch: Any, shown: str) -> list[dict[str, Any]]:
 
 
 def _arrow(path: Path, shown: str) -> Iterator[dict[str, Any]]:
-    """The rows of an Arrow IPC file or stream; Feather files are the former."""
+    """Yield the rows of an Arrow IPC file or stream; Feather files are the former."""
     import pyarrow
     import pyarrow.ipc
 
@@ -260,7 +263,7 @@ def _arrow(path: Path, shown: str) -> Iterator[dict[str, Any]]:
 
 
 def _mapping(pairs: list[tuple[Any, Any]]) -> Any:
-    """A mapping of pairs; where a name stands twice, a list with a mapping for each."""
+    """Return a mapping of pairs; where a name stands twice, a list with a mapping for each."""
     names = [name for name, _ in pairs]
     return dict(pairs) if len(set(names)) == len(names) else [{name: value} for name, value in pairs]
 
@@ -278,7 +281,7 @@ def _json_document(text: bytes, shown: str) -> Any:
 
 
 def _yaml_document(text: str, shown: str, *, placed: bool = False) -> Any:
-    """What a text in YAML says; with `placed`, its texts know their lines."""
+    """Return what a text in YAML says; with `placed`, its texts know their lines."""
     import yaml
 
     class Loader(yaml.SafeLoader):
@@ -292,7 +295,7 @@ def _yaml_document(text: str, shown: str, *, placed: bool = False) -> Any:
             return super().compose_node(parent, index)
 
         def construct_object(self, node: Any, deep: bool = False) -> Any:
-            """What is written like a date or a number and is none that Python has must be marked as a text."""
+            """Return what is written like a date or a number and is none that Python has must be marked as a text."""
             try:
                 value = super().construct_object(node, deep)
                 str(value if isinstance(value, int) else "")  # `1:59:59…` comes to a number that none can print
@@ -323,6 +326,7 @@ def _yaml_document(text: str, shown: str, *, placed: bool = False) -> Any:
 
 
 def _key(loader: Any, node: Any) -> Any:
-    """A name of a mapping; one that is itself a list or mapping is told as text, for nothing can be looked up by it."""
+    """Return a name of a mapping; one that is itself a list or mapping is told as text, for nothing can be looked up by
+    it."""
     key = loader.construct_object(node, deep=True)
     return key if isinstance(key, str | int | float | bool | None) else str(key)

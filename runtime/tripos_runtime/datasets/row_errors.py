@@ -93,8 +93,8 @@ class Rejection:
 
 
 def one_of_several(language: str, number: int) -> str:
-    """What the author of row `number`, counted from 1, of one cell is told, from the second on: the request is the same
-    for all of them but for this.
+    """Return what the author of row `number`, counted from 1, of one cell is told, from the second on: the request is
+    the same for all of them but for this.
 
     >>> one_of_several("zh", 2)
     '按同样的要求会写多个，这是第 2 个，请使它与其他的不同。'
@@ -103,8 +103,8 @@ def one_of_several(language: str, number: int) -> str:
 
 
 def note(reason: Reason, language: str, number: int, most: int) -> str:
-    """What the author is told before attempt `number` of `most`, counted from 1. The number makes the request another
-    one each time, so an author that always answers the same to the same does not repeat itself for that.
+    """Return what the author is told before attempt `number` of `most`, counted from 1. The number makes the request
+    another one each time, so an author that always answers the same to the same does not repeat itself for that.
 
     >>> note("refused", "en", 2, 4)
     'That was not accepted: it holds no item. Write another one. This is attempt 2 of 4.'

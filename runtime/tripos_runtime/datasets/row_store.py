@@ -14,7 +14,7 @@ from tripos_compiler.inputs import DataError
 
 @dataclass(frozen=True, slots=True)
 class Origins:
-    """Who wrote a row (`None`: nobody was asked), at which attempt, counted from 1, and why the earlier ones were
+    """The author of a row (`None`: nobody was asked), at which attempt, counted from 1, and why the earlier ones were
     rejected."""
 
     written_by: str | None
@@ -50,7 +50,7 @@ class RowFile:
         return len(self._at)
 
     def add(self, row: MadeRow) -> None:
-        """Takes a row, whose place no other has."""
+        """Take a row, whose place no other has."""
         written = pickle.dumps((row.place, row.values, row.origins), pickle.HIGHEST_PROTOCOL)
         self._file.seek(self._end)
         self._file.write(len(written).to_bytes(8, "big") + written)
@@ -83,8 +83,8 @@ class MadeData:
     frozen: set[str] = field(default_factory=set)
 
     def of(self, dataset: str, scenario: str | None = None) -> Iterator[MadeRow]:
-        """The rows of a data set, or those of them that a scenario runs over. Raises `DataError` where none were made
-        yet."""
+        """Yield the rows of a data set, or those of them that a scenario runs over. Raises `DataError` where none were
+        made yet."""
         chosen = self.chosen.get(scenario) if scenario is not None else None
         if dataset not in self.rows:
             raise DataError(f"the rows of `{dataset}` are yet to be made", "run the benchmark first: `tripos run`")

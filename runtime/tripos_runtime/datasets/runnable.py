@@ -1,4 +1,4 @@
-"""What a scenario looks into beside its row, and what keeps a plan from being run or gone through."""
+"""The data that a scenario reads beside its row, and what keeps a plan from being run or gone through."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ class NotApproved(Exception):
 
 
 def check_approved(plan: Plan) -> None:
-    """Raises `NotApproved` where a tree is a draft."""
+    """Raise `NotApproved` where a tree is a draft."""
     drafts = [file.path for tree in plan.trees for file in tree.files if file.draft]
     if drafts:
         raise NotApproved(drafts)
 
 
 def check_recordable(chosen: tuple[Scenario, ...]) -> None:
-    """Raises `NotRunnable` where a chosen scenario cannot be gone through without asking an embedding model."""
+    """Raise `NotRunnable` where a chosen scenario cannot be gone through without asking an embedding model."""
     missing = list(dict.fromkeys(part for scenario in chosen for part in _embedding(scenario)))
     if missing:
         raise NotRunnable(missing)
@@ -52,7 +52,7 @@ def _embedding(scenario: Scenario) -> Iterator[str]:
 
 
 def data_of(scenario: Scenario) -> set[str]:
-    """The data sets that a scenario takes as values, or shots from."""
+    """Return the data sets that a scenario takes as values, or shots from."""
     own = scenario.rows.where if scenario.rows is not None else None
     found = {part.dataset for part in parts_of(own) if isinstance(part, Data)} if own is not None else set()
     return found.union(*(_looked_into(step) for step in scenario.steps))

@@ -1,4 +1,4 @@
-"""What of the made data sets a run needs: slots are chosen before anything is written into them."""
+"""The needed slots of generated data sets: slots are chosen before anything is written into them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def slots_at(
     rows: Iterable[Mapping[str, Any]],
     names: Mapping[str, Any],
 ) -> frozenset[int] | None:
-    """The places of the slots that `looks` from these rows fall on; None where it cannot be told before they are
+    """Return the places of the slots that `looks` from these rows fall on; None where it cannot be told before they are
     filled. `names` is what expressions see besides the row."""
     looks = tuple(looks)
     if any(look.at != made.alias for look in looks):
@@ -42,7 +42,7 @@ def slots_at(
 
 @dataclass
 class Choice:
-    """What a run over `selection` needs of the made data sets."""
+    """The needed slots of a run over `selection` needs of the made data sets."""
 
     source: SlotSource
     selection: Selection
@@ -70,8 +70,8 @@ class Choice:
         return tuple(done)
 
     def places(self, name: str) -> frozenset[int] | None:
-        """The places of the slots that are needed of a data set; `None`: all. Whatever it takes as values must have
-        been made; where something that it is made for cannot be listed before, all are needed."""
+        """Return the places of the slots that are needed of a data set; `None`: all. Whatever it takes as values must
+        have been made; where something that it is made for cannot be listed before, all are needed."""
         if name in self._whole:
             return None
         looked_at = self._places_looked_at(name)
@@ -95,14 +95,14 @@ class Choice:
         return found
 
     def chosen(self, scenario: Scenario) -> frozenset[int] | None:
-        """The places of the slots that a scenario runs over; `None`: all."""
+        """Return the places of the slots that a scenario runs over; `None`: all."""
         selection = self.selection
         if selection.limit is None and not selection.only and selection.drawn is None:
             return None
         return frozenset(slot.place for slot in chosen_slots(self.source, scenario, self.selection))
 
     def counts(self) -> dict[str, int]:
-        """How many slots are needed of every data set, at most, as far as it is known before any is made."""
+        """Return how many slots are needed of every data set, at most, as far as it is known before any is made."""
         found: dict[str, int] = {}
         for name in self.order:
             made = self.source.by_name[name]
@@ -133,7 +133,8 @@ class Choice:
         return found
 
     def _places_looked_at(self, name: str) -> frozenset[int] | None:
-        """The places of the slots that scenarios look into at points; `None`: all, since the points are not known."""
+        """Return the places of the slots that scenarios look into at points; `None`: all, since the points are not
+        known."""
         found: frozenset[int] = frozenset()
         made = self.source.by_name[name]
         for scenario, looks in self.looked_at.get(name, ()):
@@ -155,7 +156,7 @@ class Choice:
 
 
 def chosen_slots(source: SlotSource, scenario: Scenario, selection: Selection) -> Iterator[Slot]:
-    """The slots that a scenario runs over. A condition on what is yet to be written is taken to hold."""
+    """Return the slots that a scenario runs over. A condition on what is yet to be written is taken to hold."""
     assert scenario.rows is not None
     made = source.by_name[scenario.rows.dataset]
     every = (
@@ -172,7 +173,7 @@ def chosen_slots(source: SlotSource, scenario: Scenario, selection: Selection) -
 
 
 def known_slots(source: SlotSource, scenario: Scenario) -> Iterator[tuple[Slot, Mapping[str, Any]]]:
-    """Every slot of a scenario with what is known of its row before it is made."""
+    """Yield every slot of a scenario with what is known of its row before it is made."""
     assert scenario.rows is not None
     made = source.by_name[scenario.rows.dataset]
     for slot in source.slots(made):
@@ -189,7 +190,7 @@ def _allowed(source: SlotSource, scenario: Scenario, made: Made, slot: Slot, sel
 
 
 def _fits(source: SlotSource, scenario: Scenario, known: Mapping[str, Any]) -> bool:
-    """Whether what is known of a row is as the scenario wants it. What is yet to be written is taken to be."""
+    """Return true if what is known of a row is as the scenario wants it. What is yet to be written is taken to be."""
     rows = scenario.rows
     if rows is None or rows.where is None or not _is_known(rows.where, rows.alias, known, source.axes):
         return True
@@ -201,7 +202,8 @@ def _fits(source: SlotSource, scenario: Scenario, known: Mapping[str, Any]) -> b
 
 
 def known_of(source: SlotSource, made: Made, slot: Slot) -> dict[str, Any]:
-    """The fields of a row that are known before it is made: its axes, and what it takes from rows that are read."""
+    """Return the fields of a row that are known before it is made: its axes, and what it takes from rows that are
+    read."""
     if slot.above is not None:
         upstream = source.upstream(made)
         assert upstream is not None
@@ -212,7 +214,7 @@ def known_of(source: SlotSource, made: Made, slot: Slot) -> dict[str, Any]:
 
 
 def _is_known(where: Expr, alias: str, known: Mapping[str, Any], axes: Mapping[str, Axis]) -> bool:
-    """Whether a condition can be told from what is known of a row before it is made."""
+    """Return true if a condition can be told from what is known of a row before it is made."""
     for path in paths_in(where):
         if path[0] == alias:
             if len(path) == 1 or path[1] not in known:

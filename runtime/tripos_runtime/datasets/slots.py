@@ -32,7 +32,7 @@ class Slot:
 
     @property
     def group(self) -> str:
-        """What slots have in common whose rows must differ: their cell of the context."""
+        """Return what slots have in common whose rows must differ: their cell of the context."""
         return digest(self.cell)
 
     @property
@@ -59,22 +59,22 @@ class SlotSource:
         return {each.name: each for each in self.plan.made}
 
     def upstream(self, made: Made) -> str | None:
-        """The made data set whose rows this one is made from one by one, if so."""
+        """Return the made data set whose rows this one is made from one by one, if so."""
         source = made.source
         if isinstance(source, Data) and source.field is None and source.dataset in self.by_name:
             return source.dataset
         return None
 
     def is_listable(self, made: Made) -> bool:
-        """Whether its slots can be listed now: what they are told by was made, if it had to be."""
+        """Return true if its slots can be listed now: what they are told by was made, if it had to be."""
         upstream = self.upstream(made)
         if not all(name in self.made.rows for name in _told_by(made) & self.by_name.keys() - {upstream}):
             return False
         return upstream is None or self.is_listable(self.by_name[upstream])
 
     def slots(self, made: Made) -> Iterator[Slot]:
-        """Every slot, in order: by row of the source, then by cell, then by number. Where the source has yet to be
-        made, also those that a condition may rule out."""
+        """Yield every slot, in order: by row of the source, then by cell, then by number. Where the source has yet to
+        be made, also those that a condition may rule out."""
         axes = [self.axes[name] for name in made.axes]
         every = list(cells(axes))
         place = 0
@@ -89,13 +89,13 @@ class SlotSource:
                 place += made.count
 
     def slot_at(self, made: Made, place: int) -> Slot:
-        """The slot of that place."""
+        """Return the slot of that place."""
         if made.name not in self._listed:
             self._listed[made.name] = {slot.place: slot for slot in self.slots(made)}
         return self._listed[made.name][place]
 
     def filled(self, made: Made, slot: Slot) -> Slot | None:
-        """The slot with the row that it is made from, where that was made and the condition holds."""
+        """Return the slot with the row that it is made from, where that was made and the condition holds."""
         if slot.above is None:
             return slot
         upstream = self.upstream(made)
@@ -137,7 +137,7 @@ class SlotSource:
 
 
 def looked_into(made: Made) -> set[str]:
-    """The data sets that a made one takes as a value: they must be whole before it is begun.
+    """Return the data sets that a made one takes as a value: they must be whole before it is begun.
 
     The one whose rows it is made from, one by one, is none of them.
     """
@@ -148,7 +148,7 @@ def looked_into(made: Made) -> set[str]:
 
 
 def _told_by(made: Made) -> set[str]:
-    """The data sets that say what its slots are."""
+    """Return the data sets that say what its slots are."""
     exprs = [expr for expr in (made.source, made.where) if expr is not None]
     return {part.dataset for expr in exprs for part in parts_of(expr) if isinstance(part, Data)}
 

@@ -69,7 +69,7 @@ class Sources:
     )
 
     def rows_of(self, name: str, scenario: str | None = None) -> Iterator[SourceRow]:
-        """The rows of a data set, whether it is read or was made; of one that was made those that a scenario runs
+        """Yield the rows of a data set, whether it is read or was made; of one that was made those that a scenario runs
         over."""
         if not any(each.name == name for each in self.plan.made):
             yield from self.stream(self.plan.dataset(name))
@@ -78,12 +78,13 @@ class Sources:
             yield SourceRow(row.values, (name, row.place), row.origins)
 
     def key_of(self, name: str) -> Expr | None:
-        """What rows of a data set that belong together have in common."""
+        """Return what rows of a data set that belong together have in common."""
         read = {each.name: each.key for each in self.plan.datasets}
         return {**read, **{each.name: each.key for each in self.plan.made}}[name]
 
     def stream(self, dataset: Dataset) -> Iterator[SourceRow]:
-        """The rows of a data set in the order of its files, those that repeat another left out. Nothing is kept."""
+        """Yield the rows of a data set in the order of its files, those that repeat another left out. Nothing is
+        kept."""
         if dataset.name in self.public:
             yield from self.public[dataset.name]
             return
@@ -105,11 +106,11 @@ class Sources:
 
     @cached_property
     def examples(self) -> Examples:
-        """What is known of shots whatever the case."""
+        """Return what is known of shots whatever the case."""
         return Examples()
 
     def places(self, dataset: str, alias: str, same: Same, value: Any) -> list[int]:
-        """The places of the rows of a data set for which an equality with this value holds, in order."""
+        """Return the places of the rows of a data set for which an equality with this value holds, in order."""
         key = (dataset, alias, id(same))  # which is kept, so that its id names it
         if key not in self._places:
             values = [_value(same.element, {alias: row.values}) for row in self.rows[dataset]]
@@ -121,7 +122,7 @@ class Sources:
 
     @cached_property
     def names(self) -> Mapping[str, Any]:
-        """What expressions see of data sets and trees: `evaluate.DATA` and `evaluate.TREES`."""
+        """Return what expressions see of data sets and trees: `evaluate.DATA` and `evaluate.TREES`."""
         trees = {tree.name: tree for tree in self.plan.trees}
         data = Kept(lambda name: [row.values for row in self.rows[name]])
         return {DATA: data, TREES: Kept(lambda name: self._tree(trees[name]))}
@@ -141,7 +142,7 @@ class Sources:
 
 
 def _value(expr: Expr, names: Mapping[str, Any]) -> Any:
-    """What an expression of a row alone says; None where it says nothing."""
+    """Return what an expression of a row alone says; None where it says nothing."""
     try:
         return evaluate(expr, names)
     except Unavailable:
@@ -150,8 +151,8 @@ def _value(expr: Expr, names: Mapping[str, Any]) -> Any:
 
 @dataclass(frozen=True)
 class Parted:
-    """What is known of some shots whatever the case: their condition in parts, and whether their texts hang on the row
-    that is shown `alone`. If so, they are kept by language and by where the row stands."""
+    """Some shots whatever the case: their condition in parts, and whether their texts hang on the row that is shown
+    `alone`. If so, they are kept by language and by where the row stands."""
 
     shots: Shots
     where: Split
@@ -163,7 +164,7 @@ class Examples(dict[int, Parted]):
     """Shots by their id, which names them as long as they are kept here."""
 
     def of(self, shots: Shots) -> Parted:
-        """What is known of some shots, found out when they are first asked for."""
+        """Return what is known of some shots, found out when they are first asked for."""
         if id(shots) not in self:
             named = {name for expr in exprs_of((shots.prompt, shots.reply)) for name in names_in(expr)}
             self[id(shots)] = Parted(shots, split(shots.where, shots.alias), named <= {shots.alias})

@@ -25,8 +25,8 @@ RESAVE = "open it in a spreadsheet program, and save it as .xlsx once more"
 
 
 def workbook_rows(path: Path, shown: str) -> Iterator[dict[str, Any]]:
-    """The rows below the first row of a sheet, which has the names of the columns. Rows and columns with nothing in
-    them are left out; an empty cell is `None`, a date its text in ISO 8601, a formula what it came to.
+    """Yield the rows below the first row of a sheet, which has the names of the columns. Rows and columns with nothing
+    in them are left out; an empty cell is `None`, a date its text in ISO 8601, a formula what it came to.
 
     `shown` is what the file is called in messages. Raises `DataError`.
     """
@@ -59,7 +59,7 @@ def _found(file: IO[bytes], again: IO[bytes], shown: str) -> Iterator[dict[str, 
 
 
 def _names(line: Sequence[Any], where: str) -> list[str]:
-    """The names of the columns, empty for those without one. Raises `DataError` where a name stands twice."""
+    """Return the names of the columns, empty for those without one. Raises `DataError` where a name stands twice."""
     names = ["" if value is None else str(_plain(value)).strip() for value in line]
     while names and not names[-1]:
         names.pop()
@@ -88,7 +88,7 @@ def _rows(
 
 
 def _plain(value: Any) -> Any:
-    """A value as JSON knows it. A text has the characters that a workbook can only escape."""
+    """Return a value as JSON knows it. A text has the characters that a workbook can only escape."""
     match value:
         case datetime() | date() | time():
             return value.isoformat()
@@ -113,7 +113,7 @@ Opened = Callable[[], IO[bytes]]
 
 
 def delimited_rows(opened: Opened, shown: str, delimiter: str | None = None) -> Iterator[dict[str, Any]]:
-    """The records of a file, named by its first line; without a `delimiter` it is told from that line.
+    """Yield the records of a file, named by its first line; without a `delimiter` it is told from that line.
 
     A cell that a short row lacks is None. A row with more in it than there are columns is refused, for what is too much
     may well be the end of a text with a comma in it. Raises `DataError`, and what reading a damaged file raises.
@@ -145,7 +145,7 @@ def _text(opened: Opened) -> IO[str]:
 
 
 def _delimiter(opened: Opened) -> str:
-    """The comma, unless the first line is one cell by it and several by another."""
+    """Return the comma, unless the first line is one cell by it and several by another."""
     if _columns(opened, ",") > 1:
         return ","
     best = max(OTHERS, key=lambda mark: _columns(opened, mark))

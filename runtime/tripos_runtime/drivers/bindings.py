@@ -32,7 +32,7 @@ class Bound(NamedTuple):
 
 
 def bound(plan: Plan, binding: Binding, scenarios: Iterable[Scenario]) -> list[Bound]:
-    """Everything that a run of some scenarios of a plan yields, sorted."""
+    """Return everything that a run of some scenarios of a plan yields, sorted."""
     found: set[Bound] = set()
     for scenario, every in wirings(scenarios, plan, binding).items():
         for wiring in every:
@@ -45,8 +45,8 @@ def bound(plan: Plan, binding: Binding, scenarios: Iterable[Scenario]) -> list[B
 
 
 def given_bindings(plan: Plan, binding: Binding) -> dict[tuple[str, str], str]:
-    """The binding of what is said of a reply outside the run, by the fingerprint of the step in whose place it stands
-    and the binding of the reply. Where the step builds on several replies beside it, on the first of these."""
+    """Return the binding of what is said of a reply outside the run, by the fingerprint of the step in whose place it
+    stands and the binding of the reply. Where the step builds on several replies beside it, on the first of these."""
     found: dict[tuple[str, str], str] = {}
     for every in wirings(plan.scenarios, plan, binding).values():
         for wiring in every:

@@ -65,13 +65,13 @@ class Engine:
     """How many items the ledger was told that this run has."""
 
     def stop(self) -> None:
-        """Makes no further call; those under way are finished and kept, and then `run` returns."""
+        """Make no further call; those under way are finished and kept, and then `run` returns."""
         self.stopping = True
         for caller in self.callers.values():
             caller.halt()
 
     async def run(self) -> None:
-        """Runs to the end. Raises `Stopped` where a model cannot be had, and what the ledger raises where it cannot
+        """Run to the end. Raises `Stopped` where a model cannot be had, and what the ledger raises where it cannot
         keep results; what was answered before is kept in every case."""
         self._plan_calls()
         chosen = self.selection.chosen(self.plan)
@@ -104,7 +104,7 @@ class Engine:
             raise self.trouble
 
     async def _make(self, work: Work) -> None:
-        """Makes the data sets that are made."""
+        """Make the data sets that are made."""
         self._maker = DataMaker(
             self.plan, self.binding, self.source, self.selection, self.callers, self.ledger, self.tally, work,
             self.run_id, self.now, self.workers, self.functions, self.sleep, self.stop,
@@ -122,7 +122,7 @@ class Engine:
             self._plan_calls()  # now it is known how many rows there are
 
     async def _passes(self) -> None:
-        """Goes through all cases, then again through those that someone else worked on, until there are none."""
+        """Go through all cases, then again through those that someone else worked on, until there are none."""
         if self.stopping:
             return
         self._marks = Marks(self.source, self.source.drawn())
@@ -138,7 +138,7 @@ class Engine:
         self.tally.waiting = 0
 
     async def _pass(self, tasks: Iterator[Task]) -> None:
-        """Does every task. Each is finished before a pass ends, also where another one failed."""
+        """Do every task. Each is finished before a pass ends, also where another one failed."""
         with calling(self.functions):  # coroutines keep what holds where they are made into tasks
             workers = [asyncio.create_task(self._work(tasks)) for _ in range(self._worker_count())]
         try:
@@ -149,8 +149,8 @@ class Engine:
             await asyncio.gather(*workers, return_exceptions=True)
 
     def _worker_count(self) -> int:
-        """So many cases at once as make the wanted number of calls, and two more to fill the gaps; where they hold
-        conversations no more than are looked up at once, since all their units wait."""
+        """Return that many cases at once as make the wanted number of calls, and two more to fill the gaps; where they
+        hold conversations no more than are looked up at once, since all their units wait."""
         wirings = [wiring for each in self.lookup.wirings.values() for wiring in each]
         models = len(self.binding.of(self.binding.compared))
         fewest = min((wiring.side_by_side * models for wiring in wirings), default=1)
@@ -218,7 +218,7 @@ class Engine:
 
 
 def item_row(plan: Plan, case: Case) -> dict[str, Any]:
-    """The row of `items` for a case."""
+    """Return the row of `items` for a case."""
     return {
         "item_id": case.item_id,
         "benchmark": plan.benchmark.name,
@@ -234,8 +234,8 @@ def item_row(plan: Plan, case: Case) -> dict[str, Any]:
 def work_name(
     plan: Plan, binding: Binding, selection: Selection, withheld: Mapping[str, frozenset[str]] = MappingProxyType({})
 ) -> str:
-    """The name of everything that a run of this plan by these models over these cases consists of, without items that
-    are `withheld`."""
+    """Return the name of everything that a run of this plan by these models over these cases consists of, without items
+    that are `withheld`."""
     chosen: list[Any] = [selection.scenarios, selection.limit, selection.seed, dict(selection.only)]
     if selection.subset is not None:
         chosen.append(selection.subset.model_dump(mode="json"))
@@ -247,7 +247,7 @@ def work_name(
 
 
 def new_run_id(now: datetime) -> str:
-    """A name for a run that sorts by when it began, also within a second: `20261121-060431-3fa9`.
+    """Return a name for a run that sorts by when it began, also within a second: `20261121-060431-3fa9`.
 
     >>> from datetime import UTC
     >>> early, late = (datetime(2026, 11, 21, 6, 4, 31, part, UTC) for part in (1_000, 2_000))

@@ -29,8 +29,8 @@ class Human:
     rows: Mapping[str, Row]
 
     def names_at(self, unit: Unit, step: Grade) -> Mapping[str, Any] | None:
-        """The names that the arguments of a grade are taken from; None where a judge would have nothing to grade.
-        Raises `LookupError` where they take what is not in a store."""
+        """Return the names that the arguments of a grade are taken from; None where a judge would have nothing to
+        grade. Raises `LookupError` where they take what is not in a store."""
         steps = unit.wiring.treatment.steps
         before = [each for each in steps[: steps.index(step)] if isinstance(each, Ask | Converse)]
         program = UnitProgram(self.world, unit, Names(unit.case.names))

@@ -1,4 +1,4 @@
-"""What drivers that keep results have in common: rows into the ledger, and counts of what was done and what was not."""
+"""The common part of drivers that keep results: rows into the ledger, and counts of what was done and what was not."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ class Keeping:
 
     @cached_property
     def row(self) -> Rows:
-        """Makes the rows."""
+        """Make the rows."""
         return Rows(self.plan, self.run_id, self.now)
 
     def take(self, result: Result, part: Unit | Pair, shared: Shared) -> None:
-        """Keeps and counts what a program came to."""
+        """Keep and count what a program came to."""
         match result:
             case Scored():
                 self._keep_scores(result, part, shared)
@@ -59,7 +59,7 @@ class Keeping:
                 self.whole = False
 
     def reuse(self, unit: Unit, shared: Shared) -> None:
-        """Counts a unit of which the ledger has everything."""
+        """Count a unit of which the ledger has everything."""
         for call in unit.calls:
             self._reuse_call(call, unit.case.scenario.name, shared)
         for talk in unit.talks.values():
@@ -73,7 +73,7 @@ class Keeping:
         self.work.add(names)
 
     def reuse_pair(self, pair: Pair, shared: Shared) -> None:
-        """Counts a pair of which the ledger has everything."""
+        """Count a pair of which the ledger has everything."""
         for call in pair.calls:
             self._reuse_call(call, pair.case.scenario.name, shared)
         outcomes = [name for name in pair.comparisons.values() if shared.first(name)]
@@ -81,7 +81,7 @@ class Keeping:
         self.work.add([name for _, name in pair.results])
 
     def _reuse_call(self, call: Call, scenario: str, shared: Shared) -> None:
-        """Counts a call of which the ledger has the result; one that was not made then is not made now."""
+        """Count a call of which the ledger has the result; one that was not made then is not made now."""
         if not shared.reuses(call.name):
             return
         status = shared.kept[call.name]
@@ -93,7 +93,7 @@ class Keeping:
             self.count_status(call.table, status)
 
     def count_kept(self, unit: Unit, talk: Talk, shared: Shared) -> None:
-        """Counts a conversation of which the ledger has everything."""
+        """Count a conversation of which the ledger has everything."""
         if not shared.reuses(talk.name):
             return
         said = sum(name in shared.kept for name in talk.turns)
@@ -105,7 +105,7 @@ class Keeping:
         self.work.add([talk.name])
 
     def keep_answer(self, call: Call, name: str, answer: Answer, row: Mapping[str, Any], lane: tuple[str, str]) -> None:
-        """Keeps the answer to a call that was made, or to a sample that was asked for with it."""
+        """Keep the answer to a call that was made, or to a sample that was asked for with it."""
         self.ledger.keep({call.table: [row]})
         self.tally.count(lane, call.model, answer)
         self._settle_call(call, name, answer)
@@ -113,22 +113,22 @@ class Keeping:
     def adopt(
         self, call: Call, name: str, answer: Answer, row: Mapping[str, Any], found: Adopted, lane: tuple[str, str]
     ) -> None:
-        """Keeps a reply that was asked for under another name, which costs nothing but what it is asked once more."""
+        """Keep a reply that was asked for under another name, which costs nothing but what it is asked once more."""
         self.ledger.keep({call.table: [{**row, "adopted_from": found.origin}]})
         self.tally.adopt(lane, call.model, answer, found)
         self._settle_call(call, name, answer)
 
     def keep_draft(self, row: Mapping[str, Any], name: str, draft: Draft) -> None:
-        """Keeps a reply that is going to be asked for once more."""
+        """Keep a reply that is going to be asked for once more."""
         self.ledger.keep({"drafts": [self.row.draft(row, name, draft)]})
         self.tally.repaired += 1
 
     def count_status(self, table: str, status: str) -> None:
-        """Counts a reply by its status."""
+        """Count a reply by its status."""
         (self.tally.samples if table == "samples" else self.tally.judgements)[status] += 1
 
     def settled(self, names: Sequence[str], status: str) -> None:
-        """Says that these results are kept with this status."""
+        """Say that these results are kept with this status."""
         if status in AGAIN:
             self.whole = False
         else:
@@ -140,7 +140,7 @@ class Keeping:
             self.settled([name], answer.status)
 
     def _skip(self, result: Unasked, part: Unit | Pair, shared: Shared) -> None:
-        """Counts a call that is not made, once for all units. Where what it asks has no value, that is kept as a result
+        """Count a call that is not made, once for all units. Where what it asks has no value, that is kept as a result
         of its own."""
         call, against = result
         if against.status in AGAIN:  # no row may say so
@@ -162,8 +162,8 @@ class Keeping:
         self.settled([call.name], against.status)
 
     def _skip_talk(self, result: Unheld, part: Unit | Pair, shared: Shared) -> None:
-        """Counts the turns of a conversation that is not held, once for all units; one in which a speaker cannot be
-        told what it is to be told is kept as a result."""
+        """Count the turns of a conversation that is not held, once for all units; one in which a speaker cannot be told
+        what it is to be told is kept as a result."""
         talk, against = result
         if against.status in AGAIN:  # no row may say so
             self.whole = False
@@ -179,7 +179,7 @@ class Keeping:
                 self._keep_held(Talked(talk, dict, [], (), against.status, against.status, error), part)
 
     def _keep_talk(self, talked: Talked, part: Unit | Pair) -> None:
-        """Keeps a conversation that was held, and counts the turns that nobody had to say."""
+        """Keep a conversation that was held, and count the turns that nobody had to say."""
         talk = talked.talk
         for number in range(len(talked.taken) + 1, len(talk.turns) + 1):
             self.tally.skipped[talk.speaker(number), part.case.scenario.name] += 1
@@ -192,7 +192,7 @@ class Keeping:
         self.settled([talked.talk.name], talked.status)
 
     def _keep_scores(self, scored: Scored, part: Unit | Pair, shared: Shared) -> None:
-        """Keeps the scores that the ledger has not yet."""
+        """Keep the scores that the ledger has not yet."""
         assert isinstance(part, Unit)
         step = scored.step
         names = part.scores[step.fingerprint, scored.evaluator]
@@ -210,7 +210,7 @@ class Keeping:
             self.ledger.keep({"scores": rows})
 
     def _keep_comparison(self, compared: Compared, part: Unit | Pair, shared: Shared) -> None:
-        """Keeps an outcome that the ledger has not yet."""
+        """Keep an outcome that the ledger has not yet."""
         assert isinstance(part, Pair)
         name = part.comparisons[compared.call.model]
         if not shared.first(name):

@@ -56,21 +56,21 @@ class Live(Keeping):
 
     @cached_property
     def world(self) -> World:
-        """What programs look into."""
+        """Return what programs look into."""
         return World(self.plan, self.sources)
 
     @cached_property
     def retriever(self) -> Retriever:
-        """Who knows how near the elements are that a step looks through."""
+        """Return who knows how near the elements are that a step looks through."""
         assert self.encoder is not None, "a run has an encoder"
         return Retriever(self.world.chooser, self.encoder)
 
     def steps(self, unit: Unit) -> Sequence[Step]:
-        """The steps that a unit is taken through."""
+        """Return the steps that a unit is taken through."""
         return unit.wiring.treatment.steps
 
     async def go_through(self, unit: Unit, shared: Shared) -> None:
-        """Takes a unit through its steps."""
+        """Take a unit through its steps."""
         names = Names(unit.case.names)
         program = UnitProgram(self.world, unit, names, [], shared.found)
         await self._drive(program.go(self.steps(unit)), At(unit, shared, program.out))
@@ -88,7 +88,7 @@ class Live(Keeping):
         await self._drive(pair_program(self.world, pair, names, out), At(pair, shared, out))
 
     async def _drive(self, program: Program, at: At) -> Any:
-        """The result of a program."""
+        """Return the result of a program."""
         got: Got = None
         try:
             while True:
@@ -110,14 +110,14 @@ class Live(Keeping):
         return found
 
     def _take(self, at: At) -> None:
-        """Keeps and counts what a program came to so far."""
+        """Keep and count what a program came to so far."""
         results = at.out[:]
         at.out.clear()
         for result in results:
             self.take(result, at.part, at.shared)
 
     async def meet(self, need: Need, at: At) -> Got:
-        """What is sent to a program for a need."""
+        """Return what is sent to a program for a need."""
         match need:
             case Reply():
                 return await (self._turn(need, at) if need.talk is not None else self._reply(need, at))
@@ -127,8 +127,8 @@ class Live(Keeping):
                 return await self._near(need, at)
 
     async def _reply(self, need: Reply, at: At) -> Answer | Unavailable:
-        """The reply to a step. Whoever needs it first asks for it, and with it for the samples that are sent the same
-        and that nobody asks for yet."""
+        """Return the reply to a step. Whoever needs it first asks for it, and with it for the samples that are sent the
+        same and that nobody asks for yet."""
         call, shared = need.call, at.shared
         if call.name in shared.answers:
             return await asyncio.shield(shared.answers[call.name])
@@ -144,8 +144,8 @@ class Live(Keeping):
         return answers[call.name]
 
     def _siblings(self, need: Reply, at: At) -> dict[str, int]:
-        """The samples that are asked for in one request, by name: those that are sent the same. With a seed each is a
-        request of its own, with the seed of its own."""
+        """Return the samples that are asked for in one request, by name: those that are sent the same. With a seed each
+        is a request of its own, with the seed of its own."""
         step, name = need.call.step, need.call.name
         found = {name: need.number}
         if isinstance(step, Ask) and step.samples > 1 and step.settings.seed is None:
@@ -156,7 +156,7 @@ class Live(Keeping):
         return found
 
     def _sent(self, need: Reply, at: At) -> tuple[Message, ...]:
-        """What is sent for a need; for an ask it is the same after the same replies."""
+        """Return what is sent for a need; for an ask it is the same after the same replies."""
         step = need.call.step
         if not isinstance(step, Ask):
             return need.prompt.messages()
@@ -168,8 +168,8 @@ class Live(Keeping):
     async def _answers(
         self, need: Reply, wanted: Mapping[str, int], sent: tuple[Message, ...], at: At
     ) -> dict[str, Answer]:
-        """The answers to calls that are sent the same: those that the ledger has, or else new ones, which it has by
-        then. `wanted` says which sample each is."""
+        """Return the answers to calls that are sent the same: those that the ledger has, or else new ones, which it has
+        by then. `wanted` says which sample each is."""
         shared, call, lane = at.shared, need.call, self._lane(need, at)
         for name in wanted:
             if name in shared.skipped:  # it is made after all
@@ -192,7 +192,7 @@ class Live(Keeping):
         answers: dict[str, Answer],
         at: At,
     ) -> None:
-        """Asks for replies, or goes on with what is there of them, and puts them among the `answers`."""
+        """Ask for replies, or go on with what is there of them, and put them among the `answers`."""
         if not numbers:
             return
         shared, caller, lane = at.shared, self.callers[need.call.model], self._lane(need, at)
@@ -244,7 +244,7 @@ class Live(Keeping):
         return Asked(model, need.question, sent, at.unit.case.language, prompt.left_out, prompt.shorter)
 
     def _row(self, need: Reply, name: str, number: int, at: At) -> dict[str, Any]:
-        """The columns of a result beside those of its answer."""
+        """Return the columns of a result beside those of its answer."""
         if need.talk is not None:
             return self.row.turn(at.unit, need.talk, need.call)
         if need.call.table == "judgements":
@@ -255,7 +255,7 @@ class Live(Keeping):
         return need.call.role, at.unit.case.scenario.name
 
     def _adopted(self, need: Reply, name: str, number: int, request: str, at: At) -> Adopted | None:
-        """A reply that the ledger has under another name, if any."""
+        """Return a reply that the ledger has under another name, if any."""
         if self.adoption is None or at.shared.here is None:
             return None
         wanted = Wanted(need.call.table, name, need.call.model, request, number, about(need.call, at.unit))
@@ -272,8 +272,8 @@ class Live(Keeping):
         return answers[name]
 
     async def _hold(self, need: Held, at: At) -> Answer | Unavailable:
-        """A conversation, which whoever needs it first holds; those who hold one at a time, as people do, are kept to
-        it."""
+        """Return a conversation, which whoever needs it first holds; those who hold one at a time, as people do, are
+        kept to it."""
         talk, shared = need.talk, at.shared
         if talk.name in shared.answers:
             return await asyncio.shield(shared.answers[talk.name])
@@ -301,7 +301,7 @@ class Live(Keeping):
             return {talk.name: await self._drive(need.program(), at)}
 
     async def _near(self, need: Nearness, at: At) -> Any:
-        """How near elements are, found once for all units that look for the same."""
+        """Return how near elements are, found once for all units that look for the same."""
         near = at.shared.near
         if need.key not in near:
             lane = (str(need.step.using), at.unit.case.scenario.name)

@@ -1,4 +1,4 @@
-"""What is left to do of each case: cases in batches, looked up in the ledger and claimed before they are worked on."""
+"""The remaining work of each case: cases in batches, looked up in the ledger and claimed before they are worked on."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ class Lookup:
     put_off: set[bytes] = field(default_factory=set)
 
     def tasks(self, cases: Iterable[Case], only: set[bytes] | None = None) -> Iterator[Task]:
-        """The tasks of these cases; with `only`, of the cases whose keys it has. What is to be worked on is claimed
-        until `give_back`."""
+        """Yield the tasks of these cases; with `only`, of the cases whose keys it has. What is to be worked on is
+        claimed until `give_back`."""
         cases = iter(cases)
         while batch := list(itertools.islice(cases, self.at_once())):
             found = [(case, self.units(case)) for case in batch]
@@ -61,7 +61,8 @@ class Lookup:
             yield from self._looked_up(found)
 
     def units(self, case: Case, alike: Collection[Wiring] = ()) -> list[Unit]:
-        """Every unit of a case, for each treatment and model in turn; of treatments that are `alike` the first."""
+        """Return every unit of a case, for each treatment and model in turn; of treatments that are `alike` the
+        first."""
         models = self.binding.of(self.binding.compared)
         return [
             Unit(case, wiring, model, number)
@@ -71,13 +72,13 @@ class Lookup:
         ]
 
     def at_once(self) -> int:
-        """So many cases as have not too many units, and `BATCH` at most."""
+        """Return that many cases as have not too many units, and `BATCH` at most."""
         models = len(self.binding.of(self.binding.compared))
         most = max((sum(wiring.samples for wiring in each) for each in self.wirings.values()), default=1)
         return max(1, min(BATCH, MOST_UNITS // max(1, most * models)))
 
     def give_back(self, task: Task) -> None:
-        """Says that a task is done with: others may have its case once they can see what came of it."""
+        """Say that a task is done with: others may have its case once they can see what came of it."""
         if task.key in self.active:
             self.active.discard(task.key)
             self.ledger.release(task.key)
@@ -103,7 +104,7 @@ class Lookup:
             yield Task(case, key, parted.todo, parted.complete, kept, rows, drafts, parted.pairs, parted.paired)
 
     def _claimed(self, key: str) -> bool:
-        """Whether a case is ours alone: another one of this run may also have the same questions."""
+        """Return true if a case is ours alone: another one of this run may also have the same questions."""
         if key not in self.active and self.ledger.claim(key):
             self.active.add(key)
             return True
@@ -111,7 +112,7 @@ class Lookup:
         return False
 
     def _kept(self, every: Iterable[Unit | Pair]) -> dict[str, str]:
-        """The status of what the ledger has and need not be done again, by name."""
+        """Return the status of what the ledger has and need not be done again, by name."""
         wanted: dict[str, dict[str, None]] = {}
         talks: dict[str, Talk] = {}
         for part in every:
@@ -148,13 +149,13 @@ class Lookup:
 
 
 def wirings(scenarios: Iterable[Scenario], plan: Plan, binding: Binding) -> dict[str, tuple[Wiring, ...]]:
-    """The treatments of every scenario with their roles filled."""
+    """Return the treatments of every scenario with their roles filled."""
     return {each.name: tuple(Wiring(each, one, plan, binding) for one in each.treatments) for each in scenarios}
 
 
 def _key(units: list[Unit]) -> str:
-    """What a case is claimed under: its item and its first question, whoever is asked, so that specs and runs that have
-    both in common share their claims."""
+    """Return what a case is claimed under: its item and its first question, whoever is asked, so that specs and runs
+    that have both in common share their claims."""
     first = units[0]
     steps = [*(talk.step for talk in first.talks.values()), *(call.step for call in first.calls)]
     about = steps[0].fingerprint if steps else first.case.scenario.name

@@ -26,7 +26,7 @@ class Retriever:
     _making: dict[str, asyncio.Lock] = field(default_factory=dict)
 
     async def values(self, step: Retrieve, model: str, lane: Lane, names: Names) -> dict[int, Values] | Unavailable:
-        """How near the elements are, by the number of the measure; or why a value or a vector is not there."""
+        """Return how near the elements are, by the number of the measure; or why a value or a vector is not there."""
         values: dict[int, Values] = {}
         try:
             collection = self.chooser.collection(step, names.values)
@@ -45,7 +45,7 @@ class Retriever:
     async def _index(
         self, collection: Collection, measure: Measure, model: str, lane: Lane, names: Names
     ) -> VectorIndex:
-        """The vectors of the elements."""
+        """Return the vectors of the elements."""
         key = f"{model} {measure.text.model_dump_json()}"
         async with self._making.setdefault(key, asyncio.Lock()):
             if key not in collection.vectors:

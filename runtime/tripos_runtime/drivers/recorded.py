@@ -44,22 +44,22 @@ class Refusal:
 
 @dataclass
 class Collected:
-    """What a recorder keeps: rows by table, in memory, over a ledger that is only read."""
+    """The results of a recorder: rows by table, in memory, over a ledger that is only read."""
 
     ledger: Ledger
     kept: dict[str, list[Row]] = field(default_factory=dict)
 
     def keep(self, rows: Mapping[str, Sequence[Row]]) -> None:
-        """Takes rows, by table."""
+        """Take rows, by table."""
         for table, some in rows.items():
             self.kept.setdefault(table, []).extend(some)
 
     def add(self, ids: Iterable[str]) -> None:
-        """Takes the names of results, of which nothing is made."""
+        """Take the names of results, of which nothing is made."""
 
 
 def recorded_units(case: Case, plan: Plan, binding: Binding) -> Iterator[Unit]:
-    """Every unit of a case, without the judges: for each treatment, model and sample."""
+    """Yield every unit of a case, without the judges: for each treatment, model and sample."""
     for treatment in case.scenario.treatments:
         wiring = _wiring(case.scenario, tuple(treatment.arms.items()), plan, binding)
         for model in binding.of(binding.compared):
@@ -86,7 +86,7 @@ class Recorder:
         self._keeping = Keeping(plan, sources, self.collected, self.tally, self.collected, run_id, now)
 
     def take(self, cases: Iterable[tuple[Sequence[Unit], Mapping[str, Told]]]) -> Iterator[dict[str, Refusal]]:
-        """Takes the units of some cases, which are looked up together. The replies to each are by name of a sample;
+        """Take the units of some cases, which are looked up together. The replies to each are by name of a sample;
         those that are not taken come back, with the reason. What the ledger has already, word for word, stays."""
         together = list(cases)
         units = [unit for some, _ in together for unit in some]
@@ -128,13 +128,13 @@ class _Recording:
     refused: dict[str, Refusal] = field(default_factory=dict)
 
     def go(self) -> dict[str, Refusal]:
-        """Keeps what is new of the unit."""
+        """Keep what is new of the unit."""
         self.program = UnitProgram(self.world, self.unit, Names(self.unit.case.names), [], self.shared.found)
         drive(self.program.go(), self._meet, self._take)
         return self.refused
 
     def _meet(self, need: Need) -> Got:
-        """What is sent for a need: vectors are not asked for, and nobody is asked for a reply."""
+        """Return what is sent for a need: vectors are not asked for, and nobody is asked for a reply."""
         if isinstance(need, Nearness):
             return {}
         assert isinstance(need, Reply), "conversations are left out"
@@ -154,7 +154,8 @@ class _Recording:
         return Unavailable(step.name, NOT_APPLICABLE)
 
     def _answer(self, need: Reply, told: Told | None) -> Answer:
-        """The reply as the ledger has it, or as it is told. Raises `Unavailable` where a run would not ask for it."""
+        """Return the reply as the ledger has it, or as it is told. Raises `Unavailable` where a run would not ask for
+        it."""
         name, sent = need.call.name, need.prompt.messages()
         if name in self.shared.kept:
             return answer_of(self.shared.rows[name], need.question.reader)
@@ -166,7 +167,7 @@ class _Recording:
         return answer
 
     def _take(self) -> None:
-        """Keeps what the program came to, but for what builds on a reply that is not there."""
+        """Keep what the program came to, but for what builds on a reply that is not there."""
         results = self.program.out[:]
         self.program.out.clear()
         for result in results:
@@ -176,7 +177,7 @@ class _Recording:
                 self._leave_out(result)
 
     def _leave_out(self, result: Unasked) -> None:
-        """Notes a step that is not done, since its condition does not hold or it builds on one that is left out."""
+        """Note a step that is not done, since its condition does not hold or it builds on one that is left out."""
         step = result.call.step
         missing = sorted(self.absent.intersection(getattr(step, "needs", ())))
         if missing:
@@ -187,6 +188,6 @@ class _Recording:
             self._refuse(result.call.name, reason)
 
     def _refuse(self, name: str, reason: str) -> None:
-        """Says why a reply is not taken, if there is one."""
+        """Say why a reply is not taken, if there is one."""
         if name in self.replies:
             self.refused[name] = Refusal(reason)

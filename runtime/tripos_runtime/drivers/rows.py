@@ -49,7 +49,7 @@ class Rows:
         }
 
     def judgement(self, part: Unit | Pair, call: Call) -> Row:
-        """The columns of a judgement beside those of the answer."""
+        """Return the columns of a judgement beside those of the answer."""
         step = call.step
         assert not isinstance(step, Ask | Converse)
         unit = part.first if isinstance(part, Pair) else part
@@ -77,12 +77,12 @@ class Rows:
         }
 
     def draft(self, row: Mapping[str, Any], name: str, draft: Draft) -> Row:
-        """The row of a reply that is going to be asked for once more, given the columns of the result."""
+        """Return the row of a reply that is going to be asked for once more, given the columns of the result."""
         own = {key: row[key] for key in ("fingerprint", "created_at")}
         return {"unit_id": name, "run_id": self.run_id, **own, **draft.columns}
 
     def talk(self, unit: Unit, talked: Talked) -> Row:
-        """The row of a conversation, once it was held."""
+        """Return the row of a conversation, once it was held."""
         talk, turns = talked.talk, talked.turns
         step, models, role = talk.step, talk.models, unit.wiring.told_by(talk.step)
         begun = [{"role": "user", "name": step.opens, "content": opening(unit.case.language)}]
@@ -109,7 +109,7 @@ class Rows:
         }
 
     def score(self, unit: Unit, scored: Scored, title: str) -> Row:
-        """The row of a score."""
+        """Return the row of a score."""
         step, (value, status) = scored.step, scored.values[title]
         return {
             "score_id": unit.scores[step.fingerprint, scored.evaluator][title],
@@ -129,7 +129,7 @@ class Rows:
         }
 
     def comparison(self, pair: Pair, compared: Compared) -> Row:
-        """The row of the outcome of a comparison."""
+        """Return the row of the outcome of a comparison."""
         step, judge = pair.step, compared.call.model
         return {
             "comparison_id": pair.comparisons[judge],
@@ -157,7 +157,7 @@ class Rows:
         }
 
     def _common(self, unit: Unit, fingerprint: str, binding: str) -> Row:
-        """The columns that every result of a unit has."""
+        """Return the columns that every result of a unit has."""
         return {
             "run_id": self.run_id,
             "benchmark": self.plan.benchmark.name,
@@ -174,11 +174,11 @@ def answered_turn(answer: Answer, left_out: int) -> Row:
 
 
 def unasked(against: Unavailable) -> Row:
-    """The columns of a call that was not made, and why."""
+    """Return the columns of a call that was not made, and why."""
     return {"messages": dumps([]), **NOTHING, "status": against.status, "error": f"not asked: {against.reason}"}
 
 
 def _sum(values: Sequence[float | None]) -> float | None:
-    """What nobody told of one is not known of all."""
+    """Return what nobody told of one is not known of all."""
     known = [value for value in values if value is not None]
     return sum(known) if len(known) == len(values) else None

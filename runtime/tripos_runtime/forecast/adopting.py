@@ -1,4 +1,4 @@
-"""What a forecast finds of replies that are kept under other names: as a run adopts them, but nothing is kept."""
+"""The forecast of adopted replies: as a run adopts them, but nothing is kept."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ class Adopting:
     rows: dict[str, Row] = field(default_factory=dict)
 
     def may(self, table: str, model: str) -> bool:
-        """Whether there may be a reply of a model."""
+        """Return true if there may be a reply of a model."""
         return self.adoption is not None and self.adoption.could(table, model)
 
     def find(self, need: Reply, sent: tuple[Message, ...], unit: Unit) -> Row | None:
-        """A row to be that of a reply for which just that would be sent."""
+        """Return a row to be that of a reply for which just that would be sent."""
         call = need.call
         if self.adoption is None or not self.may(call.table, call.model):
             return None
@@ -37,7 +37,7 @@ class Adopting:
 
 
 def foreseen_row(found: Adopted, question: Question) -> Row:
-    """The row that an adopted reply will be, as far as others build on it."""
+    """Return the row that an adopted reply will be, as far as others build on it."""
     row, key = found.row, "reply" if "reply" in found.row else "text"
     if row[key] is None:
         return row

@@ -14,8 +14,8 @@ from tripos_runtime.generate.outcomes import place_of
 
 
 def planned(found: Forecast, plan: Plan) -> list[Planned]:
-    """The calls of every step as a forecast has them, those that are kept included: what the table of a plan shows
-    where it is known who fills the roles, and what a store has."""
+    """Return the calls of every step as a forecast has them, those that are kept included: what the table of a plan
+    shows where it is known who fills the roles, and what a store has."""
     arms = {
         (scenario.name, name, in_words(each, scenario)): each
         for scenario in plan.scenarios
@@ -39,7 +39,7 @@ def planned(found: Forecast, plan: Plan) -> list[Planned]:
 
 
 def _titles(made: Made) -> Iterator[tuple[str, str]]:
-    """What the steps of a data set that is made are called in a forecast, with their place."""
+    """Yield what the steps of a data set that is made are called in a forecast, with their place."""
     own = made.name.rpartition(".")[2]
     for step in (own, *(f"{own}.{ask.name}" for ask in made.asks)):
         yield place_of(made), step

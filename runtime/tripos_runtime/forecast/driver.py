@@ -67,8 +67,8 @@ class Foresight(PromptSizes):
     _steps: dict[Wiring, Sequence[Step]] = field(default_factory=dict)
 
     def of(self, case: Case, units: Sequence[Unit], kept: Mapping[str, str], rows: Mapping[str, Row]) -> list[Foreseen]:
-        """Every call of a case once. `kept` has the statuses of what need not be asked again, `rows` the samples among
-        them that calls may build on."""
+        """Return every call of a case once. `kept` has the statuses of what need not be asked again, `rows` the samples
+        among them that calls may build on."""
         self.embedding = {}
         pairs = pairs_of(units)
         shown = {side for pair in pairs if not is_kept(pair, kept) for side in (pair.first, pair.second)}
@@ -80,7 +80,7 @@ class Foresight(PromptSizes):
         return list(view.found.values())
 
     def steps(self, wiring: Wiring) -> Sequence[Step]:
-        """The steps that may ask: scores are counted by what they are taken from."""
+        """Return the steps that may ask: scores are counted by what they are taken from."""
         if wiring not in self._steps:
             steps = wiring.treatment.steps
             self._steps[wiring] = tuple(step for step in steps if not isinstance(step, Score | Column))
@@ -89,8 +89,8 @@ class Foresight(PromptSizes):
 
 @dataclass(slots=True)
 class _At:
-    """What a unit or a pair came to so far: the names that its expressions see, what it waits for and by whom, the fate
-    of each step that is yet to be asked, and the sizes that are known of what is not there."""
+    """The state of a unit or a pair: the names that its expressions see, what it waits for and by whom, the fate of
+    each step that is yet to be asked, and the sizes that are known of what is not there."""
 
     part: Unit | Pair
     names: Names
@@ -108,7 +108,7 @@ class _At:
         return self.part.first if isinstance(self.part, Pair) else self.part
 
     def wait(self, name: str, model: str, fate: Fate, saying: Saying) -> None:
-        """Notes a step that is yet to be asked."""
+        """Note a step that is yet to be asked."""
         self.awaits[name], self.fates[name], self.said_by[name] = model, fate, saying
 
     def key(self, step: Ask | Judging) -> tuple[object, ...]:
@@ -157,7 +157,7 @@ class _CaseView:
         drive(program.go(foresight.steps(unit.wiring)), partial(self._meet, at), partial(self._take, at))
 
     def compare(self, pair: Pair) -> None:
-        """What becomes of the calls of a pair, once its sides were gone through."""
+        """Record the fate of the calls of a pair, after its sides."""
         if is_kept(pair, self.kept):
             for call in pair.calls:
                 self._note(Foreseen(call, pair, Fate.REUSED))
@@ -178,7 +178,8 @@ class _CaseView:
         drive(program, partial(self._meet, both), partial(self._take, both))
 
     def _is_whole(self, unit: Unit) -> bool:
-        """Whether nothing is asked for a unit. Where scores are to be taken, what it looks for is looked for again."""
+        """Return true if nothing is asked for a unit. Where scores are to be taken, what it looks for is looked for
+        again."""
         searched = any(isinstance(step, Retrieve) and step.using is not None for step in unit.wiring.treatment.steps)
         if searched and not all(name in self.kept for _, name in unit.results):
             return False
@@ -186,7 +187,7 @@ class _CaseView:
         return talked and all(call.name in self.kept for call in unit.calls)
 
     def _meet(self, at: _At, need: Need) -> Got:
-        """What is sent for a need."""
+        """Return what is sent for a need."""
         match need:
             case Reply(talk=None):
                 return self._reply(at, need)
@@ -198,7 +199,7 @@ class _CaseView:
                 return self._near(at, need)
 
     def _take(self, at: _At) -> None:
-        """Notes what is not asked."""
+        """Note what is not asked."""
         for result in at.out:
             match result:
                 case Unasked(call=call):
@@ -211,7 +212,7 @@ class _CaseView:
         at.out.clear()
 
     def _reply(self, at: _At, need: Reply) -> Answer | Unavailable:
-        """A reply that is kept, here or under another name, or else that there is none yet."""
+        """Return a reply that is kept, here or under another name, or else that there is none yet."""
         call, step = need.call, need.call.step
         if call.name in self.kept:
             return self._reuse(at, need)
@@ -256,7 +257,7 @@ class _CaseView:
         return pending(name)
 
     def _hold(self, at: _At, need: Held) -> Answer | Unavailable:
-        """A conversation that is kept, or what its program comes to."""
+        """Return a conversation that is kept, or what its program comes to."""
         talk = need.talk
         if talk.name not in self.kept:
             got: Answer | Unavailable = drive(need.program(), partial(self._meet, at), partial(self._take, at))
@@ -266,8 +267,8 @@ class _CaseView:
         return pending(talk.step.name) if row is None else talk_of(row)
 
     def _near(self, at: _At, need: Nearness) -> Mapping[int, Values] | Unavailable:
-        """How near the elements are where all vectors are there, or else that nothing is known of what is found but
-        about how long it is."""
+        """Return how near the elements are where all vectors are there, or else that nothing is known of what is found
+        but about how long it is."""
         fate = Fate.CERTAIN if need.certain else Fate.PERHAPS
         before = self.foresight.embedding.get(need.key)
         if before is None or before[-1] < fate:
@@ -289,7 +290,7 @@ class _CaseView:
         return pending(need.step.name)
 
     def _values(self, need: Nearness) -> Mapping[int, Values] | None:
-        """How near the elements are by vectors that are there. It matters to whoever adopts."""
+        """Return how near the elements are by vectors that are there. It matters to whoever adopts."""
         foresight = self.foresight
         if foresight.vectors is None or foresight.adoption is None:
             return None
@@ -300,12 +301,12 @@ class _CaseView:
             return None
 
     def _over(self, talk: Talk, unit: Unit) -> None:
-        """Notes the turns of a conversation of which nothing more is asked."""
+        """Note the turns of a conversation of which nothing more is asked."""
         for call in calls_of(talk):
             self._note(Foreseen(call, unit, Fate.REUSED if call.name in self.kept else Fate.RULED_OUT))
 
     def _reuse(self, at: _At, need: Reply) -> Answer | Unavailable:
-        """A reply that is kept, as a run reads it."""
+        """Return a reply that is kept, as a run reads it."""
         call, name = need.call, need.call.name
         self._note(Foreseen(call, at.part, Fate.REUSED))
         if self.kept[name] in NOT_ASKED and need.talk is None:
@@ -333,7 +334,7 @@ class _CaseView:
             self.found[seen.call.name] = seen
 
     def _size(self, key: tuple[object, ...], need: Reply, at: _At) -> Size | Unavailable:
-        """The size of a prompt, which is the same under the same key; or why there is nothing to ask."""
+        """Return the size of a prompt, which is the same under the same key; or why there is nothing to ask."""
         if key not in self.sizes:
             try:
                 self.sizes[key] = self._measured(key, need, at)
@@ -354,7 +355,7 @@ class _CaseView:
         return self.foresight.outline(step, at.names.values, self.case, at.known)
 
     def _adopts_turn(self, at: _At, need: Reply) -> bool:
-        """Whether another conversation has a turn after the same ones; it is among the rows from then on."""
+        """Return true if another conversation has a turn after the same ones; it is among the rows from then on."""
         assert need.talk is not None
         if not any(self.adopting.may("turns", model) for model in need.talk.models.values()):
             return False
@@ -365,13 +366,13 @@ class _CaseView:
         return self._holds(need, self.adopting.find(need, sent, at.unit))
 
     def _holds(self, need: Reply, row: Row | None) -> bool:
-        """Puts a row that is adopted under its new name among those that are kept."""
+        """Put a row that is adopted under its new name among those that are kept."""
         if row is not None:
             self.adopting.kept[need.call.name], self.adopting.rows[need.call.name] = row["status"], row
         return row is not None
 
     def _as_sure(self, size: Size, certain: bool, at: _At) -> Fate:
-        """How sure a call is to be made, given what it waits for: a reply may not come, but what is sent for one
+        """Return how sure a call is to be made, given what it waits for: a reply may not come, but what is sent for one
         does."""
         found = Fate.CERTAIN if certain else Fate.PERHAPS
         for name, only_sent in size.waits:

@@ -49,7 +49,7 @@ class Span(NamedTuple):
     high: float
 
     def plus(self, other: Span) -> Span:
-        """The sum, each by each.
+        """Return the sum, each by each.
 
         >>> Span(1, 2, 3).plus(Span(1, 1, 1))
         Span(low=2, expected=3, high=4)
@@ -57,7 +57,7 @@ class Span(NamedTuple):
         return Span(self.low + other.low, self.expected + other.expected, self.high + other.high)
 
     def times(self, factor: Span | float) -> Span:
-        """So many times as much, each by each; nothing of what is infinite is nothing.
+        """Return that many times as much, each by each; nothing of what is infinite is nothing.
 
         >>> Span(1, 2, math.inf).times(Span(0, 0, 0))
         Span(low=0, expected=0, high=0)
@@ -77,7 +77,7 @@ SHARES = {
 
 
 class Basis(NamedTuple):
-    """What the tokens of replies are taken from: `kept` replies of the model, those of `other` models, or a `guess`."""
+    """The source of an estimate of reply tokens: `kept` replies of the model, those of `other` models, or a `guess`."""
 
     kind: Literal["kept", "other", "guess"]
     place: Place
@@ -100,7 +100,7 @@ class Estimate:
 
     @property
     def rests_on(self) -> str:
-        """What the tokens of replies are taken from, in words; empty where nothing is called.
+        """Return what the tokens of replies are taken from, in words; empty where nothing is called.
 
         >>> Estimate(basis=(Basis("kept", ("", "", ""), "m", 12), Basis("guess", ("", "", ""), "n"))).rests_on
         '12 kept replies, a guess for n'
@@ -117,7 +117,7 @@ class Estimate:
 
     @classmethod
     def of_all(cls, parts: Iterable[Estimate]) -> Estimate:
-        """The sum.
+        """Return the sum.
 
         >>> part = Estimate(calls=Span(1, 1, 1), cost_usd=None)
         >>> Estimate.of_all([part, part]).calls.low, Estimate.of_all([part]).cost_usd
@@ -167,13 +167,13 @@ class _Prompts:
 
     @property
     def waits(self) -> bool:
-        """Whether anything is waited for."""
+        """True if anything is waited for."""
         return bool(self.pending or self.beyond or self.unknown)
 
 
 @dataclass
 class Load:
-    """What the calls of one place send, and what bounds their replies. Prompts that are known whole are kept apart
+    """The input of the calls of one place, and what bounds their replies. Prompts that are known whole are kept apart
     from those that wait for a reply."""
 
     place: Place = ("", "", "")
@@ -184,18 +184,18 @@ class Load:
     waiting: dict[Fate, _Prompts] = field(default_factory=dict)
 
     def open(self, step: Ask | Judging, question: Question, scenario: str, reward: bool = False) -> None:
-        """Says which step the calls are of; a reward model writes nothing."""
+        """Say which step the calls are of; a reward model writes nothing."""
         table, title = ("samples", step.name) if isinstance(step, Ask) else ("judgements", step.scorer)
         self.place = (table, scenario, title)
         self.settings, self.schema = Settings(max_tokens=0) if reward else question.settings, question.schema
 
     def open_turns(self, step: Converse, role: str, scenario: str) -> None:
-        """Says that the calls are the turns of a role."""
+        """Say that the calls are the turns of a role."""
         self.place = ("turns", scenario, step.name)
         self.settings = next(speaker.settings for speaker in step.speakers if speaker.role == role)
 
     def add(self, fate: Fate, size: Size, said_by: Mapping[str, Saying], times: int = 1) -> None:
-        """Takes in a call that is made, or may be, and stands for so many."""
+        """Take in a call that is made, or may be, and stands for so many."""
         self.calls[fate] += times
         kinds = self.known if size.is_known else self.waiting
         if fate not in kinds:
@@ -218,7 +218,7 @@ Key = tuple[str, str, str]
 def estimates(
     loads: Mapping[Where, Load], prices: Mapping[str, Price | None], history: History
 ) -> dict[Where, Estimate]:
-    """What the calls of every place take."""
+    """Return what the calls of every place take."""
     taking = {
         _key(where): replies(load.place, where.model, load.settings, load.schema, prices, history)
         for where, load in loads.items()
@@ -242,7 +242,7 @@ def replies(
     prices: Mapping[str, Price | None],
     history: History,
 ) -> Taking:
-    """How many tokens a reply takes."""
+    """Return how many tokens a reply takes."""
     usage, kind = find_usage(place, model, history)
     basis = Basis(kind, place, model, usage.replies if usage is not None else 0)
     price = prices.get(model)
@@ -256,7 +256,8 @@ def replies(
 
 
 def find_usage(place: Place, model: str, history: History) -> tuple[Usage | None, Literal["kept", "other", "guess"]]:
-    """What kept replies say of that step and model, or else of other models. Mock models say nothing of others."""
+    """Return what kept replies say of that step and model, or else of other models. Mock models say nothing of
+    others."""
     by_model = history.usage.get(place, {})
     own = by_model.get(model)
     if own is not None:
@@ -275,7 +276,7 @@ def find_usage(place: Place, model: str, history: History) -> tuple[Usage | None
 
 
 def guess(schema: Mapping[str, Any]) -> int:
-    """The tokens of a reply that fits a JSON Schema.
+    """Return the tokens of a reply that fits a JSON Schema.
 
     >>> guess({"type": "object", "properties": {"why": {"type": "string"}, "score": {"type": "integer"}}})
     72
@@ -316,14 +317,14 @@ def _estimate(
 
 
 def _unbounded(key: Key, taking: Mapping[Key, Taking]) -> list[str]:
-    """Why replies may be of any length, if so."""
+    """Return why replies may be of any length, if so."""
     if key in taking and taking[key].tokens.high < math.inf:
         return []
     return [f"a reply of `{key[2]}` to `{key[1]}` without `max_tokens`"]
 
 
 def _prompt_tokens(key: Key, prompts: _Prompts, mine: Taking, taking: Mapping[Key, Taking], history: History) -> Span:
-    """The tokens of all these prompts."""
+    """Return the tokens of all these prompts."""
     density = history.density.get(key[2])
     if density is None:
         written = prompts.narrow * NARROW + prompts.wide * WIDE
@@ -344,12 +345,12 @@ def _prompt_tokens(key: Key, prompts: _Prompts, mine: Taking, taking: Mapping[Ke
 
 
 def _of(said: Saying, taking: Mapping[Key, Taking]) -> Span:
-    """The tokens of a reply that goes into a prompt."""
+    """Return the tokens of a reply that goes into a prompt."""
     return taking[said].tokens if said in taking else Span(FREE_TEXT / 2, FREE_TEXT, math.inf)
 
 
 def _cost(price: Price | None, calls: Span, sent: Span, got: Span) -> Span | None:
-    """The cost of all calls. Prices may depend on the length of a prompt, so it is that of a mean call."""
+    """Return the cost of all calls. Prices may depend on the length of a prompt, so it is that of a mean call."""
     if price is None:
         return None
     return Span(

@@ -1,4 +1,4 @@
-"""What becomes of the calls of a run, before anything is asked: the fate of each, and the size of its prompt."""
+"""The fates of the calls of a run, before the first call: the fate of each, and the size of its prompt."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tripos_runtime.program.units import Unit
 
 
 class Where(NamedTuple):
-    """What calls are counted by. `arm` says which treatments share them, such as `hints yes`; empty: all."""
+    """The key by which calls are counted. `arm` says which treatments share them, such as `hints yes`; empty: all."""
 
     scenario: str
     arm: str
@@ -24,7 +24,7 @@ class Where(NamedTuple):
 
 
 class Fate(IntEnum):
-    """What becomes of a call. Of several fates of one name the greatest holds. A call that is `LIKELY` is made unless a
+    """The fate of a call. Of several fates of one name the greatest holds. A call that is `LIKELY` is made unless a
     reply before it does not come or does not yield what it takes; one that is `SPARE` only where others come to
     nothing."""
 

@@ -1,4 +1,4 @@
-"""What a run would do, before anything is asked: what is reused, what is called, why, and what that takes.
+"""The forecast of a run: reuse, calls, their reasons, and their cost.
 
 The cases are gone through once, in batches, as a run does; memory does not grow with them.
 """
@@ -66,8 +66,8 @@ class Line:
 
 @dataclass(frozen=True)
 class Forecast:
-    """What a run would do. `lines` are in the order of the plan; `scores` counts those that are taken anew from replies
-    that are kept. `estimates` says what calls take, `reasons` why they are made, the most frequent first."""
+    """The forecast of a run. `lines` are in the order of the plan; `scores` counts those that are taken anew from
+    replies that are kept. `estimates` says what calls take, `reasons` why they are made, the most frequent first."""
 
     lines: Mapping[Where, Line]
     estimates: Mapping[Where, Estimate]
@@ -96,7 +96,7 @@ class Forecast:
 
     @property
     def total(self) -> Estimate:
-        """What all calls take."""
+        """Return what all calls take."""
         return Estimate.of_all(self.estimates.values())
 
 
@@ -109,8 +109,8 @@ def forecast(
     prices: Mapping[str, Price | None],
     history: History = NO_HISTORY,
 ) -> Forecast:
-    """What a run of this plan by these models over these cases would do. `prices` are by model, `None` or absent where
-    nobody knows one. The Python functions of a plan are not called: what needs one is left open.
+    """Return what a run of this plan by these models over these cases would do. `prices` are by model, `None` or absent
+    where nobody knows one. The Python functions of a plan are not called: what needs one is left open.
 
     Raises `DataError` where a data file has changed since the plan was made.
     """
@@ -132,18 +132,18 @@ def forecast(
 
 
 class Kept(Protocol):
-    """Who knows what is kept: a `Ledger`, of which nothing else is needed."""
+    """A reader of kept results: a `Ledger`, of which nothing else is needed."""
 
     def statuses(self, table: str, ids: Sequence[str]) -> list[str | None]:
-        """The status of each of these rows; `None` for those that are not kept."""
+        """Return the status of each of these rows; `None` for those that are not kept."""
         ...
 
     def rows(self, table: str, ids: Collection[str]) -> Mapping[str, Row]:
-        """Whole rows, by id."""
+        """Return whole rows, by id."""
         ...
 
     def held(self) -> Collection[str]:
-        """The fingerprints of the plan of which anything is kept."""
+        """Return the fingerprints of the plan of which anything is kept."""
         ...
 
     def repliers(self, table: str) -> Collection[str]:
@@ -156,7 +156,7 @@ class Kept(Protocol):
 
 
 class NothingKept:
-    """What is kept where nothing was ever run."""
+    """The kept results of an empty store."""
 
     def statuses(self, table: str, ids: Sequence[str]) -> list[str | None]:
         """None of them."""
@@ -242,7 +242,7 @@ class _Watcher:
                         line.load.open(step, self._question(step), scenario.name, reward)
 
     def _question(self, step: Ask | Judging) -> Question:
-        """What is sent, which is asked in the same form in every language."""
+        """Return what is sent, which is asked in the same form in every language."""
         return self.foresight.world.questions.of(step, self.plan.benchmark.languages[0])
 
     def _where(self, scenario: str, step: Ask | Converse | Retrieve | Judging, role: str, model: str) -> Where:
@@ -260,7 +260,7 @@ class _Watcher:
                     self.reasons.note(Cause("rows", made.dataset), made.place, made.title, calls)
 
     def _count_unmade(self, scenario: Scenario) -> None:
-        """Counts the calls about rows that are yet to be made: they are made unless a row is not."""
+        """Count the calls about rows that are yet to be made: they are made unless a row is not."""
         for cell, rows in self.making.unmade(scenario):
             self.unmade[scenario.name] = self.unmade.get(scenario.name, 0) + rows
             case = self.making.case(scenario, cell)
@@ -305,7 +305,7 @@ class _Watcher:
                     self._count_kept(case, units, pairs, kept)
 
     def _count_kept(self, case: Case, units: Sequence[Unit], pairs: Sequence[Pair], kept: Mapping[str, str]) -> None:
-        """Counts the calls of a case of which everything is kept, as `_count` does."""
+        """Count the calls of a case of which everything is kept, as `_count` does."""
         scenario = case.scenario.name
         self.items[scenario] += 1
         counted: set[str] = set()
@@ -323,7 +323,7 @@ class _Watcher:
                     self._places[place].reused += 1
 
     def _known(self, every: Sequence[Unit | Pair]) -> dict[str, str]:
-        """The status of everything that the ledger has of these units and pairs, by name."""
+        """Return the status of everything that the ledger has of these units and pairs, by name."""
         wanted: dict[str, dict[str, None]] = {table: {} for table in TABLES}
         seen: set[str] = set()
         for part in every:
@@ -344,7 +344,7 @@ class _Watcher:
         return self.ledger.rows(table, names) if names else {}
 
     def _codes(self, calls: Mapping[str, Call]) -> dict[str, str]:
-        """The code of the error of every call that failed."""
+        """Return the code of the error of every call that failed."""
         codes: dict[str, str] = {}
         for table in ("samples", "turns", "judgements"):
             rows = self._rows(table, {name for name, call in calls.items() if call.table == table})
@@ -388,8 +388,8 @@ class _Watcher:
     def _foreseen(
         self, case: Case, units: Sequence[Unit], kept: Mapping[str, str], rows: Mapping[str, Row]
     ) -> tuple[list[Foreseen], Sequence[Unit], Collection[Wiring]]:
-        """What is foreseen of a case, its units, and of which treatments the first sample stands for all. Where a reply
-        may be adopted they differ: there may be some, and not as many as are wanted."""
+        """Return what is foreseen of a case, its units, and of which treatments the first sample stands for all. Where
+        a reply may be adopted they differ: there may be some, and not as many as are wanted."""
         alike = self.alike[case.scenario.name]
         try:
             self.adoption.probing = bool(alike)
@@ -404,7 +404,7 @@ class _Watcher:
     def _count_vectors(
         self, scenario: str, unit: Unit, step: Retrieve, names: Names, fate: Fate, rows: int = 1
     ) -> None:
-        """Counts the texts that a row, or so many, needs the vectors of."""
+        """Count the texts that a row, or so many, needs the vectors of."""
         assert step.using is not None
         (model,) = unit.wiring.retrieved[step.name]
         line = self.lines[self._where(scenario, step, step.using, model)]
@@ -432,7 +432,7 @@ class _Watcher:
         self.reasons.add(seen, code, number)
 
     def _count_scores(self, units: Sequence[Unit], open_: set[str], kept: Mapping[str, str]) -> None:
-        """Counts the scores that nothing but the replies kept is needed for, and that are not kept."""
+        """Count the scores that nothing but the replies kept is needed for, and that are not kept."""
         missing: set[str] = set()
         for unit in units:
             if all(name in kept for names in unit.scores.values() for name in names.values()):
@@ -450,7 +450,7 @@ class _Watcher:
 
 
 def _times(seen: Foreseen, alike: Collection[Wiring]) -> int:
-    """How many calls one stands for."""
+    """Return how many calls one stands for."""
     return times(seen.unit.wiring, seen.call.step) if seen.unit.wiring in alike else 1
 
 

@@ -1,4 +1,4 @@
-"""What making the data sets of a run would take, before anything is asked, and what is not known until it was."""
+"""The forecast of the generation of data sets, and its unknowns."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ class MadeCalls:
 
 @dataclass
 class MakingForeseen:
-    """What is kept of the data sets that a run makes has been gone through, and their rows are where `source` finds
-    them."""
+    """The forecast pass in which the kept part of the data sets that a run makes has been gone through, and their rows
+    are where `source` finds them."""
 
     source: CaseSource
     expected: Mapping[str, int]
@@ -63,7 +63,7 @@ class MakingForeseen:
     """The places of rows that are there and may not be, once the open ones are filled; `None`: all of a data set."""
 
     def unmade(self, scenario: Scenario) -> list[tuple[Cell, int]]:
-        """How many rows of a scenario are yet to be made, at most, by what is known of them."""
+        """Return how many rows of a scenario are yet to be made, at most, by what is known of them."""
         if scenario.rows is None or scenario.rows.dataset not in self.open:
             return []
         dataset = scenario.rows.dataset
@@ -80,14 +80,14 @@ class MakingForeseen:
         return [(dict(cell), count) for cell, count in found.items() if count > 0]
 
     def is_sure(self, case: Case) -> bool:
-        """Whether a row stays what it is, whatever is made beside it."""
+        """Return true if a row stays what it is, whatever is made beside it."""
         if case.dataset not in self.unsettled or case.origin is None:
             return True
         places = self.unsettled[case.dataset]
         return places is not None and case.origin[1] not in places
 
     def case(self, scenario: Scenario, cell: Cell) -> Case:
-        """A case of which nothing is known but its language and its cell."""
+        """Return a case of which nothing is known but its language and its cell."""
         assert scenario.rows is not None
         dataset = scenario.rows.dataset
         absent = Missing(dataset, PENDING)
@@ -98,7 +98,8 @@ class MakingForeseen:
         return Case(scenario, "", context, {}, dataset, names)
 
     def known(self, scenario: Scenario) -> Known:
-        """What is known of the fields of a row that is yet to be made: what nobody writes may be of any length."""
+        """Return what is known of the fields of a row that is yet to be made: what nobody writes may be of any
+        length."""
         assert scenario.rows is not None
         made = self.source.slots.by_name[scenario.rows.dataset]
         return {
@@ -116,7 +117,7 @@ def foresee_making(
     ledger: Any,
     adoption: Adoption | None = None,
 ) -> MakingForeseen:
-    """Goes through what a ledger has of the data sets that a run makes. Nobody is asked and nothing is kept."""
+    """Go through what a ledger has of the data sets that a run makes. Nobody is asked and nothing is kept."""
     found = MakingForeseen(source, source.counts(selection))
     slots = source.slot_counts(selection)
     maker = data_maker(plan, source, selection, binding, ledger)
@@ -179,7 +180,7 @@ class _MadeSet:
             found.made_by[one.made.name] = (author.place, author.title, author.model)
 
     def count(self, unasked: list[_Unasked], reused: Mapping[str, int]) -> None:
-        """Counts what is asked for sure, what follows if all goes well, and what only where something is refused."""
+        """Count what is asked for sure, what follows if all goes well, and what only where something is refused."""
         made, one, retries = self.made, self.one, self.made.retries
         for line in self.lines:
             line.reused = reused.get(line.ask.fingerprint, 0)
@@ -224,7 +225,7 @@ class _MadeSet:
         found.calls += self.lines
 
     def _count_unlisted(self, slots: int) -> None:
-        """Counts slots for rows that are made from rows which are not there yet."""
+        """Count slots for rows that are made from rows which are not there yet."""
         above = ", ".join(_rows_of(str(name)) for name in sorted(map(str, self.upstream)) if name != "None")
         for place in range(len(self.lines) if slots else 0):
             size, levels = is_waiting(self.made.name, above), self._levels(place)
@@ -237,11 +238,11 @@ class _MadeSet:
             self.lines[place].open.append((fate, size, times))
 
     def _most(self, place: int) -> int:
-        """How many calls one attempt at a row has of a step, at the most."""
+        """Return how many calls one attempt at a row has of a step, at the most."""
         return self.widest.get(self.lines[place].ask.name, 1)
 
     def _levels(self, place: int) -> int:
-        """How many it has as a rule: a walk takes one path."""
+        """Return how many it has as a rule: a walk takes one path."""
         step = self._walk(place)
         if step is None:
             return 1
@@ -253,7 +254,8 @@ class _MadeSet:
         return next((step for step in self.made.steps if isinstance(step, Walk) and step.ask is ask), None)
 
     def _size(self, place: int, slot: Slot, again: bool = False) -> Size:
-        """The size of a prompt that takes in the row, of which nothing is there yet; of a further attempt at it."""
+        """Return the size of a prompt that takes in the row, of which nothing is there yet; of a further attempt at
+        it."""
         ask, attempts = self.lines[place].ask, self.attempts
         language = attempts.language(slot)
         row = {name: Missing(self.made.name, PENDING) for name in (each.name for each in self.made.fields)}
@@ -287,7 +289,7 @@ class _MadeSet:
 
 
 def _nodes(tree: Mapping[str, Any], depth: int = 1) -> Iterator[tuple[int, int]]:
-    """Every node of a tree with branches: how deep it lies, and how long its branches are together."""
+    """Yield every node of a tree with branches: how deep it lies, and how long its branches are together."""
     if tree:
         yield depth, sum(len(name) + 4 for name in tree)
         for below in tree.values():
@@ -295,7 +297,7 @@ def _nodes(tree: Mapping[str, Any], depth: int = 1) -> Iterator[tuple[int, int]]
 
 
 def _written(made: Made) -> frozenset[str]:
-    """The fields that the author of a row writes."""
+    """Return the fields that the author of a row writes."""
     author = next((step for step in made.steps if isinstance(step, Ask)), None)
     if author is None or author.returns is None or author.returns.kind != "record":
         return frozenset()
@@ -307,7 +309,7 @@ def _rows_of(dataset: str) -> str:
 
 
 def data_maker(plan: Plan, source: CaseSource, selection: Selection, binding: Binding, ledger: Any) -> DataMaker:
-    """A maker that asks nobody: it goes through what is kept, with the plug-ins that are there."""
+    """Return a maker that asks nobody: it goes through what is kept, with the plug-ins that are there."""
     return DataMaker(
         plan,
         binding,
@@ -327,7 +329,7 @@ def data_maker(plan: Plan, source: CaseSource, selection: Selection, binding: Bi
 
 
 def _not_called(*_: Any, **__: Any) -> Any:
-    """What needs a function of the user's is left open."""
+    """Return what needs a function of the user's is left open."""
     raise Unasked
 
 

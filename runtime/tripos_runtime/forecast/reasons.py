@@ -39,7 +39,7 @@ class Earlier:
 
 @lru_cache(maxsize=16)
 def _read(text: str) -> Plan | None:
-    """Runs of one plan share it."""
+    """Share it between runs of one plan."""
     try:
         return Plan.model_validate_json(text)
     except ValidationError:
@@ -48,7 +48,7 @@ def _read(text: str) -> Plan | None:
 
 @dataclass(frozen=True)
 class Usage:
-    """What the replies of one model to one step took: means and bounds over `replies` of them, in tokens. Those that
+    """The usage of the replies of one model to one step: means and bounds over `replies` of them, in tokens. Those that
     were asked for once more count with both calls."""
 
     replies: int
@@ -138,7 +138,7 @@ class _Told:
 
 @dataclass(frozen=True)
 class _Before:
-    """What earlier runs did of a step: `cause` where none did just that, else who answered, and how often."""
+    """The history of a step: `cause` where none did just that, else who answered, and how often."""
 
     cause: Cause | None
     models: frozenset[str] = frozenset()
@@ -158,7 +158,7 @@ class Reasons:
     _before: dict[tuple[str, str, str, str], _Before] = field(default_factory=dict)
 
     def add(self, seen: Foreseen, failed: str | None, times: int = 1) -> None:
-        """Takes in a call that would be made, and stands for those of the `times` samples from its own on; `failed` is
+        """Take in a call that would be made, and stands for those of the `times` samples from its own on; `failed` is
         the code with which it failed before."""
         case = seen.unit.case
         before = self._of(case.scenario, seen.unit.wiring.treatment.arms, seen.call).samples
@@ -172,12 +172,12 @@ class Reasons:
             self._told.setdefault(cause, _Told()).add(case.scenario.name, seen.call.step.name, case.item_id, calls)
 
     def note(self, cause: Cause, scenario: str, step: str, times: int = 1) -> None:
-        """Takes in so many calls that would be made for this cause."""
+        """Take in so many calls that would be made for this cause."""
         self._told.setdefault(cause, _Told()).add(scenario, step, "", times)
 
     def cause(self, seen: Foreseen, failed: str | None, number: int | None = None) -> Cause:
-        """Why a call is made, that of its unit's sample or of another. The first of several reasons that a person would
-        want to know."""
+        """Return why a call is made, that of its unit's sample or of another. The first of several reasons that a
+        person would want to know."""
         number = seen.unit.number if number is None else number
         call, case = seen.call, seen.unit.case
         scenario = case.scenario
@@ -202,7 +202,7 @@ class Reasons:
         return Cause("rest")
 
     def told(self, items: Mapping[str, int]) -> tuple[Reason, ...]:
-        """Every reason, the most frequent first; `items` are the cases of each scenario."""
+        """Return every reason, the most frequent first; `items` are the cases of each scenario."""
         reasons = [self._reason(cause, told, items) for cause, told in self._told.items()]
         return tuple(sorted(reasons, key=lambda each: (-each.calls, each.text)))
 
@@ -317,7 +317,7 @@ class Reasons:
 
 
 def _by_plan(runs: list[Earlier]) -> list[Earlier]:
-    """The newest run of each of the newest plans."""
+    """Return the newest run of each of the newest plans."""
     plans: dict[str, Earlier] = {}
     for run in runs:
         if run.plan_text:
@@ -341,7 +341,7 @@ def _has(plan: Plan, scenario: Scenario) -> bool:
 
 
 def _find(plan: Plan, scenario: str, arms: Mapping[str, str], name: str) -> Ask | Converse | Judging | None:
-    """The step of that name, of the same treatment where there is one."""
+    """Return the step of that name, of the same treatment where there is one."""
     for each in plan.scenarios:
         if each.name == scenario:
             treatments = sorted(each.treatments, key=lambda one: one.arms != dict(arms))

@@ -15,12 +15,12 @@ from tripos_runtime.program.units import Wiring
 
 
 def arms_of(scenario: Scenario) -> dict[tuple[str, str], str]:
-    """Which treatments share a step, in words, by its name and fingerprint; empty for all of them."""
+    """Return which treatments share a step, in words, by its name and fingerprint; empty for all of them."""
     return {key: in_words(arms, scenario) for key, arms in sharing(scenario).items()}
 
 
 def sharing(scenario: Scenario) -> dict[tuple[str, str], list[dict[str, str]]]:
-    """The treatments that share a step, by its name and fingerprint."""
+    """Return the treatments that share a step, by its name and fingerprint."""
     found: dict[tuple[str, str], list[dict[str, str]]] = {}
     for treatment in scenario.treatments:
         for step in treatment.steps:
@@ -29,7 +29,7 @@ def sharing(scenario: Scenario) -> dict[tuple[str, str], list[dict[str, str]]]:
 
 
 def in_words(shared: Sequence[Mapping[str, str]], scenario: Scenario) -> str:
-    """The treatments that share a step, by the values of their arms; empty for all of them."""
+    """Return the treatments that share a step, by the values of their arms; empty for all of them."""
     if len(shared) == len(scenario.treatments):
         return ""
     told: list[str] = []
@@ -41,7 +41,7 @@ def in_words(shared: Sequence[Mapping[str, str]], scenario: Scenario) -> str:
 
 
 def times(wiring: Wiring, step: Ask | Converse | Retrieve | Judging) -> int:
-    """How many calls of a step one call stands for, for a row and model: a sample of an ask that builds on a
+    """Return how many calls of a step one call stands for, for a row and model: a sample of an ask that builds on a
     conversation is another one where either is."""
     steps = {each.name: each for each in wiring.treatment.steps if isinstance(each, Ask | Converse)}
     counts = [steps[name].samples for name in step.needs if name in steps]
@@ -51,8 +51,8 @@ def times(wiring: Wiring, step: Ask | Converse | Retrieve | Judging) -> int:
 
 
 def alike(wirings: Iterable[Wiring], held: Collection[str]) -> set[Wiring]:
-    """The treatments of a scenario whose samples are alike, where something of the fingerprints `held` is kept. What is
-    a step of two treatments is so in both or in neither."""
+    """Return the treatments of a scenario whose samples are alike, where something of the fingerprints `held` is kept.
+    What is a step of two treatments is so in both or in neither."""
     every = list(wirings)
     found = {wiring for wiring in every if wiring.samples > 1 and not _parted(wiring, held)}
     while True:
@@ -67,7 +67,7 @@ def alike(wirings: Iterable[Wiring], held: Collection[str]) -> set[Wiring]:
 
 
 def _parted(wiring: Wiring, held: Collection[str]) -> bool:
-    """Whether samples of a treatment differ: some are kept, or each of them is compared or found by itself."""
+    """Return true if samples of a treatment differ: some are kept, or each of them is compared or found by itself."""
     steps = wiring.treatment.steps
     prints = {print_ for step in steps for print_ in (step.fingerprint, getattr(step, "judgement", "")) if print_}
     searched = any(isinstance(step, Retrieve) and step.using is not None for step in steps)
@@ -75,6 +75,6 @@ def _parted(wiring: Wiring, held: Collection[str]) -> bool:
 
 
 def _counts(wiring: Wiring) -> dict[str, int]:
-    """How many calls one stands for, by the fingerprint of the step, or of what its judges are asked."""
+    """Return how many calls one stands for, by the fingerprint of the step, or of what its judges are asked."""
     steps = [step for step in wiring.treatment.steps if isinstance(step, Ask | Converse | Judging)]
     return {getattr(step, "judgement", step.fingerprint): times(wiring, step) for step in steps}

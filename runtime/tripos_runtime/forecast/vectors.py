@@ -17,7 +17,7 @@ from tripos_runtime.retrieval.indexes import Values, VectorIndex, index_of
 
 
 class Statuses(Protocol):
-    """Who knows what is kept."""
+    """A reader of kept results."""
 
     def statuses(self, table: str, ids: Sequence[str]) -> list[str | None]: ...
 
@@ -26,9 +26,9 @@ class Statuses(Protocol):
 
 @dataclass(frozen=True)
 class Texts:
-    """What one row needs of an embedding model: how many vectors are there that no row before it needed, the texts that
-    are asked for, by the names of their vectors, and how many texts are not known yet. `again` are the names of those
-    that a row before it needed."""
+    """The needs of one row of an embedding model: how many vectors are there that no row before it needed, the texts
+    that are asked for, by the names of their vectors, and how many texts are not known yet. `again` are the names of
+    those that a row before it needed."""
 
     there: int = 0
     asked: Mapping[str, str] = field(default_factory=dict)
@@ -47,8 +47,8 @@ class ForeseenVectors:
     _indexes: dict[str, VectorIndex | None] = field(default_factory=dict)
 
     def values(self, step: Retrieve, model: str, names: Names, chooser: Chooser) -> dict[int, Values] | None:
-        """How near the elements are to what a row is like, by the number of the measure; none where a vector is yet to
-        be asked for. Raises `Unavailable` where it needs what an earlier step did not yield."""
+        """Return how near the elements are to what a row is like, by the number of the measure; none where a vector is
+        yet to be asked for. Raises `Unavailable` where it needs what an earlier step did not yield."""
         found: dict[int, Values] = {}
         collection = chooser.collection(step, names.values)
         for number, measure in enumerate(chooser.parted(step).measures):
@@ -77,8 +77,8 @@ class ForeseenVectors:
         return {text: from_text(rows[name]["vector"]) for name, text in ids.items()}
 
     def of(self, step: Retrieve, model: str, names: Names, chooser: Chooser, surety: int) -> Texts:
-        """What a row needs: its own text, and of the first row that looks through a source those of its elements. The
-        greater `surety`, the surer is that it is done."""
+        """Return what a row needs: its own text, and of the first row that looks through a source those of its
+        elements. The greater `surety`, the surer is that it is done."""
         wanted: list[str] = []
         waiting = 0
         try:

@@ -36,7 +36,7 @@ class Before:
 
 @dataclass(frozen=True)
 class Attempt:
-    """What came of an attempt: a row, or why there is none; without either a call or a Python function failed, and a
+    """The result of an attempt: a row, or why there is none; without either a call or a Python function failed, and a
     later run tries again. `reply` is the author's, `names` are those of all replies, `asked` counts the steps that
     were. `last`: another attempt would come to the same."""
 
@@ -59,7 +59,7 @@ class Attempts:
 
     @cached_property
     def own(self) -> str:
-        """What expressions know the row as."""
+        """Return what expressions know the row as."""
         return self.made.name.rpartition(".")[2]
 
     @property
@@ -74,26 +74,26 @@ class Attempts:
 
     @property
     def written(self) -> bool:
-        """Whether another attempt can come to another row: somebody writes it, or chooses paths for it."""
+        """True if another attempt can come to another row: somebody writes it, or chooses paths for it."""
         return any(isinstance(step, Ask | Walk) for step in self.made.steps)
 
     @cached_property
     def due(self) -> Due:
-        """What is looked at of a row, and after which step."""
+        """Return what is looked at of a row, and after which step."""
         return Due.of(self.made)
 
     @cached_property
     def others(self) -> Others:
-        """What rows must be distinct from."""
+        """Return what rows must be distinct from."""
         return Others(self.made, self.sources)
 
     @cached_property
     def makers(self) -> tuple[str, ...]:
-        """Who made the data sets that are looked into, which is part of the name of every reply."""
+        """Return who made the data sets that are looked into, which is part of the name of every reply."""
         return makers_of(self.sources.plan, looked_into(self.made), self.binding.answering)
 
     def language(self, slot: Slot) -> str:
-        """The language in which those who make the row are asked."""
+        """Return the language in which those who make the row are asked."""
         if "language" in slot.cell:
             return slot.cell["language"]
         said = slot.source.get("language") if isinstance(slot.source, Mapping) else None
@@ -108,12 +108,12 @@ class Attempts:
         return row | dict(slot.cell)
 
     def names_at(self, slot: Slot, row: dict[str, Any]) -> dict[str, Any]:
-        """What expressions see of a slot and its row."""
+        """Return what expressions see of a slot and its row."""
         names = {**slot.cell, **self.sources.names, self.own: row}
         return names if self.made.alias is None else {**names, self.made.alias: slot.source}
 
     def names_of(self, slot: Slot, number: int, before: Before | None) -> list[str]:
-        """The names of the replies that an attempt builds on, as far as they are known before it."""
+        """Return the names of the replies that an attempt builds on, as far as they are known before it."""
         upstream = _after(before)
         names: list[str] = []
         for step in self.made.steps:
@@ -124,14 +124,14 @@ class Attempts:
         return names
 
     async def make(self, slot: Slot, number: int, before: Before | None, found: Found) -> Attempt:
-        """Makes attempt `number`, counted from 0, at a slot. Raises `Unasked` where it takes a reply that is not kept
+        """Make attempt `number`, counted from 0, at a slot. Raises `Unasked` where it takes a reply that is not kept
         and nobody is to be asked, and what callers raise."""
         if self.asker.on_attempt is not None:
             self.asker.on_attempt(self.made.name, slot.place, number)
         return await _Trial(self, slot, number, before, found).go()
 
     def call(self, ask: Ask, slot: Slot, item: str, number: int, upstream: tuple[str, ...]) -> MadeCall:
-        """The call of a step about `item`."""
+        """Return the call of a step about `item`."""
         model = self.binding.of(ask.role)[0]
         return MadeCall(
             slot.place,
@@ -150,7 +150,7 @@ class Attempts:
         )
 
     def binding_of(self, fingerprint: str) -> str:
-        """The binding of the replies to a step, or of what becomes of slots."""
+        """Return the binding of the replies to a step, or of what becomes of slots."""
         if fingerprint not in self._bindings:
             found = making_binding(self.sources.plan, self.made, fingerprint, self.binding.answering)
             self._bindings[fingerprint] = found
@@ -218,7 +218,7 @@ class _Trial:
         return None
 
     async def _walk(self, step: Walk) -> Rejection | None:
-        """Goes down a tree. Whoever walks is told of the attempt before where nobody else made the row."""
+        """Go down a tree. Whoever walks is told of the attempt before where nobody else made the row."""
         tell, planned = self.attempts.author is None, self.attempts.asker.tally.planned
         lane, start = (step.ask.role, self.attempts.made.name), self._start(step, self.names[TREES][step.tree])
 
@@ -246,20 +246,20 @@ class _Trial:
         return None
 
     def _foretell(self, step: Walk, path: Path) -> None:
-        """Says how far a walk would go on from a node at which nobody was asked: one path, down to a leaf."""
+        """Say how far a walk would go on from a node at which nobody was asked: one path, down to a leaf."""
         tell = self.attempts.asker.on_deeper
         if tell is not None:
             tell(levels_below(self.names[TREES][step.tree], path) - 1)
 
     def _start(self, step: Walk, tree: Mapping[str, Any]) -> Path:
-        """The node at which a walk begins. Raises `Unavailable` where the tree has none of that name."""
+        """Return the node at which a walk begins. Raises `Unavailable` where the tree has none of that name."""
         if step.below is None:
             return ()
         value = evaluate(step.below, self.names)
         return node_at(tree, step.starts.get(value, value))
 
     async def _next(self, ask: Ask, *, tell: bool = False) -> Answer:
-        """The answer to a step, on which what follows builds."""
+        """Return the answer to a step, on which what follows builds."""
         answer, name = await self.ask(ask, self.slot.name, self.names, tell=tell)
         self.replies = (*self.replies, name)
         self.asked += 1
@@ -268,8 +268,8 @@ class _Trial:
     async def ask(
         self, ask: Ask, item: str, names: Mapping[str, Any], *, tell: bool, question: Question | None = None
     ) -> tuple[Answer, str]:
-        """The answer to a step about `item` and the name of the reply; with `tell`, it is said why the attempt before
-        was rejected. The value is `None` where the reply is of no use. Raises `_NoReply` where there is none."""
+        """Return the answer to a step about `item` and the name of the reply; with `tell`, it is said why the attempt
+        before was rejected. The value is `None` where the reply is of no use. Raises `_NoReply` where there is none."""
         attempts = self.attempts
         call = attempts.call(ask, self.slot, item, self.number, (*_after(self.before), *self.replies))
         sent = messages(attempts.asker.questions.of(ask, call.language), names, call.language, attempts.sources.axes)
@@ -299,8 +299,8 @@ class _Trial:
         return None
 
     def _is_last(self, rejection: Rejection) -> bool:
-        """A row that nobody wrote stays the same. A role that reads it is asked again only where its own reply was of
-        no use: to ask until it says yes would be no review."""
+        """Return a row that nobody wrote stays the same. A role that reads it is asked again only where its own reply
+        was of no use: to ask until it says yes would be no review."""
         return not self.attempts.written and (rejection.reason != "unverified" or not self.replies)
 
 
@@ -309,7 +309,8 @@ class _NoReply(Exception):
 
 
 def _after(before: Before | None) -> tuple[str, ...]:
-    """What the first call of an attempt builds on: why the one before was rejected, and the reply that it is shown."""
+    """Return what the first call of an attempt builds on: why the one before was rejected, and the reply that it is
+    shown."""
     return () if before is None else (before.rejection.known_as, *before.names)
 
 

@@ -24,7 +24,7 @@ from tripos_runtime.scheduling.calling import Caller
 
 @dataclass(frozen=True)
 class Found:
-    """What the ledger has of some replies, by their names."""
+    """The ledger's entries of some replies, by their names."""
 
     names: frozenset[str] = frozenset()
     """Those that were looked up."""
@@ -60,7 +60,8 @@ class MadeCall:
 
     @property
     def title(self) -> str:
-        """What the step is called in the tables: the author's as the data set, the others with their own name."""
+        """Return what the step is called in the tables: the author's as the data set, the others with their own
+        name."""
         own = self.dataset.rpartition(".")[2]
         return own if self.author else f"{own}.{self.step.name}"
 
@@ -100,14 +101,14 @@ class Asker:
 
     @cached_property
     def questions(self) -> Questions:
-        """What the steps ask."""
+        """Return what the steps ask."""
         return Questions(self.plan, tuple(self.sources.axes.values()))
 
     async def ask(
         self, call: MadeCall, sent: tuple[Message, ...], found: Found, question: Question | None = None
     ) -> Answer:
-        """The answer to a call: the one that the ledger has, or a new one; to `question`, where that is not the step's
-        own."""
+        """Return the answer to a call: the one that the ledger has, or a new one; to `question`, where that is not the
+        step's own."""
         question, name = question or self.questions.of(call.step, call.language), call.name
         self.enlist(call.place, [name])
         if name not in found.names:
@@ -152,7 +153,7 @@ class Asker:
         return answer
 
     def _adopted(self, call: MadeCall, request: str) -> Adopted | None:
-        """A reply that the ledger has under another name, if any."""
+        """Return a reply that the ledger has under another name, if any."""
         if self.adoption is None:
             return None
         wanted = Wanted("samples", call.name, call.model, request, call.number, (call.item,))
@@ -169,7 +170,7 @@ class Asker:
             self.on_reused(call)
 
     def enlist(self, place: str, names: Iterable[str]) -> None:
-        """Says that this run asks for, or decides, what is named so."""
+        """Say that this run asks for, or decides, what is named so."""
         new = [name for name in names if (place, name) not in self._listed]
         if new and self.callers is not None:
             self._listed.update((place, name) for name in new)
@@ -207,7 +208,7 @@ class Asker:
 
 
 def _foreseen(adopted: Adopted, question: Question, sent: tuple[Message, ...]) -> Answer | None:
-    """The answer that an adopted reply will give; none where it has to be asked for once more."""
+    """Return the answer that an adopted reply will give; none where it has to be asked for once more."""
     row = adopted.row
     if row["reply"] is None:
         return Answer(row["status"], None, None, as_one_text(sent), {"error": row["error"]})
@@ -219,7 +220,7 @@ def _foreseen(adopted: Adopted, question: Question, sent: tuple[Message, ...]) -
 
 
 def find(ledger: Ledger, names: Iterable[str]) -> Found:
-    """What a ledger has of these replies, without those that are to be asked for again."""
+    """Return what a ledger has of these replies, without those that are to be asked for again."""
     ids = list(dict.fromkeys(names))
     statuses = zip(ids, ledger.statuses("samples", ids), strict=True)
     kept = {name for name, status in statuses if status is not None and status not in AGAIN}

@@ -70,7 +70,7 @@ class Cell:
         """With how many accepted rows those that wait were compared, or are about to be."""
 
     def candidate(self, slot: Slot, row: dict[str, Any]) -> Candidate | Rejection:
-        """A row as it is compared, or why it cannot be. Raises `Unasked` where a function is needed that is not
+        """Return a row as it is compared, or why it cannot be. Raises `Unasked` where a function is needed that is not
         there."""
         try:
             seen = self.attempts.names_at(slot, row)
@@ -80,8 +80,8 @@ class Cell:
         return Candidate(row, item_id(row), values)
 
     def repeat(self, candidate: Candidate) -> Rejection | None:
-        """Why a row is rejected, if it repeats an accepted one. As rows are accepted, one that repeats another goes on
-        to do so."""
+        """Return why a row is rejected, if it repeats an accepted one. As rows are accepted, one that repeats another
+        goes on to do so."""
         if candidate.name in self._rows:
             return Rejection("duplicate", {"of": candidate.name})
         for number, (value, pool) in enumerate(zip(candidate.values, self._pools, strict=True), 1):
@@ -94,14 +94,14 @@ class Cell:
         return None
 
     def next_due(self) -> State | None:
-        """The slot whose turn it is, if its last attempt was made or a row of it waits."""
+        """Return the slot whose turn it is, if its last attempt was made or a row of it waits."""
         if self.turn == len(self.states):
             return None
         state = self.states[self.turn]
         return state if state.ended or state.waits is not None else None
 
     def accept(self, state: State) -> Candidate:
-        """Takes the row that waits, whose turn it is."""
+        """Take the row that waits, whose turn it is."""
         candidate = self.leave(state)
         self._rows.add(candidate.name)
         self._names[state.slot.place] = candidate.name
@@ -110,7 +110,7 @@ class Cell:
         return candidate
 
     def pass_on(self, state: State) -> None:
-        """Gives the turn to the next slot. Of rows that were rejected before theirs had come it is said what they
+        """Return the turn to the next slot. Of rows that were rejected before theirs had come it is said what they
         repeat of all earlier slots."""
         for number, candidate in state.repeats.items():
             state.rejections[number] = self.repeat(candidate) or state.rejections[number]
@@ -123,20 +123,20 @@ class Cell:
         self.turn += 1
 
     def wait(self, state: State, candidate: Candidate) -> None:
-        """Has a row wait for the turn of its slot."""
+        """Have a row wait for the turn of its slot."""
         state.waits, self._waiting[state.slot.place] = candidate, state
         self._to_compare.append(state)
 
     def leave(self, state: State) -> Candidate:
-        """Takes away the row that waits."""
+        """Take away the row that waits."""
         candidate, state.waits = state.waits, None
         assert candidate is not None
         del self._waiting[state.slot.place]
         return candidate
 
     def next_refused(self) -> tuple[State, Rejection] | None:
-        """A slot whose row waits and repeats an accepted one, so that it need not wait for its turn. What it repeats is
-        looked up again when that has come."""
+        """Return a slot whose row waits and repeats an accepted one, so that it need not wait for its turn. What it
+        repeats is looked up again when that has come."""
         if len(self._rows) > self._compared:
             self._compared, self._to_compare = len(self._rows), list(self._waiting.values())
         while self._to_compare:

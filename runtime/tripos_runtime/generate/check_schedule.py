@@ -22,7 +22,7 @@ class Due:
 
     @classmethod
     def of(cls, made: Made) -> Due:
-        """What is due of the rows of a data set."""
+        """Return what is due of the rows of a data set."""
         required: dict[int, list[tuple[int, Expr]]] = {}
         compared: dict[int, list[int]] = {}
         for number, expr in enumerate(made.require, 1):
@@ -36,7 +36,7 @@ class Due:
 
 
 def _after(made: Made, expr: Expr) -> int:
-    """The number of the step after which all that an expression speaks of is there."""
+    """Return the number of the step after which all that an expression speaks of is there."""
     own, late = made.name.rpartition(".")[2], _late(made)
     after = [
         len(made.steps) if len(path) == 1 else late.get(path[1], 0) for path in paths_in(expr) if path[0] == own
@@ -45,7 +45,7 @@ def _after(made: Made, expr: Expr) -> int:
 
 
 def _late(made: Made) -> Mapping[str, int]:
-    """The fields of the row by the number of the step that makes them."""
+    """Return the fields of the row by the number of the step that makes them."""
     late: dict[str, int] = {}
     for number, step in enumerate(made.steps, 1):
         match step:

@@ -58,7 +58,7 @@ class DataMaker:
     _asker: Asker | None = None
 
     async def make(self) -> None:
-        """Makes all of it. Raises what callers and the ledger raise."""
+        """Make all of it. Raises what callers and the ledger raise."""
         slots = self.source.slots
         sources = self.source.sources
         choice = self.choice = Choice(slots, self.selection)
@@ -87,11 +87,11 @@ class DataMaker:
                     sources.made.chosen[scenario.name] = chosen
 
     def go_through(self) -> None:
-        """Goes through what is kept, where nobody is asked."""
+        """Go through what is kept, where nobody is asked."""
         assert self.callers is None, "whoever asks has to wait"
         at_once(self.make())
 
     @property
     def whole(self) -> bool:
-        """Whether nothing failed that a later run would try again."""
+        """True if nothing failed that a later run would try again."""
         return self._asker is None or self._asker.whole

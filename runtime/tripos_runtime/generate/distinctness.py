@@ -22,8 +22,8 @@ class Others:
     _texts: dict[int, NearTexts[int]] = field(default_factory=dict)
 
     def rejection(self, number: int, names: Mapping[str, Any]) -> Rejection | None:
-        """Why a row is rejected by the `distinct` of that number, counted from 1, if it is. `names` is what expressions
-        see of it. Raises `Unavailable` where there is nothing to compare."""
+        """Return why a row is rejected by the `distinct` of that number, counted from 1, if it is. `names` is what
+        expressions see of it. Raises `Unavailable` where there is nothing to compare."""
         distinct = self.made.distinct[number - 1]
         near = self._near(number).find(evaluate(distinct.value, names))
         if near is None:
@@ -42,6 +42,6 @@ class Others:
         return self._texts[number]
 
     def _named(self, distinct: Distinct, place: int) -> Mapping[str, Any]:
-        """The item that a text is of, where it is a column's."""
+        """Return the item that a text is of, where it is a column's."""
         others = unveiled(distinct.others)
         return {"of": self.sources.rows[others.dataset][place].item_id} if isinstance(others, Data) else {}

@@ -14,7 +14,7 @@ NEAR = 0.8
 
 @dataclass(frozen=True)
 class Repeat:
-    """What a value repeats: the place of the slot of the other one, and how similar the two are, 1 where equal."""
+    """A repetition of a value: the place of the slot of the other one, and how similar the two are, 1 where equal."""
 
     place: int
     similarity: float
@@ -38,7 +38,7 @@ class Pool:
     texts: NearTexts[int] = field(default_factory=lambda: NearTexts(NEAR, few=0))
 
     def repeats(self, value: Any) -> Repeat | None:
-        """The accepted value that this one repeats, the most similar, and of equally similar ones the first."""
+        """Return the accepted value that this one repeats, the most similar, and of equally similar ones the first."""
         place = self.exact.get(_name(value))
         if place is not None:
             return Repeat(place, 1.0)
@@ -46,12 +46,12 @@ class Pool:
         return Repeat(*near) if near is not None else None
 
     def add(self, place: int, value: Any) -> None:
-        """Takes an accepted value."""
+        """Take an accepted value."""
         self.exact[_name(value)] = place
         if isinstance(value, str):
             self.texts.add(place, value)
 
 
 def _name(value: Any) -> str:
-    """What equal values have in common: of a text what counts in it, where anything does."""
+    """Return what equal values have in common: of a text what counts in it, where anything does."""
     return digest(["text", what_counts(value) or value] if isinstance(value, str) else ["value", value])

@@ -53,7 +53,7 @@ class Maker:
     _put_off: list[list[Slot]] = field(default_factory=list)
 
     async def make(self, places: Collection[int] | None) -> None:
-        """Makes the rows of the slots of these places, or of all. Raises what callers raise."""
+        """Make the rows of the slots of these places, or of all. Raises what callers raise."""
         made = self.made
         self.rows = self.source.made.rows[made.name] = RowFile()
         self.tally = self.asker.tally.making(made.name)
@@ -90,7 +90,7 @@ class Maker:
             await together([work() for _ in range(count)])
 
     async def _block(self, groups: list[list[Slot]]) -> None:
-        """Makes the rows of some cells, those apart that another process makes."""
+        """Make the rows of some cells, those apart that another process makes."""
         ours: list[list[Slot]] = []
         keys: list[str] = []
         for group in groups:
@@ -121,7 +121,7 @@ class Maker:
                 self.asker.ledger.release(key)
 
     async def _work(self, block: _Block) -> None:
-        """Makes attempts until there are none left to make."""
+        """Make attempts until there are none left to make."""
         while block.queue or block.under_way:
             if not block.queue:
                 await block.wait()
@@ -143,7 +143,7 @@ class Maker:
             block.wake()
 
     def _looked_up(self, block: _Block, state: State) -> Found:
-        """What the ledger has of the replies of an attempt, looked up together with those of the next ones."""
+        """Return what the ledger has of the replies of an attempt, looked up together with those of the next ones."""
         if state.slot.place not in block.found:
             states = [state, *(each for _, each in itertools.islice(block.queue, BLOCK - 1))]
             states = [each for each in states if each.slot.place not in block.found]
@@ -153,7 +153,7 @@ class Maker:
         return block.found.pop(state.slot.place)
 
     def _take_in(self, block: _Block, cell: Cell, state: State, attempt: Attempt | None) -> None:
-        """What becomes of an attempt, and of the slots that waited for it."""
+        """Record the fate of an attempt, and of the slots that waited for it."""
         state.attempts += 1
         self._skip(0 if attempt is None else attempt.asked)
         if attempt is None or (attempt.row is None and attempt.rejection is None):
@@ -173,7 +173,7 @@ class Maker:
         self._decide(block, cell)
 
     def _decide(self, block: _Block, cell: Cell) -> None:
-        """Goes on with the slots whose turn has come, and with those whose row waits in vain."""
+        """Go on with the slots whose turn has come, and with those whose row waits in vain."""
         while (state := cell.next_due()) is not None:
             row, rejection = None, None if state.waits is None else cell.repeat(state.waits)
             if rejection is not None:
@@ -188,7 +188,7 @@ class Maker:
             self._reject(block, cell, *refused)
 
     def _reject(self, block: _Block, cell: Cell, state: State, rejection: Rejection, *, last: bool = False) -> None:
-        """Has another attempt made, or gives the slot up. `last`: another attempt would come to the same."""
+        """Have another attempt made, or give the slot up. `last`: another attempt would come to the same."""
         if state.waits is not None:  # it repeats another row, of which nobody knows whether it stays
             cell.leave(state)
             last = self._stays(rejection)
@@ -204,19 +204,19 @@ class Maker:
             state.ended = True
 
     def _stays(self, rejection: Rejection) -> bool:
-        """Whether another attempt would be rejected too. A row that repeats another is the same in all that nobody
-        wrote: whoever walks is not asked for another place of it, and is not told that there is such a row."""
+        """Return true if another attempt would be rejected too. A row that repeats another is the same in all that
+        nobody wrote: whoever walks is not asked for another place of it, and is not told that there is such a row."""
         if rejection.reason == "duplicate" and "number" not in rejection.told and self.attempts.author is None:
             return True
         return not self.attempts.written
 
     def _leave_open(self, state: State) -> None:
-        """Notes that nobody can tell what becomes of a slot."""
+        """Note that nobody can tell what becomes of a slot."""
         state.ended = state.is_open = True
         self.open.append(state.slot)
 
     def _settle(self, block: _Block, state: State, row: Mapping[str, Any] | None) -> None:
-        """Notes what became of a slot."""
+        """Note what became of a slot."""
         author, slot = self.attempts.author, state.slot
         by = None if author is None else self.attempts.binding.of(author.role)[0]
         origins = Origins(by, state.attempts, tuple(each.to_json() for each in state.rejections))
@@ -230,7 +230,7 @@ class Maker:
             block.outcomes.append((state, Outcome(slot, self.attempts.language(slot), name, origins)))
 
     def _skip(self, replies: int) -> None:
-        """Counts the calls of an attempt that were not made after so many."""
+        """Count the calls of an attempt that were not made after so many."""
         for ask in self.attempts.asks[replies:]:
             self.asker.tally.skipped[ask.role, self.made.name] += 1
 
@@ -259,12 +259,12 @@ class _Block:
     outcomes: list[tuple[State, Outcome]] = field(default_factory=list)
 
     async def wait(self) -> None:
-        """Waits until there is something to do, or nothing is under way."""
+        """Wait until there is something to do, or nothing is under way."""
         self.waiting.append(asyncio.get_running_loop().create_future())
         await self.waiting[-1]
 
     def wake(self) -> None:
-        """Wakes all who wait."""
+        """Wake all who wait."""
         waiting, self.waiting = self.waiting, []
         for each in waiting:
             if not each.done():
@@ -272,7 +272,7 @@ class _Block:
 
 
 def _blocks(groups: Iterable[list[Slot]]) -> Iterator[list[list[Slot]]]:
-    """Whole cells, together so many slots as are looked up at once."""
+    """Yield whole cells, together so many slots as are looked up at once."""
     block: list[list[Slot]] = []
     for group in groups:
         block.append(group)

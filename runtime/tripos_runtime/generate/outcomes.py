@@ -1,4 +1,4 @@
-"""What became of slots, as rows of tables."""
+"""Results of slots, as rows of tables."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tripos_runtime.datasets.slots import Slot
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a slot: the item, or `None` where it was given up."""
+    """The result of a slot: the item, or `None` where it was given up."""
 
     slot: Slot
     language: str
@@ -24,7 +24,7 @@ class Outcome:
 
 
 def origin_columns(origins: Origins | None) -> dict[str, Any]:
-    """The columns of `items` that say how an item was made.
+    """Return the columns of `items` that say how an item was made.
 
     >>> origin_columns(None)["attempts"] is None
     True
@@ -41,14 +41,14 @@ def origin_columns(origins: Origins | None) -> dict[str, Any]:
 
 
 def place_of(made: Made) -> str:
-    """The scenario that a data set is in, or else the data set."""
+    """Return the scenario that a data set is in, or else the data set."""
     return made.scenario or made.name
 
 
 def keep(
     ledger: Ledger, made: Made, models: Sequence[str], outcomes: Iterable[Outcome], row: Mapping[str, Any]
 ) -> list[str]:
-    """Keeps what the ledger has not, and gives the names of all. `models` are those that made the rows, `row` has the
+    """Keep what the ledger has not, and return the names of all. `models` are those that made the rows, `row` has the
     columns that are common. What became of a slot is in the name, since that may be another in another run: a slot that
     only one of them has may hold the row that this one would repeat."""
     rows: dict[str, dict[str, Any]] = {}
@@ -78,12 +78,12 @@ def keep(
 
 
 def _carried(made: Made, slot: Slot) -> dict[str, str]:
-    """The axes that the source's row says."""
+    """Return the axes that the source's row says."""
     source = slot.source if isinstance(slot.source, Mapping) else {}
     return {name: str(source[name]) for name in carried_axes(made) if source.get(name) is not None}
 
 
 def carried_axes(made: Made) -> tuple[str, ...]:
-    """The axes whose values the rows of a data set have from those of its source."""
+    """Return the axes whose values the rows of a data set have from those of its source."""
     fields = (each.name for each in made.fields if each.type.kind == "choice" and each.type.axis == each.name)
     return tuple(name for name in fields if name not in made.axes)

@@ -35,7 +35,7 @@ class Walked:
 
 
 async def walk(tree: Mapping[str, Any], choose: Choose, start: Path = ()) -> Walked:
-    """Goes down a tree from the node `start`, which is one of its; a leaf there is chosen without asking. All nodes of
+    """Go down a tree from the node `start`, which is one of its; a leaf there is chosen without asking. All nodes of
     one level are asked about at once; where a reply is of no use, no further level is."""
     level: list[Path] = [start] if _below(tree, start) else []
     ends: set[Path] = set() if level else {start}
@@ -60,9 +60,9 @@ async def walk(tree: Mapping[str, Any], choose: Choose, start: Path = ()) -> Wal
 
 
 def among(question: Question, branches: Sequence[str], ask: Ask) -> Question:
-    """The question of a walk at one node: a provider that keeps to a schema can name no other branch, and a reply that
-    does is asked for once more, as one that cannot be read is. Where the reply is a record the branches are the field
-    of the name of the walk; its other fields are kept as they were read."""
+    """Return the question of a walk at one node: a provider that keeps to a schema can name no other branch, and a
+    reply that does is asked for once more, as one that cannot be read is. Where the reply is a record the branches are
+    the field of the name of the walk; its other fields are kept as they were read."""
     record = ask.returns if isinstance(ask.returns, RecordType) else None
 
     def reader(text: str, finish_reason: str | None) -> Outcome:
@@ -84,7 +84,7 @@ def among(question: Question, branches: Sequence[str], ask: Ask) -> Question:
 
 
 def node_at(tree: Mapping[str, Any], path: str) -> Path:
-    """The names from the root to the node of that path. Raises `Unavailable` where the tree has no such node.
+    """Return the names from the root to the node of that path. Raises `Unavailable` where the tree has no such node.
 
     >>> node_at({"Algebra": {"Sets": {}}}, "Algebra / Sets")
     ('Algebra', 'Sets')
@@ -98,7 +98,7 @@ def node_at(tree: Mapping[str, Any], path: str) -> Path:
 
 
 def levels_below(tree: Mapping[str, Any], path: Path) -> int:
-    """How many levels a tree has below a node.
+    """Return how many levels a tree has below a node.
 
     >>> levels_below({"Algebra": {"Sets": {}}, "Logic": {}}, ()), levels_below({"Logic": {}}, ("Logic",))
     (2, 0)
@@ -107,8 +107,8 @@ def levels_below(tree: Mapping[str, Any], path: Path) -> int:
 
 
 def matched(chosen: Collection[str], branches: Sequence[str]) -> list[str] | str:
-    """The branches that a reply chose, in their order, or what in it is no branch. Case, the marks of a list and the
-    path above are passed over.
+    """Return the branches that a reply chose, in their order, or what in it is no branch. Case, the marks of a list and
+    the path above are passed over.
 
     >>> matched(["- sets", "Algebra / Groups"], ["Groups", "Sets", "Rings"])
     ['Groups', 'Sets']

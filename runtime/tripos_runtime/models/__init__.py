@@ -26,7 +26,7 @@ def open_model(
     timeout_s: float = 300.0,
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
 ) -> Model:
-    """The model of that name, ready to be asked.
+    """Return the model of that name, ready to be asked.
 
     `endpoints` says where else a model or a whole provider is reached, by name (`openai/gpt-4o`) or prefix
     (`openai`). `prices` says what models cost, by name, in place of what litellm's map has. `slots` is how many

@@ -1,4 +1,4 @@
-"""What every model has in common: a request goes in, a reply or a `ModelError` comes out."""
+"""The common interface of models: a request goes in, a reply or a `ModelError` comes out."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Reply:
-    """What came back. `None` means unknown: a count or a cost is never 0 for want of a better answer."""
+    """The reply of a model. `None` means unknown: a count or a cost is never 0 for want of a better answer."""
 
     text: str
     model_served: str
@@ -63,7 +63,7 @@ class Reply:
 
 @dataclass(frozen=True)
 class Price:
-    """What a model costs in USD a token. `most_out` is how many tokens a reply of it may have, where that is known.
+    """The price of a model in USD per token. `most_out` is how many tokens a reply of it may have, where that is known.
 
     >>> Price(1e-6, 4e-6).cost_usd(1000, 500)
     0.003
@@ -76,8 +76,8 @@ class Price:
     most_out: int | None = None
 
     def cost_usd(self, tokens_in: int, tokens_out: int, cached: int = 0, reasoning: int = 0) -> float:
-        """The cost of a call in USD; `cached` of its `tokens_in` came from the provider's cache, and `reasoning` of its
-        `tokens_out` are those that nobody sees, which only some prices tell apart."""
+        """Return the cost of a call in USD; `cached` of its `tokens_in` came from the provider's cache, and `reasoning`
+        of its `tokens_out` are those that nobody sees, which only some prices tell apart."""
         cached_usd = self.input_usd if self.cached_usd is None else self.cached_usd
         return (tokens_in - cached) * self.input_usd + cached * cached_usd + tokens_out * self.output_usd
 
@@ -157,11 +157,11 @@ class Model(Protocol):
     def most_samples(self) -> int: ...
 
     async def ask(self, request: Request) -> Reply:
-        """The reply to a request. Raises `ModelError`."""
+        """Return the reply to a request. Raises `ModelError`."""
         ...
 
     async def close(self) -> None:
-        """Lets go of connections and processes. The model must not be asked again."""
+        """Let go of connections and processes. The model must not be asked again."""
         ...
 
 
@@ -170,10 +170,10 @@ class Choosy(Protocol):
     """A model that is known not to take some settings."""
 
     def refuses(self, settings: Settings) -> tuple[str, ...]:
-        """The names of the settings that a request would go without."""
+        """Return the names of the settings that a request would go without."""
         ...
 
 
 def refused(model: Model, settings: Settings) -> tuple[str, ...]:
-    """The names of the settings that a model is known not to take, of those that are given."""
+    """Return the names of the settings that a model is known not to take, of those that are given."""
     return model.refuses(settings) if isinstance(model, Choosy) else ()

@@ -32,7 +32,7 @@ PLACES = 256
 
 
 def writes(name: str) -> bool:
-    """Whether the model of that name can only write text, so that it embeds nothing.
+    """Return true if the model of that name can only write text, so that it embeds nothing.
 
     >>> writes("mock/careful"), writes("mock/embedding"), writes("openai/text-embedding-3-small")
     (True, False, False)
@@ -41,7 +41,7 @@ def writes(name: str) -> bool:
 
 
 def embeds(name: str) -> bool:
-    """Whether the model of that name is known to embed, and so writes nothing.
+    """Return true if the model of that name is known to embed, and so writes nothing.
 
     >>> embeds("mock/embedding"), embeds("local/use-multilingual"), embeds("mock/careful")
     (True, True, False)
@@ -50,8 +50,8 @@ def embeds(name: str) -> bool:
 
 
 def encoder_id(model: str) -> str:
-    """What names results that a model's vectors decide: the model, and the version of one that Tripos itself computes
-    where that is not the first.
+    """Return what names results that a model's vectors decide: the model, and the version of one that Tripos itself
+    computes where that is not the first.
 
     >>> encoder_id("openai/text-embedding-3-small"), encoder_id("mock/embedding")
     ('openai/text-embedding-3-small', 'mock/embedding')
@@ -67,7 +67,7 @@ def open_embedding(
     prices: Mapping[str, Price] = {},
     timeout_s: float = 300.0,
 ) -> Model:
-    """The embedding model of that name. Raises `ModelError` where what it needs is missing.
+    """Return the embedding model of that name. Raises `ModelError` where what it needs is missing.
 
     >>> open_embedding("mock/embedding").most_samples
     64
@@ -94,7 +94,7 @@ class MockEmbedding:
     most_samples: int = TEXTS_AT_ONCE
 
     async def ask(self, request: Request) -> Reply:
-        """The vectors of the request's messages."""
+        """Return the vectors of the request's messages."""
         texts = [message.content for message in request.messages]
         return replies_of([mock_vector(text) for text in texts], texts, self.name, None, FREE)
 
@@ -103,7 +103,7 @@ class MockEmbedding:
 
 
 def mock_vector(text: str) -> list[float]:
-    """The mock's vector of a text, the same in every process.
+    """Return the mock's vector of a text, the same in every process.
 
     >>> sum(mock_vector("abc")), len(mock_vector(""))
     (7.0, 256)
@@ -137,11 +137,11 @@ class LocalEmbedding:
         self._encoder = USE(threads=1)
 
     async def ask(self, request: Request) -> Reply:
-        """The vectors of the request's messages, computed in a thread."""
+        """Return the vectors of the request's messages, computed in a thread."""
         texts = [message.content for message in request.messages]
         found = await asyncio.to_thread(self._encoder.encode, texts)
         return replies_of(list(found), texts, self.name, None, FREE)
 
     async def close(self) -> None:
-        """Lets go of the weights."""
+        """Let go of the weights."""
         self._encoder = None

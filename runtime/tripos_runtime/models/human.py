@@ -22,15 +22,15 @@ class Seat(Protocol):
     """Where a person sits: what they are shown, and what they say. Both block, and are called from a thread."""
 
     def begin(self, messages: tuple[Message, ...]) -> None:
-        """Shows a conversation that is begun, or gone on with after a break: all that was said so far."""
+        """Show a conversation that is begun, or gone on with after a break: all that was said so far."""
         ...
 
     def hear(self, messages: tuple[Message, ...]) -> None:
-        """Shows what was said since."""
+        """Show what was said since."""
         ...
 
     def say(self) -> str | None:
-        """What the person says next; None where they leave."""
+        """Return what the person says next; None where they leave."""
         ...
 
 
@@ -54,7 +54,7 @@ class HumanModel:
         return self.name
 
     async def ask(self, request: Request) -> Reply:
-        """What the person says to that."""
+        """Return what the person says to that."""
         said = await in_thread(lambda: self._asked(request.messages))
         if said is None:
             hint = "give the same command again: it continues after the kept turns"
@@ -75,7 +75,7 @@ class HumanModel:
 
 
 async def in_thread(function: Callable[[], str | None]) -> str | None:
-    """What a function gives that may block for ever. The thread does not keep a process from ending."""
+    """Return what a function gives that may block for ever. The thread does not keep a process from ending."""
     loop = asyncio.get_running_loop()
     done: asyncio.Future[str | None] = loop.create_future()
 

@@ -20,10 +20,11 @@ Said = tuple[str, str]
 
 
 class Lookup(Protocol):
-    """What was recorded, by the key of the request."""
+    """The recorded replies, by the key of the request."""
 
     def find(self, key: bytes) -> Reply | ModelError | None:
-        """The reply to a request, or the error that it ended with; `None` where the recording has no such request."""
+        """Return the reply to a request, or the error that it ended with; `None` where the recording has no such
+        request."""
         ...
 
 
@@ -33,8 +34,8 @@ def request_key(
     number: int = 0,
     settings: Settings = LEFT,
 ) -> bytes:
-    """The 16 bytes that a request is looked up by: whom it is sent to, with what settings, what is said, and which of
-    several samples it asks for. A lone surrogate counts as U+FFFD, since that is what a store makes of it.
+    """Return the 16 bytes that a request is looked up by: whom it is sent to, with what settings, what is said, and
+    which of several samples it asks for. A lone surrogate counts as U+FFFD, since that is what a store makes of it.
 
     A conversation that ends with the assistant is a reply that could not be used: its key stands for whatever was said
     next, so that a recording outlives a change of how Tripos words that.
@@ -69,8 +70,8 @@ class ReplayModel:
     most_samples: int = 1
 
     async def ask(self, request: Request) -> Reply:
-        """The recorded reply. Raises `ModelError`: R0113 for a request that was not recorded, and what the provider
-        gave instead of a reply where it refused one.
+        """Return the recorded reply. Raises `ModelError`: R0113 for a request that was not recorded, and what the
+        provider gave instead of a reply where it refused one.
 
         >>> import asyncio
         >>> from tripos_runtime.models.base import Message

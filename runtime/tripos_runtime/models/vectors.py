@@ -18,7 +18,7 @@ TEXTS_AT_ONCE = 64
 
 
 def to_text(vector: Sequence[float] | npt.NDArray[np.floating]) -> str:
-    """A vector as text: base64 of 32-bit numbers, the least significant byte first.
+    """Return a vector as text: base64 of 32-bit numbers, the least significant byte first.
 
     >>> to_text([1.0, -0.5])
     'AACAPwAAAL8='
@@ -27,8 +27,8 @@ def to_text(vector: Sequence[float] | npt.NDArray[np.floating]) -> str:
 
 
 def from_text(text: str) -> Vector:
-    """The vector that a text stands for. Raises `ValueError` where it stands for none, or for one that is empty or has
-    no finite length.
+    """Return the vector that a text stands for. Raises `ValueError` where it stands for none, or for one that is empty
+    or has no finite length.
 
     >>> from_text("AACAPwAAAL8=").tolist()
     [1.0, -0.5]
@@ -45,7 +45,8 @@ def from_text(text: str) -> Vector:
 def replies_of(
     vectors: Sequence[Any], texts: Sequence[str], served: str, tokens_in: int | None, price: Price | None
 ) -> Reply:
-    """One reply for all texts, each with its share of the tokens by its length: the shares sum up to the whole."""
+    """Return one reply for all texts, each with its share of the tokens by its length: the shares sum up to the
+    whole."""
     sizes = np.cumsum([max(1, len(text)) for text in texts])
     replies: list[Reply] = []
     before = 0

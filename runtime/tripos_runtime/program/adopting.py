@@ -61,11 +61,11 @@ class Adoption:
     _draws: dict[tuple[str, str], dict[str, Members]] = field(default_factory=dict)
 
     def could(self, table: str, model: str) -> bool:
-        """Whether there is any reply of a model that might be adopted."""
+        """Return true if there is any reply of a model that might be adopted."""
         return model in self.ledger.repliers(table)
 
     def find(self, wanted: Wanted, here: Here) -> Adopted | None:
-        """A reply for the request, which is this run's from now on; `here` is the case at hand."""
+        """Return a reply for the request, which is this run's from now on; `here` is the case at hand."""
         if not self.could(wanted.table, wanted.model):
             return None
         draws = self._draws_of(wanted)
@@ -86,12 +86,12 @@ class Adoption:
         return None
 
     def kept(self, adopted: Adopted) -> None:
-        """Says that an adopted reply is kept under its new name."""
+        """Say that an adopted reply is kept under its new name."""
         if self.claims:
             self.ledger.release(_claim(adopted.origin))
 
     def _ranked(self, draws: Mapping[str, Members], wanted: Wanted) -> list[str]:
-        """The origins of the draws, the best first."""
+        """Return the origins of the draws, the best first."""
         if len(draws) < 2:
             return list(draws)
         about = {*wanted.about, *(self._origins[name] for name in wanted.about if name in self._origins)}
@@ -106,7 +106,7 @@ class Adoption:
         return sorted(draws, key=rank)
 
     def _draws_of(self, wanted: Wanted) -> dict[str, Members]:
-        """The draws that nobody took yet, by their origin: each with every row that has it."""
+        """Return the draws that nobody took yet, by their origin: each with every row that has it."""
         place = (wanted.table, wanted.request)
         if place not in self._draws:
             if len(self._draws) >= MOST_REQUESTS:
@@ -122,7 +122,7 @@ class Adoption:
         return any(self.own.has(row[KEYS[wanted.table]], row, here) for row, _ in members)
 
     def _claimed(self, origin: str, wanted: Wanted, here: Here) -> bool:
-        """Whether no other process adopts the same for the same run."""
+        """Return true if no other process adopts the same for the same run."""
         if not self.claims:
             return True
         if not self.ledger.claim(_claim(origin)):
@@ -140,7 +140,7 @@ def _claim(origin: str) -> str:
 
 
 def about(call: Call, unit: Unit) -> tuple[str, ...]:
-    """What a reply is about: the item, and for others than turns the replies that are judged."""
+    """Return what a reply is about: the item, and for others than turns the replies that are judged."""
     return (unit.case.item_id,) if call.table == "turns" else (unit.case.item_id, *unit.samples.values())
 
 
@@ -155,7 +155,7 @@ class Own:
     units: Callable[[Case], Sequence[Unit]]
 
     def has(self, name: str, row: Row, here: Here) -> bool:
-        """Whether a result of the store is one of the run at hand; `here` is the case at hand."""
+        """Return true if a result of the store is one of the run at hand; `here` is the case at hand."""
         print_ = row["fingerprint"]
         if print_ in self._made:  # of attempts at making rows nobody knows before which there will be
             return row["binding"] in self._made[print_]
@@ -227,7 +227,7 @@ class _Packed:
 
 
 def names_of(units: Sequence[Unit]) -> set[str]:
-    """The names of every reply that the units of a case yield, and their pairs."""
+    """Return the names of every reply that the units of a case yield, and their pairs."""
     found: set[str] = set()
     parts: list[Unit | Pair] = [*units, *pairs_of(units)]
     for part in parts:

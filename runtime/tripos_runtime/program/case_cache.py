@@ -1,4 +1,4 @@
-"""What the units of one case have in common, and how they go on side by side."""
+"""The common part of the units of one case, and how they go on side by side."""
 
 from __future__ import annotations
 
@@ -47,14 +47,14 @@ class Shared:
     """What the expressions of a unit saw in the end, for those that were gone through."""
 
     def reuses(self, name: str) -> bool:
-        """Whether a reply of an earlier run is used for the first time."""
+        """Return true if a reply of an earlier run is used for the first time."""
         if name in self.reused:
             return False
         self.reused.add(name)
         return True
 
     def first(self, name: str) -> bool:
-        """Whether this name comes up for the first time."""
+        """Return true if this name comes up for the first time."""
         if name in self.seen:
             return False
         self.seen.add(name)
@@ -63,7 +63,8 @@ class Shared:
     async def once(
         self, names: Sequence[str], answering: Coroutine[Any, Any, Mapping[str, Answer]]
     ) -> Mapping[str, Answer]:
-        """The answers of these names, of which nobody asks for one yet; whoever needs one from now on waits for it."""
+        """Return the answers of these names, of which nobody asks for one yet; whoever needs one from now on waits for
+        it."""
         loop = asyncio.get_running_loop()
         futures = {each: loop.create_future() for each in names}
         self.answers |= futures
@@ -81,7 +82,7 @@ class Shared:
 
 
 async def together(todo: Sequence[Coroutine[Any, Any, None]]) -> None:
-    """Runs all to their end, also where one fails, and then raises what the first of those raised: a reply under way is
+    """Run all to their end, also where one fails, and then raise what the first of those raised: a reply under way is
     worth waiting for. `Halted` is raised where nothing worse was."""
     if len(todo) == 1:
         await todo[0]
@@ -104,8 +105,8 @@ async def _outcome(one: Coroutine[Any, Any, None]) -> BaseException | None:
 
 
 def at_once(work: Coroutine[Any, Any, Value]) -> Value:
-    """What a coroutine returns that waits for nobody, such as one that goes through what is kept: run to its end here,
-    without an event loop, so that it may be called where one runs already.
+    """Return what a coroutine returns that waits for nobody, such as one that goes through what is kept: run to its end
+    here, without an event loop, so that it may be called where one runs already.
 
     >>> async def answer() -> int:
     ...     return 42

@@ -10,8 +10,8 @@ import orjson
 
 
 def kept_value(value: Any) -> tuple[float | None, str | None]:
-    """A number, and JSON text for what is none. True and false are 1 and 0; a set is a list in order; what is not there
-    is neither.
+    """Return a number, and JSON text for what is none. True and false are 1 and 0; a set is a list in order; what is
+    not there is neither.
 
     >>> kept_value(True), kept_value("B"), kept_value({"b", "a"}), kept_value(None)
     ((1.0, None), (None, '"B"'), (None, '["a","b"]'), (None, None))

@@ -26,7 +26,7 @@ from tripos_runtime.program.talks import LIMIT, SAID, Talk, calls_of, ends
 
 @dataclass(slots=True)
 class Systems:
-    """What the speakers of a conversation are told, made once."""
+    """The system messages of a conversation's speakers, made once."""
 
     world: World
     step: Converse
@@ -44,7 +44,7 @@ class Systems:
 
 @dataclass(frozen=True, slots=True)
 class TurnPrompt:
-    """What is sent for turn `number` of a conversation, of which `turns` are there and the others pending."""
+    """The prompt of turn `number` of a conversation, of which `turns` are there and the others pending."""
 
     talk: Talk
     number: int
@@ -60,7 +60,7 @@ class TurnPrompt:
         return self.talk.speaker(self.number)
 
     def messages(self) -> Sent:
-        """The messages. Raises `Unavailable` where a system message has no value, or a turn is pending."""
+        """Return the messages. Raises `Unavailable` where a system message has no value, or a turn is pending."""
         if len(self.turns) < self.number - 1:
             raise pending(self.talk.step.name)
         return self._seen(self.left_out)
@@ -75,12 +75,12 @@ class TurnPrompt:
 
     @property
     def begun(self) -> str | None:
-        """What the side that opens is told first."""
+        """Return what the side that opens is told first."""
         return opening(self.case.language) if self.role == self.talk.step.opens else None
 
 
 def talk_program(world: World, talk: Talk, told: Systems, certain: bool, out: list[Result]) -> Program:
-    """Holds a conversation: its result is the `Answer` whose value are the turns, or why there is none."""
+    """Hold a conversation: its result is the `Answer` whose value are the turns, or why there is none."""
     step, case = talk.step, told.case
     turns: Dialogue = []
     taken: list[Mapping[str, Any]] = []
@@ -114,8 +114,8 @@ def talk_program(world: World, talk: Talk, told: Systems, certain: bool, out: li
 
 
 def systems(step: Converse, case: Case, names: Mapping[str, Any], sources: Sources) -> dict[str, str]:
-    """The system message of each role that is told something. Raises `Unavailable` where one needs what an earlier
-    step did not yield."""
+    """Return the system message of each role that is told something. Raises `Unavailable` where one needs what an
+    earlier step did not yield."""
     found = {}
     for speaker in step.speakers:
         text = _system(speaker, case, names, sources)
@@ -133,6 +133,6 @@ def _system(speaker: Speaker, case: Case, names: Mapping[str, Any], sources: Sou
 def said_to(
     role: str, told: Mapping[str, str], turns: Dialogue, begun: str | None, left_out: int = 0
 ) -> tuple[Message, ...]:
-    """The messages to a role: its system message and the dialogue as it sees it."""
+    """Return the messages to a role: its system message and the dialogue as it sees it."""
     system = [Message("system", told[role])] if role in told else []
     return (*system, *(Message(*each) for each in seen_by(role, turns, begun, left_out)))

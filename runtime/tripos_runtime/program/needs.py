@@ -26,20 +26,20 @@ Sent = tuple[Message, ...]
 
 
 class Prompt(Protocol):
-    """What is sent for a step, made when somebody needs it."""
+    """The prompt of a step, made on demand."""
 
     @property
     def left_out(self) -> int:
-        """How many turns of a dialogue are not shown."""
+        """Return how many turns of a dialogue are not shown."""
         ...
 
     def messages(self) -> Sent:
-        """The messages. Raises `Unavailable` where they need what an earlier step did not yield."""
+        """Return the messages. Raises `Unavailable` where they need what an earlier step did not yield."""
         ...
 
     def shorter(self, left_out: int) -> tuple[int, Sent] | None:
-        """The messages where leaving out so many turns of a dialogue was not enough, and how many are left out then;
-        None where no more can be."""
+        """Return the messages where leaving out so many turns of a dialogue was not enough, and how many are left out
+        then; None where no more can be."""
         ...
 
 
@@ -109,7 +109,7 @@ class Unfound(NamedTuple):
 
 
 class Talked(NamedTuple):
-    """What came of a conversation: how it ended, the turns, and the columns of what each of them took."""
+    """The result of a conversation: how it ended, the turns, and the columns of what each of them took."""
 
     talk: Talk
     told: Callable[[], Mapping[str, str]]
@@ -121,7 +121,7 @@ class Talked(NamedTuple):
 
     @property
     def last(self) -> str:
-        """Who spoke last, or would have."""
+        """Return who spoke last, or would have."""
         return self.talk.speaker(len(self.taken))
 
 
@@ -151,17 +151,17 @@ Result = Unasked | Unheld | Unfound | Talked | Scored | Compared
 
 
 def pending(step: str) -> Unavailable:
-    """Says that there is no reply to a step yet."""
+    """Say that there is no reply to a step yet."""
     return Unavailable(step, PENDING)
 
 
 def is_pending(reason: Unavailable) -> bool:
-    """Whether a value is only not there yet."""
+    """Return true if a value is only not there yet."""
     return reason.status == PENDING
 
 
 def can_be(wanted: bool, when: Expr, names: Mapping[str, Any]) -> bool:
-    """Whether a condition, part of which waits for a reply, may turn out so."""
+    """Return true if a condition, part of which waits for a reply, may turn out so."""
     try:
         return bool(evaluate(when, names)) is wanted
     except Unavailable as reason:
@@ -178,8 +178,8 @@ def can_be(wanted: bool, when: Expr, names: Mapping[str, Any]) -> bool:
 
 
 def drive(program: Program, meet: Callable[[Need], Got], take: Callable[[], None]) -> Any:
-    """The result of a program whose needs are met at once, one after the other. `take` takes what it has left in `out`
-    before every need and at the end."""
+    """Return the result of a program whose needs are met at once, one after the other. `take` takes what it has left in
+    `out` before every need and at the end."""
     got: Got = None
     try:
         while True:

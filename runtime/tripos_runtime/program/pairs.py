@@ -43,7 +43,7 @@ class Pair:
         return Pair(self.step, self.first.pattern, self.second.pattern)
 
     def judged(self, call: Call) -> str:
-        """The name of the judge's reply that a call of another item's pair stands for."""
+        """Return the name of the judge's reply that a call of another item's pair stands for."""
         return next(each.name for each in self.calls if each.model == call.model)
 
     @property
@@ -55,8 +55,8 @@ class Pair:
             yield "comparisons", name
 
     def names(self, first: Names, second: Names) -> Names:
-        """The names that expressions see: those of each side below `first` and `second`. What both have in common
-        stands there as it does in the case."""
+        """Return the names that expressions see: those of each side below `first` and `second`. What both have in
+        common stands there as it does in the case."""
         names = Names(first.values)
         names.gave("first", first.values)
         names.gave("second", second.values)
@@ -64,8 +64,8 @@ class Pair:
 
 
 class Split(NamedTuple):
-    """What of a case is to be gone through and what the ledger has. A unit is to be gone through where a pair with it
-    is, for the judge is shown its reply."""
+    """The remaining and the kept part of a case. A unit is to be gone through where a pair with it is, for the judge is
+    shown its reply."""
 
     todo: list[Unit]
     complete: list[Unit]
@@ -79,12 +79,12 @@ class Split(NamedTuple):
 
 
 def parts(units: Sequence[Unit], pairs: Sequence[Pair]) -> list[Unit | Pair]:
-    """Units and pairs in one list."""
+    """Return units and pairs in one list."""
     return [*units, *pairs]
 
 
 def pairs_of(units: Sequence[Unit]) -> list[Pair]:
-    """Every pair of the units of a case, in both orders."""
+    """Return every pair of the units of a case, in both orders."""
     sides: dict[tuple[int, int], list[Unit]] = {}
     for unit in units:
         if unit.wiring.compares:
@@ -98,7 +98,7 @@ def pairs_of(units: Sequence[Unit]) -> list[Pair]:
 
 
 def split(units: Sequence[Unit], pairs: Sequence[Pair], kept: Mapping[str, str]) -> Split:
-    """The units and pairs of a case, those of which `kept` has every result apart from the others."""
+    """Return the units and pairs of a case, those of which `kept` has every result apart from the others."""
     open_ = [pair for pair in pairs if not is_kept(pair, kept)]
     shown = {side for pair in open_ for side in (pair.first, pair.second)}
     todo = [unit for unit in units if unit in shown or not is_kept(unit, kept)]
@@ -112,5 +112,5 @@ def split(units: Sequence[Unit], pairs: Sequence[Pair], kept: Mapping[str, str])
 
 
 def is_kept(part: Unit | Pair, kept: Mapping[str, str]) -> bool:
-    """Whether `kept` has every result of it."""
+    """Return true if `kept` has every result of it."""
     return all(name in kept for _, name in part.results)

@@ -1,4 +1,4 @@
-"""What is sent for the steps of a unit: made when somebody needs it, so whoever finds a name answered makes nothing."""
+"""The prompts of the steps of a unit, made on demand: a kept answer needs none."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tripos_runtime.retrieval.choosing import Chooser
 
 @dataclass
 class World:
-    """What the programs of a plan look into: the plan, its data, and the indexes of what is looked through."""
+    """The inputs of the programs of a plan: the plan, its data, and the indexes of what is looked through."""
 
     plan: Plan
     sources: Sources
@@ -28,7 +28,7 @@ class World:
 
     @cached_property
     def questions(self) -> Questions:
-        """What the steps ask."""
+        """Return what the steps ask."""
         return Questions(self.plan, tuple(self.sources.axes.values()))
 
 
@@ -44,7 +44,7 @@ class AskPrompt:
     left_out: ClassVar[int] = 0
 
     def messages(self) -> Sent:
-        """The messages. Raises `Unavailable` where they need what an earlier step did not yield."""
+        """Return the messages. Raises `Unavailable` where they need what an earlier step did not yield."""
         return ask_messages(self.step, self.question, self.case, self.names, self.world.sources)
 
     def shorter(self, left_out: int) -> tuple[int, Sent] | None:
@@ -67,7 +67,7 @@ class JudgePrompt:
     _made: Sent | Unavailable | None = None
 
     def messages(self) -> Sent:
-        """The messages. Raises `Unavailable` where they need what an earlier step did not yield."""
+        """Return the messages. Raises `Unavailable` where they need what an earlier step did not yield."""
         if self._made is None:
             metrics = self.world.questions.metrics(self.step)
             try:

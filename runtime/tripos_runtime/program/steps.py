@@ -49,7 +49,7 @@ class UnitProgram:
     found: Found = field(default_factory=dict)
 
     def go(self, steps: Sequence[Step] | None = None) -> Program:
-        """The program of the unit's steps, or of some of them."""
+        """Return the program of the unit's steps, or of some of them."""
         for step in self.unit.wiring.treatment.steps if steps is None else steps:
             match step:
                 case Ask():
@@ -127,7 +127,7 @@ class UnitProgram:
         against: Unavailable | None,
         certain: bool,
     ) -> Program:
-        """What one judge says of a reply."""
+        """Return what one judge says of a reply."""
         if against is None:
             got = yield Reply(call, prompt, question, 0, certain)
             if isinstance(got, Answer):
@@ -163,7 +163,7 @@ class UnitProgram:
         return question, JudgePrompt(self.world, step, question, case, self.names.values)
 
     def _retrieve(self, step: Retrieve) -> Program:
-        """Puts what a step finds among the names. Its condition is no part of its fingerprint."""
+        """Put what a step finds among the names. Its condition is no part of its fingerprint."""
         against, certain = holds(step, self.names)
         if against is not None:
             seen: Any = Missing(step.name, against.status, against.reason)
@@ -174,7 +174,7 @@ class UnitProgram:
         self.names.found(step, seen)
 
     def _find(self, step: Retrieve, certain: bool) -> Program:
-        """What a step finds; `Missing` where a value or a vector is not there."""
+        """Return what a step finds; `Missing` where a value or a vector is not there."""
         key = (step.fingerprint, *self.unit.upstream([*step.needs, step.name]))
         if certain and key in self.found:
             return self.found[key]
@@ -194,7 +194,7 @@ class UnitProgram:
 
 
 def pair_program(world: World, pair: Pair, names: Names, out: list[Result]) -> Program:
-    """Takes a pair to its judges. `names` are those of both sides, which have been gone through."""
+    """Take a pair to its judges. `names` are those of both sides, which have been gone through."""
     step = pair.step
     against, certain = holds(step, names)
     question = world.questions.of(step, pair.case.language)
@@ -214,7 +214,7 @@ def _compared(
     certain: bool,
     out: list[Result],
 ) -> Program:
-    """What one judge says of a pair."""
+    """Return what one judge says of a pair."""
     if against is None:
         got = yield Reply(call, prompt, question, 0, certain)
         if isinstance(got, Answer):
@@ -235,7 +235,8 @@ def _answered(need: Reply) -> Program:
 
 
 def holds(step: Ask | Converse | Retrieve | Judging, names: Names) -> tuple[Unavailable | None, bool]:
-    """Why a step is not done, if so; and whether it is certain that it is, which no reply that is pending decides."""
+    """Return why a step is not done, if so; and whether it is certain that it is, which no reply that is pending
+    decides."""
     against = names.against(step)
     if against is None or not is_pending(against):
         return against, True
@@ -246,8 +247,8 @@ def holds(step: Ask | Converse | Retrieve | Judging, names: Names) -> tuple[Unav
 
 
 def said(step: Verdict, scorer: Scorer, answers: Sequence[Answer]) -> Any:
-    """The value that an expression sees: what the judge gave; of a panel the mean, or what more than half of it said
-    where that is true or false. Where one of them gave none there is none, for the reason that it has."""
+    """Return the value that an expression sees: what the judge gave; of a panel the mean, or what more than half of it
+    said where that is true or false. Where one of them gave none there is none, for the reason that it has."""
     values: list[float] = []
     for answer in answers:
         value, status = (answer.value or {}).get(VERDICT, (None, answer.status))

@@ -30,12 +30,12 @@ class Talk:
         return tuple(turn_id(self.name, number) for number in range(1, self.step.limit + 1))
 
     def speaker(self, number: int) -> str:
-        """The role that says turn `number`, counted from 1."""
+        """Return the role that says turn `number`, counted from 1."""
         return speaker_of(self.step, number)
 
 
 def speaker_of(step: Converse, number: int) -> str:
-    """The role that says turn `number`, counted from 1."""
+    """Return the role that says turn `number`, counted from 1."""
     first, second = step.speakers[0].role, step.speakers[1].role
     other = second if step.opens == first else first
     return step.opens if number % 2 else other
@@ -55,5 +55,5 @@ def most_turns(step: Converse) -> Iterator[tuple[str, int]]:
 
 
 def ends(step: Converse, role: str, text: str) -> bool:
-    """Whether a turn of `role` ends the conversation."""
+    """Return true if a turn of `role` ends the conversation."""
     return any(until.role == role and says(text, until.text) for until in step.until)

@@ -60,8 +60,8 @@ class Wiring:
 
     @cached_property
     def found_by(self) -> dict[str, tuple[str, ...]]:
-        """What names the result of every retrieving step beside its fingerprint and the row: the model that embeds, and
-        who made what it looks through."""
+        """Return what names the result of every retrieving step beside its fingerprint and the row: the model that
+        embeds, and who made what it looks through."""
         steps = [step for step in self.treatment.steps if isinstance(step, Retrieve)]
         by = self.binding.identity_of
         embedding = {name: tuple(encoder_id(by(model)) for model in models) for name, models in self.retrieved.items()}
@@ -69,8 +69,8 @@ class Wiring:
 
     @cached_property
     def makers(self) -> dict[str, tuple[str, ...]]:
-        """What names the result of every step beside its fingerprint and what it builds on: who made the data sets that
-        it looks into. By fingerprint."""
+        """Return what names the result of every step beside its fingerprint and what it builds on: who made the data
+        sets that it looks into. By fingerprint."""
         steps = self.treatment.steps
         return {step.fingerprint: made_by(self.plan, step, self.binding.answering) for step in steps}
 
@@ -86,7 +86,7 @@ class Wiring:
 
     @cached_property
     def samples(self) -> int:
-        """How many times a row is gone through for each model."""
+        """Return how many times a row is gone through for each model."""
         return max((step.samples for step in self._sampled), default=1)
 
     @cached_property
@@ -102,8 +102,8 @@ class Wiring:
 
     @cached_property
     def side_by_side(self) -> int:
-        """How many calls a row has under way at once for each model, where nothing else waits for it: the turns of a
-        conversation come one after another, and everything else after them."""
+        """Return how many calls a row has under way at once for each model, where nothing else waits for it: the turns
+        of a conversation come one after another, and everything else after them."""
         return min((step.samples for step in self.talks.values()), default=self.samples)
 
     @cached_property
@@ -114,7 +114,8 @@ class Wiring:
 
     @cached_property
     def before(self) -> dict[str, tuple[int, ...]]:
-        """How often the steps that an ask builds on are done: samples after the same of each are sent the same."""
+        """Return how often the steps that an ask builds on are done: samples after the same of each are sent the
+        same."""
         steps = {step.name: step for step in self._sampled}
         return {
             name: tuple(sorted({steps[need].samples for need in ask.needs if need in steps} - {1}))
@@ -122,7 +123,7 @@ class Wiring:
         }
 
     def pattern(self, model: str, number: int) -> Unit:
-        """The unit of no item: the names of its results are the bindings of the results of every item's."""
+        """Return the unit of no item: the names of its results are the bindings of the results of every item's."""
         if (model, number) not in self._patterns:
             case = Case(self.scenario, "", {}, {}, None, {})
             self._patterns[model, number] = Unit(case, self, model, number)
@@ -133,22 +134,22 @@ class Wiring:
         return {}
 
     def told_by(self, step: Converse) -> str:
-        """The role that a conversation stands for: the compared one where it takes part, or else who opens."""
+        """Return the role that a conversation stands for: the compared one where it takes part, or else who opens."""
         roles = [speaker.role for speaker in step.speakers]
         return self.binding.compared if self.binding.compared in roles else step.opens
 
     def role_of(self, step: Ask | Converse | Judging) -> str:
-        """Who makes the calls of a step; of a conversation whom it stands for."""
+        """Return who makes the calls of a step; of a conversation whom it stands for."""
         if isinstance(step, Converse):
             return self.told_by(step)
         return step.role if isinstance(step, Ask) else self.plan.scorer(step.scorer).role
 
     def model_of(self, ask: Ask, compared: str) -> str:
-        """The model that answers a step where `compared` fills the compared role."""
+        """Return the model that answers a step where `compared` fills the compared role."""
         return self.filling(ask.role, compared)
 
     def filling(self, role: str, compared: str) -> str:
-        """The model that fills a role where `compared` fills the compared one."""
+        """Return the model that fills a role where `compared` fills the compared one."""
         return compared if role == self.binding.compared else next(iter(self.binding.of(role)), "")
 
 
@@ -198,8 +199,8 @@ class Unit:
             self.scores[step.fingerprint, evaluator] = names
 
     def _sample(self, ask: Ask, model: str, number: int) -> str:
-        """The name of a reply, which depends on the replies that the step builds on. A step asked once serves every
-        sample of a later one."""
+        """Return the name of a reply, which depends on the replies that the step builds on. A step asked once serves
+        every sample of a later one."""
         by, number = self._by(model), number % ask.samples
         return sample_id(ask.fingerprint, self.case.item_id, by, number, self._built_on(ask))
 
@@ -224,11 +225,11 @@ class Unit:
             self.calls.append(Call("judgements", names[-1], role, evaluator, step))
 
     def _built_on(self, step: Ask | Converse | Score | Column | Judging) -> list[str]:
-        """What names the result of a step: what it builds on, and who made what it looks into."""
+        """Return what names the result of a step: what it builds on, and who made what it looks into."""
         return [*self.upstream(step.needs), *self.wiring.makers[step.fingerprint]]
 
     def upstream(self, needs: Sequence[str]) -> list[str]:
-        """The names of the replies and judgements that these steps yield, and what else names what they do."""
+        """Return the names of the replies and judgements that these steps yield, and what else names what they do."""
         found: list[str] = []
         for name in needs:
             if name in self.wiring.retrieved:
@@ -243,20 +244,21 @@ class Unit:
         return self.wiring.pattern(self.model, self.number)
 
     def sample_binding(self, ask: Ask, number: int) -> str:
-        """The binding of the reply that is sample `number` of a step after the replies that this unit builds on."""
+        """Return the binding of the reply that is sample `number` of a step after the replies that this unit builds
+        on."""
         return self.pattern._sample(ask, self.wiring.model_of(ask, self.model), number)
 
     def score_binding(self, step: Score | Column | Grade, evaluator: str | None) -> str:
-        """The binding of the scores of a step, by that evaluator."""
+        """Return the binding of the scores of a step, by that evaluator."""
         by = None if evaluator is None else self._by(evaluator)
         return score_id(step.fingerprint, self.pattern._built_on(step), "", by)
 
     def given_binding(self, step: Grade) -> str:
-        """The binding of what is said outside the run in the place of a step's judge, whoever says it."""
+        """Return the binding of what is said outside the run in the place of a step's judge, whoever says it."""
         return judgement_id(step.judgement, self.pattern._built_on(step), "")
 
     def last_reply(self, needs: Sequence[str]) -> str | None:
-        """The name of the last reply among what these steps yield; None where there is none."""
+        """Return the name of the last reply among what these steps yield; None where there is none."""
         asks = [name for name in self.samples if name in needs]
         return self.samples[asks[-1]] if asks else None
 
@@ -272,21 +274,22 @@ class Unit:
                 yield "scores", name
 
     def all_samples(self, ask: Ask) -> list[tuple[int, str]]:
-        """Every sample of a step that is sent what this one is sent, with its name."""
+        """Return every sample of a step that is sent what this one is sent, with its name."""
         before, model = self.wiring.before[ask.name], self.wiring.model_of(ask, self.model)
         own = self.number % ask.samples
         same = {own, *(n for n in range(ask.samples) if all(n % each == self.number % each for each in before))}
         return [(number, self._sample(ask, model, number)) for number in sorted(same)]
 
     def evaluators(self, step: Judging) -> tuple[str, ...]:
-        """The models that judge a grade, or give a verdict. Where the compared role does, each of its models judges for
-        itself alone."""
+        """Return the models that judge a grade, or give a verdict. Where the compared role does, each of its models
+        judges for itself alone."""
         if self.wiring.role_of(step) == self.wiring.binding.compared:
             return (self.model,)
         return self.wiring.evaluators[step.fingerprint]
 
     def scored(self, step: Score | Column | Grade) -> str:
-        """The model that a score is about: the compared one where that took part, or else the one whose reply it is."""
+        """Return the model that a score is about: the compared one where that took part, or else the one whose reply it
+        is."""
         asks, talks, compared = self.wiring.asks, self.wiring.talks, self.wiring.binding.compared
         if any(asks[name].role == compared for name in step.needs if name in asks):
             return self.model
@@ -297,18 +300,18 @@ class Unit:
         return self.wiring.model_of(asks[step.of], self.model)
 
     def judged_by(self, step: Score | Column | Grade) -> list[str] | None:
-        """Who judges inside what a score is taken of, in order of name; None where nobody does."""
+        """Return who judges inside what a score is taken of, in order of name; None where nobody does."""
         if not self.verdicts or not any(name in self.verdicts for name in step.needs):
             return None
         judging = (call for call in self.calls if isinstance(call.step, Verdict) and call.step.name in step.needs)
         return sorted({call.model for call in judging})
 
     def judgement(self, step: Judging, evaluator: str) -> str:
-        """The name of a judge's reply."""
+        """Return the name of a judge's reply."""
         return next(call.name for call in self.calls if call.step is step and call.model == evaluator)
 
     def judged(self, call: Call) -> str:
-        """The name of the judge's reply that a call of another item's unit stands for."""
+        """Return the name of the judge's reply that a call of another item's unit stands for."""
         return self.judgement(call.step, call.model)  # type: ignore[arg-type]
 
 
@@ -318,8 +321,8 @@ class RuledOut(Unavailable):
 
 
 def is_told(against: Unavailable) -> bool:
-    """Whether a call that is not made for that reason is a result of its own: what it was to ask has no value, and so
-    in every treatment that shares the reply."""
+    """Return true if a call that is not made for that reason is a result of its own: what it was to ask has no value,
+    and so in every treatment that shares the reply."""
     if isinstance(against, RuledOut):
         return False
     return isinstance(against, NoValue) or against.status == UNDEFINED
@@ -336,19 +339,19 @@ class Names:
         self.values[REPLIES] = self._replies
 
     def gave(self, name: str, value: Any) -> None:
-        """Adds what follows from what a model said."""
+        """Add what follows from what a model said."""
         self._replies.add(name)
         self.values[name] = value
 
     def found(self, step: Retrieve, value: Any) -> None:
-        """Adds what a step retrieved, for what a model said or for what stands in the row."""
+        """Add what a step retrieved, for what a model said or for what stands in the row."""
         if self._replies.isdisjoint(step.needs):
             self.values[step.name] = value
         else:
             self.gave(step.name, value)
 
     def answered(self, ask: Ask, text: str | None, value: Any, status: str, prompt: str) -> None:
-        """Adds a reply. What it did not yield is `Missing`, with the reply's status."""
+        """Add a reply. What it did not yield is `Missing`, with the reply's status."""
         missing = Missing(ask.name, status)
         fields: dict[str, Any] = {"prompt": prompt, "text": missing if text is None else text}
         if ask.returns is not None:
@@ -360,22 +363,22 @@ class Names:
         self.gave(ask.name, fields)
 
     def talked(self, step: Converse, turns: Dialogue, status: str) -> None:
-        """Adds a conversation. One that went wrong is `Missing`, with its status."""
+        """Add a conversation. One that went wrong is `Missing`, with its status."""
         if status != OK:
             self.lacks(step, status)
             return
         self.gave(step.name, {"turns": list(turns), "text": transcript(turns)})
 
     def lacks(self, step: Converse | Verdict, status: str, reason: str = "") -> None:
-        """Adds a conversation or a verdict that is not there, and why."""
+        """Add a conversation or a verdict that is not there, and why."""
         self.gave(step.name, Missing(step.name, status, reason))
 
     def skipped(self, ask: Ask, status: str, reason: str = "") -> None:
-        """Adds a step that was not asked, and why."""
+        """Add a step that was not asked, and why."""
         self.gave(ask.name, Missing(ask.name, status, reason))
 
     def against(self, step: Ask | Converse | Retrieve | Score | Column | Judging) -> Unavailable | None:
-        """Why a step is not done: its condition does not hold, or has no value. None where it is done."""
+        """Return why a step is not done: its condition does not hold, or has no value. None where it is done."""
         if step.when is None:
             return None
         try:
@@ -385,8 +388,8 @@ class Names:
         return None if held else RuledOut(step.name, NOT_APPLICABLE, f"the condition of `{step.name}` does not hold")
 
     def value_of(self, step: Score | Column) -> tuple[Any, Unavailable | None]:
-        """The value of a step, or why it has none. Where a reply is why the condition has no value, and the item alone
-        is why there would be none, it is the item: a score applies or not whether a model replied or not."""
+        """Return the value of a step, or why it has none. Where a reply is why the condition has no value, and the item
+        alone is why there would be none, it is the item: a score applies or not whether a model replied or not."""
         against = self.against(step)
         if against is not None and against.status == NOT_APPLICABLE:
             return None, against

@@ -39,7 +39,7 @@ class Found:
 
 
 def find_json(text: str) -> Any | None:
-    """The JSON value that a reply holds, or `None`: the last object of several, or else the last list.
+    """Return the JSON value that a reply holds, or `None`: the last object of several, or else the last list.
 
     >>> find_json("Sure! ```json\\n{'depth': 8, 'ok': True,}\\n``` Anything else?")
     {'depth': 8, 'ok': True}
@@ -53,8 +53,8 @@ def find_json(text: str) -> Any | None:
 
 
 def find_all(text: str) -> list[Found]:
-    """Every JSON value that a reply may mean, best first: whole ones before cut-off ones, objects before lists, later
-    ones before earlier ones."""
+    """Return every JSON value that a reply may mean, best first: whole ones before cut-off ones, objects before lists,
+    later ones before earlier ones."""
     text = THINKING.sub("", text).strip()
     try:
         return [Found(_clean(json.loads(text, parse_constant=lambda _: None)))]
@@ -82,7 +82,8 @@ def _next_bracket(text: str, position: int) -> int | None:
 
 
 def _value_at(text: str, start: int, steps: list[int]) -> tuple[Any, int, bool]:
-    """The value that starts at a bracket (`None` where there is none), where it ends, and whether it is whole."""
+    """Return the value that starts at a bracket (`None` where there is none), where it ends, and whether it is
+    whole."""
     try:
         value, end = DECODER.raw_decode(text, start)
         return _clean(value), end, True
@@ -158,8 +159,8 @@ class _Level:
 
 
 def _extent(text: str, start: int) -> tuple[int, str]:
-    """Where the value that opens at `start` ends, and its text. A value that the text's end cuts off is closed after
-    its last whole member; without one, and where the brackets do not match, its text is empty."""
+    """Return where the value that opens at `start` ends, and its text. A value that the text's end cuts off is closed
+    after its last whole member; without one, and where the brackets do not match, its text is empty."""
     levels: list[_Level] = []
     position = previous = start
     while (mark := STRUCTURE.search(text, position)) is not None:
@@ -211,7 +212,8 @@ def _closed(text: str, start: int, levels: list[_Level]) -> str:
 
 
 def _clean(value: Any) -> Any:
-    """The value as it can be stored: infinite numbers are null, surrogates are joined to the characters they spell."""
+    """Return the value as it can be stored: infinite numbers are null, surrogates are joined to the characters they
+    spell."""
     match value:
         case dict():
             return {_clean(str(name)): _clean(part) for name, part in value.items()}

@@ -48,7 +48,7 @@ DEEPEST = 3
 
 @dataclass(frozen=True)
 class MetricRead:
-    """What a judge gave for one metric. `value` is `None` unless `status` is `scored`."""
+    """The verdict of a judge on one metric. `value` is `None` unless `status` is `scored`."""
 
     value: float | None
     status: Literal["scored", "parse_failure", "refused"]
@@ -63,8 +63,8 @@ class MetricReads(dict[str, MetricRead]):
 
 
 def read_metrics(metrics: Sequence[Metric], text: str, locale: str = DEFAULT) -> MetricReads:
-    """The scores of a judge's reply. Every metric has an entry; a score out of its scale is a failure, not a score.
-    Numbers in texts are written as `locale` writes them.
+    """Return the scores of a judge's reply. Every metric has an entry; a score out of its scale is a failure, not a
+    score. Numbers in texts are written as `locale` writes them.
 
     >>> depth = Metric(name="depth", title={"en": "Depth"}, dimension="", low=1, high=10, asks={}, levels=())
     >>> reads = read_metrics([depth], '{"Depth": {"Score": "8/10", "理由": "clear"}, "style": 3}')
@@ -131,14 +131,14 @@ def _known(metrics: Sequence[Metric]) -> dict[str, str]:
 
 
 def _foldings(name: str) -> Iterator[str]:
-    """What a key may mean: itself, without its number (`1. Depth`), without what stands in brackets, or that."""
+    """Yield what a key may mean: itself, without its number (`1. Depth`), without what stands in brackets, or that."""
     for part in (name, ASIDE.sub("", name), *ASIDE.findall(name)):
         yield fold(part)
         yield re.sub(r"^\d+", "", fold(part))
 
 
 def _entries(metrics: Sequence[Metric], value: Any, depth: int = 0) -> list[tuple[str, Any]]:
-    """The judgement's names and what is given for each, from whichever level of the value knows most metrics."""
+    """Return the judgement's names and what is given for each, from whichever level of the value knows most metrics."""
     known = _known(metrics)
     here = list(_pairs(value))
     matches = sum(any(key in known for key in _foldings(name)) for name, _ in here)
@@ -155,7 +155,7 @@ def _entries(metrics: Sequence[Metric], value: Any, depth: int = 0) -> list[tupl
 
 
 def _pairs(value: Any) -> Iterator[tuple[str, Any]]:
-    """Names and entries of an object, or of a list of objects that each carry their name or are one pair."""
+    """Yield names and entries of an object, or of a list of objects that each carry their name or are one pair."""
     if isinstance(value, dict):
         yield from value.items()
     elif isinstance(value, list):

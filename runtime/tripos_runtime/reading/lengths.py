@@ -9,7 +9,7 @@ MOST = 1_000_000
 
 
 def too_long(text: str) -> str | None:
-    """The error of a reply that is too long to be read.
+    """Return the error of a reply that is too long to be read.
 
     >>> too_long("a" * 1_200_000), too_long("a")
     ('the reply has 1,200,000 characters, of which at most 1,000,000 are read', None)

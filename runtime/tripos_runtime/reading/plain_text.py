@@ -54,7 +54,7 @@ REFUSAL = re.compile(
 
 
 def fold(name: str) -> str:
-    """A name without what writers vary: case, width, spaces and punctuation.
+    """Return a name without what writers vary: case, width, spaces and punctuation.
 
     >>> fold("Factual_Accuracy") == fold("factual accuracy:"), fold("（深度）")
     (True, '深度')
@@ -67,8 +67,8 @@ class OddNumberError(ValueError):
 
 
 def number_in(text: str, scale: int | None = None, locale: str | None = DEFAULT) -> int | float | None:
-    """The one number that a text states, or `None`. `8/10` is 8, where `scale` is 10 or unknown. Whole numbers are
-    exact. `locale` says how numbers are written; None where they are plain, as `plain_numbers` gives them.
+    """Return the one number that a text states, or `None`. `8/10` is 8, where `scale` is 10 or unknown. Whole numbers
+    are exact. `locale` says how numbers are written; None where they are plain, as `plain_numbers` gives them.
 
     Raises `OddNumberError` where it depends on digits that another locale would read otherwise.
 
@@ -101,8 +101,8 @@ def _number_in(text: str, scale: int | None) -> int | float | None:
 
 
 def named_in(text: str, spellings: Mapping[str, T], mentions: Iterable[str] = ()) -> T | None:
-    """What the one name in a text stands for, or `None`. `spellings` maps names to values; a name counts where it is
-    the whole text, follows a label (`answer: B`) or opens the text (`B. Paris`), and those of `mentions` wherever
+    """Return what the one name in a text stands for, or `None`. `spellings` maps names to values; a name counts where
+    it is the whole text, follows a label (`answer: B`) or opens the text (`B. Paris`), and those of `mentions` wherever
     they are the only ones of a short text.
 
     >>> named_in("The answer is (B).", {"A": 1, "B": 2}), named_in("A or B", {"A": 1, "B": 2}, "AB")
@@ -136,7 +136,7 @@ def named_in(text: str, spellings: Mapping[str, T], mentions: Iterable[str] = ()
 
 
 def bool_in(text: str) -> bool | None:
-    """What a text answers to a yes-or-no question, or `None`.
+    """Return what a text answers to a yes-or-no question, or `None`.
 
     >>> bool_in("Yes, because it rains"), bool_in("不对"), bool_in("it is not true")
     (True, False, None)
@@ -145,13 +145,13 @@ def bool_in(text: str) -> bool | None:
 
 
 def has_unread_brackets(text: str) -> bool:
-    """Whether a text without JSON has brackets all the same, so that it may be JSON that went wrong."""
+    """Return true if a text without JSON has brackets all the same, so that it may be JSON that went wrong."""
     return BRACKET.search(BOXED.sub("", text)) is not None
 
 
 def places_in(text: str) -> list[str]:
-    """The places of a text where an answer may stand by itself: whole lines, what follows a colon, and what is in
-    quotes, backticks, bold or a box. None has brackets in it, and JSON that was begun has no such place.
+    """Return the places of a text where an answer may stand by itself: whole lines, what follows a colon, and what is
+    in quotes, backticks, bold or a box. None has brackets in it, and JSON that was begun has no such place.
 
     >>> places_in("I say {high: **low**")
     ['**low**', 'low']
@@ -170,7 +170,7 @@ def places_in(text: str) -> list[str]:
 
 
 def unenclosed(text: str) -> str:
-    """A text without the brackets around the whole of it.
+    """Return a text without the brackets around the whole of it.
 
     >>> unenclosed("[B]"), unenclosed("of [B]")
     ('B', 'of [B]')
@@ -180,7 +180,7 @@ def unenclosed(text: str) -> str:
 
 
 def numbers_alone(text: str) -> list[str]:
-    """The places that hold a number and nothing else, and the numbers with a label (`the answer is 7`).
+    """Return the places that hold a number and nothing else, and the numbers with a label (`the answer is 7`).
 
     >>> numbers_alone("The set {1, 2} has two.\\nAnswer: 2"), numbers_alone("I give {8 points")
     (['Answer: 2', '2', 'Answer: 2'], [])
@@ -191,7 +191,7 @@ def numbers_alone(text: str) -> list[str]:
 
 
 def names_alone(text: str, spellings: Iterable[str]) -> list[str]:
-    """The places that one of the names fills, opens or stands in with a label; so may the text as a whole.
+    """Return the places that one of the names fills, opens or stands in with a label; so may the text as a whole.
 
     >>> names_alone("I say {high marks", ["high", "low"]), names_alone("B. The set {1, 2}", "AB")
     ([], ['B. The set {1, 2}'])
@@ -202,7 +202,7 @@ def names_alone(text: str, spellings: Iterable[str]) -> list[str]:
 
 
 def elements_in(text: str) -> list[str]:
-    """The elements of a list written as lines, with or without bullets, or as one line with commas.
+    """Return the elements of a list written as lines, with or without bullets, or as one line with commas.
 
     >>> elements_in("1. red\\n2. green"), elements_in("red, green、blue")
     (['red', 'green'], ['red', 'green', 'blue'])
@@ -214,8 +214,8 @@ def elements_in(text: str) -> list[str]:
 
 
 def numbers_listed(text: str, locale: str | None) -> list[str]:
-    """The elements of a list of numbers, which are plain then. A comma is part of a number where something else parts
-    them, or as the locale has it.
+    """Return the elements of a list of numbers, which are plain then. A comma is part of a number where something else
+    parts them, or as the locale has it.
 
     Raises `OddNumberError` where one comma may part two numbers or the thousands of one.
 
@@ -239,7 +239,7 @@ def numbers_listed(text: str, locale: str | None) -> list[str]:
 
 
 def is_refusal(text: str) -> bool:
-    """Whether a reply opens by declining to answer, in English or Chinese.
+    """Return true if a reply opens by declining to answer, in English or Chinese.
 
     >>> is_refusal("I’m sorry, but I can’t help with that."), is_refusal("Sorry is a word of five letters.")
     (True, False)
@@ -252,12 +252,12 @@ def _number(digits: str) -> int | float:
 
 
 def _plain(text: str) -> str:
-    """The text in narrow characters and without marks of emphasis."""
+    """Return the text in narrow characters and without marks of emphasis."""
     return MARKUP.sub(lambda mark: mark[1] or "", nfkc(text))
 
 
 def _brief(text: str) -> str:
-    """The text if it is short, else its last line if that is, else nothing."""
+    """Return the text if it is short, else its last line if that is, else nothing."""
     lines = [line for line in text.strip().splitlines() if line.strip()]
     if len(text.strip()) <= SHORT:
         return text
@@ -265,6 +265,6 @@ def _brief(text: str) -> str:
 
 
 def _edge(side: str) -> str:
-    """A word's edge. Chinese has no spaces, so a Chinese neighbour is an edge too."""
+    """Return a word's edge. Chinese has no spaces, so a Chinese neighbour is an edge too."""
     word = r"[^\W\u3400-\u9fff]"
     return f"(?<!{word})" if side == "before" else f"(?!{word})"

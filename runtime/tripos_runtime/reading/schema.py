@@ -1,4 +1,4 @@
-"""What a model is asked to return: a JSON Schema for a type or for metrics, and the note that says it in words."""
+"""The required form of a reply: a JSON Schema for a type or for metrics, and the note that says it in words."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ WORDS = {
 
 
 def schema_of(type: Type) -> dict[str, Any]:
-    """The JSON Schema of a reply of that type. A reply is always an object: what is no record stands under `value`.
-    Every key is required and an optional value may be null, which is what strict structured output wants.
+    """Return the JSON Schema of a reply of that type. A reply is always an object: what is no record stands under
+    `value`. Every key is required and an optional value may be null, which is what strict structured output wants.
 
     >>> schema_of(IntegerType(low=1, high=5))["properties"]
     {'value': {'type': 'integer', 'minimum': 1, 'maximum': 5}}
@@ -57,13 +57,14 @@ def schema_of(type: Type) -> dict[str, Any]:
 
 
 def metrics_schema(metrics: Sequence[Metric]) -> dict[str, Any]:
-    """The JSON Schema of a judgement: for each metric a reason, which comes first so that it is thought before the
-    score, and a score within the metric's scale."""
+    """Return the JSON Schema of a judgement: for each metric a reason, which comes first so that it is thought before
+    the score, and a score within the metric's scale."""
     return _object({metric.name: _judgement(metric) for metric in metrics})
 
 
 def format_note(schema: dict[str, Any], language: str) -> str:
-    """The text that is added to a prompt so that a reply fits the schema, in Chinese for `zh…` and else in English.
+    """Return the text that is added to a prompt so that a reply fits the schema, in Chinese for `zh…` and else in
+    English.
 
     >>> print(format_note(schema_of(BoolType()), "en"))
     Answer with JSON only, with no text before or after it, in exactly this shape:

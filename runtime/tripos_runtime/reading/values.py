@@ -66,9 +66,9 @@ class _Unreadable(Exception):
 
 
 def read(type: Type, text: str, axes: Sequence[Axis] = (), locale: str = DEFAULT) -> Read:
-    """The value of that type in a reply. Records are dictionaries, lists lists, sets frozensets, a dialogue is a list
-    of `{"speaker": …, "text": …}`. With `axes`, a choice is also known by its labels in any language. Numbers of JSON
-    are JSON's; in texts, also those of JSON, they are written as `locale` writes them.
+    """Return the value of that type in a reply. Records are dictionaries, lists lists, sets frozensets, a dialogue is a
+    list of `{"speaker": …, "text": …}`. With `axes`, a choice is also known by its labels in any language. Numbers of
+    JSON are JSON's; in texts, also those of JSON, they are written as `locale` writes them.
 
     >>> read(IntegerType(low=1, high=10), "I'd give it 8/10.").value
     8
@@ -130,7 +130,7 @@ class _Reader:
     """How texts write numbers; None where those at hand are plain."""
 
     def reply(self, type: Type, raw: Any, *, whole: bool) -> Any:
-        """A value from the JSON of a whole reply, which may stand in an object or a list of its own."""
+        """Return a value from the JSON of a whole reply, which may stand in an object or a list of its own."""
         if isinstance(type, RecordType):
             return self._record(type, raw, whole=whole)
         if isinstance(raw, dict):
@@ -143,7 +143,7 @@ class _Reader:
         return self.value(type, raw)
 
     def plain(self, type: Type, text: str) -> Any:
-        """A value from a reply without JSON."""
+        """Return a value from a reply without JSON."""
         if not text.strip():
             raise _Unreadable("the reply is empty")
         if has_unread_brackets(text):
@@ -162,7 +162,7 @@ class _Reader:
         raise _Unreadable("the reply holds no JSON")
 
     def _alone(self, type: Type, text: str) -> Any:
-        """A value from a reply with brackets that are no JSON: only from where an answer stands by itself."""
+        """Return a value from a reply with brackets that are no JSON: only from where an answer stands by itself."""
         places: list[str] = []
         match type:
             case OptionalType(of=of):
@@ -193,7 +193,7 @@ class _Reader:
         raise _Unreadable("the reply holds no JSON that can be read")
 
     def value(self, type: Type, raw: Any) -> Any:
-        """A value of the type from one of JSON or from a text."""
+        """Return a value of the type from one of JSON or from a text."""
         if isinstance(type, OptionalType):
             return self._optional(type.of, raw)
         if raw is None:
@@ -224,7 +224,7 @@ class _Reader:
                 raise _Unreadable("metrics cannot be replied")
 
     def _read_number(self, raw: Any, scale: int | None = None) -> Any:
-        """A number that a text states; what is no text as it is."""
+        """Return a number that a text states; what is no text as it is."""
         if not isinstance(raw, str):
             return raw
         try:
@@ -236,11 +236,11 @@ class _Reader:
         return number
 
     def _plain(self, text: str) -> str:
-        """A text whose numbers are plain."""
+        """Return a text whose numbers are plain."""
         return text if self.locale is None else plain_numbers(text, self.locale)
 
     def _items(self, of: Type, raw: Any) -> list[Any]:
-        """The elements of a list, also of one written as lines or with commas."""
+        """Return the elements of a list, also of one written as lines or with commas."""
         inner = of.of if isinstance(of, OptionalType) else of
         if not isinstance(raw, str) or not isinstance(inner, IntegerType | NumberType):
             return [self.value(of, part) for part in _parts(raw)]
@@ -355,7 +355,7 @@ def _bool(raw: Any) -> bool:
 
 
 def _parts(raw: Any) -> list[Any]:
-    """The elements of a list, also of one written as lines or with commas."""
+    """Return the elements of a list, also of one written as lines or with commas."""
     if isinstance(raw, list):
         return raw
     return elements_in(raw) if isinstance(raw, str) else [raw]

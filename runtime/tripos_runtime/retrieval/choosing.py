@@ -47,7 +47,7 @@ class Chooser:
     _collections: dict[str, Collection] = field(default_factory=dict)
 
     def parted(self, step: Retrieve) -> Parted:
-        """The step taken apart, once."""
+        """Return the step taken apart, once."""
         if step.fingerprint not in self._parted:
             measures = measures_in(step.by, step.alias)
             value = with_values(step.by, measures)
@@ -58,8 +58,8 @@ class Chooser:
         return self._parted[step.fingerprint]
 
     def collection(self, step: Retrieve, names: Mapping[str, Any]) -> Collection:
-        """What a step looks through for a row. Raises `Unavailable` where that needs what an earlier step did not
-        yield."""
+        """Return what a step looks through for a row. Raises `Unavailable` where that needs what an earlier step did
+        not yield."""
         parted = self.parted(step)
         key = digest([parted.source, [evaluate(each, names) for each in parted.takes]])
         if key not in self._collections:
@@ -76,7 +76,7 @@ class Chooser:
         own: Mapping[str, Any],
         values: Mapping[int, Values] = {},
     ) -> list[Any]:
-        """What a step yields for the row `own`. `values` are those of measures that were taken already, by their
+        """Return what a step yields for the row `own`. `values` are those of measures that were taken already, by their
         number. Elements among which others are put come in an order that follows from them and from what they are
         ranked by, so that it tells nothing else of the row. Raises `Unavailable` where it needs what an earlier step
         did not yield."""
@@ -125,7 +125,7 @@ class Chooser:
 
 
 def _values(parted: Parted, collection: Collection, taken: Sequence[Values], names: Mapping[str, Any]) -> Values:
-    """The value of every element; not a number where it has none."""
+    """Return the value of every element; not a number where it has none."""
     if isinstance(parted.value, Ref) and parted.value.path[0] == VALUE:
         return taken[0]
     found = np.full(len(collection.elements), np.nan, np.float32)
@@ -142,7 +142,7 @@ def _values(parted: Parted, collection: Collection, taken: Sequence[Values], nam
 
 
 def _candidates(where: Split, collection: Collection, names: Mapping[str, Any]) -> npt.NDArray[np.int64] | None:
-    """The places of the elements for which every equality holds; None for all of them."""
+    """Return the places of the elements for which every equality holds; None for all of them."""
     kept: npt.NDArray[np.int64] | None = None
     for same in where.same:
         value = evaluate(same.other, names)
@@ -166,7 +166,8 @@ def _compared(element: Expr, value: Any, collection: Collection, names: Mapping[
 
 
 def _in_order(values: Values, places: npt.NDArray[np.int64] | None, top: int) -> Iterator[int]:
-    """The places from the greatest value down, those without one left out; a few at first, since few are wanted."""
+    """Yield the places from the greatest value down, those without one left out; a few at first, since few are
+    wanted."""
     own = values if places is None else values[places]
     there = np.flatnonzero(~np.isnan(own))
     count = max(2 * top, 64)
@@ -184,7 +185,7 @@ def _sorted(values: Values, at: npt.NDArray[np.int64], places: npt.NDArray[np.in
 
 
 def _each(value: Any) -> list[Any]:
-    """What is included: each of a list, or the value itself."""
+    """Return what is included: each of a list, or the value itself."""
     if isinstance(value, list | tuple | set | frozenset):
         return ordered(value)
     return [value]

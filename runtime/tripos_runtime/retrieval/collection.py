@@ -1,4 +1,4 @@
-"""What a step looks through: the elements of its source, with the texts and indexes of them that were asked for."""
+"""The corpus of a step: the elements of its source, with the texts and indexes of them that were asked for."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ class Shelf(Protocol):
     """Keeps indexes by their names, for the runs that follow."""
 
     def get(self, name: str) -> bytes | None:
-        """What was kept under a name; None where nothing was, or it cannot be read."""
+        """Return what was kept under a name; None where nothing was, or it cannot be read."""
         ...
 
     def put(self, name: str, kept: bytes) -> None:
-        """Keeps something under a name. Whatever goes wrong is nobody's loss."""
+        """Keep something under a name. Whatever goes wrong is nobody's loss."""
         ...
 
 
@@ -45,7 +45,7 @@ class Collection:
     _places: dict[str, dict[Any, list[int]] | None] = field(default_factory=dict)
 
     def texts(self, expr: Expr, names: Mapping[str, Any]) -> tuple[str | None, ...]:
-        """The text of every element that an expression of the element alone gives; None where it gives none."""
+        """Return the text of every element that an expression of the element alone gives; None where it gives none."""
         key = expr.model_dump_json()
         if key not in self._texts:
             found = self._values(expr, names)
@@ -53,7 +53,7 @@ class Collection:
         return self._texts[key]
 
     def absent(self, expr: Expr, names: Mapping[str, Any]) -> npt.NDArray[np.int64]:
-        """The places of the elements that have no such text."""
+        """Return the places of the elements that have no such text."""
         key = expr.model_dump_json()
         if key not in self._absent:
             lacking = [place for place, text in enumerate(self.texts(expr, names)) if text is None]
@@ -61,14 +61,15 @@ class Collection:
         return self._absent[key]
 
     def index(self, kind: str, expr: Expr, names: Mapping[str, Any]) -> TextIndex:
-        """The index of those texts, made or taken from the shelf when it is first asked for."""
+        """Return the index of those texts, made or taken from the shelf when it is first asked for."""
         key = (kind, expr.model_dump_json())
         if key not in self._indexes:
             self._indexes[key] = self._made(kind, [text or "" for text in self.texts(expr, names)])
         return self._indexes[key]
 
     def places(self, expr: Expr, value: Any, names: Mapping[str, Any]) -> list[int] | None:
-        """The places of the elements of which an expression has this value; None where that cannot be looked up."""
+        """Return the places of the elements of which an expression has this value; None where that cannot be looked
+        up."""
         key = expr.model_dump_json()
         if key not in self._places:
             self._places[key] = places_by_value(self._values(expr, names))

@@ -35,7 +35,7 @@ LOOKED_UP = 4096
 
 
 class VectorLedger(Protocol):
-    """What is needed of a ledger."""
+    """The part of a ledger that embeddings need."""
 
     def statuses(self, table: str, ids: Sequence[str]) -> list[str | None]: ...
 
@@ -53,7 +53,7 @@ class NoVector(Exception):
 
 
 def vector_id(model: str, text: str) -> str:
-    """The name of a vector: who embeds what, by its identity."""
+    """Return the name of a vector: who embeds what, by its identity."""
     return digest(["vector", encoder_id(model), text.encode("utf-8", "replace").decode("utf-8")])
 
 
@@ -84,8 +84,8 @@ class Encoder:
     """How many numbers a model's vectors have."""
 
     async def vectors(self, model: str, texts: Sequence[str], lane: Lane) -> list[Vector]:
-        """The vectors of texts, in their order. Raises `NoVector` where one could not be had, and what the model's
-        caller raises where nothing more can be had of it."""
+        """Return the vectors of texts, in their order. Raises `NoVector` where one could not be had, and what the
+        model's caller raises where nothing more can be had of it."""
         found: dict[str, Vector] = {}
         by = self.identities.get(model, model)
         for start in range(0, len(texts), LOOKED_UP):
@@ -112,7 +112,7 @@ class Encoder:
         return found
 
     def _kept(self, names: Sequence[str]) -> dict[str, Vector]:
-        """The vectors that the ledger has."""
+        """Return the vectors that the ledger has."""
         there = [
             name
             for name, status in zip(names, self.ledger.statuses(TABLE, names), strict=True)
@@ -130,15 +130,15 @@ class Encoder:
         return found
 
     def _differs(self, model: str, vector: Vector) -> str | None:
-        """Why a vector cannot be compared with others of its model; None where it can. The first of a run says how long
-        they are."""
+        """Return why a vector cannot be compared with others of its model; None where it can. The first of a run says
+        how long they are."""
         length = self._lengths.setdefault(model, len(vector))
         if len(vector) == length:
             return None
         return f"`{model}` gave a vector of {len(vector)} numbers, and others of {length}"
 
     def _ask(self, model: str, name: str, text: str, lane: Lane) -> asyncio.Future[Vector]:
-        """The vector of a text that is asked for, with others of the same model."""
+        """Return the vector of a text that is asked for, with others of the same model."""
         if name in self._futures:
             return self._futures[name]
         future = self._futures[name] = asyncio.get_running_loop().create_future()
@@ -149,7 +149,7 @@ class Encoder:
         return future
 
     async def _send(self, model: str, waiting: _Waiting) -> None:
-        """Sends whatever waits, in requests of as many texts as one may have."""
+        """Send whatever waits, in requests of as many texts as one may have."""
         await asyncio.sleep(LINGER_S)
         texts, lanes = waiting.texts, waiting.lanes
         waiting.texts, waiting.lanes, waiting.task = {}, {}, None
@@ -168,8 +168,8 @@ class Encoder:
                 raise
 
     async def _ask_together(self, model: str, texts: Mapping[str, str], lanes: Mapping[str, Lane]) -> None:
-        """Asks for the vectors of some texts in one request, and keeps what came. Raises what the model's caller
-        raises where nothing more can be had of it, and what the ledger raises."""
+        """Ask for the vectors of some texts in one request, and keep what came. Raises what the model's caller raises
+        where nothing more can be had of it, and what the ledger raises."""
         messages = tuple(Message("user", text) for text in texts.values())
         # Nothing is written, so that a budget knows what it may cost.
         request = Request(model, messages, Settings(max_tokens=0))
@@ -195,7 +195,7 @@ class Encoder:
     def _settle(
         self, model: str, name: str, text: str, lane: Lane, outcome: Reply | ModelError, told: Mapping[str, Any]
     ) -> None:
-        """Keeps what came of a text, and then tells whoever waits for it."""
+        """Keep what came of a text, and then tell whoever waits for it."""
         columns = {key: value for key, value in NOTHING.items() if key not in ("reply", "parsed")}
         columns |= {**UNUSED, **told}
         vector: Vector | None = None

@@ -28,11 +28,11 @@ class TextIndex(Protocol):
     """Measures a query against every text."""
 
     def values(self, query: str) -> Values:
-        """A number for each text; more is nearer."""
+        """Return a number for each text; more is nearer."""
         ...
 
     def to_bytes(self) -> bytes:
-        """What the index can be made again from."""
+        """Return what the index can be made again from."""
         ...
 
 
@@ -53,7 +53,7 @@ class TermIndex:
 
     @classmethod
     def of(cls, texts: Iterable[str]) -> TermIndex:
-        """The index of these texts."""
+        """Return the index of these texts."""
         vocabulary: dict[str, int] = {}
         codes = [[vocabulary.setdefault(term, len(vocabulary)) for term in terms_of(text)] for text in texts]
         if not vocabulary:
@@ -73,12 +73,12 @@ class TermIndex:
         return found
 
     def to_bytes(self) -> bytes:
-        """The index as the bytes of an `.npz` file."""
+        """Return the index as the bytes of an `.npz` file."""
         return _packed(self.vocabulary, {name: np.asarray(value) for name, value in self.scores.items()})
 
     @classmethod
     def from_bytes(cls, kept: bytes) -> TermIndex:
-        """The index that `to_bytes` wrote. Raises `ValueError` where it is none."""
+        """Return the index that `to_bytes` wrote. Raises `ValueError` where it is none."""
         vocabulary, arrays = _unpacked(kept)
         return cls({**arrays, "num_docs": int(arrays["num_docs"])}, vocabulary)
 
@@ -102,7 +102,7 @@ class GramIndex:
 
     @classmethod
     def of(cls, texts: Iterable[str]) -> GramIndex:
-        """The index of these texts."""
+        """Return the index of these texts."""
         from scipy.sparse import csc_matrix
 
         vocabulary: dict[str, int] = {}
@@ -123,7 +123,7 @@ class GramIndex:
         )
 
     def values(self, query: str) -> Values:
-        """The likeness of every text to a query, 0 to 1."""
+        """Return the likeness of every text to a query, 0 to 1."""
         counts: Counter[str] = grams_of(query)
         if not counts:
             return self.blank.astype(np.float32)
@@ -137,13 +137,13 @@ class GramIndex:
         return np.minimum(found, np.float32(1.0))
 
     def to_bytes(self) -> bytes:
-        """The index as the bytes of an `.npz` file."""
+        """Return the index as the bytes of an `.npz` file."""
         arrays = {"data": self.data, "indices": self.indices, "indptr": self.indptr, "blank": self.blank}
         return _packed(self.vocabulary, arrays)
 
     @classmethod
     def from_bytes(cls, kept: bytes) -> GramIndex:
-        """The index that `to_bytes` wrote. Raises `ValueError` where it is none."""
+        """Return the index that `to_bytes` wrote. Raises `ValueError` where it is none."""
         vocabulary, arrays = _unpacked(kept)
         blank = arrays["blank"]
         return cls(arrays["data"], arrays["indices"], arrays["indptr"], len(blank), vocabulary, blank)
@@ -161,13 +161,13 @@ class VectorIndex:
 
     @classmethod
     def of(cls, vectors: Sequence[Sequence[float]] | npt.NDArray[np.float32]) -> VectorIndex:
-        """The index of these vectors, all of one length. One of only zeros is like no other."""
+        """Return the index of these vectors, all of one length. One of only zeros is like no other."""
         rows = np.asarray(vectors, np.float32)
         lengths = np.linalg.norm(rows, axis=1, keepdims=True)
         return cls((rows / np.where(lengths == 0, np.float32(1.0), lengths)).astype(np.float32, copy=False))
 
     def near(self, query: Sequence[float] | npt.NDArray[np.float32]) -> Values:
-        """The cosine of every vector with a query's."""
+        """Return the cosine of every vector with a query's."""
         asked = np.asarray(query, np.float32)
         length = float(np.linalg.norm(asked))
         found: Values = self.vectors @ (asked / np.float32(length or 1.0))
@@ -175,7 +175,7 @@ class VectorIndex:
 
 
 def index_of(texts: Sequence[str | None], by_text: Mapping[str, Vector]) -> VectorIndex:
-    """The vectors of some texts, of length 0 where there is none."""
+    """Return the vectors of some texts, of length 0 where there is none."""
     length = len(next(iter(by_text.values()), ()))
     rows = [np.zeros(length, np.float32) if text is None else by_text[text] for text in texts]
     return VectorIndex.of(np.asarray(rows, np.float32).reshape(len(rows), length))
@@ -186,7 +186,7 @@ INDEXES: dict[str, type[TermIndex] | type[GramIndex]] = {"bm25": TermIndex, "sim
 
 
 def name_of(kind: str, texts: Sequence[str]) -> str:
-    """The name of an index: 32 hexadecimal digits of what it is made of.
+    """Return the name of an index: 32 hexadecimal digits of what it is made of.
 
     >>> name_of("bm25", ["a", "b"]) == name_of("bm25", ["ab"])
     False

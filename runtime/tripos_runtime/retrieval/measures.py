@@ -1,4 +1,4 @@
-"""What a step ranks by: the measures in its expression that an index can take of all elements at once."""
+"""The rankings of a step: the measures in its expression that an index can take of all elements at once."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Measure:
 
 
 def measures_in(by: Expr, alias: str) -> tuple[Measure, ...]:
-    """The measures in an expression, each once, in the order in which they stand.
+    """Return the measures in an expression, each once, in the order in which they stand.
 
     >>> call = Call(function="bm25", args=(Ref(path=("q", "stem")), Ref(path=("c",))))
     >>> [(each.kind, each.text.path) for each in measures_in(call, "c")]
@@ -42,7 +42,7 @@ def measures_in(by: Expr, alias: str) -> tuple[Measure, ...]:
 
 
 def with_values(by: Expr, measures: tuple[Measure, ...]) -> Expr:
-    """The expression with every measure looked up under its number."""
+    """Return the expression with every measure looked up under its number."""
     calls = [measure.call for measure in measures]
 
     def put(expr: Expr) -> Expr:

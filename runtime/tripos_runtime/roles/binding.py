@@ -1,4 +1,4 @@
-"""Who runs a plan: which models fill its roles."""
+"""The binding of a plan: the models in its roles."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ class Binding:
     """Who answers under the name of a model, where the name alone does not say it: `models/identity.py`."""
 
     def of(self, role: str) -> tuple[str, ...]:
-        """The models that fill a role."""
+        """Return the models that fill a role."""
         return self.models[role]
 
     def identity_of(self, model: str) -> str:
-        """What the replies of a model are named by."""
+        """Return what the replies of a model are named by."""
         return self.identities.get(model, model)
 
     def identity_beside(self, model: str) -> str | None:
-        """The identity of a model as a column beside its name: `None` where it is the name."""
+        """Return the identity of a model as a column beside its name: `None` where it is the name."""
         return self.identities.get(model)
 
     @property
     def answering(self) -> dict[str, tuple[str, ...]]:
-        """What the replies of every role are named by, by the role's name."""
+        """Return what the replies of every role are named by, by the role's name."""
         return {role: tuple(map(self.identity_of, models)) for role, models in self.models.items()}
 
     @property
@@ -54,12 +54,12 @@ class Binding:
 
 
 def made_roles(plan: Plan) -> set[str]:
-    """The roles that make data sets."""
+    """Return the roles that make data sets."""
     return {ask.role for made in plan.made for ask in made.asks}
 
 
 def bind(plan: Plan, compared: tuple[str, ...], others: Mapping[str, tuple[str, ...]]) -> Binding:
-    """Fills the roles of a plan: `compared` models the compared role, `others` the rest by name. A role that is not
+    """Fill the roles of a plan: `compared` models the compared role, `others` the rest by name. A role that is not
     given a model takes that of its default; else the compared one, where there is only one of that, or the first of
     several mock models.
 

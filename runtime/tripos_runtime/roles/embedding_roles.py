@@ -1,4 +1,4 @@
-"""Who may fill the roles that embed: embedding models, and nothing that writes text."""
+"""The models for roles that embed: embedding models, and nothing that writes text."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ HINT = f"give one: --role {{}}={LOCAL}, one that litellm knows, or `{MOCK}` to t
 
 
 def embedding_roles(scenarios: Sequence[Scenario]) -> frozenset[str]:
-    """The roles that embed texts in these scenarios.
+    """Return the roles that embed texts in these scenarios.
 
     A step's treatments have the roles that the step has, so it is enough to look at the steps as they are written.
     """
@@ -31,7 +31,7 @@ class NoEmbedding(Exception):
 
 
 def check_embedding(scenarios: Sequence[Scenario], models: Mapping[str, Sequence[str]]) -> None:
-    """Raises `NoEmbedding` for the first role that embeds in these scenarios and that no model fills."""
+    """Raise `NoEmbedding` for the first role that embeds in these scenarios and that no model fills."""
     for role in sorted(embedding_roles(scenarios)):
         if not models.get(role):
             raise NoEmbedding(role)

@@ -42,7 +42,7 @@ LONGEST = 40
 
 
 def with_majority(binding: Binding, plan: Plan, source: CaseSource, selection: Selection) -> Binding:
-    """The binding with constants in place of `baseline/majority`, if that is among the compared models.
+    """Return the binding with constants in place of `baseline/majority`, if that is among the compared models.
 
     Raises `BindingError` R0236 where nothing says which answers are right.
     """
@@ -80,13 +80,13 @@ def frequent_answers(plan: Plan, source: CaseSource, selection: Selection) -> It
 
 
 def _numbered(scenario: Scenario, golds: list[tuple[Treatment, Expr]]) -> Iterator[tuple[int, Expr]]:
-    """The golds by their place among those of their treatment: the same question under several arms is one."""
+    """Yield the golds by their place among those of their treatment: the same question under several arms is one."""
     for treatment in scenario.treatments:
         yield from enumerate(gold for other, gold in golds if other is treatment)
 
 
 def _golds(plan: Plan, scenario: Scenario, treatment: Treatment) -> list[Expr]:
-    """What replies are compared with in a treatment: expressions of the row alone."""
+    """Return what replies are compared with in a treatment: expressions of the row alone."""
     asks = {step.name for step in treatment.steps if isinstance(step, Ask)}
     called = {step.name for step in treatment.steps if step.step in ("ask", "verdict", "converse", "retrieve")}
     columns = {step.name: step.value for step in treatment.steps if isinstance(step, Column)}
@@ -104,8 +104,8 @@ def _golds(plan: Plan, scenario: Scenario, treatment: Treatment) -> list[Expr]:
 
 
 def _compared(expr: Expr, returns: Mapping[str, Type | None]) -> list[tuple[Expr, Expr]]:
-    """The two sides of a comparison. Of `(reply == A) == gold` the reply and what it has to be: A, or where the gold is
-    false the other of two answers."""
+    """Return the two sides of a comparison. Of `(reply == A) == gold` the reply and what it has to be: A, or where the
+    gold is false the other of two answers."""
     match expr:
         case (
             Binary(operator="==", left=Binary(operator="==") as inner, right=gold)

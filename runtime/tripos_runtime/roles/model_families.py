@@ -28,7 +28,7 @@ class Kinship:
 
 
 def kin(plan: Plan, binding: Binding) -> list[Kinship]:
-    """Every judge that would grade a compared model of its own family, in the order of the roles."""
+    """Return every judge that would grade a compared model of its own family, in the order of the roles."""
     found: list[Kinship] = []
     for role in _judges(plan, several=len(binding.of(binding.compared)) > 1):
         for judge in binding.models.get(role, ()):
@@ -37,7 +37,7 @@ def kin(plan: Plan, binding: Binding) -> list[Kinship]:
 
 
 def _judges(plan: Plan, *, several: bool) -> list[str]:
-    """The roles that judge replies; those that compare models only where there are several."""
+    """Return the roles that judge replies; those that compare models only where there are several."""
     scorers = {scorer.name: scorer for scorer in plan.scorers}
     used = [
         step.scorer

@@ -1,4 +1,5 @@
-"""Who made what a step looks into: models that what it yields is named by, since other models make other rows."""
+"""The provenance of a step's inputs: the models that are part of the names of its results, since other models make
+other rows."""
 
 from __future__ import annotations
 
@@ -9,9 +10,9 @@ from tripos_compiler.plan import Ask, Data, Expr, Made, Plan, Step, digest
 
 
 def made_by(plan: Plan, step: Step, models: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
-    """The models, which fill `models` by role, that make the data sets a step takes as values or draws shots from, and
-    those that these are made from; none where it takes no data set that is made. Who made the row itself is not among
-    them: a row is named by what it says."""
+    """Return the models, which fill `models` by role, that make the data sets a step takes as values or draws shots
+    from, and those that these are made from; none where it takes no data set that is made. Who made the row itself is
+    not among them: a row is named by what it says."""
     names = _taken(list(exprs_of(step)))
     if isinstance(step, Ask):
         names |= {shots.dataset for shots in step.shots}
@@ -19,7 +20,7 @@ def made_by(plan: Plan, step: Step, models: Mapping[str, Sequence[str]]) -> tupl
 
 
 def makers_of(plan: Plan, datasets: Collection[str], models: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
-    """The models that make these data sets, and those that they are made from, each with its role."""
+    """Return the models that make these data sets, and those that they are made from, each with its role."""
     known = {made.name: made for made in plan.made}
     waiting = known.keys() & datasets
     found: set[str] = set()
@@ -34,8 +35,8 @@ def makers_of(plan: Plan, datasets: Collection[str], models: Mapping[str, Sequen
 
 
 def making_binding(plan: Plan, made: Made, fingerprint: str, models: Mapping[str, Sequence[str]]) -> str:
-    """The binding of what is asked and decided for a made data set: what it is named by apart from the slot, which is
-    everybody who makes it, since a rejection of one is told to another."""
+    """Return the binding of what is asked and decided for a made data set: what it is named by apart from the slot,
+    which is everybody who makes it, since a rejection of one is told to another."""
     return digest(["made", fingerprint, *makers_of(plan, [made.name], models)])
 
 

@@ -1,4 +1,4 @@
-"""Who may fill which role: reward models those of scorers that give `reward`, and models that write text the others."""
+"""The models for roles: reward models those of scorers that give `reward`, and models that write text the others."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ HINT = "give one: --role {}=reward/PATH, one on a server, or `mock/reward` to tr
 
 
 def reward_roles(plan: Plan) -> frozenset[str]:
-    """The roles that give rewards."""
+    """Return the roles that give rewards."""
     return frozenset(scorer.role for scorer in plan.scorers if scorer.reward)
 
 

@@ -25,7 +25,8 @@ class Untaken:
 
 
 def untaken(plan: Plan, binding: Binding, refused: Callable[[str, Settings], tuple[str, ...]]) -> list[Untaken]:
-    """What each model would be asked without, in the order of the steps; `refused` says what a model does not take."""
+    """Return what each model would be asked without, in the order of the steps; `refused` says what a model does not
+    take."""
     found: dict[tuple[str, tuple[str, ...]], dict[str, None]] = {}
     for where, role, settings in _given(plan):
         for name in binding.models.get(role, ()):
@@ -35,7 +36,7 @@ def untaken(plan: Plan, binding: Binding, refused: Callable[[str, Settings], tup
 
 
 def _given(plan: Plan) -> Iterator[tuple[str, str, Settings]]:
-    """Every step or scorer that gives settings, with the role that it gives them to."""
+    """Yield every step or scorer that gives settings, with the role that it gives them to."""
     for scenario in plan.scenarios:
         for step in scenario.steps:
             if isinstance(step, Ask):

@@ -30,7 +30,8 @@ class BudgetError(Exception):
 
 
 def read_amounts(texts: Iterable[str]) -> dict[str, Decimal]:
-    """The amounts of `USD`, `tokens` and `calls` that are given, each once at most. Raises `BudgetError` (R0401).
+    """Return the amounts of `USD`, `tokens` and `calls` that are given, each once at most. Raises `BudgetError`
+    (R0401).
 
     >>> read_amounts(["$0.50", "2M tokens"])
     {'USD': Decimal('0.50'), 'tokens': Decimal('2000000')}
@@ -45,7 +46,7 @@ def read_amounts(texts: Iterable[str]) -> dict[str, Decimal]:
 
 
 def _amount(text: str) -> tuple[str, Decimal]:
-    """The unit, `USD`, `tokens` or `calls`, and how many."""
+    """Return the unit, `USD`, `tokens` or `calls`, and how many."""
     wrong = BudgetError(
         "R0401", f"`{text}` is not a budget", "write it as `5usd`, `200000tokens`, `2Mtokens` or `1000calls`"
     )
@@ -88,7 +89,7 @@ class Cost:
 
 
 class Budget:
-    """What may be spent at most, and what was. `None` sets no bound, and what is spent is counted all the same.
+    """The bound of a budget, and the amount spent. `None` sets no bound, and what is spent is counted all the same.
 
     Before each call, also one that is made again, its highest cost is debited: every byte of its messages and of its
     schema counts as a token, and 16 a message; the reply is as long as `max_tokens` allows or else as the model can.
@@ -117,8 +118,8 @@ class Budget:
 
     @classmethod
     def parse(cls, texts: Iterable[str]) -> Budget:
-        """The budget of texts such as `5usd`, `0.5 USD`, `$5`, `200000tokens`, `2Mtokens`, `1000calls`, one at most for
-        each unit. Raises `BudgetError` (R0401).
+        """Return the budget of texts such as `5usd`, `0.5 USD`, `$5`, `200000tokens`, `2Mtokens`, `1000calls`, one at
+        most for each unit. Raises `BudgetError` (R0401).
 
         >>> Budget.parse(["$0.50", "1000 calls"]).usd
         0.5
@@ -136,7 +137,7 @@ class Budget:
 
     @property
     def spent_usd(self) -> float:
-        """What calls cost so far, as far as prices are known."""
+        """Return what calls cost so far, as far as prices are known."""
         return self._spent[0] / PICO
 
     @property
@@ -150,8 +151,8 @@ class Budget:
         return self._spent[2]
 
     def highest(self, request: Request, model: Model) -> Cost:
-        """The most that a request can cost. Raises `Stopped`: R0403 where nothing bounds the reply, R0404 where the
-        price is not known and there is a budget in USD."""
+        """Return the most that a request can cost. Raises `Stopped`: R0403 where nothing bounds the reply, R0404 where
+        the price is not known and there is a budget in USD."""
         if self.usd is None and self.tokens is None:
             return Cost(0, 0, request.samples)
         price = model.price
@@ -183,7 +184,7 @@ class Budget:
         return Cost(pico_usd * times, (sent + most_out) * times, times, sent - more_in, most_out - more_out)
 
     async def debit(self, cost: Cost, name: str) -> None:
-        """Takes the highest cost of a call of the model `name`. Where it does not fit, waits for the calls under way:
+        """Take the highest cost of a call of the model `name`. Where it does not fit, waits for the calls under way:
         they may give back what makes it fit. Raises `OutOfBudget` where nothing more can come back."""
         if not self._waiting and self._fits(cost):
             self._take(cost)
@@ -201,7 +202,7 @@ class Budget:
             raise
 
     def settle(self, cost: Cost, reply: Reply, model: Model) -> None:
-        """Puts what a reply used in place of what was debited for it."""
+        """Put what a reply used in place of what was debited for it."""
         used = _used(reply, model.price)
         self._untake(cost)
         if self.usd is not None or self.tokens is not None:
@@ -214,7 +215,7 @@ class Budget:
         self._let_in()
 
     def give_back(self, cost: Cost) -> None:
-        """Takes back the debit of a call that gave no reply."""
+        """Take back the debit of a call that gave no reply."""
         self._untake(cost)
         self._let_in()
 
@@ -277,7 +278,7 @@ class Budget:
 
 
 def check_prices(models: Iterable[Model], budget: Budget | None) -> None:
-    """Raises `BudgetError` (R0404) where there is a budget in USD and the price of a model is not known."""
+    """Raise `BudgetError` (R0404) where there is a budget in USD and the price of a model is not known."""
     if budget is None or budget.usd is None:
         return
     names = [model.name for model in models if model.price is None]
@@ -293,7 +294,7 @@ def _unpriced(names: Sequence[str]) -> BudgetError:
 
 
 def _dearest_usd(price: Price, sent: int, received: int) -> float:
-    """What so many tokens cost at most: from the cache or not, seen or not."""
+    """Return what so many tokens cost at most: from the cache or not, seen or not."""
     return max(price.cost_usd(sent, received, cached, hidden) for cached in (0, sent) for hidden in (0, received))
 
 

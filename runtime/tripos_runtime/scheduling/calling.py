@@ -71,13 +71,13 @@ class Caller:
         self._halted = False
 
     def halt(self) -> None:
-        """Makes no further call: those that wait for their turn raise `Halted`, and so do all that come. Those under
-        way are finished."""
+        """Make no further call: those that wait for their turn raise `Halted`, and so do all that come. Those under way
+        are finished."""
         self._halted = True
         self.gate.send_away(Halted)
 
     async def call(self, request: Request, lane: Lane = NO_LANE) -> Called:
-        """Waits for its turn and asks; what may pass is tried again, after up to 0.5 s, 1 s, 2 s … or when the endpoint
+        """Wait for its turn and asks; what may pass is tried again, after up to 0.5 s, 1 s, 2 s … or when the endpoint
         says. `lane` is the role and the scenario that it is for: they take turns.
 
         Raises `ModelError` where this call failed for good, and `Stopped` where every other would too: the model cannot
@@ -124,8 +124,8 @@ class Caller:
     async def _attempt(
         self, request: Request, epoch: int, tokens: int, cost: Cost | None, left_s: float
     ) -> tuple[Reply, float]:
-        """One request: the reply and how long it took in seconds. However it ends, its place at the gate is free again
-        and its debit settled."""
+        """Return one request: the reply and how long it took in seconds. However it ends, its place at the gate is free
+        again and its debit settled."""
         gate, shares, budget = self.gate, self._shares, self._budget
         debited = False
         try:
@@ -159,7 +159,7 @@ class Caller:
         return reply, latency_s
 
     def _delay_s(self, error: ModelError, failures: int, left_s: float) -> float | None:
-        """How long to wait before the call is made again; None where it is not."""
+        """Return how long to wait before the call is made again; None where it is not."""
         if not error.retryable or left_s <= 0:
             return None
         if self.gate.silent:
@@ -180,20 +180,20 @@ class Caller:
 
 
 class _Usual:
-    """What calls of a model take as a rule, in tokens: for limits of tokens a minute."""
+    """The usual size of a model's calls, in tokens: for limits of tokens a minute."""
 
     def __init__(self) -> None:
         self._per_byte = 0.3
         self._out = 300.0
 
     def tokens(self, request: Request) -> int:
-        """How many tokens a request is thought to take."""
+        """Return how many tokens a request is thought to take."""
         longest = request.settings.max_tokens
         out = self._out if longest is None else min(self._out, longest)
         return round(_size(request) * self._per_byte + out * request.samples)
 
     def learn(self, request: Request, reply: Reply) -> int | None:
-        """Takes note of what a reply used, and gives the tokens, where they are known."""
+        """Take note of what a reply used, and return the tokens, where they are known."""
         replies = (reply, *reply.others)
         sent, received = [each.tokens_in for each in replies], [each.tokens_out for each in replies]
         if None in sent or None in received:
@@ -215,8 +215,8 @@ def open_callers(
     rng: random.Random | None = None,
     now: Callable[[], datetime] = lambda: datetime.now().astimezone(),
 ) -> dict[str, Caller]:
-    """A caller for each model, by the names of `models`. Models of one endpoint and key share its gate; all share the
-    budget. `notes` is told, in a line for people, when an endpoint stops answering and when it is back.
+    """Return a caller for each model, by the names of `models`. Models of one endpoint and key share its gate; all
+    share the budget. `notes` is told, in a line for people, when an endpoint stops answering and when it is back.
 
     >>> from tripos_runtime.models import Message, open_model
     >>> callers = open_callers({"mock/careful": open_model("mock/careful")}, Limits(max_connections=4))
@@ -244,7 +244,7 @@ def open_callers(
 
 
 def snapshot(callers: Mapping[str, Caller]) -> list[Snapshot]:
-    """How things stand at each endpoint, in the order of the models."""
+    """Return how things stand at each endpoint, in the order of the models."""
     return [gate.snapshot() for gate in dict.fromkeys(caller.gate for caller in callers.values())]
 
 

@@ -1,4 +1,4 @@
-"""Whether an endpoint answers at all: after many failures in a row one call at a time finds out."""
+"""The circuit breaker of an endpoint: after many failures in a row one call at a time finds out."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Circuit:
 
     @property
     def silent(self) -> bool:
-        """Whether no calls are let out but one at a time."""
+        """True if no calls are let out but one at a time."""
         return self.silent_since is not None
 
     @property
@@ -49,18 +49,18 @@ class Circuit:
         return math.inf if self.silent_since is None else self.silent_since + self.patience_s
 
     def may_probe(self, now: float) -> bool:
-        """Whether it is time for the one call that finds out."""
+        """Return true if it is time for the one call that finds out."""
         return not self.probing and now >= self.probe_at
 
     def answered(self, now: float) -> bool:
-        """Takes note of an answer, whatever it said; whether that ended a silence."""
+        """Take note of an answer, whatever it said; whether that ended a silence."""
         ended = self.silent
         self.failures = 0
         self.silent_since = None
         return ended
 
     def failed(self, now: float, *, probe: bool) -> bool:
-        """Takes note of a call that got no answer; whether the endpoint counts as silent from now on."""
+        """Take note of a call that got no answer; whether the endpoint counts as silent from now on."""
         self.failures += 1
         if self.failures == 1:
             self.failing_since = now
@@ -72,7 +72,7 @@ class Circuit:
         return now - self.failing_since >= FAILING_S and self.fall_silent(now)
 
     def fall_silent(self, now: float) -> bool:
-        """Counts the endpoint as silent from now on if there were failures enough; whether that is new."""
+        """Count the endpoint as silent from now on if there were failures enough; whether that is new."""
         if self.silent or self.failures < FAILURES:
             return False
         self.silent_since = now

@@ -48,7 +48,7 @@ class Window:
         self._trouble = 0.0
 
     def grow(self, in_flight: int) -> None:
-        """Takes note of a call that went well, when so many were under way, itself counted."""
+        """Take note of a call that went well, when so many were under way, itself counted."""
         self._trouble *= MEMORY
         if self.allowed >= self.most:
             return
@@ -57,7 +57,7 @@ class Window:
             self.allowed = min(int(self._size), self.most)
 
     def shrink(self, epoch: int) -> None:
-        """Takes note of an objection to a call that was let out in that epoch."""
+        """Take note of an objection to a call that was let out in that epoch."""
         if epoch != self.epoch:
             return
         self.epoch += 1
@@ -66,13 +66,13 @@ class Window:
         self.allowed = int(self._size)
 
     def stumble(self, epoch: int) -> None:
-        """Takes note of a server error or a broken connection."""
+        """Take note of a server error or a broken connection."""
         self._trouble = self._trouble * MEMORY + 1.0 - MEMORY
         if self._trouble > STUMBLE:
             self.shrink(epoch)
 
     def restart(self) -> None:
-        """Begins with one call, multiplying up to half of what went well before: an endpoint has come back."""
+        """Begin with one call, multiplying up to half of what went well before: an endpoint has come back."""
         self._threshold = max(1.0, self._size / 2)
         self._size = 1.0
         self.allowed = 1

@@ -1,4 +1,4 @@
-"""Who is next: lanes in turn, and within a lane whoever came first."""
+"""The order of waiting calls: lanes in turn, and within a lane whoever came first."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ W = TypeVar("W")
 
 
 class Lanes(Generic[G, W]):
-    """Those who wait for an endpoint. A lane is what they are asked for, a role in a scenario; its turn comes round
+    """The waiting calls of an endpoint. A lane is what they are asked for, a role in a scenario; its turn comes round
     however many wait in the others. A group is what a limit of its own may keep back (a model with so many calls a
     minute): whoever is in another group of the same lane goes past it.
 
@@ -31,13 +31,13 @@ class Lanes(Generic[G, W]):
         return self._count
 
     def add(self, lane: Hashable, group: G, ticket: int, waiter: W) -> None:
-        """Puts a waiter into its lane. Tickets are unique, and the lowest goes first: whoever comes again with the
+        """Put a waiter into its lane. Tickets are unique, and the lowest goes first: whoever comes again with the
         ticket of the first time is where it was."""
         heapq.heappush(self._lanes.setdefault(lane, {}).setdefault(group, []), (ticket, waiter))
         self._count += 1
 
     def take(self, may_go: Callable[[G], bool]) -> W | None:
-        """The next one of a group that may go, or None where nobody may."""
+        """Return the next one of a group that may go, or None where nobody may."""
         for lane, groups in self._lanes.items():
             first = min(((heap[0][0], group) for group, heap in groups.items() if may_go(group)), default=None, key=_0)
             if first is not None:
@@ -52,7 +52,7 @@ class Lanes(Generic[G, W]):
         return None
 
     def remove(self, lane: Hashable, group: G, ticket: int) -> None:
-        """Takes out one who waits no longer. Nothing happens where it has gone."""
+        """Take out one who waits no longer. Nothing happens where it has gone."""
         heap = self._lanes.get(lane, {}).get(group, [])
         left = [entry for entry in heap if entry[0] != ticket]
         if len(left) == len(heap):

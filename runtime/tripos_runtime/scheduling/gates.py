@@ -74,21 +74,21 @@ class Gate:
         self._alarm_at = math.inf
 
     def ticket(self) -> int:
-        """The place of a call in its lane, which it keeps when it is made again."""
+        """Return the place of a call in its lane, which it keeps when it is made again."""
         return next(self._tickets)
 
     @property
     def silent(self) -> bool:
-        """Whether the endpoint has stopped answering, so that what fails is no fault of the call."""
+        """True if the endpoint has stopped answering, so that what fails is no fault of the call."""
         return self.circuit.silent
 
     @property
     def given_up(self) -> bool:
-        """Whether it has been silent for longer than the run is patient."""
+        """True if it has been silent for longer than the run is patient."""
         return self._clock() >= self.circuit.gives_up_at
 
     def snapshot(self) -> Snapshot:
-        """How things stand."""
+        """Return how things stand."""
         now = self._clock()
         state: State = "held back" if now < self._held_until else "ready"
         if self.silent:
@@ -97,7 +97,7 @@ class Gate:
         return Snapshot(self.endpoint, self.models, self.in_flight, self.window.allowed, waiting, self.retries, state)
 
     def try_enter(self, shares: Shares, tokens: int) -> int | None:
-        """The epoch of a call that may go at once; None where it has to wait."""
+        """Return the epoch of a call that may go at once; None where it has to wait."""
         if self._lanes or self.in_flight >= self.window.allowed or self.circuit.silent:
             return None
         if shares or self._held_until > -math.inf:
@@ -112,7 +112,7 @@ class Gate:
         return self.window.epoch
 
     async def enter(self, lane: Hashable, shares: Shares, tokens: int, ticket: int) -> int:
-        """Waits for a turn, and gives the epoch. Raises `ModelError` (R0112) where the endpoint is gone, and `Stopped`
+        """Wait for a turn, and return the epoch. Raises `ModelError` (R0112) where the endpoint is gone, and `Stopped`
         where there is no other."""
         self._used = True
         future: asyncio.Future[int] = asyncio.get_running_loop().create_future()
@@ -173,8 +173,8 @@ class Gate:
             self._tell_silence(error)
 
     def blamed(self, error: ModelError) -> bool:
-        """Whether the endpoint and not the call is to blame when a call is out of retries: nothing else got an answer
-        either. It counts as silent from now on."""
+        """Return true if the endpoint and not the call is to blame when a call is out of retries: nothing else got an
+        answer either. It counts as silent from now on."""
         if error.code not in NO_ANSWER or not self.circuit.fall_silent(self._clock()):
             return False
         self._tell_silence(error)
@@ -200,7 +200,7 @@ class Gate:
             self._let_in()
 
     def _let_in(self) -> None:
-        """Lets out whoever may go, and sees to it that it is called again when the next one may."""
+        """Let out whoever may go, and see to it that it is called again when the next one may."""
         if not self._lanes:
             return
         now = self._clock()
@@ -256,13 +256,13 @@ class Gate:
         self.send_away(self.gone)
 
     def send_away(self, why: Callable[[], Exception]) -> None:
-        """Raises an error in everybody who waits."""
+        """Raise an error in everybody who waits."""
         while (waiter := self._lanes.take(lambda shares: True)) is not None:
             if not waiter.future.done():
                 waiter.future.set_exception(why())
 
     def gone(self) -> ModelError | Stopped:
-        """What a call to an endpoint that was given up gets."""
+        """Return what a call to an endpoint that was given up gets."""
         message = f"{self._names} did not answer for {_duration(self._patience_s)}"
         hint = "check the server and the network, and run again: kept replies are reused"
         if all(gate.given_up for gate in self._gates if gate._used):
@@ -280,7 +280,7 @@ class Gate:
         waiter.future.set_result(epoch)
 
     def _wake(self, at: float) -> None:
-        """Looks again at that time, or earlier."""
+        """Look again at that time, or earlier."""
         if self._alarm is not None and not self._alarm.done():
             if self._alarm_at <= at:
                 return

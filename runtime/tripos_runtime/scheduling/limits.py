@@ -1,4 +1,4 @@
-"""What a user sets about calls, and what follows for each model: slots, requests and tokens a minute."""
+"""The user's limits of calls, and the limits of each model: slots, requests and tokens a minute."""
 
 from __future__ import annotations
 
@@ -41,16 +41,16 @@ class Share(Protocol):
         ...
 
     def enter(self, now: float, tokens: int) -> None:
-        """Takes note of a call that goes out, and of how many tokens it is thought to take."""
+        """Take note of a call that goes out, and of how many tokens it is thought to take."""
         ...
 
     def leave(self, tokens: int, used: int | None) -> None:
-        """Takes note of the end of such a call and of the tokens that it used, where they are known."""
+        """Take note of the end of such a call and of the tokens that it used, where they are known."""
         ...
 
 
 class Slots:
-    """So many calls at a time."""
+    """A limit of concurrent calls."""
 
     def __init__(self, most: int) -> None:
         self.most = most
@@ -132,7 +132,7 @@ class TokensPerMinute(_Bucket):
 
 
 def most_at_once(models: Iterable[Model], limits: Limits) -> int:
-    """The most calls at a time that these models, all of one endpoint, can have."""
+    """Return the most calls at a time that these models, all of one endpoint, can have."""
     return max(_most(model, limits) for model in models)
 
 
@@ -182,7 +182,7 @@ def _most(model: Model, limits: Limits) -> int:
 
 
 def _key(model: Model, setting: Mapping[str, object]) -> str | None:
-    """What a setting calls a model: its name, the longest beginning of it, or its endpoint."""
+    """Return what a setting calls a model: its name, the longest beginning of it, or its endpoint."""
     if not setting:
         return None
     parts = model.name.split("/")
@@ -191,5 +191,5 @@ def _key(model: Model, setting: Mapping[str, object]) -> str | None:
 
 
 def _together(model: Model, key: str | None) -> str:
-    """The name of what a model has a limit together with."""
+    """Return the name of what a model has a limit together with."""
     return f"{ANY} {model.endpoint}" if key is None or key == ANY else key

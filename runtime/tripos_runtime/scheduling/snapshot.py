@@ -1,4 +1,4 @@
-"""What people are told of an endpoint while a run goes on."""
+"""The visible state of an endpoint during a run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is other in another world: new values for secrets, with their copies; everything public stays."""
+"""Changes of another world: new values for secrets, with their copies; everything public stays."""
 
 from __future__ import annotations
 
@@ -45,16 +45,16 @@ class SecretChange:
         return random.Random(repr((self.seed, self.kind, *about)))
 
     def touches(self, *row: object) -> bool:
-        """Whether a row is changed, where all are to be: of what is drawn every other stays."""
+        """Return true if a row is changed, where all are to be: of what is drawn every other stays."""
         return self.kind != "drawn" or self.dice(*row).random() < 0.5
 
     def spares(self, *cell: object) -> bool:
-        """Whether a secret stays as it is beside others that change, so that what goes by it alone goes on as before:
-        an item that is selected by one secret may leak another."""
+        """Return true if a secret stays as it is beside others that change, so that what goes by it alone goes on as
+        before: an item that is selected by one secret may leak another."""
         return self.kind in ("fresh", "missing", "drawn") and self.dice(*cell, "spared").random() < SPARED
 
     def takes(self, field: str) -> bool:
-        """Whether fields of that name are changed."""
+        """Return true if fields of that name are changed."""
         return self.fields is None or field in self.fields
 
 
@@ -80,13 +80,13 @@ class Changer:
         return found
 
     def copies_of(self, cell: Cell) -> list[Place]:
-        """Where else a secret stands."""
+        """Return where else a secret stands."""
         key, number, column = cell
         return self.copies.of.get((key, number), {}).get(column, [])
 
     def of_rows(self, rows: Collection[Row]) -> frozenset[Cell]:
-        """The secrets of some rows, and of the rows of other files that are the same rows. Where their own file keeps
-        secrets, those are none that it says publicly: another data set may ask for what is given here."""
+        """Return the secrets of some rows, and of the rows of other files that are the same rows. Where their own file
+        keeps secrets, those are none that it says publicly: another data set may ask for what is given here."""
         found: set[Cell] = set()
         for row in rows:
             for each in (row, *self.copies.twins(row)):
@@ -99,7 +99,7 @@ class Changer:
         return frozenset(found)
 
     def _is_given(self, cell: Cell, row: Row) -> bool:
-        """Whether a row says a secret of another file in a public field."""
+        """Return true if a row says a secret of another file in a public field."""
         public = self.tables.public[row[0]]
         return cell[0] != row[0] and any(
             (key, number) == row and path[0] in public for key, number, path in self.copies_of(cell)
@@ -115,7 +115,7 @@ class Changer:
         return found
 
     def records(self, change: SecretChange) -> Records:
-        """The records that a change makes other than they are."""
+        """Return the records that a change makes other than they are."""
         found: dict[Key, dict[int, dict[str, Any]]] = defaultdict(dict)
         cells: Collection[Cell] = self.roots if change.cells is None or change.under is not None else change.cells
         for cell in cells:
@@ -133,13 +133,13 @@ class Changer:
         return found
 
     def _changes(self, change: SecretChange, cell: Cell, secret: Secret) -> bool:
-        """Whether a change is one of a secret."""
+        """Return true if a change is one of a secret."""
         chosen = change.touches(*cell[:2]) if change.cells is None else cell in change.cells
         spared = len(self.tables.secrets[cell[0]]) > 1 and change.spares(*cell)
         return chosen and change.takes(secret.field) and not spared
 
     def value(self, change: SecretChange, cell: Cell, old: Any) -> Any:
-        """What stands in the place of a secret that is `old`."""
+        """Return what stands in the place of a secret that is `old`."""
         (key, number, column), secret, records = cell, self.roots[cell], self.tables[cell[0]].records
         dice = change.dice(key, number, column)
         if change.kind == "alike":
@@ -160,14 +160,14 @@ class Changer:
         return fresh(secret.type, old, dice, self.axes, self.tables[key].values(column), lacks)
 
     def _words(self, key: Key, number: int) -> list[str]:
-        """The words of the texts that are public in a row: some expressions look for the secret in them."""
+        """Return the words of the texts that are public in a row: some expressions look for the secret in them."""
         record, public = self.tables[key].records[number - 1], self.tables.public[key]
         texts = (record[name] for name in sorted(public & record.keys()))
         return [word for text in texts if isinstance(text, str) for word in text.split()[:MOST_WORDS]]
 
     def _like(self, key: Key, secret: Secret) -> list[Any]:
-        """The values that stand in columns of the same type, of whatever data set, and words of texts, that are about
-        as long."""
+        """Return the values that stand in columns of the same type, of whatever data set, and words of texts, that are
+        about as long."""
         about = (key, secret.column)
         if about not in self._alike:
             lengths = [len(canonical_text(each)) for each in self.tables[key].values(secret.column)] or [0]
@@ -190,7 +190,7 @@ class Changer:
         return {}
 
     def _gives(self, change: SecretChange, key: Key) -> list[int]:
-        """Which row gives its secrets to each row of a file."""
+        """Return which row gives its secrets to each row of a file."""
         about = (key, change.seed)
         if about not in self._orders:
             names = [each.column for each in self.tables.secrets[key]]

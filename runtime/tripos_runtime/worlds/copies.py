@@ -48,14 +48,14 @@ class Copies:
         return found
 
     def same(self, row: Row) -> list[Row]:
-        """The rows of other files that seem to be the same row."""
+        """Return the rows of other files that seem to be the same row."""
         group = self._group_of[row[0]]
         if group not in self._same:
             self._same[group] = self._aligned(group)
         return self._same[group].get(row, [])
 
     def twins(self, row: Row) -> list[Row]:
-        """The rows of other files that are the same row for certain: what identifies both is long."""
+        """Return the rows of other files that are the same row for certain: what identifies both is long."""
         return [other for other in self.same(row) if (row, other) in self._certain]
 
     @cached_property
@@ -106,8 +106,8 @@ class Copies:
         return self.leaves[row[0]][row[1] - 1]
 
     def _copied(self, column: str, pairs: list[tuple[Row, Row]], own: bool) -> Iterator[Path]:
-        """The values of other rows, by their place in the record, that agree with a secret wherever both are there.
-        `own`: they are the same rows."""
+        """Yield the values of other rows, by their place in the record, that agree with a secret wherever both are
+        there. `own`: they are the same rows."""
         candidates = {path for _, other in pairs[:50] for path in self._at(other)}
         for candidate in sorted(candidates):
             if own and (candidate[0] == column or candidate[0] in self._told(pairs)):
@@ -125,7 +125,7 @@ class Copies:
                     yield candidate
 
     def _told(self, pairs: list[tuple[Row, Row]]) -> set[str]:
-        """The columns that are public beside the secrets of these rows."""
+        """Return the columns that are public beside the secrets of these rows."""
         return set().union(*(self.tables.told.get(key, frozenset()) for key in {row[0] for row, _ in pairs}))
 
     def _aligned(self, group: tuple[Key, ...]) -> dict[Row, list[Row]]:
@@ -155,12 +155,12 @@ class Copies:
         return found
 
     def _is_good(self, path: Path, hits: Mapping[Row, Row], own: int, others: int) -> bool:
-        """Whether it is no chance that values of a column stand in these other rows."""
+        """Return true if it is no chance that values of a column stand in these other rows."""
         lengths = [len(self._at(row)[path]) for row in hits.values()]
         return sum(lengths) >= LONG * len(lengths) or len(hits) >= SHARED * min(own, others)
 
     def _row_of(self, other: Row, good: list[tuple[Path, dict[Row, Row]]], telling: set[Path]) -> Row | None:
-        """The row that another one is, if it is one."""
+        """Return the row that another one is, if it is one."""
         agreeing = [(path, rows[other]) for path, rows in good if other in rows]
         known = {row for _, row in agreeing}
         if len(known) != 1:
@@ -176,8 +176,8 @@ class Copies:
         return row
 
     def _identifying(self, group: tuple[Key, ...]) -> dict[str, list[tuple[Path, Row]]]:
-        """The texts that stand in one row only of a column whose rows mostly differ: in which column, and which row.
-        Secrets are none of them."""
+        """Return the texts that stand in one row only of a column whose rows mostly differ: in which column, and which
+        row. Secrets are none of them."""
         columns: dict[Path, dict[str, list[Row]]] = defaultdict(lambda: defaultdict(list))
         count = 0
         for key in group:
@@ -197,7 +197,8 @@ class Copies:
 
 
 def leaves_of(record: Mapping[str, Any], above: Path = ()) -> Iterator[tuple[Path, Any]]:
-    """The values of a record: those of its columns, and of records in them, also where those are written as JSON."""
+    """Yield the values of a record: those of its columns, and of records in them, also where those are written as
+    JSON."""
     for name, value in record.items():
         path = (*above, name)
         yield path, value
@@ -212,7 +213,7 @@ def leaves_of(record: Mapping[str, Any], above: Path = ()) -> Iterator[tuple[Pat
 
 
 def with_leaf(record: dict[str, Any], path: Path, value: Any) -> dict[str, Any]:
-    """A record with another value at a path; what was written as JSON is again, and a list of one is one of one.
+    """Return a record with another value at a path; what was written as JSON is again, and a list of one is one of one.
 
     >>> with_leaf({"a": '{"b":1}'}, ("a", "b"), 2)
     {'a': '{"b":2}'}
@@ -227,8 +228,8 @@ def with_leaf(record: dict[str, Any], path: Path, value: Any) -> dict[str, Any]:
 
 
 def unlikely(values: list[str]) -> float:
-    """How unlikely it is, in bits, that another column has the same values by chance: a long text tells much, one of
-    two little.
+    """Return how unlikely it is, in bits, that another column has the same values by chance: a long text tells much,
+    one of two little.
 
     >>> unlikely(["yes", "no", "yes"]), unlikely(["the whole answer", "another answer"]) > 6
     (3.0, True)

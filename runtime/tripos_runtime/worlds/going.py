@@ -77,14 +77,14 @@ class Forgetful:
         return False
 
     def keep(self, rows: Mapping[str, Sequence[Row]]) -> None:
-        """Forgets them."""
+        """Forget them."""
 
     def work(self, name: str) -> Forgetful:
-        """The work that nobody lists."""
+        """Return the work that nobody lists."""
         return self
 
     def add(self, ids: Iterable[str]) -> None:
-        """Forgets them."""
+        """Forget them."""
 
     def finished(self) -> None:
         """It never is."""
@@ -161,8 +161,8 @@ class Going:
         return self.world.plan
 
     def go(self, scenarios: Sequence[Scenario], places: Mapping[str, Collection[Place] | None], limit: int) -> Seen:
-        """Goes through the cases of scenarios at these places, by the name of the scenario, of data sets that are made
-        at most `limit` slots each."""
+        """Go through the cases of scenarios at these places, by the name of the scenario, of data sets that are made at
+        most `limit` slots each."""
         asyncio.run(self._go(scenarios, places, limit))
         return self.seen
 
@@ -181,7 +181,7 @@ class Going:
                     await self._case(case, wirings)
 
     async def _make(self, scenarios: Sequence[Scenario], limit: int) -> None:
-        """Makes the data sets that the scenarios need."""
+        """Make the data sets that the scenarios need."""
         if not self.plan.made:
             return
         over = {each.rows.dataset for each in scenarios if each.rows is not None}
@@ -200,7 +200,7 @@ class Going:
         await maker.make()
 
     def _attempt(self, dataset: str, place: int, number: int) -> None:
-        """Notes that an attempt at a row is made."""
+        """Note that an attempt at a row is made."""
         self._about = ("attempt", made_at(self.world.slots, dataset, place))
         self._revealing.begin((self._about, number))
         made = self.world.slots.by_name[dataset]
@@ -210,7 +210,7 @@ class Going:
             self._know(self._about, source.dataset, slot.source)
 
     def _know(self, place: Hashable, dataset: str, values: Mapping[str, Any]) -> None:
-        """Notes the secrets of a row, which may be guessed."""
+        """Note the secrets of a row, which may be guessed."""
         secret = self._secret.get(dataset, ())
         self.guesses[place] = [values[name] for name in secret if values.get(name) is not None]
 
@@ -245,12 +245,12 @@ class Going:
         self._at = None
 
     def begin(self, part: Unit | Pair, step: Step) -> None:
-        """Says which step is taken; what is told in it is counted from its beginning."""
+        """Say which step is taken; what is told in it is counted from its beginning."""
         if self._begun is None or self._begun[0] is not part or self._begun[1] is not step:
             self._begun, self._step, self._turn = (part, step), step.name, 0
 
     def _told(self, voice: Voice, request: Request) -> Sequence[Any]:
-        """Notes what the compared role is told; what a role would guess."""
+        """Note what the compared role is told; what a role would guess."""
         if voice.compared and self._at is not None:
             self._note(voice.name, tuple((each.role, each.content) for each in request.messages))
         return self.guesses.get(self._about, ()) if self.script.guess else ()
@@ -271,7 +271,7 @@ class _Driver(Live):
     going: Going
 
     def steps(self, unit: Unit) -> Sequence[Step]:
-        """The steps that a unit is taken through. Scores and other judges are told to nobody."""
+        """Return the steps that a unit is taken through. Scores and other judges are told to nobody."""
         compared = self.going.compared
         return [
             step
@@ -281,7 +281,7 @@ class _Driver(Live):
         ]
 
     async def meet(self, need: Need, at: At) -> Got:
-        """What is sent to a program for a need, of which it is noted at which step it came up."""
+        """Return what is sent to a program for a need, of which it is noted at which step it came up."""
         step = need.call.step if isinstance(need, Reply) else need.talk.step if isinstance(need, Held) else need.step
         self.going.begin(at.part, step)
         return await super().meet(need, at)

@@ -49,7 +49,7 @@ class Items:
     changer: Changer
 
     def at(self, place: Place) -> Item:
-        """The item at a place."""
+        """Return the item at a place."""
         rows, made = self._from(place)
         cells = self.changer.of_rows(rows)
         fields = {self.changer.roots[cell].field for cell in cells}
@@ -60,7 +60,7 @@ class Items:
         )
 
     def root(self, place: Place) -> Hashable:
-        """The row of a file that an item is of, by whichever name comes first, or else the item itself."""
+        """Return the row of a file that an item is of, by whichever name comes first, or else the item itself."""
         if place not in self._roots:
             rows = self._from(place)[0]
             every = {other for row in rows for other in (row, *self.changer.copies.twins(row))}
@@ -81,7 +81,7 @@ class Items:
         return f"row {number} of `{paths[0]}`"
 
     def _copies(self, cells: Iterable[Cell]) -> Iterator[str]:
-        """Where the secrets of an item stand elsewhere."""
+        """Yield where the secrets of an item stand elsewhere."""
         found: dict[str, None] = {}
         for cell in sorted(cells):
             for key, number, path in self.changer.copies_of(cell):
@@ -93,7 +93,7 @@ class Items:
         return self.world.slots.by_name
 
     def _from(self, place: Place) -> tuple[set[Row], frozenset[Made]]:
-        """The rows of files that an item is, or was made from, and the rows that roles made on the way."""
+        """Return the rows of files that an item is, or was made from, and the rows that roles made on the way."""
         if isinstance(place, str):
             return set(), frozenset()
         if len(place) == 2:
@@ -105,7 +105,7 @@ class Items:
         return self._sources(self._made[name], source), frozenset({place})
 
     def _sources(self, made: MadeSet, at: int) -> set[Row]:
-        """The rows of files that a row is made from, the element of its source of that number."""
+        """Return the rows of files that a row is made from, the element of its source of that number."""
         if made.source is None:
             return set()
         source = unveiled(made.source)

@@ -17,7 +17,7 @@ from tripos_runtime.worlds.world import World
 
 
 def made_at(slots: SlotSource, dataset: str, place: int) -> Made:
-    """The row that is made at a place of a world, as it is called in all worlds."""
+    """Return the row that is made at a place of a world, as it is called in all worlds."""
     made = slots.by_name[dataset]
     slot = slots.slot_at(made, place)
     source: Any = slot.at
@@ -27,8 +27,8 @@ def made_at(slots: SlotSource, dataset: str, place: int) -> Made:
 
 
 def change_made(attempts: Attempts, world: World, change: SecretChange) -> None:
-    """Changes what roles wrote as secrets of the rows that they made. The rows themselves stay: what becomes of a row
-    by its own secrets is not told by it."""
+    """Change what roles wrote as secrets of the rows that they made. The rows themselves stay: what becomes of a row by
+    its own secrets is not told by it."""
     made, kept = attempts.made, world.sources.made.rows
     secret = _written(made)
     if not secret:
@@ -49,7 +49,7 @@ def change_made(attempts: Attempts, world: World, change: SecretChange) -> None:
 
 
 def _written(made: MadeSet) -> list[DataField]:
-    """The secret fields that a role fills."""
+    """Return the secret fields that a role fills."""
     written: set[str] = set()
     for step in made.steps:
         if isinstance(step, Ask) and step.returns is not None and step.returns.kind == "record":
@@ -60,7 +60,7 @@ def _written(made: MadeSet) -> list[DataField]:
 
 
 def _other(each: DataField, number: int, at: Made, rows: Sequence[MadeRow], change: SecretChange, world: World) -> Any:
-    """What stands in the place of a secret that a role wrote."""
+    """Return what stands in the place of a secret that a role wrote."""
     values = [row.values[each.name] for row in rows]
     if change.kind == "alike":
         return values[0]

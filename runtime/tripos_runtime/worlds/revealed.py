@@ -1,4 +1,4 @@
-"""What `reveal` shows: the same in both worlds of a pair, so that what is shown on purpose is no difference."""
+"""The values of `reveal`: the same in both worlds of a pair, so that what is shown on purpose is no difference."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ Key = tuple[Hashable, str, int]
 
 @dataclass
 class Shown:
-    """What every `reveal` came to in the first world of a pair."""
+    """The value of every `reveal` in the first world of a pair."""
 
     values: dict[Key, Any] = field(default_factory=dict)
     _texts: dict[int, tuple[Call, str]] = field(default_factory=dict)
 
     def text(self, call: Call) -> str:
-        """What tells a call from others."""
+        """Return what tells a call from others."""
         known = self._texts.get(id(call))
         if known is None or known[0] is not call:
             known = self._texts[id(call)] = (call, call.model_dump_json())
@@ -40,7 +40,7 @@ class Revealing:
     _counts: Counter[tuple[Hashable, str]] = field(default_factory=Counter)
 
     def begin(self, about: Hashable) -> None:
-        """Says for what expressions are evaluated from now on."""
+        """Say for what expressions are evaluated from now on."""
         self.about = about
 
     def __call__(self, call: Call, value: Callable[[], Any]) -> Any:

@@ -77,7 +77,7 @@ class Voice:
         """There is nothing to stop."""
 
     async def ask(self, request: Request) -> Reply:
-        """The reply to a request. Raises `ModelError` where it refuses."""
+        """Return the reply to a request. Raises `ModelError` where it refuses."""
         guesses = self.told(self, request)
         text = self._said(request, guesses)
         return Reply(text, self.name, "stop", 0, 0, 0.0)
@@ -118,7 +118,7 @@ class Voice:
         return f"{number} {word} {_short(told)} {number}"
 
     def _typed(self, schema: Mapping[str, Any], key: str, told: str, guesses: Sequence[Any]) -> Any:
-        """A value that fits a schema: by a guess where one fits, or by what the role was told."""
+        """Return a value that fits a schema: by a guess where one fits, or by what the role was told."""
         if self.compared:
             for guess in guesses:
                 if _fits(schema, guess):
@@ -140,7 +140,7 @@ class Voice:
 
 
 def as_text(messages: Sequence[Message]) -> str:
-    """What a role is told, as one text."""
+    """Return what a role is told, as one text."""
     return "\n\n".join(f"{each.role}: {each.content}" for each in messages)
 
 
@@ -154,7 +154,7 @@ def _short(told: str) -> str:
 
 
 def _fits(schema: Mapping[str, Any], value: Any) -> bool:
-    """Whether a guess could be said where the schema stands, which is no object."""
+    """Return true if a guess could be said where the schema stands, which is no object."""
     if "enum" in schema:
         return value in schema["enum"]
     match schema.get("type"):
@@ -173,7 +173,7 @@ def _fits(schema: Mapping[str, Any], value: Any) -> bool:
 
 
 def words_of(plan: Plan) -> list[str]:
-    """The texts that a spec compares with, and what ends its conversations: what a role may well say."""
+    """Return the texts that a spec compares with, and what ends its conversations: what a role may well say."""
     found = {part.value for expr in exprs_of(plan) for part in parts_of(expr) if isinstance(part, Literal_)}
     texts = {each for each in found if isinstance(each, str) and 0 < len(each) <= 40}
     ends = {each.text for scenario in plan.scenarios for talk in scenario.talks for each in talk.until}
@@ -203,9 +203,9 @@ class Vectors:
 
 
 def stand_ins(plan: Plan, world: str) -> Mapping[str, Callable[..., Any]]:
-    """A function in the place of each of the plan's in Python, by name, for checking runs no Python of the user's. Its
-    value follows from the arguments. One that is not pure may have read the files, and gives something else in every
-    `world`."""
+    """Return a function in the place of each of the plan's in Python, by name, for checking runs no Python of the
+    user's. Its value follows from the arguments. One that is not pure may have read the files, and gives something else
+    in every `world`."""
     return {plugin.name: partial(_stand_in, plugin, "" if plugin.pure else world) for plugin in plan.plugins}
 
 
@@ -230,5 +230,5 @@ def _value(type: Type, key: str) -> Any:
 
 
 def _number(key: str) -> str:
-    """A text that says nothing, and is another for other arguments."""
+    """Return a text that says nothing, and is another for other arguments."""
     return f"{draw(10**9, key)}"

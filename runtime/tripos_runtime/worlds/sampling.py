@@ -18,7 +18,8 @@ FEWEST = 4
 
 
 def limit_of(scenario: Scenario, limit: int) -> int:
-    """How many items of a scenario are gone through: fewer where an item takes many requests, as in conversations."""
+    """Return how many items of a scenario are gone through: fewer where an item takes many requests, as in
+    conversations."""
     requests = 0
     for step in (step for treatment in scenario.treatments for step in treatment.steps):
         if isinstance(step, Ask | Converse):
@@ -27,8 +28,8 @@ def limit_of(scenario: Scenario, limit: int) -> int:
 
 
 def sampled(world: World, limit: int) -> Mapping[str, frozenset[Place] | None]:
-    """The items of every scenario that are gone through, by its name; `None`: those that are made, of which no more are
-    made than that."""
+    """Return the items of every scenario that are gone through, by its name; `None`: those that are made, of which no
+    more are made than that."""
     return {scenario.name: _of(world, scenario, limit_of(scenario, limit)) for scenario in world.plan.scenarios}
 
 
@@ -59,14 +60,14 @@ def _rows(world: World, dataset: str) -> tuple[SourceRow, ...]:
 
 
 def _kind(plan: Plan, dataset: str, values: Mapping[str, object]) -> str:
-    """What kind of a row it is: what it says where it can say little."""
+    """Return what kind of a row it is: what it says where it can say little."""
     few = [each for each in plan.dataset(dataset).fields if each.type.kind in ("choice", "bool", "optional")]
     said = [values[each.name] if each.type.kind != "optional" else values[each.name] is None for each in few]
     return repr(said)
 
 
 def _spread(kinds: Mapping[Place, str], limit: int) -> list[Place]:
-    """So many places, of as many kinds as there are, drawn by their digests."""
+    """Return that many places, of as many kinds as there are, drawn by their digests."""
     by_kind: dict[str, list[Place]] = defaultdict(list)
     for place in sorted(kinds, key=lambda place: digest(["worlds", place])):
         by_kind[kinds[place]].append(place)

@@ -1,4 +1,4 @@
-"""What the compared role was told in a world, by where: the record of one world, to be held against another's."""
+"""The messages to the compared role in a world, by where: the record of one world, to be held against another's."""
 
 from __future__ import annotations
 
@@ -37,19 +37,19 @@ class Part(NamedTuple):
 
 @dataclass
 class Seen:
-    """What was sent to the compared role."""
+    """The messages to the compared role."""
 
     units: dict[Unit, dict[Part, Sent]] = field(default_factory=dict)
     """Of every unit that was gone through, also where nothing was sent."""
 
     @property
     def messages(self) -> int:
-        """How many messages it was sent."""
+        """Return how many messages it was sent."""
         return sum(len(sent) for parts in self.units.values() for sent in parts.values())
 
     @property
     def requests(self) -> int:
-        """How many requests it was sent."""
+        """Return how many requests it was sent."""
         return sum(map(len, self.units.values()))
 
 
@@ -69,8 +69,8 @@ Root = Callable[[Place], Hashable]
 
 
 def differences(one: Seen, other: Seen, root: Root, only: Collection[Place] | None = None) -> Iterator[Difference]:
-    """Where two worlds differ: in each unit the first request that does, step by step. That a unit is there at all is
-    no difference, unless another one of the same rows is there instead, and tells them something else."""
+    """Yield where two worlds differ: in each unit the first request that does, step by step. That a unit is there at
+    all is no difference, unless another one of the same rows is there instead, and tells them something else."""
     for unit in sorted(one.units.keys() & other.units.keys(), key=repr):
         if only is not None and unit.place not in only:
             continue
@@ -88,7 +88,7 @@ def differences(one: Seen, other: Seen, root: Root, only: Collection[Place] | No
 
 
 def _instead(one: Seen, other: Seen, lost: list[Unit], found: list[Unit]) -> Iterator[Difference]:
-    """Units that only one world has, and those that only the other has, of the same rows."""
+    """Yield units that only one world has, and those that only the other has, of the same rows."""
     theirs = sorted(sent for unit in found for sent in other.units[unit].values())
     if theirs == sorted(sent for unit in lost for sent in one.units[unit].values()):
         return
@@ -101,7 +101,7 @@ def _instead(one: Seen, other: Seen, lost: list[Unit], found: list[Unit]) -> Ite
 
 
 def _alone(one: Seen, other: Seen, root: Root) -> Mapping[Hashable, list[Unit]]:
-    """The units that only the first of two worlds has, by the rows that they are of."""
+    """Return the units that only the first of two worlds has, by the rows that they are of."""
     found: dict[Hashable, list[Unit]] = defaultdict(list)
     for unit in sorted(one.units.keys() - other.units.keys(), key=repr):
         found[root(unit.place)].append(unit)

@@ -30,7 +30,7 @@ class Table:
         return tuple(dict.fromkeys(name for record in self.records for name in record))
 
     def values(self, column: str) -> list[Any]:
-        """What stands in a column, of the records that have it."""
+        """Return what stands in a column, of the records that have it."""
         return [record[column] for record in self.records if column in record]
 
 
@@ -54,7 +54,7 @@ class Tables:
     _read: dict[Key, Table] = field(default_factory=dict)
 
     def keys(self, dataset: str) -> tuple[Key, ...]:
-        """The files of a data set that is read."""
+        """Return the files of a data set that is read."""
         return tuple((file.path, file.sha256) for file in self.plan.dataset(dataset).files)
 
     def __getitem__(self, key: Key) -> Table:
@@ -117,7 +117,7 @@ class Tables:
         return {key: frozenset(each) for key, each in found.items()}
 
     def cells(self) -> Iterator[tuple[Cell, Secret]]:
-        """Every secret value of every file."""
+        """Yield every secret value of every file."""
         for key, secrets in self.secrets.items():
             for number in range(1, len(self.every[key].records) + 1):
                 for secret in secrets:

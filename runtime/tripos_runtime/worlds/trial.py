@@ -57,8 +57,8 @@ class Leak:
 
 @dataclass
 class Trial:
-    """What came of it. `units` counts the items that were gone through by scenario, of those that it has; `others` the
-    steps at which messages differ for secrets of other items only."""
+    """The result of a trial. `units` counts the items that were gone through by scenario, of those that it has;
+    `others` the steps at which messages differ for secrets of other items only."""
 
     pairs: int
     leaks: list[Leak] = field(default_factory=list)
@@ -79,7 +79,7 @@ def try_worlds(
     pairs: int = PAIRS,
     rows: int = ROWS,
 ) -> Trial:
-    """Tries a plan in so many pairs of worlds. Raises `DataError` where a data file has changed since it was made."""
+    """Try a plan in so many pairs of worlds. Raises `DataError` where a data file has changed since it was made."""
     began = time.monotonic()
     trial = _Trying(plan, reader, spec_files, rows)
     found = Trial(pairs)
@@ -114,7 +114,7 @@ class _Trying:
         return sampled(self.files, self.limit)
 
     def pair(self, number: int, found: Trial) -> None:
-        """Tries one pair, and adds what it finds."""
+        """Try one pair, and add what it finds."""
         kind, moody, guesses, alike = MANNERS[number % len(MANNERS)]
         under = SecretChange("alike", number) if alike else None
         script = Script(number, moody, guesses)
@@ -138,7 +138,7 @@ class _Trying:
     def _alone(
         self, first: Going, one: Seen, change: SecretChange, different: list[Difference], items: Items, found: Trial
     ) -> int:
-        """Looks at the items at which something differs, with their secrets alone changed: first all of them at once,
+        """Look at the items at which something differs, with their secrets alone changed: first all of them at once,
         then one by one. How many messages were compared."""
         every = [items.at(place) for place in dict.fromkeys(each.unit.place for each in different)]
         together = self._again(first, change, Item.of(every), items)
@@ -167,7 +167,7 @@ class _Trying:
         return messages
 
     def _leak(self, own: Difference, first: Going, one: Seen, change: SecretChange, item: Item, items: Items) -> Leak:
-        """What is told of a leak: the fields whose change alone makes it."""
+        """Return what is told of a leak: the fields whose change alone makes it."""
         alone = []
         for name in item.fields if len(item.fields) > 1 else ():
             seen = self._again(first, replace(change, fields=frozenset((name,))), item, items)
@@ -179,7 +179,7 @@ class _Trying:
         return Leak(own, item.title, item.fields, tuple(alone) or item.fields, item.copies, change.seed)
 
     def _again(self, first: Going, change: SecretChange, item: Item, items: Items) -> Seen:
-        """The first world with the secrets of some items changed, and what is sent about these."""
+        """Return the first world with the secrets of some items changed, and what is sent about these."""
         roots = {items.root(place) for place in item.places}
         places = {
             name: None if those is None else frozenset(each for each in those if items.root(each) in roots)
@@ -205,7 +205,7 @@ class _Trying:
 
 
 def _looked_through(plan: Plan) -> set[str]:
-    """The data sets that steps retrieve from."""
+    """Return the data sets that steps retrieve from."""
     steps = [step for scenario in plan.scenarios for step in scenario.steps if isinstance(step, Retrieve)]
     return {
         part.dataset for step in steps for expr in exprs_of(step) for part in parts_of(expr) if isinstance(part, Data)
@@ -213,7 +213,7 @@ def _looked_through(plan: Plan) -> set[str]:
 
 
 def _is_known(each: Difference, found: Trial) -> bool:
-    """Whether a leak at that step is known already."""
+    """Return true if a leak at that step is known already."""
     at = (each.unit.scenario, each.part.step)
     return any((leak.difference.unit.scenario, leak.difference.part.step) == at for leak in found.leaks)
 

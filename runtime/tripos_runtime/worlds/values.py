@@ -34,9 +34,9 @@ SYLLABLES = ("ba", "cor", "di", "fen", "gu", "hal", "jo", "kem", "lu", "mor", "n
 
 
 def fresh(type: Type, old: Any, dice: random.Random, axes: Mapping[str, Axis], pool: Sequence[Any], lacks: bool) -> Any:
-    """A value of a type that differs from `old`, where the type has another, as it would stand in JSON. What only a
-    tree can say, a path, is taken from the `pool` of the values that the column has. With `lacks`, nothing, or as
-    little as the type allows.
+    """Return a value of a type that differs from `old`, where the type has another, as it would stand in JSON. What
+    only a tree can say, a path, is taken from the `pool` of the values that the column has. With `lacks`, nothing, or
+    as little as the type allows.
 
     >>> fresh(BoolType(), True, random.Random(1), {}, [], False)
     False
@@ -78,7 +78,7 @@ def fresh(type: Type, old: Any, dice: random.Random, axes: Mapping[str, Axis], p
 
 
 def permuted(values: Sequence[Any], dice: random.Random) -> list[int]:
-    """Which place gives its value to each place, so that as many as possible get another.
+    """Return which place gives its value to each place, so that as many as possible get another.
 
     >>> permuted(["a", "b"], random.Random(1))
     [1, 0]
@@ -96,8 +96,8 @@ def permuted(values: Sequence[Any], dice: random.Random) -> list[int]:
 
 
 def canonical_text(value: Any) -> str:
-    """A value as a text by which copies are known in whatever format: `"3"` and `3` are the same, and so are a list and
-    its JSON, and a list of one and what is in it."""
+    """Return a value as a text by which copies are known in whatever format: `"3"` and `3` are the same, and so are a
+    list and its JSON, and a list of one and what is in it."""
     if isinstance(value, str):
         value = _parsed(value)
     if isinstance(value, list) and len(value) == 1 and not isinstance(value[0], list | Mapping):
@@ -114,7 +114,7 @@ def canonical_text(value: Any) -> str:
 
 
 def _parsed(value: Any) -> Any:
-    """What JSON in a text says, if it is a list or a record; any other value as it is."""
+    """Return what JSON in a text says, if it is a list or a record; any other value as it is."""
     if isinstance(value, str) and value.lstrip()[:1] in ("[", "{"):
         try:
             return orjson.loads(value)
@@ -136,7 +136,7 @@ def _same(one: Any, other: Any) -> bool:
 
 
 def _text(old: Any, dice: random.Random) -> str:
-    """A text that stands nowhere; a number where there was one, so that what counts with it still can."""
+    """Return a text that stands nowhere; a number where there was one, so that what counts with it still can."""
     if isinstance(old, str):
         try:
             float(old.replace(",", ""))
@@ -163,7 +163,7 @@ def _choices(values: Sequence[str], axis: Axis | None) -> list[str]:
 
 
 def _list(of: Type, old: Any, dice: random.Random, axes: Mapping[str, Axis], pool: Sequence[Any]) -> list[Any]:
-    """A list of another length, since that tells something too."""
+    """Return a list of another length, since that tells something too."""
     before = old if isinstance(old, list) else []
     inner = [each for values in map(_parsed, pool) if isinstance(values, list) for each in values]
     count = len(before) + 1 if len(before) < 3 else len(before) - 1

@@ -24,7 +24,7 @@ class WorldSources(Sources):
     _typed: dict[tuple[str, Key, int], SourceRow] = field(default_factory=dict)
 
     def stream(self, dataset: Dataset) -> Iterator[SourceRow]:
-        """The rows of a data set, as this world has them."""
+        """Yield the rows of a data set, as this world has them."""
         if self.base is not None and not self.changes(dataset.name):
             yield from self.base.rows[dataset.name]
             return
@@ -32,7 +32,7 @@ class WorldSources(Sources):
             yield self.row(dataset, key, number)
 
     def numbers(self, dataset: Dataset) -> Iterator[tuple[Key, int]]:
-        """The rows of a data set by file and number, those that repeat another left out."""
+        """Yield the rows of a data set by file and number, those that repeat another left out."""
         for file in dataset.files:
             key, repeats = (file.path, file.sha256), set(file.repeats)
             for number in range(1, len(self.tables[key].records) + 1):
@@ -40,7 +40,7 @@ class WorldSources(Sources):
                     yield key, number
 
     def row(self, dataset: Dataset, key: Key, number: int) -> SourceRow:
-        """A row of a data set, read once."""
+        """Return a row of a data set, read once."""
         about = (dataset.name, key, number)
         if about not in self._typed:
             self._typed[about] = self._read(dataset, key, number)
@@ -59,7 +59,7 @@ class WorldSources(Sources):
         return SourceRow(row, (key[1], number))
 
     def changes(self, dataset: str) -> bool:
-        """Whether any row of a data set may be other than in the files."""
+        """Return true if any row of a data set may be other than in the files."""
         if any(each.name == dataset for each in self.plan.made):
             return True
         return any(key in self.records for key in self.tables.keys(dataset))
@@ -88,7 +88,7 @@ class World(CaseSource):
         return self.sources
 
     def picked(self, scenario: Scenario, places: Collection[Place] | None) -> Iterator[Case]:
-        """The cases of a scenario that are of the rows at these places, or all of them."""
+        """Yield the cases of a scenario that are of the rows at these places, or all of them."""
         rows = scenario.rows
         if rows is None or self._is_made(scenario) or places is None:
             for case in self._every(scenario):

@@ -8,6 +8,6 @@ from inspect_ai.solver import generate
 
 @task
 def echo() -> Task:
-    """One question an item, held to the number after `ANSWER:`."""
+    """Return one question an item, held to the number after `ANSWER:`."""
     items = json_dataset("items.jsonl", FieldSpec(input="question", target="answer"))
     return Task(dataset=items, solver=generate(), scorer=pattern(r"ANSWER: (\d+)"))

@@ -94,7 +94,7 @@ def main() -> int:
 
 
 def make(bench: peers.Bench) -> None:
-    """Lets both run the benchmark, which leaves their results in the folder."""
+    """Let both run the benchmark, which leaves their results in the folder."""
     exact_match.write(bench.folder, bench.calls, bench.server)
     shutil.copy(HERE / "inspect_task.py", bench.folder)
     bench.server.asked()
@@ -104,7 +104,7 @@ def make(bench: peers.Bench) -> None:
 
 
 def size(paths: list[Path]) -> int:
-    """The bytes of files."""
+    """Return the bytes of files."""
     return sum(path.stat().st_size for path in paths)
 
 
@@ -118,7 +118,7 @@ class Loaded:
 
 
 def load(root: Path, query: str, rounds: int) -> Loaded:
-    """Opens the store and loads what a query gives, so many times, after once that does not count."""
+    """Open the store and load what a query gives, so many times, after once that does not count."""
     import tripos
 
     walls, cpus, rows = [], [], 0

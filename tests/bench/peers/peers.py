@@ -39,7 +39,7 @@ class Bench:
     server: Server
 
     def script(self, peer: str, name: str) -> Path:
-        """A command of a peer's environment, which is made where there is none."""
+        """Return a command of a peer's environment, which is made where there is none."""
         home = (self.cache / peer).resolve()
         if not (home / "made").exists():
             print(f"making an environment for {peer} in {home}", file=sys.stderr, flush=True)
@@ -50,7 +50,7 @@ class Bench:
         return home / "bin" / name
 
     def version(self, peer: str) -> str:
-        """Which version of a peer is measured."""
+        """Return which version of a peer is measured."""
         name = PACKAGES[peer][0].partition("[")[0]
         code = f"from importlib.metadata import version; print(version({name!r}))"
         done = subprocess.run([self.script(peer, "python"), "-c", code], capture_output=True, text=True, check=True)
@@ -137,7 +137,7 @@ def main() -> None:
 
 
 def show(name: str, taken: Taken, calls: int) -> None:
-    """Prints a line of figures."""
+    """Print a line of figures."""
     a_sample = f"{taken.wall_s:7.2f} s wall  {taken.cpu_s / calls * 1000:7.3f} ms CPU a sample"
     print(f"{name:18} {calls:,} samples  {a_sample}  {taken.rss_mb:5.0f} MB")
 

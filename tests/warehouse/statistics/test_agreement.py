@@ -105,7 +105,7 @@ def test_alpha_is_that_of_the_coincidences(rows: list[list[int | None]], level: 
 
 
 def everything(rows: Any) -> dict[str, Found]:
-    """Every figure of many raters."""
+    """Return every figure of many raters."""
     found = {f"alpha {level}": krippendorff_alpha(rows, level) for level in LEVELS}  # type: ignore[arg-type]
     found |= {f"icc {form}": intraclass(rows, form) for form in FORMS}  # type: ignore[arg-type]
     found |= {"w": kendall_w(rows), "agreement": percent_agreement(rows)}

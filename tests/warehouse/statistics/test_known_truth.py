@@ -52,7 +52,7 @@ def held(found: Callable[[Random], tuple[Found, float]], seed: int) -> int:
 
 
 def rated(random: Random, items: int = 40, raters: int = 4, between: float = 2.0, judges: float = 0.0) -> np.ndarray:
-    """Ratings with a variance of `between` items, of `judges`, and of 1 for everything else."""
+    """Return ratings with a variance of `between` items, of `judges`, and of 1 for everything else."""
     return (
         random.normal(0, math.sqrt(between), (1, items))
         + random.normal(0, math.sqrt(judges), (raters, 1))
@@ -79,7 +79,7 @@ def alpha(random: Random) -> tuple[Found, float]:
 
 
 def confused(random: Random, n: int = 150) -> tuple[np.ndarray, np.ndarray]:
-    """Two raters who each see the truth, one of three, in 4 of 5 cases, and else one of the others."""
+    """Return two raters who each see the truth, one of three, in 4 of 5 cases, and else one of the others."""
     truth = random.integers(0, 3, n)
     first, second = ((truth + (random.random(n) < 0.2) * random.integers(1, 3, n)) % 3 for _ in range(2))
     return first, second
@@ -144,7 +144,7 @@ TIES = 0.6
 
 
 def judged(random: Random, items: int = 30, ties: float = TIES) -> list[Verdict]:
-    """Every two models on each item, by Davidson's model."""
+    """Return every two models on each item, by Davidson's model."""
     found = []
     for item in range(items):
         for i, j in itertools.combinations(STRENGTHS, 2):
@@ -173,7 +173,8 @@ def win_rate_of_a(random: Random) -> tuple[Found, float]:
 
 
 def leaning(random: Random, items: int = 120) -> list[Verdict]:
-    """A judge who takes what is shown first in 3 of 10 cases without reading, and else finds the better in 4 of 5."""
+    """Return a judge who takes what is shown first in 3 of 10 cases without reading, and else finds the better in 4 of
+    5."""
     found = []
     for item in range(items):
         for first, second in (("a", "b"), ("b", "a")):

@@ -23,7 +23,7 @@ NOT_FOR_PEOPLE = {"Paired", "Pairwise", "Rank", "Ranking"}
 
 
 def public(module: ModuleType) -> list[str]:
-    """What a module is for: its `__all__`, or the functions and classes that it defines."""
+    """Return what a module is for: its `__all__`, or the functions and classes that it defines."""
     defined = [name for name, value in vars(module).items() if getattr(value, "__module__", "") == module.__name__]
     names = getattr(module, "__all__", defined)
     return [name for name in names if not name.startswith("_") and name not in NOT_FOR_PEOPLE]

@@ -93,8 +93,8 @@ def test_no_other_strengths_are_more_likely(drawn: list[tuple[tuple[str, str], i
 
 
 def grows_for_ever(verdicts: list[Verdict], names: str = "abc") -> bool:
-    """Whether some direction makes no verdict less likely and one more so: no finite strengths are best (by a linear
-    program; Albert and Anderson 1984)."""
+    """Return true if some direction makes no verdict less likely and one more so: no finite strengths are best (by a
+    linear program; Albert and Anderson 1984)."""
     tied = any(verdict.winner is None for verdict in verdicts)
     rows = []
     for verdict in verdicts:
@@ -266,7 +266,7 @@ def test_a_model_does_not_meet_itself() -> None:
 
 
 def both(item: int, first: str | None, second: str | None, judge: str = "j") -> list[Verdict]:
-    """The verdicts on a and b in both orders."""
+    """Return the verdicts on a and b in both orders."""
     return [Verdict("a", "b", first, item, judge), Verdict("b", "a", second, item, judge)]
 
 

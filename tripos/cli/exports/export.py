@@ -38,7 +38,7 @@ OF: dict[str, tuple[str, ...]] = {
 
 
 def main(options: Namespace) -> int:
-    """Writes an export of a run, or of a spec's data, and says what is in it."""
+    """Write an export of a run, or of a spec's data, and say what is in it."""
     if options.spec is not None:
         from tripos.cli.exports.spec_data import export_pairs
 
@@ -68,7 +68,7 @@ def main(options: Namespace) -> int:
 
 
 def _kind(options: Namespace, plan: Plan) -> str:
-    """What is exported: one of `KINDS`, or what the export of the spec that is named is."""
+    """Return what is exported: one of `KINDS`, or what the export of the spec that is named is."""
     declared = {export.name: export for export in plan.exports if isinstance(export, Export)}
     if options.what in {export.name for export in plan.exports if isinstance(export, Pairing)}:
         hint = f"name the spec: `tripos export {options.what} --spec PATH -o {options.output}`"

@@ -24,7 +24,7 @@ LEFT_OUT = {**REASONS, "alone": "rows without another beside them"}
 
 
 def export_pairs(options: Namespace) -> int:
-    """Writes the pairs and their provenance, and says how many there are. Raises `Failure` and `StoreError`."""
+    """Write the pairs and their provenance, and say how many there are. Raises `Failure` and `StoreError`."""
     options.deny = getattr(options, "deny", [])
     plan, source = compiled_pairs(options, options.spec)
     path = Path(options.output)
@@ -64,7 +64,7 @@ def _export_examples(options: Namespace, plan: Plan, source: CaseSource, exports
 
 
 def compiled_pairs(options: Namespace, path: str) -> tuple[Plan, CaseSource]:
-    """The plan of a spec, and where its rows come from. Raises `Failure` S0821 where it has mistakes."""
+    """Return the plan of a spec, and where its rows come from. Raises `Failure` S0821 where it has mistakes."""
 
     spec = Namespace(**{**vars(options), "path": path})
     compilation, folders = compile_given(spec, load_config(Path.cwd()))
@@ -74,12 +74,12 @@ def compiled_pairs(options: Namespace, path: str) -> tuple[Plan, CaseSource]:
 
 
 def pairings_of(plan: Plan) -> list[Pairing]:
-    """The exports that make pairs of data."""
+    """Return the exports that make pairs of data."""
     return [each for each in plan.exports if isinstance(each, Pairing) and each.kind == "paired"]
 
 
 def found_pairings(plan: Plan, names: Sequence[str]) -> list[Pairing]:
-    """The exports of these names. Raises `Failure` S0601 for another."""
+    """Return the exports of these names. Raises `Failure` S0601 for another."""
     known = {each.name: each for each in pairings_of(plan)}
     for name in names:
         if name not in known:

@@ -20,7 +20,7 @@ from tripos_warehouse.views.runs import Run
 
 
 def export_eee(connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run, options: Namespace) -> None:
-    """Writes the files of Every Eval Ever. Raises what `write_eee` does."""
+    """Write the files of Every Eval Ever. Raises what `write_eee` does."""
     from tripos_warehouse.exports.every_eval_ever.export import VERSION, write_eee
 
     folder = Path(options.output)
@@ -51,7 +51,7 @@ def export_eee(connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run, opti
 
 
 def export_tables(connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run, options: Namespace) -> None:
-    """Writes the tables that were asked for, or all. Raises `StoreError` S0604 where the disk refuses."""
+    """Write the tables that were asked for, or all. Raises `StoreError` S0604 where the disk refuses."""
     names = _tables(options)
     path = Path(options.output)
     if options.what == "xlsx":
@@ -106,7 +106,7 @@ def _tables(options: Namespace) -> list[str]:
 
 
 def _hidden(plan: Plan, run: Run, names: Sequence[str]) -> list[str]:
-    """What is left out as secret, in words."""
+    """Return what is left out as secret, in words."""
     told = []
     every, shown = open_fields(plan, True), open_fields(plan, False)
     fields = [f"{name}.{field}" for name, own in every.items() for field in own if field not in shown[name]]

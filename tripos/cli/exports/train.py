@@ -17,7 +17,7 @@ from tripos_warehouse.errors import StoreError
 
 
 def summary_lines(report: Mapping[str, Any], folder: Path) -> Iterator[str]:
-    """The outcome of a training in lines for a terminal.
+    """Yield the outcome of a training in lines for a terminal.
 
     >>> loss = {"held_out_before": 2.5, "held_out_after": 2.0, "learned": []}
     >>> data = {"held_out": {"lines": 3, "groups": 2}, "grouped_by": "prompt"}
@@ -59,7 +59,7 @@ SETTINGS = (
 
 
 def main(options: Namespace) -> int:
-    """Trains a model, and says what came of it. Raises `Failure`."""
+    """Train a model, and say what came of it. Raises `Failure`."""
     if options.action == "reward":
         from tripos.cli.exports.train_reward import train
 
@@ -100,14 +100,14 @@ def _tell(line: str) -> None:
 
 
 def _recipe(options: Namespace) -> Recipe:
-    """The recipe: what an option says, or else the named recipe, or else the default."""
+    """Return the recipe: what an option says, or else the named recipe, or else the default."""
     said = {name: value for name in SETTINGS if (value := getattr(options, name)) is not None}
     summary_lines = {"lora": options.lora, **settings_of(options.recipe, options.lora), **said}
     return Recipe(model=options.model, seed=options.seed, name=options.recipe, **summary_lines)
 
 
 def _exported(options: Namespace, path: Path) -> Path:
-    """Writes the export of a spec, of a run in the store, and says where."""
+    """Write the export of a spec, of a run in the store, and say where."""
     from tripos.cli.exports.training_data import export_training
     from tripos.cli.inputs import compile_given, open_store
     from tripos.settings.load import chosen_settings

@@ -23,7 +23,7 @@ WIDTH = 80
 
 
 def summary_lines(report: Mapping[str, Any], folder: Path) -> Iterator[str]:
-    """The outcome of a training in lines for a terminal."""
+    """Yield the outcome of a training in lines for a terminal."""
     audit, tested = report["audit"], report["data"]["tested"]
     yield f"trained in {duration(report['seconds']['training'])}, audited in {duration(report['seconds']['audit'])}"
     yield f"tested on {counted(tested['pairs'], 'pair')} of {counted(tested['topics'], 'topic')} that were not learned"
@@ -75,7 +75,7 @@ TEST = "data.test.jsonl"
 
 
 def train(options: Namespace) -> int:
-    """Trains a reward model, and says what came of it. Raises `Failure`."""
+    """Train a reward model, and say what came of it. Raises `Failure`."""
     require_extra(("torch", "transformers", "sklearn"))
     folder = Path(options.output)
     own = {*BESIDE, TEST, f"{TEST}.provenance.json"} - {NAME}
@@ -136,7 +136,7 @@ def _recipe(options: Namespace) -> RewardRecipe:
 
 
 def _files(options: Namespace, folder: Path) -> tuple[Path, Path | None]:
-    """The files of what is learned and what is tested; those of a spec's exports are written into the folder."""
+    """Return the files of what is learned and what is tested; those of a spec's exports are written into the folder."""
     given = Path(options.source)
     tests = _names(options.test)
     if not (given.is_dir() or given.suffix in ("", ".tripos")):
@@ -166,7 +166,8 @@ def _files(options: Namespace, folder: Path) -> tuple[Path, Path | None]:
 
 
 def _for_training(plan: Plan, tested: Sequence[Pairing]) -> list[str]:
-    """The exports that are learned where none is named: those that are for training, or all that are for no test."""
+    """Return the exports that are learned where none is named: those that are for training, or all that are for no
+    test."""
     rest = [each for each in pairings_of(plan) if each not in tested and each.use != "test"]
     return [each.name for each in rest if each.use == "training"] or [each.name for each in rest]
 

@@ -31,8 +31,8 @@ from tripos_warehouse.views.views import connect_run
 
 
 def chosen_filter(options: Namespace, plan: Plan, where: Expr | None) -> tuple[Keep, tuple[str, ...]]:
-    """Whether a place is wanted, and the filters in words. Raises `Failure` for a scenario, axis or value that the
-    plan has not. A place without an axis that `--only` names is wanted."""
+    """Return whether a place is wanted, and the filters in words. Raises `Failure` for a scenario, axis or value that
+    the plan has not. A place without an axis that `--only` names is wanted."""
     chosen = chosen_cases(Namespace(scenario=options.scenario, only=options.only, limit=None, seed=None), plan)
 
     def keep(place: Mapping[str, str | None]) -> bool:
@@ -49,7 +49,7 @@ def chosen_filter(options: Namespace, plan: Plan, where: Expr | None) -> tuple[K
 
 
 def holds(where: Expr, place: Mapping[str, str | None]) -> bool:
-    """Whether a filter holds of a place; it does not where it has no value there.
+    """Return true if a filter holds of a place; it does not where it has no value there.
 
     >>> holds(Binary(operator="==", left=Ref(path=("tone",)), right=Literal_(value="warm")), {"tone": "warm"})
     True
@@ -61,7 +61,7 @@ def holds(where: Expr, place: Mapping[str, str | None]) -> bool:
 
 
 def shown(expr: Expr) -> str:
-    """An expression of a filter as text.
+    """Return an expression of a filter as text.
 
     >>> shown(Binary(operator="in", left=Ref(path=("tone",)), right=Items(values=(Literal_(value="warm"),))))
     'tone in (warm)'
@@ -106,7 +106,7 @@ REASONS = {
 
 
 def export_training(connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run, options: Namespace, kind: str) -> None:
-    """Writes the training data and its provenance. Raises `StoreError`, S0603 where there is none."""
+    """Write the training data and its provenance. Raises `StoreError`, S0603 where there is none."""
     path = Path(options.output)
     wanted = wanted_of(options, plan, run, kind)
     with ExitStack() as opened:
@@ -131,14 +131,15 @@ def export_training(connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run,
 
 
 def _replied(options: Namespace, name: str, opened: ExitStack) -> Replied:
-    """A run of which replies are taken, open as long as `opened` is."""
+    """Return a run of which replies are taken, open as long as `opened` is."""
     connection, run = connect_run(open_store(options), name)
     opened.enter_context(connection)
     return Replied(connection, get_plan(connection, run), run)
 
 
 def wanted_of(options: Namespace, plan: Plan, run: Run, kind: str) -> Wanted:
-    """What the options ask for, on top of the export of the spec that they name. Raises `Failure` and `StoreError`."""
+    """Return what the options ask for, on top of the export of the spec that they name. Raises `Failure` and
+    `StoreError`."""
     declared = next((each for each in plan.exports if isinstance(each, Export) and each.name == options.what), None)
     keep, told = chosen_filter(options, plan, None if declared is None else declared.where)
     per = _names(options.per) or (declared.per if declared is not None else ())
@@ -163,7 +164,8 @@ def wanted_of(options: Namespace, plan: Plan, run: Run, kind: str) -> Wanted:
 
 
 def _hold_out(options: Namespace, plan: Plan, declared: tuple[str, ...]) -> tuple[str, ...]:
-    """The subsets whose items are left out: those that are named, or all. Raises `StoreError` S0811 for another."""
+    """Return the subsets whose items are left out: those that are named, or all. Raises `StoreError` S0811 for
+    another."""
     known = [each.name for each in plan.subsets]
     named = _names(options.hold_out)
     if unknown := [name for name in named if name not in known]:

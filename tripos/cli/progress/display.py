@@ -37,15 +37,15 @@ class Show(Protocol):
     """One way of showing a run."""
 
     def look(self, moment: Moment) -> None:
-        """Shows what there is to show now."""
+        """Show what there is to show now."""
         ...
 
     def note(self, text: str) -> None:
-        """Shows what came up."""
+        """Show what came up."""
         ...
 
     def close(self) -> None:
-        """Leaves things as they are."""
+        """Leave things as they are."""
         ...
 
 
@@ -58,14 +58,14 @@ class ProgressLines:
     _next_s: float = FIRST_LINE_S
 
     def look(self, moment: Moment) -> None:
-        """Writes a line where one is due."""
+        """Write a line where one is due."""
         if moment.elapsed_s < self._next_s:
             return
         self._next_s = self.every_s * (moment.elapsed_s // self.every_s + 1)
         print(line(moment), file=self.stream, flush=True)
 
     def note(self, text: str) -> None:
-        """Writes it at once."""
+        """Write it at once."""
         print(text, file=self.stream, flush=True)
 
     def close(self) -> None:
@@ -82,18 +82,18 @@ class EventLines:
     _seen: tuple[object, ...] = ()
 
     def look(self, moment: Moment) -> None:
-        """Writes an event where one is due."""
+        """Write an event where one is due."""
         seen = (moment.tally.done, moment.tally.total, moment.in_flight, moment.tally.waiting, moment.endpoints)
         due = self._next_s if seen != self._seen else self._idle_s
         if moment.elapsed_s >= due:
             self._write(moment, seen)
 
     def last(self, moment: Moment) -> None:
-        """Writes where the run stands at its end."""
+        """Write where the run stands at its end."""
         self._write(moment, ())
 
     def note(self, text: str) -> None:
-        """Writes it at once."""
+        """Write it at once."""
         self.events.note(text)
 
     def close(self) -> None:
@@ -117,21 +117,21 @@ class Screen:
         self._live.start()
 
     def look(self, moment: Moment) -> None:
-        """Draws it anew."""
+        """Draw it anew."""
         self._live.update(live_view(moment, self._console.size.height), refresh=True)
 
     def note(self, text: str) -> None:
-        """Prints it above the picture."""
+        """Print it above the picture."""
         self._live.console.print(text, markup=False, style="yellow")
 
     def close(self) -> None:
-        """Takes the picture away."""
+        """Take the picture away."""
         self._live.stop()
 
 
 @dataclass
 class Watch:
-    """Looks at a tally and lets it be shown."""
+    """Look at a tally and lets it be shown."""
 
     tally: Tally
     shows: list[Show]
@@ -144,7 +144,7 @@ class Watch:
     _told: int = 0
 
     def look(self, now: float) -> Moment:
-        """Shows where the run stands."""
+        """Show where the run stands."""
         self.pace.mark(now, self.tally)
         endpoints = None if self.endpoints is None else tuple(self.endpoints())
         moment = Moment(self.tally, self.pace, now - self.started, endpoints, self.budget, self.verbose)
@@ -156,11 +156,11 @@ class Watch:
         return moment
 
     def close(self) -> None:
-        """Closes every show."""
+        """Close every show."""
         self._each(lambda show: show.close())
 
     def _each(self, act: Callable[[Show], None]) -> None:
-        """Does something with every show. One that nobody can see any more ends, and the run does not."""
+        """Do something with every show. One that nobody can see any more ends, and the run does not."""
         for show in tuple(self.shows):
             try:
                 act(show)
@@ -183,8 +183,8 @@ async def shown_progress(
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
 ) -> AsyncIterator[None]:
-    """Shows the tally while the block runs: to people on `stream` (standard error), unless `quiet`, and to machines
-    as `events`. `endpoints` says how each is doing, and `verbose` shows all of them; `secrets` are never shown."""
+    """Show the tally while the block runs: to people on `stream` (standard error), unless `quiet`, and to machines as
+    `events`. `endpoints` says how each is doing, and `verbose` shows all of them; `secrets` are never shown."""
     stream = stream or sys.stderr
     shows: list[Show] = []
     if not quiet:
@@ -225,7 +225,7 @@ def _for_people(stream: TextIO, environ: Mapping[str, str]) -> Show:
 
 
 def line(moment: Moment) -> str:
-    """Where a run stands, in a line.
+    """Return where a run stands, in a line.
 
     >>> tally = Tally()
     >>> tally.planned["candidate", "sums"] = 200

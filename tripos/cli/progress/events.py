@@ -98,7 +98,7 @@ class Events:
         self._write("finished", **summary)
 
     def close(self) -> None:
-        """Closes the file."""
+        """Close the file."""
         if not self.on_stdout:
             with contextlib.suppress(OSError):
                 self.stream.close()
@@ -116,7 +116,7 @@ class Events:
 
 
 def progress_table(moment: Moment) -> dict[str, Any]:
-    """The fields of an event `progress`.
+    """Return the fields of an event `progress`.
 
     >>> from tripos.cli.progress.pace import Pace
     >>> from tripos_runtime.asking.tally import Tally

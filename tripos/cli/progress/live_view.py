@@ -45,7 +45,7 @@ class Moment:
 
 
 def live_view(moment: Moment, height: int) -> RenderableType:
-    """The picture for a terminal of `height` lines; it takes fewer lines than that."""
+    """Return the picture for a terminal of `height` lines; it takes fewer lines than that."""
     from rich.console import Group
     from rich.table import Table
     from rich.text import Text
@@ -79,8 +79,8 @@ def live_view(moment: Moment, height: int) -> RenderableType:
 
 
 def shown_lanes(tally: Tally, pace: Pace, most: int) -> tuple[Sequence[Lane], int]:
-    """The roles and scenarios that get a row, in the order of the plan, and how many get none: where there are too many
-    the busiest are shown, then those that are not done."""
+    """Return the roles and scenarios that get a row, in the order of the plan, and how many get none: where there are
+    too many the busiest are shown, then those that are not done."""
     lanes = list({**tally.planned, **done_by_lane(tally)})
     if len(lanes) <= most:
         return lanes, 0
@@ -95,7 +95,7 @@ def shown_lanes(tally: Tally, pace: Pace, most: int) -> tuple[Sequence[Lane], in
 
 
 def headline(moment: Moment) -> str:
-    """How far all of it is.
+    """Return how far all of it is.
 
     >>> tally = Tally()
     >>> tally.planned["candidate", "sums"] = 200
@@ -115,7 +115,7 @@ def headline(moment: Moment) -> str:
 
 
 def below(moment: Moment) -> list[str]:
-    """What stands under the rows: calls under way, what it cost, what failed."""
+    """Return what stands under the rows: calls under way, what it cost, what failed."""
     tally = moment.tally
     lines = []
     first = [] if moment.in_flight is None else [f"{moment.in_flight:,} under way"]
@@ -137,7 +137,7 @@ def below(moment: Moment) -> list[str]:
 
 
 def endpoint_line(endpoint: Snapshot) -> str:
-    """How an endpoint is doing, by the names of its models.
+    """Return how an endpoint is doing, by the names of its models.
 
     >>> endpoint_line(Snapshot("https://x/v1 X_KEY", ("x/a", "x/b"), 4, 16, 2, 1, "silent"))
     'x/a, x/b: silent; 4 of at most 16 calls under way, 2 waiting, 1 made again'

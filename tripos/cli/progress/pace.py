@@ -11,7 +11,7 @@ from tripos_runtime.scheduling.budget import Budget
 
 
 def cost(tally: Tally) -> str:
-    """The cost of the calls of this run.
+    """Return the cost of the calls of this run.
 
     >>> cost(Tally(cost_usd=0.25)), cost(Tally(cost_usd=0.25, cost_unknown=2)), cost(Tally(cost_unknown=2))
     ('0.25 USD', '0.25 USD and more', 'unknown')
@@ -22,7 +22,7 @@ def cost(tally: Tally) -> str:
 
 
 def of_budget(budget: Budget | None) -> str:
-    """What is spent of each bound of a budget; empty where none is set.
+    """Return what is spent of each bound of a budget; empty where none is set.
 
     >>> of_budget(Budget(usd=5.0, calls=1000))
     '0.00 of 5 USD, 0 of 1,000 calls'
@@ -40,7 +40,7 @@ def of_budget(budget: Budget | None) -> str:
 
 
 def budget_table(budget: Budget | None) -> dict[str, dict[str, float]] | None:
-    """The bounds of a budget and what is spent of each, for machines; `None` where none is set.
+    """Return the bounds of a budget and what is spent of each, for machines; `None` where none is set.
 
     >>> budget_table(Budget(calls=10))
     {'calls': {'most': 10, 'spent': 0}}
@@ -91,7 +91,7 @@ class Pace:
     marks: deque[PaceMark] = field(default_factory=deque)
 
     def mark(self, now: float, tally: Tally) -> None:
-        """Takes note of where the run stands."""
+        """Take note of where the run stands."""
         calls = tally.asked.total() + tally.failed.total()
         passed = tally.reused.total() + tally.skipped.total()
         if self.marks and now - self.marks[-1].at < STEP_S:
@@ -102,12 +102,12 @@ class Pace:
             self.marks.popleft()
 
     def rate(self) -> float:
-        """Calls a second in the last ten seconds."""
+        """Call a second in the last ten seconds."""
         first = self._before(RATE_S)
         return self._speed(first, self.marks[-1].calls - first.calls) if first is not None else 0.0
 
     def left_s(self, tally: Tally) -> float | None:
-        """Seconds to the end at the pace of the last minute; `None` where nothing moves, or nothing is left."""
+        """Return seconds to the end at the pace of the last minute; `None` where nothing moves, or nothing is left."""
         left = tally.total - tally.done
         first = self._before(LONG_S)
         if first is None or left <= 0:
@@ -117,7 +117,7 @@ class Pace:
         return left / speed if speed > 0 else None
 
     def busiest(self, most: int) -> set[Lane]:
-        """So many scenarios and roles, those first in which most was done of late."""
+        """Return that many scenarios and roles, those first in which most was done of late."""
         first = self._before(RATE_S)
         if first is None:
             return set()
@@ -136,5 +136,5 @@ class Pace:
 
 
 def done_by_lane(tally: Tally) -> Counter[Lane]:
-    """Planned calls that are behind us, by role and scenario."""
+    """Return planned calls that are behind us, by role and scenario."""
     return tally.asked + tally.reused + tally.skipped + tally.failed

@@ -1,4 +1,4 @@
-"""What is told at the end of a run: what was asked, what failed, what it cost, and what to type next."""
+"""The summary of a run: calls, failures, cost, and the next command."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Ended:
 
 
 def counts(tally: Tally) -> str:
-    """What came of the calls so far, in a few words.
+    """Return what came of the calls so far, in a few words.
 
     >>> counts(Tally(asked=Counter({("candidate", "sums"): 1200}), failed=Counter({("judge", "sums"): 3})))
     '1,200 asked, 3 failed'
@@ -56,7 +56,7 @@ def counts(tally: Tally) -> str:
 
 
 def summary_lines(ended: Ended) -> list[str]:
-    """What people are told, in lines of at most 80 columns.
+    """Return what people are told, in lines of at most 80 columns.
 
     >>> tally = Tally(asked=Counter({("candidate", "sums"): 9}), failed=Counter({("candidate", "sums"): 1}))
     >>> tally.errors["R0111"] = 1
@@ -135,7 +135,7 @@ def _next(ended: Ended) -> Iterator[str]:
 
 
 def _typed(what: str, command: str) -> str:
-    """What a command does, with the command where it can be copied from one line."""
+    """Return what a command does, with the command where it can be copied from one line."""
     command = without_keys(command)
     return f"{what}: {command}" if command and len(f"{what}: {command}") <= WIDTH - 11 else f"the same command {what}"
 
@@ -163,7 +163,7 @@ def _percent(number: int, total: int) -> str:
 
 
 def wrapped(head: str, text: str, margin: str) -> list[str]:
-    """Lines of at most 80 columns, of which the first begins with `head` and the others with `margin`."""
+    """Return lines of at most 80 columns, of which the first begins with `head` and the others with `margin`."""
     # A figure and its unit stay together: no line is broken at a space that is not one of ASCII.
     whole = re.sub(r"(\d) (USD|tokens|calls)", "\\1\N{NO-BREAK SPACE}\\2", text)
     lines = textwrap.wrap(
@@ -173,8 +173,8 @@ def wrapped(head: str, text: str, margin: str) -> list[str]:
 
 
 def summary(ended: Ended) -> dict[str, Any]:
-    """The same for machines: what `tripos run --json` prints and the event `finished` carries. `cost_usd` is `None`
-    where the price of a call is not known; `cost_known_usd` is what the others cost.
+    """Return the same for machines: what `tripos run --json` prints and the event `finished` carries. `cost_usd` is
+    `None` where the price of a call is not known; `cost_known_usd` is what the others cost.
 
     >>> summary(Ended("r1", "finished", Tally(), 1.25))["calls"]
     {'planned': 0, 'asked': 0, 'reused': 0, 'skipped': 0, 'failed': 0}

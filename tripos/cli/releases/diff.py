@@ -31,7 +31,7 @@ GIT_S = 60
 
 
 def plan_of(given: str, data: Sequence[str] = (), standing: Sequence[str] = (), releases: Sequence[str] = ()) -> Plan:
-    """The plan of a spec, a release, a plan in JSON, or `REVISION:PATH`. Raises `Failure`."""
+    """Return the plan of a spec, a release, a plan in JSON, or `REVISION:PATH`. Raises `Failure`."""
     revision, colon, path = given.partition(":")
     if not colon or not revision or path.startswith("//") or Path(given).exists():
         return earlier_plan(given, data, standing, releases)
@@ -41,7 +41,7 @@ def plan_of(given: str, data: Sequence[str] = (), standing: Sequence[str] = (), 
 
 
 def _check_out(revision: str, path: str, to: Path) -> None:
-    """Puts the files of a revision into a folder, under the same path: those of the spec's folder, and of the folders
+    """Put the files of a revision into a folder, under the same path: those of the spec's folder, and of the folders
     beside it, which specs may have files in common with. The path is seen from the top of the repository, as git
     does."""
     if Path(path).is_absolute() or ".." in Path(path).parts or revision.startswith("-"):
@@ -92,7 +92,7 @@ class Stale:
 
 
 def stale_in(store: Path, fingerprints: Collection[str]) -> Stale:
-    """What a store has of results with these fingerprints. Raises `Failure` where it cannot be read."""
+    """Return what a store has of results with these fingerprints. Raises `Failure` where it cannot be read."""
     listed = ", ".join(map(sql.text, sorted(fingerprints))) or "NULL"
     try:
         connection = connect(Store.open(store, create=False))
@@ -123,7 +123,7 @@ _TITLES = {
 
 
 def main(options: Namespace) -> int:
-    """Prints what changed, the weightiest first, and the least version that says so."""
+    """Print what changed, the weightiest first, and the least version that says so."""
     config = chosen_settings(options).config
     releases = (*options.releases, *config.releases)
     given = (options.before, options.after)

@@ -19,7 +19,7 @@ from tripos.ui.terminal import harmless
 
 
 def main(options: Namespace) -> int:
-    """Fetches a release, or every one that a spec extends; exit code 2 where one of a spec is not to be had."""
+    """Fetch a release, or every one that a spec extends; exit code 2 where one of a spec is not to be had."""
     reach = Reach(private=options.allow_private, signed=options.signed)
     if "://" in options.path:
         into = Path(options.to or RELEASES)

@@ -25,7 +25,7 @@ from tripos.ui.terminal import harmless
 
 
 def verify_main(options: Namespace) -> int:
-    """Checks a release; exit code 1 where anything in it is not as it was released."""
+    """Check a release; exit code 1 where anything in it is not as it was released."""
     config, artefacts = load_config(Path.cwd()), by_role(options.artefact)
     found = check(options.path, config, options.data, options.releases, artefacts, options.digest, options.key)
     if options.json:
@@ -48,7 +48,7 @@ def _findings(found: Verified) -> str:
 
 
 def by_role(given: Sequence[str]) -> dict[str, str]:
-    """The values of `--artefact ROLE=…` by role. Raises `Failure` R0202 for one that says no role, or one twice.
+    """Return the values of `--artefact ROLE=…` by role. Raises `Failure` R0202 for one that says no role, or one twice.
 
     >>> by_role(["critic=models/critic"])
     {'critic': 'models/critic'}
@@ -70,7 +70,7 @@ OPEN = "W0875"
 
 
 def warn_of_open(roles: Sequence[str]) -> None:
-    """Warns, on standard error, of roles that take a reward model of which a release says nothing."""
+    """Warn, on standard error, of roles that take a reward model of which a release says nothing."""
     for role in roles:
         print(f"warning[{OPEN}]: the release does not say which reward model fills `{role}`", file=sys.stderr)
         print("  = two runs of it may have scores by two models", file=sys.stderr)
@@ -78,7 +78,7 @@ def warn_of_open(roles: Sequence[str]) -> None:
 
 
 def lock_main(options: Namespace) -> int:
-    """Writes the lock; exit code 2 where the spec does not compile."""
+    """Write the lock; exit code 2 where the spec does not compile."""
     config = chosen_settings(options).config
     compilation, _ = compile_given(options, config)
     plan = compilation.plan
@@ -107,7 +107,7 @@ EPOCH = "SOURCE_DATE_EPOCH"
 
 
 def main(options: Namespace) -> int:
-    """Writes a release; exit code 2 where the spec does not compile, 1 where another release is in the way."""
+    """Write a release; exit code 2 where the spec does not compile, 1 where another release is in the way."""
     config = chosen_settings(options).config
     compilation, folders = compile_given(options, config)
     plan = compilation.plan
@@ -162,7 +162,7 @@ def _summary(made: WrittenRelease) -> dict[str, object]:
 
 
 def _day(given: str | None, environ: Mapping[str, str]) -> date | None:
-    """The day that a release bears.
+    """Return the day that a release bears.
 
     >>> _day(None, {EPOCH: "1780000000"}), _day("2026-11-21", {}), _day(None, {})
     (datetime.date(2026, 5, 28), datetime.date(2026, 11, 21), None)

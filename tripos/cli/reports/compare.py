@@ -42,7 +42,7 @@ class ChangeLine(NamedTuple):
 
 
 def main(options: Namespace) -> int:
-    """Prints how two runs, or two models, differ."""
+    """Print how two runs, or two models, differ."""
     if len(options.runs) > 2:
         raise Failure("R0202", f"{len(options.runs)} runs cannot be compared at once", "give two: tripos compare A B")
     store = open_store(options)
@@ -80,7 +80,7 @@ def _sides(store: Store, options: Namespace, open_: ExitStack) -> tuple[Side, Si
 
 
 def _models(options: Namespace, one: Run, two: Run, alone: bool) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The models of both sides, those in the same place being compared. Raises `StoreError` S0614."""
+    """Return the models of both sides, those in the same place being compared. Raises `StoreError` S0614."""
     named = [name.strip() for each in options.models for name in each.split(",") if name.strip()]
     if named:
         if len(named) != 2:
@@ -112,8 +112,8 @@ def _model(text: str, run: Run) -> tuple[str, ...]:
 
 
 def spec_changes(before: Plan, after: Plan) -> list[ChangeLine]:
-    """What changed between two plans and can change a score, or is a new scenario. A change in several scenarios is
-    told with the first that has it and the number of the others."""
+    """Return what changed between two plans and can change a score, or is a new scenario. A change in several scenarios
+    is told with the first that has it and the number of the others."""
     old, new = before.benchmark.version, after.benchmark.version
     told: dict[tuple[str, str, bool], dict[str, None]] = {}
     for each in changes(before, after):
@@ -142,7 +142,7 @@ def _judges(one: Run, two: Run) -> list[ChangeLine]:
 
 
 def _refuse_majors(one: Run, two: Run) -> None:
-    """Raises `StoreError` S0859 where the versions of a benchmark say themselves that their figures differ in kind."""
+    """Raise `StoreError` S0859 where the versions of a benchmark say themselves that their figures differ in kind."""
     if not comparable(one.version, two.version):
         message = f"the runs are of versions {one.version} and {two.version} of `{two.benchmark}`, which differ in kind"
         raise StoreError("S0859", message, "list the changes: tripos diff A B; compare anyway with --anyway")
@@ -173,7 +173,7 @@ def _head(one: Side, two: Side, changed: list[ChangeLine]) -> list[str]:
 
 
 def _fit(line: str) -> list[str]:
-    """A line in lines that the terminal has room for; what goes on stands further in."""
+    """Return a line in lines that the terminal has room for; what goes on stands further in."""
     room = columns()
     if cell_len(line) <= room:
         return [harmless(line)]

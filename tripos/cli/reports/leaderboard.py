@@ -40,13 +40,13 @@ class Published:
     source: str
 
     def to_json(self) -> dict[str, Any]:
-        """The figure as JSON values, without what its board says."""
+        """Return the figure as JSON values, without what its board says."""
         return {name: value for name, value in asdict(self).items() if name not in ("benchmark", "measure")}
 
 
 def read_published(paths: Sequence[str]) -> list[Published]:
-    """The figures of CSV files with the columns of `COLUMNS`. Raises `Failure` R0202 for a file that cannot be read,
-    lacks a column, or has a value that is no number."""
+    """Return the figures of CSV files with the columns of `COLUMNS`. Raises `Failure` R0202 for a file that cannot be
+    read, lacks a column, or has a value that is no number."""
     return [figure for path in paths for figure in _read(path)]
 
 
@@ -70,13 +70,13 @@ def _read(path: str) -> Iterator[Published]:
 
 
 def on_board(figures: Sequence[Published], board: Board) -> list[Published]:
-    """The figures of a board's measure, the best first."""
+    """Return the figures of a board's measure, the best first."""
     found = [each for each in figures if (each.benchmark, each.measure) == (board.benchmark, board.measure.name)]
     return sorted(found, key=lambda each: each.value, reverse=not board.measure.lower_is_better)
 
 
 def sources_of(figures: Sequence[Published]) -> str:
-    """Where figures stand, each place once."""
+    """Return where figures stand, each place once."""
     return "; ".join(dict.fromkeys(each.source for each in figures))
 
 
@@ -92,7 +92,7 @@ WIDEST_MODEL = 32
 
 
 def main(options: Namespace) -> int:
-    """Prints the boards of the benchmarks that were named, or of all. Raises `Failure`."""
+    """Print the boards of the benchmarks that were named, or of all. Raises `Failure`."""
     wanted: dict[str, list[str]] = defaultdict(list)
     for text in options.measure:
         benchmark, equals, measure = text.partition("=")
@@ -167,7 +167,7 @@ def _figures(board: Board, each: Standing) -> list[str]:
 
 
 def _is_short(each: Standing) -> bool:
-    """Whether so many scores lack a value that the figure does not stand for all of them."""
+    """Return true if so many scores lack a value that the figure does not stand for all of them."""
     return each.coverage is not None and each.coverage < 0.995
 
 
@@ -176,7 +176,7 @@ def _rank(each: Standing) -> str:
 
 
 def _shower(board: Board) -> Callable[[float], str]:
-    """How values are written: with three decimals on a scale of no more than 1, else with two."""
+    """Return how values are written: with three decimals on a scale of no more than 1, else with two."""
     measure = board.measure
     narrow = measure.low is not None and measure.high is not None and measure.high - measure.low <= 1
     return "{:.3f}".format if narrow else "{:.2f}".format
@@ -230,7 +230,7 @@ def _notes(board: Board, published: Sequence[Published]) -> list[str]:
 
 
 def _table(rows: Sequence[Sequence[str]], left: Sequence[int] = (0, 1, 5)) -> list[str]:
-    """Rows under their head, in columns; a long name of a model goes on below."""
+    """Return rows under their head, in columns; a long name of a model goes on below."""
     widths = [max(min(cell_len(harmless(row[at])), WIDEST_MODEL) for row in rows) for at in range(len(rows[0]))]
     lines = []
     for row in rows:
@@ -247,7 +247,7 @@ def _set(text: str, width: int, left: bool) -> str:
 
 
 def _side_by_side(boards: Sequence[Board], width: int) -> list[str]:
-    """Every model over all boards: its value and rank, as many boards beside each other as there is room for."""
+    """Return every model over all boards: its value and rank, as many boards beside each other as there is room for."""
     models = list(dict.fromkeys(each.model for board in boards for each in board.standings))
     first = max([len("model"), *(min(cell_len(harmless(model)), WIDEST_MODEL) for model in models)])
     labels = [chr(ord("A") + at) if at < 26 else str(at + 1) for at in range(len(boards))]

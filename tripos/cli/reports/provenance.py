@@ -74,7 +74,7 @@ class Trace:
 
 
 def find(connection: duckdb.DuckDBPyConnection, text: str) -> Trace:
-    """What the store has of the result whose name is `text` or alone begins with it.
+    """Return what the store has of the result whose name is `text` or alone begins with it.
 
     Raises `StoreError`: S0302 where there is none, S0303 where there are several.
     """
@@ -135,7 +135,7 @@ class Finder:
         return Trace(table, key, item, sample, row, metric, None, others=others)
 
     def compared(self, row: Row) -> Trace:
-        """What two replies were seen side by side, and what the judge said, where one was asked."""
+        """Return what two replies were seen side by side, and what the judge said, where one was asked."""
         sides = [self.sample_of(row[f"{side}_sample_id"]) for side in ("first", "second")]
         judgements = self.rows("judgements", "judgement_id", [row["judgement_id"]]) if row["judgement_id"] else []
         reply = self.judgement(judgements[0]) if judgements else None
@@ -169,7 +169,7 @@ class Finder:
         )
 
     def conversation(self, row: Row, step: Converse, upon: bool) -> TracedReply:
-        """A conversation: what either side was told, and what was said."""
+        """Return a conversation: what either side was told, and what was said."""
         stamp, number, key = row["fingerprint"], row["sample_number"], row["sample_id"]
         by = self.identities(row["run_id"])
         models = {role: by.get(name, name) for role, name in orjson.loads(row["parsed"])["models"].items()}
@@ -213,8 +213,9 @@ class Finder:
     def before(
         self, key: str, row: Row, item: Row, step: Step | None, name: Callable[[list[str]], str], of: str = ""
     ) -> tuple[TracedReply, ...]:
-        """The replies that a step built on, but for the one called `of`. The store does not list them: they are those
-        to the same item whose names, put together, give the name of the result. Empty where that is not found out."""
+        """Return the replies that a step built on, but for the one called `of`. The store does not list them: they are
+        those to the same item whose names, put together, give the name of the result. Empty where that is not found
+        out."""
         plan = self.plan(row["run_id"])
         if plan is None or step is None or not step.needs:
             return ()
@@ -229,7 +230,7 @@ class Finder:
         return ()
 
     def made_by(self, run_id: str, step: Step) -> tuple[str, ...]:
-        """Who made the data sets that a step looks into, which is part of the name of what it yields."""
+        """Return who made the data sets that a step looks into, which is part of the name of what it yields."""
         plan = self.plan(run_id)
         found = self.query("select roles from main.runs where run_id = ?", [run_id])
         if plan is None or not found:
@@ -241,12 +242,12 @@ class Finder:
         return made_by(plan, step, roles)
 
     def identities(self, run_id: str) -> dict[str, str]:
-        """Who answered under the name of a model in a run, where that does not say it."""
+        """Return who answered under the name of a model in a run, where that does not say it."""
         found = self.query("select identities from main.runs where run_id = ?", [run_id])
         return dict(orjson.loads(found[0]["identities"] or "{}")) if found else {}
 
     def candidates(self, item: Row, step: Ask | Converse | Verdict) -> list[str]:
-        """The names of all results of a step for an item."""
+        """Return the names of all results of a step for an item."""
         table, name, stamp = "samples", "sample_id", step.fingerprint
         if isinstance(step, Verdict):
             table, name, stamp = "judgements", "judgement_id", step.judgement
@@ -258,7 +259,7 @@ class Finder:
         return [each["name"] for each in found]
 
     def result(self, step: Ask | Converse | Verdict, key: str) -> TracedReply | None:
-        """The result of a step by its name."""
+        """Return the result of a step by its name."""
         if isinstance(step, Verdict):
             rows = self.rows("judgements", "judgement_id", [key])
             return self.judgement(rows[0]) if rows else None
@@ -280,7 +281,7 @@ class Finder:
         return rows[0] if rows else None
 
     def plan(self, run_id: str) -> Plan | None:
-        """The plan of a run; `None` where this version cannot read it."""
+        """Return the plan of a run; `None` where this version cannot read it."""
         if run_id not in self.plans:
             found = self.query("select plan, benchmark from main.runs where run_id = ?", [run_id])
             try:
@@ -290,7 +291,7 @@ class Finder:
         return self.plans[run_id]
 
     def step(self, run_id: str, fingerprint: str) -> Step | None:
-        """The step of that fingerprint; of a grade both fingerprints count."""
+        """Return the step of that fingerprint; of a grade both fingerprints count."""
         plan = self.plan(run_id)
         steps = [] if plan is None else [step for scenario in plan.scenarios for step in scenario.steps]
         for step in steps:

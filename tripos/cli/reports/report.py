@@ -24,7 +24,7 @@ from tripos_warehouse.views.views import connect, connect_run
 
 
 def list_main(options: Namespace) -> int:
-    """Prints the runs, newest first."""
+    """Print the runs, newest first."""
     try:
         rows = [listed.to_row() for listed in list_runs(connect(open_store(options)))]
     except StoreError as error:
@@ -54,7 +54,7 @@ def list_main(options: Namespace) -> int:
 
 
 def main(options: Namespace) -> int:
-    """Prints the report of a run. Exit code 1 where a measure could not be taken, else 100 where an `expect` did not
+    """Print the report of a run. Exit code 1 where a measure could not be taken, else 100 where an `expect` did not
     hold."""
     plan = None
     if options.spec is not None:
@@ -77,9 +77,9 @@ def main(options: Namespace) -> int:
 
 
 def make_report(store: Store, run_id: str | None, plan: Plan | None = None, wanted: Sequence[str] = ()) -> Report:
-    """The report of a run; without a name that of the last. With a `plan` its measures are taken of what the run has;
-    `wanted` are the values of axes and arms that it is restricted to. Raises `StoreError`, and `Failure` for values
-    that the run has not."""
+    """Return the report of a run; without a name that of the last. With a `plan` its measures are taken of what the run
+    has; `wanted` are the values of axes and arms that it is restricted to. Raises `StoreError`, and `Failure` for
+    values that the run has not."""
     connection, run = connect_run(store, run_id, plan)
     with connection:
         own = get_selected(connection, run) if plan is None else under(plan, run.only)
@@ -92,7 +92,7 @@ def make_report(store: Store, run_id: str | None, plan: Plan | None = None, want
 
 
 def _within(run: Run, only: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
-    """What is selected of a run that was restricted itself. Raises `Failure` where nothing of it is."""
+    """Return what is selected of a run that was restricted itself. Raises `Failure` where nothing of it is."""
     found = {}
     for name, values in only.items():
         own = run.only.get(name, values)
@@ -104,7 +104,7 @@ def _within(run: Run, only: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[st
 
 
 def show_report(report: Report, *, sql: bool, store: str | None) -> None:
-    """Prints a report; `store` is the folder that was given with `--store`, if any."""
+    """Print a report; `store` is the folder that was given with `--store`, if any."""
     from rich.console import Console
 
     width = shutil.get_terminal_size((80, 24)).columns
@@ -116,7 +116,7 @@ def show_report(report: Report, *, sql: bool, store: str | None) -> None:
 
 
 def write_junit(report: Report, path: str) -> None:
-    """Writes what came of the expectations as JUnit XML. Raises `Failure` S0102 where the disk refuses."""
+    """Write what came of the expectations as JUnit XML. Raises `Failure` S0102 where the disk refuses."""
     try:
         Path(path).write_text(junit(report), "utf-8")
     except OSError as error:
@@ -124,7 +124,7 @@ def write_junit(report: Report, path: str) -> None:
 
 
 def _plan_of(options: Namespace) -> Plan | None:
-    """The plan of the spec whose measures are wanted, whose mistakes are printed."""
+    """Return the plan of the spec whose measures are wanted, whose mistakes are printed."""
     from tripos.cli.inputs import compile_given
     from tripos.settings.load import chosen_settings
 

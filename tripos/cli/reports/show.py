@@ -31,7 +31,7 @@ LISTED = f"""
 
 
 def listing(connection: duckdb.DuckDBPyConnection, width: int) -> str:
-    """The last replies of a store, the newest first, in lines of `width` columns, and how more are found."""
+    """Return the last replies of a store, the newest first, in lines of `width` columns, and how more are found."""
     rows = run_query(connection, LISTED)
     [count] = run_query(connection, "select count(*) as n from samples")["n"].to_pylist()
     shown = "all" if rows.num_rows == count else f"the last {rows.num_rows}"
@@ -48,7 +48,7 @@ NARROWEST = 20
 
 
 def main(options: Namespace) -> int:
-    """Prints a conversation, or a reply with what was asked; without a key, the last replies."""
+    """Print a conversation, or a reply with what was asked; without a key, the last replies."""
     if options.key is None and options.json:
         raise Failure("R0202", "`--json` prints one reply, and none is named", "write `tripos show KEY --json`")
     store = open_store(options)
@@ -71,7 +71,7 @@ def main(options: Namespace) -> int:
 
 
 def lines_of(shown: Transcript, width: int, *, full: bool = False) -> list[str]:
-    """The lines of what is shown, none wider than `width` columns."""
+    """Return the lines of what is shown, none wider than `width` columns."""
     return [line for part in _parts(shown, width, full) for line in part]
 
 
@@ -115,7 +115,7 @@ def _scores(scores: Sequence[Row]) -> str:
 
 
 def _short(text: str, width: int) -> str:
-    """The beginning of a text, on one line."""
+    """Return the beginning of a text, on one line."""
     words = " ".join(harmless(text).split())
     room = width - 2 * len(INDENT)
     lines = fold(words, room)

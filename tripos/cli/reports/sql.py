@@ -17,7 +17,7 @@ PREFIX = "TRIPOS_"
 
 
 def quick_answer(options: Namespace) -> bool:
-    """Whether the query was answered."""
+    """Return true if the query was answered."""
     if options.query is None or any((options.run, options.output, options.snippet, options.duckdb)):
         return False
     root = _store_of(options)
@@ -52,7 +52,7 @@ def quick_answer(options: Namespace) -> bool:
 
 
 def _store_of(options: Namespace) -> Path | None:
-    """The folder of the store; `None` where it is not plain which one that is, since there are settings."""
+    """Return the folder of the store; `None` where it is not plain which one that is, since there are settings."""
     here = Path.cwd()
     set_ = any(name.startswith(PREFIX) for name in os.environ)
     if options.profile or set_ or any((each / name).exists() for each in (here, *here.parents) for name in SETTINGS):
@@ -63,7 +63,7 @@ def _store_of(options: Namespace) -> Path | None:
 
 
 def _has_left_over(root: Path) -> bool:
-    """Whether a process may have died with something that is to be committed first."""
+    """Return true if a process may have died with something that is to be committed first."""
     try:
         return any(path.suffix == ".jsonl" for path in (root / "journal").iterdir())
     except OSError:
@@ -71,7 +71,7 @@ def _has_left_over(root: Path) -> bool:
 
 
 def main(options: Namespace) -> int:
-    """Answers one query, or every query of a shell. Exit code 2 where nobody types them and one of them fails."""
+    """Answer one query, or every query of a shell. Exit code 2 where nobody types them and one of them fails."""
     if quick_answer(options):
         return GOOD
     from tripos.cli.inputs import open_store

@@ -35,7 +35,7 @@ class Completer:
         self.names = names
 
     def complete(self, line: str) -> list[str]:
-        """The words that the last one may become, in order.
+        """Return the words that the last one may become, in order.
 
         >>> completer = Completer({"quiz.scores": ["model", "value"], "runs": ["run_id"], "quiz.worst()": ["n"]})
         >>> completer.complete("select mo"), completer.complete("select avg(value) from q")
@@ -57,7 +57,7 @@ class Completer:
         return matching + [word for word in self._that_begin(begun, KEYWORDS) if word not in matching]
 
     def _columns_of(self, line: str) -> list[str]:
-        """The columns of the tables that the line names; of all, where it names none yet."""
+        """Return the columns of the tables that the line names; of all, where it names none yet."""
         asked = [name for name in _TABLES.findall(line) if name in self.names or f"{name}()" in self.names]
         tables = asked or [name for name in self.names if not name.endswith("()")]
         parameters = [f"{each} := " for name in asked for each in self.names.get(f"{name}()", ())]
@@ -88,7 +88,7 @@ class Shell:
         self.names = names_of(connection)
 
     def run(self) -> int:
-        """Answers until the end. Exit code 2 where nobody types the queries and one could not be answered."""
+        """Answer until the end. Exit code 2 where nobody types the queries and one could not be answered."""
         interactive = sys.stdin.isatty()
         if interactive:
             _prepare_terminal(Completer(self.names))
@@ -127,7 +127,7 @@ class Shell:
         return self._try(lambda: show_answer(self.connection, query, self.output))
 
     def _try(self, do: Callable[[], None]) -> bool:
-        """Whether it went well; the shell goes on in any case."""
+        """Return true if it went well; the shell goes on in any case."""
         try:
             do()
         except StoreError as error:
@@ -194,7 +194,7 @@ def _prepare_terminal(completer: Completer) -> None:
 
 
 def show_answer(connection: duckdb.DuckDBPyConnection, query: str, output: str | None) -> None:
-    """Prints what a query gives, or writes it to `output`. Raises `StoreError`."""
+    """Print what a query gives, or write it to `output`. Raises `StoreError`."""
     from tripos.ui.terminal import columns
     from tripos_warehouse.query.answers import render_table, run_query, write_answer
 

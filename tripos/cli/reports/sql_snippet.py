@@ -18,13 +18,13 @@ HEAD = """\
 
 
 def print_snippet(statements: Sequence[str]) -> int:
-    """Prints the statements, each ended by `;`."""
+    """Print the statements, each ended by `;`."""
     print(snippet_text(statements))
     return GOOD
 
 
 def snippet_text(statements: Sequence[str]) -> str:
-    """The statements as a file, with a head that says what it is."""
+    """Return the statements as a file, with a head that says what it is."""
     schemas = [
         each.removeprefix("create schema if not exists ") for each in statements if each.startswith("create sch")
     ]
@@ -34,7 +34,7 @@ def snippet_text(statements: Sequence[str]) -> str:
 
 
 def write_database(statements: Sequence[str], path: str) -> int:
-    """Writes a database that has them; it appears whole or not at all. Raises `Failure` S0206 where there is a file of
+    """Write a database that has them; it appears whole or not at all. Raises `Failure` S0206 where there is a file of
     the name already that is none of ours, S0102 where the disk refuses."""
     target = Path(path)
     temporary = target.with_name(f".{target.name}.{uuid.uuid4().hex}")

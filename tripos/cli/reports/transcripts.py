@@ -54,7 +54,7 @@ class Transcript:
 
 
 def find(connection: duckdb.DuckDBPyConnection, text: str) -> Transcript:
-    """The conversation or reply whose name is `text`, or alone begins with it; of a turn its conversation.
+    """Return the conversation or reply whose name is `text`, or alone begins with it; of a turn its conversation.
 
     Raises `StoreError`: S0302 where there is none, S0303 where there are several.
     """
@@ -107,7 +107,7 @@ def _conversation(finder: Finder, row: Row) -> Transcript:
 
 
 def _unfinished(finder: Finder, key: str) -> Transcript:
-    """A conversation that no run came to the end of."""
+    """Return a conversation that no run came to the end of."""
     rows = finder.query("select * from main.turns where conversation_id = ? order by number", [key])
     models = {row["role"]: row["model"] for row in rows}
     ended = f"not over: a run was stopped after turn {rows[-1]['number']}; the next one goes on"
@@ -127,7 +127,7 @@ def _note(row: Row) -> str:
 
 
 def _after(finder: Finder, talk: Row) -> list[Row]:
-    """The replies that continue or use a conversation."""
+    """Return the replies that continue or use a conversation."""
     plan = finder.plan(talk["run_id"])
     asks: dict[str, Ask] = {}
     for scenario in plan.scenarios if plan is not None else ():
@@ -150,9 +150,9 @@ def _builds_on(finder: Finder, row: Row, ask: Ask, talk: str) -> bool:
 
 
 def _scores(finder: Finder, talk: Row, after: Sequence[Row]) -> dict[str, list[Row]]:
-    """The scores of a conversation and of the replies after it, by the reply that they are told with. What is scored of
-    a reply may stand under the conversation, where the compared model spoke in that alone: the name of the score then
-    says which reply it was made from."""
+    """Return the scores of a conversation and of the replies after it, by the reply that they are told with. What is
+    scored of a reply may stand under the conversation, where the compared model spoke in that alone: the name of the
+    score then says which reply it was made from."""
     by_name: dict[str, str] = {}
     rows = finder.rows("scores", "sample_id", [talk["sample_id"], *(row["sample_id"] for row in after)])
     steps = {row["fingerprint"]: finder.step(row["run_id"], row["fingerprint"]) for row in rows}
@@ -190,7 +190,7 @@ def _reply(finder: Finder, row: Row) -> Transcript:
 
 
 def to_data(shown: Transcript) -> dict[str, Any]:
-    """What is shown as JSON values."""
+    """Return what is shown as JSON values."""
     row = shown.row
     return {
         "table": shown.table,

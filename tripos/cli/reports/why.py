@@ -1,4 +1,4 @@
-"""What made a result, as text that no result can spoil, and as JSON."""
+"""The origin of a result, as text that no result can spoil, and as JSON."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tripos_warehouse.views.views import connect
 
 
 def main(options: Namespace) -> int:
-    """Prints what made a sample, a judgement or a score, and what was made from it."""
+    """Print what made a sample, a judgement or a score, and what was made from it."""
     store = open_store(options)
     try:
         connection = connect(store)
@@ -43,13 +43,13 @@ CALL = ("tokens_in", "tokens_out", "tokens_reasoning", "cost_usd", "attempts", "
 
 
 def lines_of(told: Trace, width: int, *, full: bool) -> list[str]:
-    """The lines of what is known of a result, none wider than `width` columns."""
+    """Return the lines of what is known of a result, none wider than `width` columns."""
     view = _TraceText(width, None if full else MOST_LINES)
     return list(view.told(told))
 
 
 def to_data(told: Trace) -> dict[str, Any]:
-    """What is known of a result as JSON values; texts are whole and as they are."""
+    """Return what is known of a result as JSON values; texts are whole and as they are."""
     return {
         "table": told.table,
         "id": told.key,
@@ -198,7 +198,7 @@ class _TraceText:
         yield from self.text(label, text, indent, most=None)
 
     def text(self, label: str, text: str, indent: str = "", most: int | None = 0) -> Iterator[str]:
-        """A label and a text beside it, folded; shortened to `most` lines, or to what the view allows."""
+        """Yield a label and a text beside it, folded; shortened to `most` lines, or to what the view allows."""
         most = self.most if most == 0 else most if self.most is not None else None
         label = harmless(label).replace("\n", " ")
         room = max(self.width - len(indent) - LABEL, 8)
@@ -220,7 +220,7 @@ class _TraceText:
 
 
 def is_conversation(row: Row) -> bool:
-    """Whether a row of `samples` is a conversation, by what is read of it."""
+    """Return true if a row of `samples` is a conversation, by what is read of it."""
     told = _parsed(row["parsed"]) if row.get("sample_id") else None
     return isinstance(told, dict) and told.keys() == {"ended", "ended_by", "models", "turns"}
 

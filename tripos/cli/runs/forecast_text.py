@@ -51,7 +51,7 @@ ENOUGH = {
 
 
 def lines_of(found: Forecast, plan: Plan, width: int, budget: Budget | None = None) -> list[str]:
-    """The lines of a forecast, none wider than `width` columns."""
+    """Return the lines of a forecast, none wider than `width` columns."""
     lines = _table(found, plan, width)
     if any(line.ruled_out for line in found.lines.values()):
         count = sum(line.ruled_out for line in found.lines.values())
@@ -119,7 +119,7 @@ def _why(found: Forecast, width: int) -> Iterator[str]:
 
 
 def _places(places: Sequence[tuple[str, str]], of: int) -> str:
-    """The steps that are meant, by name; nothing where it is every one."""
+    """Return the steps that are meant, by name; nothing where it is every one."""
     if len(places) == of:
         return ""
     steps: dict[str, list[str]] = {}
@@ -186,7 +186,7 @@ def _prices(models: Sequence[str], width: int) -> Iterator[str]:
 
 
 def _quoted(model: str) -> str:
-    """A name as a key of TOML.
+    """Return a name as a key of TOML.
 
     >>> _quoted('a/"b"')
     '"a/\\\\"b\\\\""'

@@ -35,7 +35,8 @@ CORRELATION = 0.5
 
 
 def design_lines(items: Mapping[str, int], width: int = 80) -> list[str]:
-    """What can be detected at 80 % power and a level of 5 %, with so many items of each scenario; nothing without any.
+    """Return what can be detected at 80 % power and a level of 5 %, with so many items of each scenario; nothing
+    without any.
 
     The least difference is a share of the scale, whichever it is, for the worst variance on it: points of a share.
 
@@ -66,7 +67,7 @@ def _least(items: int, paired: bool = True) -> str:
 
 
 def walk_lines(plan: Plan, planned: Sequence[Planned]) -> Iterator[str]:
-    """A line for every walk: a call is made at every inner node that it visits."""
+    """Yield a line for every walk: a call is made at every inner node that it visits."""
     walks = {(made.name, step.name) for made in plan.made for step in made.steps if isinstance(step, Walk)}
     for each in planned:
         if (each.place, each.step) in walks and each.least != each.most:
@@ -84,7 +85,7 @@ MOST_COLUMNS = 3
 
 
 def main(options: Namespace) -> int:
-    """Prints the plan as a table of counts, or itself as JSON; of several benchmarks one after another."""
+    """Print the plan as a table of counts, or itself as JSON; of several benchmarks one after another."""
     chosen = chosen_settings(options)
     if len(options.paths) > 1:
         if options.json:
@@ -136,7 +137,7 @@ def show_plan(
     slots: dict[str, int],
     planned: Sequence[Planned],
 ) -> None:
-    """Prints contexts, items and calls by data set, scenario and arm, and what is revealed."""
+    """Print contexts, items and call by data set, scenario and arm, and what is revealed."""
     from rich.console import Console
 
     plan = selection.under(whole)
@@ -196,7 +197,7 @@ def _lines(plan: Plan, planned: Sequence[Planned], items: dict[str, int], slots:
 
 
 def _wide(lines: Sequence[PlanLine], roles: Sequence[str]) -> Table:
-    """A column a role. Headings have two lines where that makes room; numbers are never broken."""
+    """Return a column a role. Headings have two lines where that makes room; numbers are never broken."""
     from rich.table import Table
 
     rows = [
@@ -225,7 +226,7 @@ def _wide(lines: Sequence[PlanLine], roles: Sequence[str]) -> Table:
 
 
 def _long(lines: Sequence[PlanLine], roles: Sequence[str]) -> Table:
-    """A line a role, where a column each would not fit."""
+    """Return a line a role, where a column each would not fit."""
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False, header_style="bold")
@@ -247,7 +248,7 @@ def _long(lines: Sequence[PlanLine], roles: Sequence[str]) -> Table:
 
 
 def _span(steps: Sequence[Planned] | None, role: str) -> str:
-    """The calls of a role, as a number or from the least to the most."""
+    """Return the calls of a role, as a number or from the least to the most."""
     own = [each for each in steps or () if each.role == role]
     least, most = sum(each.least for each in own), sum(each.most for each in own)
     if not role:
@@ -256,7 +257,7 @@ def _span(steps: Sequence[Planned] | None, role: str) -> str:
 
 
 def _by_arms(steps: Sequence[Planned], scenario: Scenario) -> dict[str, list[Planned]]:
-    """The steps by the arms that share them, in words; those of every arm first."""
+    """Return the steps by the arms that share them, in words; those of every arm first."""
     every = "in every arm"
     groups: dict[str, list[Planned]] = {every: []} if scenario.arms else {}
     for each in steps:
@@ -269,7 +270,7 @@ def _by_arms(steps: Sequence[Planned], scenario: Scenario) -> dict[str, list[Pla
 
 
 def _telling(step: Planned, scenario: Scenario) -> Iterator[str]:
-    """The arms that a step is tied to, each with its values."""
+    """Yield the arms that a step is tied to, each with its values."""
     for arm in scenario.arms:
         values = dict.fromkeys(one[arm] for one in step.arms)
         if len(values) < len({treatment.arms[arm] for treatment in scenario.treatments}):

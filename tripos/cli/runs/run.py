@@ -44,7 +44,7 @@ from tripos_warehouse.report.report import Report
 
 
 def main(options: Namespace, people: Mapping[str, Model] = {}) -> int:
-    """Runs a benchmark; `people` are those who take part, by their names.
+    """Run a benchmark; `people` are those who take part, by their names.
 
     Exit code 1 where calls failed or the run had to stop, 100 where an `expect` did not hold, 130 where it was
     interrupted."""
@@ -62,7 +62,7 @@ def run_compiled(
     people: Mapping[str, Model] = {},
     budget: Budget | None = None,
 ) -> int:
-    """Runs a benchmark that was compiled; gives the exit code as `main` does. A `budget` is one that runs before this
+    """Run a benchmark that was compiled; return the exit code as `main` does. A `budget` is one that runs before this
     one have spent of; without one it is that of the settings. Raises `Failure`."""
     config = chosen.config
     plan = compilation.plan
@@ -84,8 +84,8 @@ def run_compiled(
 def _dry_run(
     prepared: PreparedRun, options: Namespace, config: Config, warn: Callable[[RunWarning | None], None]
 ) -> int:
-    """Prints the forecast of a run, as text or as JSON, and asks no model. A store that is not there is not made.
-    Raises `Failure` where the store or a data file cannot be read."""
+    """Print the forecast of a run, as text or as JSON, and ask no model. A store that is not there is not made. Raises
+    `Failure` where the store or a data file cannot be read."""
     from tripos.api.forecast import check_names, foresee_run
     from tripos.api.forecast_rows import to_json
     from tripos.cli.runs.forecast_text import lines_of
@@ -113,11 +113,11 @@ class _Run:
 
     @property
     def job(self) -> Job:
-        """What is run."""
+        """Return what is run."""
         return self.run.job
 
     def go(self) -> int:
-        """Runs, tells how it went, and gives the exit code."""
+        """Run, tells how it went, and gives the exit code."""
         job, started = self.job, time.monotonic()
         self._header()
         try:
@@ -151,7 +151,7 @@ class _Run:
         return GOOD if report is None or report.held else NOT_HELD
 
     def _tell(self, ended: Ended, report: Report | None) -> None:
-        """Prints the summary and the report. Raises `BrokenPipeError` where nobody reads them any more."""
+        """Print the summary and the report. Raises `BrokenPipeError` where nobody reads them any more."""
         if self.options.json and not self._events_on_stdout:
             print(json.dumps(_machines(ended, report), ensure_ascii=False, indent=2), flush=True)
         elif not self.options.json:
@@ -161,7 +161,7 @@ class _Run:
                 sys.stdout.flush()
 
     def _report(self) -> Report:
-        """The report, whose measures are kept. Raises `StoreError`."""
+        """Return the report, whose measures are kept. Raises `StoreError`."""
         return self.run.keep_report()
 
     @property
@@ -169,7 +169,7 @@ class _Run:
         return self.events is not None and self.events.on_stdout
 
     def _header(self) -> None:
-        """What is run, by whom, and where it is kept."""
+        """Add the options of items, models and the store."""
         job = self.job
         benchmark, store = job.plan.benchmark, _short(job.store.root)
         if self.events is not None:
@@ -206,7 +206,7 @@ class _Run:
 
     @contextlib.asynccontextmanager
     async def _shown(self, job: Job) -> AsyncIterator[None]:
-        """Shows how the run goes. Ctrl-C once finishes what is under way, twice stops at once."""
+        """Show how the run goes. Ctrl-C once finishes what is under way, twice stops at once."""
 
         def interrupted() -> None:
             if job.interrupt():
@@ -227,12 +227,12 @@ class _Run:
 
 
 def _machines(ended: Ended, report: Report | None) -> dict[str, Any]:
-    """What machines are told at the end."""
+    """Return what machines are told at the end."""
     gates = [] if report is None else [gate.to_json() for gate in report.gates]
     return {**summary(ended), "expectations": gates}
 
 
 def _short(path: Path) -> str:
-    """A path as it is written from here, where it lies below."""
+    """Return a path as it is written from here, where it lies below."""
     here = Path.cwd()
     return os.fspath(path.relative_to(here)) if path.is_relative_to(here) else str(path)

@@ -51,7 +51,7 @@ class _Read:
 
 
 def main(options: Namespace) -> int:
-    """Runs every benchmark that was named. Exit codes are those of `run.main`, of several the worst: 130, 2, 1, 100.
+    """Run every benchmark that was named. Exit codes are those of `run.main`, of several the worst: 130, 2, 1, 100.
 
     Raises `Failure` where only one was named and it cannot be run."""
     from tripos.cli.runs import run
@@ -71,7 +71,7 @@ def main(options: Namespace) -> int:
 
 
 def each_of(options: Namespace, chosen: ChosenSettings, do: Doing) -> int:
-    """Does one thing with every benchmark that was named; gives the worst exit code. Raises `Failure` where no path has
+    """Do one thing with every benchmark that was named; return the worst exit code. Raises `Failure` where no path has
     a benchmark, or a role is given that none of them has."""
     benchmarks = [_read(options, path, chosen) for path in _with_benchmark(options.paths)]
     if not benchmarks:
@@ -95,7 +95,7 @@ def each_of(options: Namespace, chosen: ChosenSettings, do: Doing) -> int:
 
 
 def _one(each: _Read, options: Namespace, chosen: ChosenSettings, do: Doing) -> int:
-    """One of them; a failure of it is told, and is its exit code. As JSON it is told in one line."""
+    """Return one of them; a failure of it is told, and is its exit code. As JSON it is told in one line."""
     from tripos.cli.main import show_failure
 
     printed, failure = io.StringIO(), each.failure
@@ -118,7 +118,7 @@ def _one(each: _Read, options: Namespace, chosen: ChosenSettings, do: Doing) -> 
 
 
 def _outcome_lines(benchmarks: Sequence[_Read], codes: Sequence[tuple[str, int]]) -> list[str]:
-    """What became of each, in a line each."""
+    """Return what became of each, in a line each."""
     words = {
         GOOD: "good",
         SOME_FAILED: "something failed",
@@ -132,8 +132,8 @@ def _outcome_lines(benchmarks: Sequence[_Read], codes: Sequence[tuple[str, int]]
 
 
 def _with_benchmark(paths: Sequence[str]) -> list[str]:
-    """The paths without those that a pattern of the shell brings along: folders and files of no benchmark, which are
-    told, but for a folder of declarations that benchmarks share."""
+    """Return the paths without those that a pattern of the shell brings along: folders and files of no benchmark, which
+    are told, but for a folder of declarations that benchmarks share."""
     kept = []
     for path in dict.fromkeys(path.rstrip("/") or path for path in paths):
         if not Path(path).exists() or holds_benchmark(Path(path)):
@@ -153,7 +153,7 @@ def _read(options: Namespace, path: str, chosen: ChosenSettings) -> _Read:
 
 
 def _for(each: _Read, options: Namespace, benchmarks: Sequence[_Read]) -> Namespace:
-    """The options with those roles only that a benchmark has; without the one that `--model` fills in it, where
+    """Return the options with those roles only that a benchmark has; without the one that `--model` fills in it, where
     another benchmark has a role of that name for somebody else."""
     others = {name for other in benchmarks for name in other.roles if name != other.compared}
     mine = each.roles - ({each.compared} & others if options.model else set())
@@ -162,13 +162,13 @@ def _for(each: _Read, options: Namespace, benchmarks: Sequence[_Read]) -> Namesp
 
 
 def _settings_for(each: _Read, chosen: ChosenSettings, every: frozenset[str]) -> ChosenSettings:
-    """The settings without the roles that only others of the benchmarks have."""
+    """Return the settings without the roles that only others of the benchmarks have."""
     roles = {name: models for name, models in chosen.config.roles.items() if name not in every - each.roles}
     return replace(chosen, config=chosen.config.model_copy(update={"roles": roles}))
 
 
 def _check_roles(options: Namespace, benchmarks: Sequence[_Read]) -> None:
-    """Raises `Failure` R0201 for a role that none of the benchmarks has."""
+    """Raise `Failure` R0201 for a role that none of the benchmarks has."""
     every = sorted(frozenset().union(*(each.roles for each in benchmarks)))
     for name in map(_role, options.role):
         if every and name not in every:
@@ -182,7 +182,7 @@ def _role(text: str) -> str:
 
 
 def _refuse_shared_files(options: Namespace) -> None:
-    """Raises `Failure` R0202 for files that each run would write anew."""
+    """Raise `Failure` R0202 for files that each run would write anew."""
     for option, given in (("--junit", options.junit), ("--events", options.events)):
         if given and given != "-":
             message = f"`{option} {given}` holds the results of one run, but {len(options.paths)} paths are given"

@@ -21,7 +21,7 @@ INDENT = "  "
 
 
 def main(options: Namespace) -> int:
-    """Runs a benchmark with a person in the compared role; exit codes are those of `tripos run`."""
+    """Run a benchmark with a person in the compared role; exit codes are those of `tripos run`."""
     name = f"human/{options.name}"
     if not options.name or "," in options.name or "/" in options.name or options.name != options.name.strip():
         raise Failure("R0202", f"`--name {options.name}` is no name of a person", "write one such as --name anna")
@@ -45,7 +45,7 @@ class Terminal:
     _first: bool = True
 
     def begin(self, messages: tuple[Message, ...]) -> None:
-        """Shows what the person is told, and all turns so far."""
+        """Show what the person is told, and all turns so far."""
         lines = ["", "─" * min(columns(), 80)]
         if self._first:
             lines += [*fold(HELP, columns()), ""]
@@ -54,13 +54,13 @@ class Terminal:
         self.hear(messages)
 
     def hear(self, messages: tuple[Message, ...]) -> None:
-        """Shows turns, those of the person too where a conversation is gone on with."""
+        """Show turns, those of the person too where a conversation is gone on with."""
         heads = {"system": "you are told", "user": "to you", "assistant": "you said"}
         for message in messages:
             self._write([heads[message.role], *_indented(message.content), ""])
 
     def say(self) -> str | None:
-        """The lines up to an empty one, of which there must be any; None at the end of all input."""
+        """Return the lines up to an empty one, of which there must be any; None at the end of all input."""
         lines: list[str] = []
         self._prompt()
         while line := self.heard.readline():

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 
 def main(options: Namespace) -> int:
-    """Checks every path and prints what is wrong; exit code 2 where anything is, 1 where only the
-    trial of secrecy found something."""
+    """Check every path and print what is wrong; exit code 2 where anything is, 1 where only the trial of secrecy found
+    something."""
     gc.disable()  # a tree of syntax has no cycles worth collecting in a process that ends at once
     config = load_config(Path.cwd())
     denied = chosen_denials(options, config)
@@ -73,7 +73,8 @@ SECRECY = frozenset({"E0501", "E0502"})
 
 
 def _trials(pairs: int | None, specs: Mapping[str, SpecSource], found: Mapping[str, Compilation]) -> dict[str, Tried]:
-    """The trials in so many pairs of worlds, if that is wanted, of the specs that compile but for what they tell."""
+    """Return the trials in so many pairs of worlds, if that is wanted, of the specs that compile but for what they
+    tell."""
     if pairs is None:
         return {}
     from tripos.cli.specs.worlds import tried
@@ -102,7 +103,8 @@ def _size(compilation: Compilation) -> str:
 
 
 def _path_from_root(path: str) -> str:
-    """A path from the root of the repository that GitHub checked out, or else from here; absolute outside of it."""
+    """Return a path from the root of the repository that GitHub checked out, or else from here; absolute outside of
+    it."""
     workspace = os.environ.get("GITHUB_WORKSPACE")
     here, absolute = Path.cwd(), Path(os.path.abspath(path))  # noqa: PTH100 - `resolve` would follow links
     roots = [Path(workspace), here] if workspace else [here]

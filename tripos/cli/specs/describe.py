@@ -36,9 +36,9 @@ FIGURES = ("rows", "values", "distinct", "mean", "least", "median", "most")
 
 @dataclass(frozen=True)
 class Figures:
-    """What is said of one field in one group. `unit` is what `mean`, `least`, `median` and `most` count: characters or
-    words of a text, items of a list, turns of a dialogue, or nothing where they are of the numbers themselves; they are
-    None of what has no length, such as a choice. `distinct` counts different values, of a list different items."""
+    """The statistics of one field in one group. `unit` is what `mean`, `least`, `median` and `most` count: characters
+    or words of a text, items of a list, turns of a dialogue, or nothing where they are of the numbers themselves; they
+    are None of what has no length, such as a choice. `distinct` counts different values, of a list different items."""
 
     rows: int
     values: int
@@ -69,7 +69,7 @@ class FieldPart:
     joined: bool = False
 
     def of(self, row: Row) -> Any:
-        """Its value in a row; None where it is missing."""
+        """Return its value in a row; None where it is missing."""
         value: Any = row
         for name in self.path:
             value = None if value is None else value.get(name)
@@ -77,7 +77,8 @@ class FieldPart:
 
 
 def parts_of(fields: Iterable[DataField]) -> list[FieldPart]:
-    """The fields of a data set, those of records in their place, and behind a list of texts its texts together."""
+    """Return the fields of a data set, those of records in their place, and behind a list of texts its texts
+    together."""
     return [part for each in fields for part in _parts((each.name,), each.type)]
 
 
@@ -100,8 +101,8 @@ def describe(
     unit: str = "characters",
     names: Mapping[str, str] | None = None,
 ) -> dict[Group, dict[str, Figures]]:
-    """The figures of every part in every group of rows, the groups in the order in which the rows have them. `names`
-    has the name under which a value of `by` is counted, where that is not its own.
+    """Return the figures of every part in every group of rows, the groups in the order in which the rows have them.
+    `names` has the name under which a value of `by` is counted, where that is not its own.
 
     >>> from tripos_compiler.plan import TextType
     >>> kind, text = (FieldPart(name, (name,), TextType()) for name in ("kind", "text"))
@@ -180,7 +181,7 @@ class Described:
 
     @property
     def rows(self) -> int:
-        """How many rows it has."""
+        """Return how many rows it has."""
         return sum(next(iter(of.values())).rows for of in self.groups.values())
 
 
@@ -213,7 +214,7 @@ def _names(given: Sequence[str]) -> list[str]:
 
 
 def _chosen(plan: Plan, names: Sequence[str]) -> list[Dataset]:
-    """The data sets of these names, or all that are read from files."""
+    """Return the data sets of these names, or all that are read from files."""
     known = {each.name: each for each in plan.datasets}
     made = {each.name for each in plan.made}
     for name in names:
@@ -254,7 +255,7 @@ def _part(dataset: str, parts: Sequence[FieldPart], name: str) -> FieldPart:
 
 
 def _grouped(given: Sequence[str]) -> dict[str, str]:
-    """The name that each value is counted under, of `NAME=V,V`."""
+    """Return the name that each value is counted under, of `NAME=V,V`."""
     names: dict[str, str] = {}
     for text in given:
         name, equals, values = text.partition("=")
@@ -271,8 +272,8 @@ def _grouped(given: Sequence[str]) -> dict[str, str]:
 def _sorted(
     groups: Mapping[Group, Mapping[str, Figures]], by: Sequence[FieldPart], given: Sequence[str]
 ) -> dict[Group, Mapping[str, Figures]]:
-    """The groups in the order in which `--group` names them, values of a choice in its own order behind, and the rest
-    as the rows have them."""
+    """Return the groups in the order in which `--group` names them, values of a choice in its own order behind, and the
+    rest as the rows have them."""
     named = [text.partition("=")[0].strip() for text in given]
     orders = [[*named, *(part.type.values if isinstance(part.type, ChoiceType) else ())] for part in by]
 
@@ -285,7 +286,8 @@ def _sorted(
 
 
 def _lines(found: Described, figure: str) -> Iterator[str]:
-    """A table: a line for each field, or with groups one for each group and a column of one figure for each field."""
+    """Yield a table: a line for each field, or with groups one for each group and a column of one figure for each
+    field."""
     count = len(found.files)
     yield f"{found.name}: {found.rows:,} rows of {count:,} file{'' if count == 1 else 's'}"
     if not found.groups:
@@ -318,7 +320,7 @@ def _lines(found: Described, figure: str) -> Iterator[str]:
 
 
 def _shown(value: float | None, figure: str) -> str:
-    """A figure as text; without the decimals of a whole number where the figure has none.
+    """Return a figure as text; without the decimals of a whole number where the figure has none.
 
     >>> _shown(1234.5, "mean"), _shown(3.0, "least"), _shown(0.25, "least"), _shown(None, "mean")
     ('1,234.50', '3', '0.25', '—')
@@ -331,7 +333,7 @@ def _shown(value: float | None, figure: str) -> str:
 
 
 def _to_data(plan: Plan, found: Sequence[Described]) -> dict[str, object]:
-    """All figures, for programs."""
+    """Return all figures, for programs."""
     return {
         "benchmark": plan.benchmark.name,
         "version": plan.benchmark.version,

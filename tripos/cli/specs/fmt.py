@@ -23,7 +23,7 @@ STDIN_SHOWN = "<stdin>"
 
 
 def main(options: Namespace) -> int:
-    """Formats every file; exit code 2 where one has a mistake of syntax, which is left as it is."""
+    """Format every file; exit code 2 where one has a mistake of syntax, which is left as it is."""
     if STDIN in options.paths and len(options.paths) > 1:
         raise Failure("R0202", "`-` stands alone", "format standard input, or files")
     wrong: list[Diagnostic] = []
@@ -49,7 +49,7 @@ def main(options: Namespace) -> int:
 
 
 def _change(path: Path | None, shown: str, before: str, after: str, options: Namespace) -> None:
-    """Does with a change what was asked for: shows it, names it, or makes it."""
+    """Do with a change what was asked for: shows it, names it, or make it."""
     if options.diff:
         sys.stdout.write(_difference(before, after, shown))
     if options.check:
@@ -64,8 +64,8 @@ def _change(path: Path | None, shown: str, before: str, after: str, options: Nam
 
 
 def _files(paths: Sequence[str]) -> list[Path | None]:
-    """The files to format, each once, those of a folder in the order of their names; None stands for standard input.
-    Raises `Failure` where there is none."""
+    """Return the files to format, each once, those of a folder in the order of their names; None stands for standard
+    input. Raises `Failure` where there is none."""
     found: dict[Path, Path | None] = {}
     for path in paths:
         given = Path(path)
@@ -101,7 +101,7 @@ def _decoded(content: bytes, shown: str) -> str:
 
 
 def _difference(before: str, after: str, shown: str) -> str:
-    """A unified diff that `patch` takes. Lines end at LF only: a CR belongs to its line."""
+    """Return a unified diff that `patch` takes. Lines end at LF only: a CR belongs to its line."""
     return "".join(difflib.unified_diff(_lines(before), _lines(after), shown, shown))
 
 
@@ -111,7 +111,7 @@ def _lines(text: str) -> list[str]:
 
 
 def _write(path: Path, text: str) -> None:
-    """Replaces a file at once, keeping its mode; a link still leads to it. Raises `Failure` where the disk refuses."""
+    """Replace a file at once, keeping its mode; a link still leads to it. Raises `Failure` where the disk refuses."""
     target = path.resolve()
     try:
         handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")

@@ -21,7 +21,7 @@ MOST_COPIES = 3
 
 @dataclass(frozen=True)
 class Tried:
-    """What a trial of a spec came to."""
+    """The result of a trial of a spec."""
 
     trial: Trial
     compilation: Compilation
@@ -34,12 +34,12 @@ class Tried:
         return [_diagnostic(leak, compared, self.compilation) for leak in self.trial.leaks]
 
     def lines(self, path: str) -> Iterator[str]:
-        """What it came to, for people."""
+        """Return what it came to, for people."""
         return _lines(path, self.trial, self.plan)
 
 
 def tried(compilation: Compilation, folders: DataFolders, pairs: int) -> Tried:
-    """What comes of a spec that compiled in so many pairs of worlds. Raises `Failure`."""
+    """Return what comes of a spec that compiled in so many pairs of worlds. Raises `Failure`."""
     assert compilation.plan is not None
     files = tuple(source.path for source in compilation.sources)
     try:
@@ -64,7 +64,7 @@ def _diagnostic(leak: Leak, compared: str, compilation: Compilation) -> Diagnost
 
 
 def _labels(leak: Leak, compilation: Compilation) -> Iterator[Label]:
-    """Where the step is declared, or else its scenario."""
+    """Yield where the step is declared, or else its scenario."""
     unit, step = leak.difference.unit, leak.difference.part.step
     symbols = compilation.index.symbols.values()
     owners = [each for each in symbols if each.owner == f"scenario {unit.scenario}" and each.name == step]
@@ -95,7 +95,7 @@ def _notes(leak: Leak, compared: str) -> Iterator[str]:
 
 
 def parted(one: Sent | None, other: Sent | None) -> tuple[str, str]:
-    """The two messages around the place where they part.
+    """Return the two messages around the place where they part.
 
     >>> parted((("user", "It is 42."),), (("user", "It is 7."),))
     ('user: It is 42.', 'user: It is 7.')
@@ -132,7 +132,7 @@ def _lines(path: str, trial: Trial, plan: Plan) -> Iterator[str]:
 
 
 def _besides(trial: Trial, scenario: str) -> str:
-    """What is to be said of a scenario beside its counts."""
+    """Return what is to be said of a scenario beside its counts."""
     said = "" if trial.units.get(scenario) else "; there was no item to go through"
     if any(name == scenario for name, _ in trial.others):
         said += "; secrets of other items are shown"

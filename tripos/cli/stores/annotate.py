@@ -43,7 +43,7 @@ def main(options: Namespace) -> int:
 
 
 def _check(options: Namespace) -> None:
-    """Raises `Failure` R0202 where options of the one are given with the other."""
+    """Raise `Failure` R0202 where options of the one are given with the other."""
     asked = (
         "run",
         "role",
@@ -97,7 +97,7 @@ def _hand(options: Namespace) -> int:
 
 
 def _round(options: Namespace) -> int | None:
-    """The round, where it is not the first, which is what grades without one are of."""
+    """Return the round, where it is not the first, which is what grades without one are of."""
     return options.round if options.round and options.round > 1 else None
 
 
@@ -135,7 +135,8 @@ def _choice(options: Namespace, desk: AssignmentDesk) -> AssignmentOptions:
 
 
 def _items(name: str | None, desk: AssignmentDesk) -> Drawn | None:
-    """The items of the run that it has marked as those of a subset. Raises `Failure` R0202 where there are none."""
+    """Return the items of the run that it has marked as those of a subset. Raises `Failure` R0202 where there are
+    none."""
     if name is None:
         return None
     chosen_subset(name, desk.plan)
@@ -147,7 +148,8 @@ def _items(name: str | None, desk: AssignmentDesk) -> Drawn | None:
 
 
 def _resumed(desk: AssignmentDesk, path: Path) -> batches.Batch:
-    """The batch of a file that was begun. Raises `Failure` S0703 where it is not of this person, role and run."""
+    """Return the batch of a file that was begun. Raises `Failure` S0703 where it is not of this person, role and
+    run."""
     batch = batches.get(desk.store, read_grades(path).batch)
     wanted = desk.run.run_id, desk.role, desk.name, desk.round
     if (batch.run_id, batch.role, batch.name, batch.round) != wanted:

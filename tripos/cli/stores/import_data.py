@@ -36,7 +36,7 @@ MOST_CHANGED = 20
 
 
 def main(options: Namespace) -> int:
-    """Does what was asked: `scores`, `samples` or `tree`."""
+    """Do what was asked: `scores`, `samples` or `tree`."""
     if options.action == "tree":
         from tripos.cli.stores import trees as import_tree
 
@@ -63,7 +63,7 @@ def _scores(options: Namespace) -> int:
 
 
 def _bring_in(options: Namespace, store: Store, run_id: str, table: FileRows, found: ScoreImport) -> int:
-    """Writes the scores that are new, where nothing speaks against it, and says what was done."""
+    """Write the scores that are new, where nothing speaks against it, and say what was done."""
     from tripos.annotation.carried_scores import carry_to_other_runs
     from tripos_warehouse.ledger.given_scores import difference, rows_of
 
@@ -143,7 +143,7 @@ def _samples(options: Namespace) -> int:
 
 
 def _run_of(options: Namespace) -> list[str]:
-    """How a run of the spec is typed, into the same store."""
+    """Return how a run of the spec is typed, into the same store."""
     folders = [word for folder in options.data for word in ("--data", folder)]
     return ["tripos", "run", options.path, *folders, *(["--store", options.store] if options.store else [])]
 
@@ -202,7 +202,7 @@ def _show_changed(changed: Sequence[tuple[GivenScore, float | None]]) -> None:
 
 
 def _listed(names: Sequence[str]) -> str:
-    """Names in a line, the first few.
+    """Return names in a line, the first few.
 
     >>> _listed(["a", "b", "c", "d", "e"]), _listed([])
     ('a, b, c and 2 more', 'nobody')

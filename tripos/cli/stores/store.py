@@ -16,7 +16,7 @@ from tripos_warehouse.store.store import Store
 
 
 def main(options: Namespace) -> int:
-    """Does what was asked: `gc`, `compact` or `check`."""
+    """Do what was asked: `gc`, `compact` or `check`."""
     store = open_store(options, writes=True)
     try:
         match options.action:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def approve_main(options: Namespace) -> int:
-    """Notes the approval beside the tree."""
+    """Note the approval beside the tree."""
     by = " ".join((options.name or "").split())
     if not by:
         raise Failure("R0202", "the name of the reviewer is missing", "say who read it: `--name YOU`")
@@ -46,7 +46,7 @@ def approve_main(options: Namespace) -> int:
 
 
 def main(options: Namespace) -> int:
-    """Writes the tree, or prints it."""
+    """Write the tree, or print it."""
     if (options.file is None) == (options.run is None):
         hint = "`tripos import tree outline.txt`, or `tripos import tree --run RUN --step NAME`"
         raise Failure("R0202", "an outline comes from a file, or from the step of a run", hint)
@@ -88,7 +88,7 @@ def _below(tree: Tree, top: str | None) -> Tree:
 
 
 def _write(tree: Tree, options: Namespace, said: str = "", *, draft: bool = False) -> int:
-    """Writes a tree to where it is wanted. A draft is called one, whatever name it was given."""
+    """Write a tree to where it is wanted. A draft is called one, whatever name it was given."""
     leaves = f"{len(tree.leaves()):,} leaves, {tree.depth} levels"
     if options.output is None:
         print(harmless(tree_text(tree, ".yaml", said)), end="")

@@ -21,7 +21,7 @@ COLOURS: dict[Status, str] = {"ok": "32", "warning": "33", "problem": "31"}
 
 
 def main(options: Namespace) -> int:
-    """Prints a table of checks, or the checks as JSON. Exit code 1 where there is a problem."""
+    """Print a table of checks, or the checks as JSON. Exit code 1 where there is a problem."""
     roles = _roles(options)
     checks, secrets = _checks(options, roles)
     # Whatever an endpoint or a file said may hold a key; nothing is printed before it has been through here.

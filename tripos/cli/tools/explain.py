@@ -24,7 +24,7 @@ LINK = re.compile(r"(?<!!)\[((?:`[^`]*`|[^\]`])+)\]\([^)\s]+\)")
 
 @cache
 def find_language_page(word: str) -> str | None:
-    """The page about a word, in Markdown, or the section of a page; None where there is none.
+    """Return the page about a word, in Markdown, or the section of a page; None where there is none.
 
     >>> (find_language_page("arms") or "").splitlines()[0], (find_language_page("contains") or "").splitlines()[0]
     ('# arms', '# contains')
@@ -43,14 +43,14 @@ def find_language_page(word: str) -> str | None:
 
 @cache
 def language_words() -> tuple[str, ...]:
-    """Every word that there is a page or a section about."""
+    """Return every word that there is a page or a section about."""
     pages = (path.stem for folder in PLACES for path in folder.glob("*.md"))
     sections = (word for name in COLLECTIONS for word in _sections(name))
     return tuple(sorted({*(each.starts_with for each in CONSTRUCTS if each.starts_with), *pages, *sections}))
 
 
 def _page_name(word: str) -> str:
-    """The page of a word: of its own where there is one, or of the statement in which it stands."""
+    """Return the page of a word: of its own where there is one, or of the statement in which it stands."""
     if _path(word) is not None or not word:
         return word
     return next((page_of(each) for each in CONSTRUCTS if each.starts_with == word), word)
@@ -73,7 +73,7 @@ def _section(page: str, word: str) -> str | None:
 
 
 def _without_markup(page: str) -> str:
-    """A page without what only other programs read, and without links, which lead nowhere in a terminal."""
+    """Return a page without what only other programs read, and without links, which lead nowhere in a terminal."""
     return LINK.sub(r"\1", MARK.sub("", page))
 
 
@@ -85,7 +85,7 @@ MOST = 100
 
 
 def main(options: Namespace) -> int:
-    """Prints the pages of codes, or a list of all codes, or of those that begin as what is given; of a word of the
+    """Print the pages of codes, or a list of all codes, or of those that begin as what is given; of a word of the
     language, its page."""
     if not options.codes:
         _list(CODES)
@@ -110,7 +110,7 @@ def main(options: Namespace) -> int:
 
 
 def _near(name: str) -> str:
-    """What to say of the codes near to one that is not there.
+    """Return what to say of the codes near to one that is not there.
 
     >>> _near("E99"), _near("OOPS")
     ('the nearest is E0919; `tripos explain E` lists its kin', 'did you mean opens?')
@@ -146,7 +146,7 @@ def _show(page: str | None) -> None:
 
 
 def wrapped(page: str, width: int) -> str:
-    """A page of Markdown with its paragraphs and list items in lines of `width` columns; code stays as it is.
+    """Return a page of Markdown with its paragraphs and list items in lines of `width` columns; code stays as it is.
 
     >>> print(wrapped("# E1 a mistake\\n\\nIt is wrong to\\ndo so.\\n\\n- Do it\\n  otherwise.\\n", 12), end="")
     # E1 a mistake

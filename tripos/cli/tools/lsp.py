@@ -11,7 +11,7 @@ from tripos.failure import GOOD, Failure
 
 
 def main(options: Namespace) -> int:
-    """Serves one editor until it is done. Raises `Failure` where the server is not installed."""
+    """Serve one editor until it is done. Raises `Failure` where the server is not installed."""
     if importlib.util.find_spec("pygls") is None:
         raise Failure("R0206", "the language server is not installed", "pip install 'tripos[lsp]'")
     from tripos.lsp import serve

@@ -1,4 +1,4 @@
-"""What of a benchmark goes into its release: the spec, its plug-ins, and those of its data that may be copied."""
+"""The contents of a benchmark's release: the spec, its plug-ins, and those of its data that may be copied."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tripos_runtime.datasets.data_folders import DataFolders, files_of
 
 
 def check_pinned(compilation: Compilation) -> None:
-    """Raises `Failure` S0870 where a spec extends a release of which it does not say the digest: then what was released
+    """Raise `Failure` S0870 where a spec extends a release of which it does not say the digest: then what was released
     could not be told."""
     for release in compilation.unpinned:
         message = f"the spec extends {release.title} without its digest"
@@ -28,8 +28,8 @@ def check_pinned(compilation: Compilation) -> None:
 
 
 def vendor_releases(extended: Sequence[FoundRelease], about: ReleaseToml, folder: Path) -> tuple[ExtendedRelease, ...]:
-    """Copies the releases that are extended into a release's folder, where that is allowed; how each is found again.
-    One that lies in another of them comes with it. Raises `Failure` S0855 where a file is not as it was released, and
+    """Copy the releases that are extended into a release's folder, where that is allowed; how each is found again. One
+    that lies in another of them comes with it. Raises `Failure` S0855 where a file is not as it was released, and
     `OSError`."""
     found = []
     for release in sorted(extended, key=lambda each: each.name):
@@ -83,7 +83,7 @@ class Copied:
 
 @dataclass(frozen=True)
 class Contents:
-    """What is copied, what is only named, and the path of the spec's main file in the release."""
+    """The copied files, the named files, and the path of the spec's main file in the release."""
 
     main: str
     copied: tuple[Copied, ...]
@@ -100,7 +100,7 @@ class _Used:
 
 
 def own_sources(compilation: Compilation) -> list[str]:
-    """The files of the spec itself, without those of releases that it extends."""
+    """Return the files of the spec itself, without those of releases that it extends."""
     return [
         source.path
         for source in compilation.sources
@@ -109,15 +109,15 @@ def own_sources(compilation: Compilation) -> list[str]:
 
 
 def spec_root(compilation: Compilation, plan: Plan) -> Path:
-    """The folder that holds every file of a spec, its plug-ins too."""
+    """Return the folder that holds every file of a spec, its plug-ins too."""
     sources = [Path(path).resolve() for path in own_sources(compilation)]
     plugins = [sources[0].parent / each.path for each in plan.plugins if each.path is not None and each.release is None]
     return Path(os.path.commonpath([path.resolve().parent for path in (*sources, *plugins)]))
 
 
 def is_own(location: Path, compilation: Compilation, folders: DataFolders) -> bool:
-    """Whether data lie in the folder of one of a spec's files, and so belong to whoever releases it. What lies in a
-    data folder is others', wherever that is, unless it is within the folder of the main file."""
+    """Return true if data lie in the folder of one of a spec's files, and so belong to whoever releases it. What lies
+    in a data folder is others', wherever that is, unless it is within the folder of the main file."""
     beside = [Path(path).resolve().parent for path in own_sources(compilation)]
     if location.is_relative_to(beside[0]):
         return True
@@ -128,9 +128,9 @@ def is_own(location: Path, compilation: Compilation, folders: DataFolders) -> bo
 def contents_of(
     compilation: Compilation, plan: Plan, folders: DataFolders, about: ReleaseToml, held: Collection[str] = ()
 ) -> Contents:
-    """What goes into a release of a plan. Data that lie beside the spec's files are copied; of others, such as those in
-    a data folder, only what `release.toml` allows; and none of the files, by SHA-256, that have items which are `held`
-    back.
+    """Return what goes into a release of a plan. Data that lie beside the spec's files are copied; of others, such as
+    those in a data folder, only what `release.toml` allows; and none of the files, by SHA-256, that have items which
+    are `held` back.
 
     Raises `Failure` S0853 for data that a release cannot find again.
     """
@@ -179,7 +179,7 @@ def contents_of(
 
 
 def _handed_on(compilation: Compilation) -> dict[tuple[str, str], ExternalFile]:
-    """The data files that releases which are extended need and do not hold, by path and SHA-256."""
+    """Return the data files that releases which are extended need and do not hold, by path and SHA-256."""
     opened = [open_release(Path(each.folder)) for each in compilation.releases]
     return {(each.path, each.sha256): each for release in opened for each in release.manifest.external}
 

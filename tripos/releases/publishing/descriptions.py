@@ -35,7 +35,8 @@ def croissant_of(
     measures: str,
     limits: Sequence[str],
 ) -> bytes:
-    """The file's bytes, for items that lie below `folder`. Raises `ValueError` where the library finds an error."""
+    """Return the file's bytes, for items that lie below `folder`. Raises `ValueError` where the library finds an
+    error."""
     import mlcroissant as mlc
 
     known = {each.path: each for each in files}
@@ -81,7 +82,7 @@ def croissant_of(
 
 
 def croissant_faults(path: Path) -> list[str]:
-    """What the library says is wrong with a Croissant file; empty where it accepts it."""
+    """Return what the library says is wrong with a Croissant file; empty where it accepts it."""
     import mlcroissant as mlc
 
     with _quiet():
@@ -111,12 +112,12 @@ LIBRARIES = ("license_expression", "mlcroissant", "huggingface_hub")
 
 
 def missing_library() -> list[str]:
-    """Those libraries that are not installed."""
+    """Return those libraries that are not installed."""
     return [name for name in LIBRARIES if importlib.util.find_spec(name) is None]
 
 
 def require_extra() -> None:
-    """Raises `Failure` S0857, with the command that installs them, where libraries lack."""
+    """Raise `Failure` S0857, with the command that installs them, where libraries lack."""
     if found := missing_library():
         some = ", ".join(f"`{name}`" for name in found)
         raise Failure("S0857", f"releasing needs {some}", "pip install 'tripos[release]'")
@@ -134,8 +135,8 @@ def card_of(
     about: ReleaseToml,
     artefacts: Sequence[ReleasedArtefact] = (),
 ) -> str:
-    """The card: for machines its configurations, licence, languages and size; for people what the benchmark measures,
-    its limits and baselines, what it shows of its secrets, and how it is run and checked."""
+    """Return the card: for machines its configurations, licence, languages and size; for people what the benchmark
+    measures, its limits and baselines, what it shows of its secrets, and how it is run and checked."""
     from huggingface_hub import DatasetCardData
 
     shown = [each for each in items if each.path is not None]
@@ -156,7 +157,7 @@ def card_of(
 
 
 def size_category(rows: int) -> str:
-    """The Hub's name for a size.
+    """Return the Hub's name for a size.
 
     >>> size_category(198), size_category(4_128), size_category(2_000_000)
     ('n<1K', '1K<n<10K', '1M<n<10M')
@@ -165,7 +166,7 @@ def size_category(rows: int) -> str:
 
 
 def what_it_measures(plan: Plan, about: ReleaseToml) -> str:
-    """One paragraph on what a benchmark measures: what `release.toml` says, or its scenarios by title."""
+    """Return one paragraph on what a benchmark measures: what `release.toml` says, or its scenarios by title."""
     if about.measures:
         return about.measures.strip()
     titles = ", ".join(scenario.title or scenario.name for scenario in plan.scenarios)
@@ -173,7 +174,8 @@ def what_it_measures(plan: Plan, about: ReleaseToml) -> str:
 
 
 def _is_other(license_: str) -> bool:
-    """Whether the Hub has no name for it: a combination of licences, one of somebody's own, or one that is rare."""
+    """Return true if the Hub has no name for it: a combination of licences, one of somebody's own, or one that is
+    rare."""
     return license_.lower() not in HUB
 
 

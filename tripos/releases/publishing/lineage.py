@@ -26,13 +26,13 @@ class Lineage:
 
 
 def find_parent(plan: Plan, among: Path) -> Release | None:
-    """The release of the benchmark in a folder with the highest version below that of a plan."""
+    """Return the release of the benchmark in a folder with the highest version below that of a plan."""
     below = [each for each in _releases(plan, among) if order(each.manifest.version) < order(plan.benchmark.version)]
     return max(below, key=lambda each: order(each.manifest.version), default=None)
 
 
 def check_siblings(plan: Plan, among: Path) -> None:
-    """Raises `Failure` E0901 where a folder has a release, the parent or another, whose version says that its figures
+    """Raise `Failure` E0901 where a folder has a release, the parent or another, whose version says that its figures
     may be compared with those of the plan, and they may not; or the release of this very version, which is another."""
     version = plan.benchmark.version
     for each in _releases(plan, among):
@@ -54,8 +54,8 @@ def check_siblings(plan: Plan, among: Path) -> None:
 
 
 def check_what_scores(manifest: Manifest, plan: Plan, among: Path, parent: Manifest | None = None) -> None:
-    """Raises `Failure` E0901 where a release says that its figures compare with those of its `parent`, or of another
-    in a folder, and was scored by another reward model, or has other items of those that models wrote: of both, a plan
+    """Raise `Failure` E0901 where a release says that its figures compare with those of its `parent`, or of another in
+    a folder, and was scored by another reward model, or have other items of those that models wrote: of both, a plan
     says nothing."""
     others = [each.manifest for each in _releases(plan, among)] + ([] if parent is None else [parent])
     made = {each.name for each in plan.made}
@@ -82,7 +82,7 @@ def check_what_scores(manifest: Manifest, plan: Plan, among: Path, parent: Manif
 
 
 def _releases(plan: Plan, among: Path) -> list[Release]:
-    """The releases of a plan's benchmark in a folder."""
+    """Return the releases of a plan's benchmark in a folder."""
     if not among.is_dir():
         return []
     found = [open_release(path) for path in sorted(among.iterdir()) if is_release(path)]
@@ -90,7 +90,7 @@ def _releases(plan: Plan, among: Path) -> list[Release]:
 
 
 def follow(parent: Release, plan: Plan) -> Lineage:
-    """The lineage of a plan that follows a release.
+    """Return the lineage of a plan that follows a release.
 
     Raises `Failure`: E0901 where the version understates what changed, E0902 where it is not above that of the parent.
     """

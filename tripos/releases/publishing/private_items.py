@@ -1,4 +1,4 @@
-"""What of a benchmark stays out of its release, because a subset of it is withheld."""
+"""The parts of a benchmark that stay out of its release, because a subset of it is withheld."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ LEAST_BYTES = 20
 
 
 def check_leaks(folder: Path, source: CaseSource, extended: Sequence[FoundRelease] = ()) -> None:
-    """Raises `Failure` S0853 where a text of a withheld item is in a file of the release in `folder`: in another data
+    """Raise `Failure` S0853 where a text of a withheld item is in a file of the release in `folder`: in another data
     file, in a scenario over other rows, in a prompt. Withheld are those of its plan, and of the releases that it
     extends, where their text is at hand. Texts that published items of their data set share do not count, and neither
     does how they are broken into lines."""
@@ -51,7 +51,7 @@ def check_leaks(folder: Path, source: CaseSource, extended: Sequence[FoundReleas
 
 
 def _hidden(source: CaseSource, held: AbstractSet[str]) -> set[str]:
-    """The texts that of a data set only the items that are `held` back have."""
+    """Return the texts that of a data set only the items that are `held` back have."""
     hidden: dict[str, set[str]] = {}
     shown: dict[str, set[str]] = {}
     for scenario in source.plan.scenarios if held else ():
@@ -64,8 +64,8 @@ def _hidden(source: CaseSource, held: AbstractSet[str]) -> set[str]:
 
 
 def _hidden_in(release: FoundRelease, extended: Sequence[FoundRelease], source: CaseSource) -> set[str]:
-    """The texts that a release which is extended holds back, as its own scenarios have them: what is taken of it may be
-    less. None where nobody gave the data that they are in: then they cannot be told here."""
+    """Return the texts that a release which is extended holds back, as its own scenarios have them: what is taken of it
+    may be less. None where nobody gave the data that they are in: then they cannot be told here."""
     held = held_back_in([release])
     if not held:
         return set()
@@ -99,8 +99,8 @@ def _strings(value: Any) -> Iterator[str]:
 
 
 def _texts(path: Path) -> Iterator[str]:
-    """All texts of a file, as they are meant and not as its format writes them; of a file of no format that is known
-    here, its content."""
+    """Yield all texts of a file, as they are meant and not as its format writes them; of a file of no format that is
+    known here, its content."""
     if path.suffix == ".parquet":
         yield from _strings(pq.read_table(path).to_pylist())
         return
@@ -120,8 +120,8 @@ def _texts(path: Path) -> Iterator[str]:
 
 
 def held_files(plan: Plan, source: CaseSource, held_back: frozenset[str] = frozenset()) -> set[str]:
-    """The data files, by SHA-256, that have items which are withheld, here or in a release that is extended: those in
-    `held_back`. Raises `Failure` S0853 where what was made from such items would tell them."""
+    """Return the data files, by SHA-256, that have items which are withheld, here or in a release that is extended:
+    those in `held_back`. Raises `Failure` S0853 where what was made from such items would tell them."""
     if not held_back and not any(subset.withheld for subset in plan.subsets):
         return set()
     held = held_sets(source, held_back)
@@ -134,14 +134,14 @@ def held_files(plan: Plan, source: CaseSource, held_back: frozenset[str] = froze
 
 
 def _made_from(made: Made, plan: Plan) -> set[str]:
-    """The data sets that one is made from, at first or second hand."""
+    """Return the data sets that one is made from, at first or second hand."""
     own = {made.source.dataset} if isinstance(made.source, Data) else set()
     near = (own | looked_into(made)) - {made.name}
     return near.union(*(_made_from(each, plan) for each in plan.made if each.name in near))
 
 
 def held_sets(source: CaseSource, held_back: frozenset[str] = frozenset()) -> set[str]:
-    """The data sets that have items which are withheld, here or in a release that is extended."""
+    """Return the data sets that have items which are withheld, here or in a release that is extended."""
     try:
         held = withheld_of(source) | held_back
         return {
@@ -154,7 +154,7 @@ def held_sets(source: CaseSource, held_back: frozenset[str] = frozenset()) -> se
 
 
 def put_aside(private: Path, release: Path) -> Path:
-    """Gives the folder with what is withheld its name, beside the release that it belongs to."""
+    """Return the folder with what is withheld its name, beside the release that it belongs to."""
     target = release.with_name(f"{release.name}.withheld")
     shutil.rmtree(target, ignore_errors=True)
     private.chmod(0o700)

@@ -69,8 +69,8 @@ PLAN, LICENSE, CHANGELOG = "plan.json", "LICENSE", "CHANGELOG.md"
 
 @dataclass(frozen=True)
 class ReleaseRequest:
-    """What is released: a compiled spec, where its data lie, and the release that it follows, with what changed since
-    in words. `day` is the date that it bears, if any."""
+    """The input of a release: a compiled spec, where its data lie, and the release that it follows, with what changed
+    since in words. `day` is the date that it bears, if any."""
 
     compilation: Compilation
     plan: Plan
@@ -103,7 +103,7 @@ class WrittenRelease:
 
 
 def make_release(wanted: ReleaseRequest, to: Path) -> WrittenRelease:
-    """Writes `to/NAME-VERSION`.
+    """Write `to/NAME-VERSION`.
 
     Raises `Failure`: E0901 for a version that says less than what changed, S0850 where something else is there, S0852
     for a licence, S0853 for data that cannot be released, S0854 for items that nobody has made yet, S0857 where
@@ -222,7 +222,7 @@ def _write(
 def _items(
     wanted: ReleaseRequest, source: CaseSource, contents: Contents, folder: Path, canary: str
 ) -> list[ReleasedItems]:
-    """Writes the items of every scenario whose data may be copied."""
+    """Write the items of every scenario whose data may be copied."""
     plan = wanted.plan
     outer = {each.sha256 for each in contents.external}
     # Of a file with items that are withheld, only a data set that knows which ones they are may publish the others.
@@ -258,7 +258,7 @@ def _files(folder: Path, rows: dict[str, int]) -> tuple[ReleasedFile, ...]:
 
 
 def _license_text(wanted: ReleaseRequest, about: ReleaseToml, license_: str) -> bytes:
-    """The licence's text where the spec has it, and else its SPDX expression."""
+    """Return the licence's text where the spec has it, and else its SPDX expression."""
     beside = Path(wanted.compilation.sources[0].path).parent
     named = beside / (about.license_file or LICENSE)
     if named.is_file():
@@ -270,7 +270,7 @@ def _license_text(wanted: ReleaseRequest, about: ReleaseToml, license_: str) -> 
 
 
 def _change_log(wanted: ReleaseRequest, about: ReleaseToml) -> str:
-    """The changes of this version, on top of those of the versions before."""
+    """Return the changes of this version, on top of those of the versions before."""
     told = [*about.changes, *wanted.changes] or (
         ["first release"] if wanted.parent is None else ["no change was found"]
     )
@@ -281,7 +281,7 @@ def _change_log(wanted: ReleaseRequest, about: ReleaseToml) -> str:
 
 
 def _check(folder: Path, wanted: ReleaseRequest, contents: Contents) -> None:
-    """Sees that what was written compiles to the plan that it says."""
+    """See that what was written compiles to the plan that it says."""
     outer = list(_outer(wanted))
     releases = ReleaseFolders(tuple(Path(each.folder) for each in wanted.compilation.releases))
     if any(each.source == WITHHELD for each in contents.external):
@@ -299,7 +299,7 @@ def _outer(wanted: ReleaseRequest) -> Sequence[Path]:
 
 
 def _put(building: Path, target: Path, manifest: Manifest) -> WrittenRelease:
-    """Gives the folder its name, unless the same release has it already."""
+    """Return the folder its name, unless the same release has it already."""
     digest = digest_of(manifest.to_bytes())
     if target.exists():
         try:

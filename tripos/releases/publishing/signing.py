@@ -24,7 +24,7 @@ _SSH_KEYS = ("ssh-", "ecdsa-", "sk-")
 
 
 def sign(folder: Path, key: Path, name: str, environ: Mapping[str, str]) -> str:
-    """Signs the manifest in a folder with a secret key and gives the name of the file that has the signature.
+    """Sign the manifest in a folder with a secret key and return the name of the file that has the signature.
 
     The same key makes the same bytes: the trusted comment of minisign says what is signed, and not when. Raises
     `Failure` S0856 where the key cannot be used.
@@ -70,8 +70,8 @@ def _sign_ssh(folder: Path, key: Path) -> str:
 
 
 def signature_checks(folder: Path, key: str | None) -> list[ReleaseCheck]:
-    """What there is to say of a release's signatures, held against a public key where one is given: a file, or what
-    stands in it. Raises `Failure` S0856 where the key is none."""
+    """Return what there is to say of a release's signatures, held against a public key where one is given: a file, or
+    what stands in it. Raises `Failure` S0856 where the key is none."""
     raw = _bytes(folder / MANIFEST)
     there = [name for name in SIGNATURES if (folder / name).exists()]
     if not there:
@@ -125,7 +125,7 @@ def _check_ssh(path: Path, raw: bytes, public: str | None) -> ReleaseCheck:
 
 
 def _public(key: str) -> str:
-    """A public key in one line: that of a file, or the text itself."""
+    """Return a public key in one line: that of a file, or the text itself."""
     try:
         text = Path(key).read_text("utf-8") if Path(key).is_file() else key
     except (OSError, UnicodeDecodeError) as error:
@@ -140,7 +140,8 @@ def _public(key: str) -> str:
 
 
 def _is_minisign(line: str) -> bool:
-    """Whether a line is a public key of minisign: a wrong path and a secret key say nothing against a release."""
+    """Return true if a line is a public key of minisign: a wrong path and a secret key say nothing against a
+    release."""
     if importlib.util.find_spec("minisign") is None:
         return len(line.split()) == 1
     import minisign
@@ -153,7 +154,7 @@ def _is_minisign(line: str) -> bool:
 
 
 def _ssh_keygen(arguments: list[str], raw: bytes) -> subprocess.CompletedProcess[bytes]:
-    """What ssh-keygen says. Raises `Failure` S0856 where there is none."""
+    """Return what ssh-keygen says. Raises `Failure` S0856 where there is none."""
     environ = {**os.environ, "LC_ALL": "C", "SSH_ASKPASS_REQUIRE": "never"}
     try:
         return subprocess.run(

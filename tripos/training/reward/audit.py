@@ -62,14 +62,14 @@ class Figure:
         return max(0.0, self.mean - half), min(1.0, self.mean + half)
 
     def to_json(self) -> dict[str, Any]:
-        """The figure as JSON values."""
+        """Return the figure as JSON values."""
         return {**asdict(self), "mean": self.mean, "deviation": self.deviation, "interval": self.interval}
 
 
 @dataclass(frozen=True)
 class Variant:
-    """What was learned: all pairs, those without a source or those of a source alone; and how the model, a bag of words
-    and classifiers of criteria, where it is known which are met, do on the test."""
+    """A variant of the training data: all pairs, those without a source or those of a source alone; and how the model,
+    a bag of words and classifiers of criteria, where it is known which are met, do on the test."""
 
     kind: str
     source: str | None
@@ -92,7 +92,7 @@ class Audit:
     warnings: tuple[str, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """The audit as JSON values."""
+        """Return the audit as JSON values."""
         null = {
             "values": list(self.null),
             "mean": float(np.mean(self.null)) if self.null else None,
@@ -164,7 +164,8 @@ def audit(
 
 
 def _if_any(learner: Learner, pairs: Preferences, tested: Preferences, seeds: int) -> Figure | None:
-    """The figure of a baseline; `None` where these pairs have nothing for it to learn, which is no reason to stop."""
+    """Return the figure of a baseline; `None` where these pairs have nothing for it to learn, which is no reason to
+    stop."""
     try:
         return _over_seeds(learner, pairs, tested, seeds)
     except Failure:
@@ -179,7 +180,7 @@ def _over_seeds(learner: Learner, pairs: Preferences, tested: Preferences, seeds
 
 
 def _learned(learned: Preferences, tested: Preferences) -> list[tuple[str, str | None, Preferences]]:
-    """What is learned: all, and for every source that wrote on both sides all without it, and it alone."""
+    """Return what is learned: all, and for every source that wrote on both sides all without it, and it alone."""
     found: list[tuple[str, str | None, Preferences]] = [("all", None, learned)]
     shared = shared_sources(learned, tested)
     for source in shared:
@@ -197,7 +198,7 @@ def _learned(learned: Preferences, tested: Preferences) -> list[tuple[str, str |
 
 
 def shared_sources(learned: Preferences, tested: Preferences) -> tuple[str, ...]:
-    """Who wrote replies on both sides, by name."""
+    """Return who wrote replies on both sides, by name."""
     one, two = ({name for by in each.by for name in by if name} for each in (learned, tested))
     return tuple(sorted(one & two))
 

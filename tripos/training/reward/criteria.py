@@ -31,7 +31,7 @@ class Classifiers:
     """The loss on what was held out of the learned replies, in nats a criterion, and the share that is told right."""
 
     def rewards(self, features: Numbers) -> Numbers:
-        """How many criteria each row of features is expected to meet."""
+        """Return how many criteria each row of features is expected to meet."""
         return np.asarray(chances(self.logits(features)).sum(1))
 
     def accuracies(self, features: Numbers, pairs: Preferences) -> list[float]:
@@ -40,7 +40,7 @@ class Classifiers:
         return [accuracy(logits[:, place], pairs) for place in range(logits.shape[1])]
 
     def logits(self, features: Numbers) -> Numbers:
-        """The log odds that a row meets a criterion, of shape `[rows, criteria]`."""
+        """Return the log odds that a row meets a criterion, of shape `[rows, criteria]`."""
         return np.asarray(((features - self.mean) / self.scale) @ self.weight + self.bias)
 
 
@@ -59,12 +59,12 @@ class CriteriaLearner:
         return self.reward(self.fit(learned, seed))
 
     def reward(self, found: Classifiers) -> Reward:
-        """What classifiers give for the replies of preferences."""
+        """Return what classifiers give for the replies of preferences."""
         return lambda pairs: found.rewards(self._rows(pairs))
 
     def fit(self, learned: Preferences, seed: int) -> Classifiers:
-        """The classifiers whose penalty does best on the groups that the seed holds out. Raises `Failure` S0815 and
-        S0830."""
+        """Return the classifiers whose penalty does best on the groups that the seed holds out. Raises `Failure` S0815
+        and S0830."""
         need_criteria(learned)
         split = split_by_group(learned.groups, self.share, seed)
         rows = self._rows(learned)
@@ -92,12 +92,12 @@ class CriteriaLearner:
 
 
 def known(pairs: Preferences) -> bool:
-    """Whether all pairs that say which criteria are met say it of the same ones, and some do."""
+    """Return true if all pairs that say which criteria are met say it of the same ones, and some do."""
     return len({len(met) for met in pairs.criteria if met is not None}) == 1
 
 
 def need_criteria(pairs: Preferences) -> None:
-    """Raises `Failure` S0830 where the pairs do not say of the same criteria which are met."""
+    """Raise `Failure` S0830 where the pairs do not say of the same criteria which are met."""
     if not known(pairs):
         hint = "list the same in every export: `worth [d.asks, d.right]`"
         what = "list different criteria" if any(pairs.criteria) else "do not say which criteria a reply meets"
@@ -105,7 +105,8 @@ def need_criteria(pairs: Preferences) -> None:
 
 
 def _ticked(pairs: Preferences) -> tuple[Numbers, Numbers]:
-    """The places of the replies of these pairs of which it is said which criteria they meet, and which these are."""
+    """Return the places of the replies of these pairs of which it is said which criteria they meet, and which these
+    are."""
     used = np.unique(np.concatenate([pairs.better, pairs.worse]))
     places = [int(place) for place in used if pairs.criteria and pairs.criteria[place] is not None]
     if not places:
@@ -114,7 +115,7 @@ def _ticked(pairs: Preferences) -> tuple[Numbers, Numbers]:
 
 
 def chances(logits: Numbers) -> Numbers:
-    """The probabilities of log odds."""
+    """Return the probabilities of log odds."""
     from scipy.special import expit
 
     return np.asarray(expit(logits))
@@ -130,8 +131,8 @@ def loss_of(logits: Numbers, met: Numbers) -> float:
 
 
 def fitted(rows: Numbers, met: Numbers, penalty: float, start: Numbers) -> Numbers:
-    """The weights, with the constants as their last row, with the least sum of the loss and `penalty` times the squares
-    of the weights, both a criterion, found by L-BFGS from `start` on."""
+    """Return the weights, with the constants as their last row, with the least sum of the loss and `penalty` times the
+    squares of the weights, both a criterion, found by L-BFGS from `start` on."""
     from scipy.optimize import minimize
     from threadpoolctl import threadpool_limits
 

@@ -28,7 +28,7 @@ class LinearHead:
     """The accuracy and the loss on what was held out of the learned pairs."""
 
     def rewards(self, features: Numbers) -> Numbers:
-        """A reward for every row of features."""
+        """Return a reward for every row of features."""
         return ((features - self.mean) / self.scale) @ self.weight
 
 
@@ -44,15 +44,15 @@ class HeadLearner:
     heads: dict[int, LinearHead] = field(default_factory=dict)
 
     def learn(self, learned: Preferences, seed: int) -> Reward:
-        """A head of the pairs that the seed does not hold out."""
+        """Return a head of the pairs that the seed does not hold out."""
         return self.reward(self.fit(learned, seed))
 
     def reward(self, head: LinearHead) -> Reward:
-        """What a head gives for the replies of preferences."""
+        """Return what a head gives for the replies of preferences."""
         return lambda pairs: head.rewards(self._rows(pairs))
 
     def fit(self, learned: Preferences, seed: int) -> LinearHead:
-        """The head whose penalty does best on the groups that the seed holds out. Raises `Failure` S0815."""
+        """Return the head whose penalty does best on the groups that the seed holds out. Raises `Failure` S0815."""
         rows = self._rows(learned)
         split = split_by_group(learned.groups, self.share, seed)
         taught, kept = learned.only(split.learned), learned.only(split.held_out)

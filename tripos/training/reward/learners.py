@@ -1,4 +1,4 @@
-"""What every way to learn a reward has in common: it is given pairs and a seed, and gives a number for any reply."""
+"""The common interface of learners of a reward: it is given pairs and a seed, and gives a number for any reply."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class BagOfWords:
 
 
 def longer(pairs: Preferences) -> Numbers:
-    """The length of every reply, in characters."""
+    """Return the length of every reply, in characters."""
     return np.array([len(reply) for _, reply in pairs.texts], dtype=float)
 
 
@@ -64,11 +64,11 @@ class Learner(Protocol):
 
     @property
     def name(self) -> str:
-        """What it is called in a report."""
+        """Return what it is called in a report."""
         ...
 
     def learn(self, learned: Preferences, seed: int) -> Reward:
-        """A reward that was learned of these pairs; the same pairs and seed give the same reward."""
+        """Return a reward that was learned of these pairs; the same pairs and seed give the same reward."""
         ...
 
 
@@ -108,13 +108,13 @@ def average_margin(rewards: Numbers, pairs: Preferences) -> float:
 
 
 def without_margins(pairs: Preferences) -> Preferences:
-    """The same pairs, of which it is not said by how much one reply is better."""
+    """Return the same pairs, of which it is not said by how much one reply is better."""
     return replace(pairs, margins=np.zeros_like(pairs.margins))
 
 
 def shuffled(pairs: Preferences, seed: int) -> Preferences:
-    """The same pairs with the replies to each prompt drawn anew among their places: what annotators gave to one reply
-    is now said of another to the same prompt. How many pairs a prompt has, and by how much they differ, stays."""
+    """Return the same pairs with the replies to each prompt drawn anew among their places: what annotators gave to one
+    reply is now said of another to the same prompt. How many pairs a prompt has, and by how much they differ, stays."""
     draw = np.random.default_rng([seed, 7919])
     places = np.unique(np.concatenate([pairs.better, pairs.worse]))
     of: dict[str, list[int]] = {}

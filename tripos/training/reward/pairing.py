@@ -51,7 +51,7 @@ class ReplyPair:
 
 
 def pairs_of(plan: Plan, pairing: Pairing, source: CaseSource) -> tuple[list[ReplyPair], Counter[str]]:
-    """The pairs of every row, in the order of the data, and how many there are not, by reason.
+    """Return the pairs of every row, in the order of the data, and how many there are not, by reason.
 
     Raises `Failure` E0301 where a row has no value for what the export says.
     """
@@ -90,7 +90,7 @@ def pairs_of(plan: Plan, pairing: Pairing, source: CaseSource) -> tuple[list[Rep
 
 
 def kept_out_of(plan: Plan, pairing: Pairing, source: CaseSource) -> KeptOut[str] | None:
-    """The texts of the data sets that an export holds out; None where it names none."""
+    """Return the texts of the data sets that an export holds out; None where it names none."""
     if not pairing.holds_out:
         return None
     found: KeptOut[str] = KeptOut()
@@ -101,13 +101,13 @@ def kept_out_of(plan: Plan, pairing: Pairing, source: CaseSource) -> KeptOut[str
 
 
 def prompt_of(plan: Plan, pairing: Pairing, source: CaseSource, names: Mapping[str, Any]) -> str:
-    """What a row asks; `names` has the row."""
+    """Return what a row asks; `names` has the row."""
     assert pairing.prompt is not None
     return render(pairing.prompt, names, plan.benchmark.languages[0], source.axes)
 
 
 def replies_of(reply: PairedReply, names: Mapping[str, Any]) -> Iterator[RatedReply]:
-    """The texts of a reply, without those that are missing or empty."""
+    """Yield the texts of a reply, without those that are missing or empty."""
     each = [names] if reply.each is None else [{**names, str(reply.alias): one} for one in evaluate(reply.each, names)]
     for seen in each:
         if reply.when is not None and not evaluate(reply.when, seen):
@@ -121,7 +121,7 @@ def replies_of(reply: PairedReply, names: Mapping[str, Any]) -> Iterator[RatedRe
 
 
 def write_pairs(plan: Plan, pairings: Sequence[Pairing], source: CaseSource, path: Path) -> dict[str, Any]:
-    """Writes the pairs of all `pairings` as JSON Lines and their provenance beside, which is returned.
+    """Write the pairs of all `pairings` as JSON Lines and their provenance beside, which is returned.
 
     A line has `prompt`, `chosen`, `rejected` and `margin`; the provenance has an entry for every line, with the export,
     the item, what it shares with others (`groups`), who wrote the two (`by`), how much they are worth, and, where the
@@ -172,7 +172,7 @@ def write_pairs(plan: Plan, pairings: Sequence[Pairing], source: CaseSource, pat
 
 
 def _criteria(pair: ReplyPair) -> dict[str, Any]:
-    """Which criteria the two meet, as 1 and 0; nothing where the export lists none."""
+    """Return which criteria the two meet, as 1 and 0; nothing where the export lists none."""
     both = (pair.chosen.criteria, pair.rejected.criteria)
     return {"criteria": [None if each is None else [int(met) for met in each] for each in both]} if any(both) else {}
 

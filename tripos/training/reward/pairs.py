@@ -29,7 +29,7 @@ class Tested:
 
 
 def apart(learned: Preferences, tested: Preferences) -> Tested:
-    """Takes from what is tested every pair that shares a value it is grouped by with any pair that is learned.
+    """Take from what is tested every pair that shares a value it is grouped by with any pair that is learned.
 
     Raises `Failure` S0822 where nothing is left to test on.
     """
@@ -43,8 +43,8 @@ def apart(learned: Preferences, tested: Preferences) -> Tested:
 
 
 def without(pairs: Preferences, sources: Sequence[str]) -> Preferences:
-    """The pairs of which none of these sources wrote a reply. Raises `Failure` S0831 for a source that wrote none, and
-    S0815 where no pair is left."""
+    """Return the pairs of which none of these sources wrote a reply. Raises `Failure` S0831 for a source that wrote
+    none, and S0815 where no pair is left."""
     if not sources:
         return pairs
     wrote = sorted({name for by in pairs.by for name in by if name})
@@ -87,7 +87,7 @@ class Preferences:
         return len(self.groups)
 
     def only(self, kept: Sequence[int] | Numbers) -> Preferences:
-        """The pairs at these places, with all texts."""
+        """Return the pairs at these places, with all texts."""
         places = [int(place) for place in kept]
         index = np.array(places, dtype=np.int64)
         return replace(
@@ -101,7 +101,7 @@ class Preferences:
         )
 
     def trimmed(self) -> Preferences:
-        """The same pairs, with only those texts that are in one."""
+        """Return the same pairs, with only those texts that are in one."""
         used, places = np.unique(np.concatenate([self.better, self.worse]), return_inverse=True)
         better, worse = np.split(places, 2)
         criteria = tuple(self.criteria[place] for place in used) if self.criteria else ()
@@ -110,7 +110,7 @@ class Preferences:
 
 
 def read_pairs(path: Path) -> Preferences:
-    """Reads JSON Lines with `prompt`, `chosen` and `rejected`, each a text or messages, and perhaps `margin`.
+    """Read JSON Lines with `prompt`, `chosen` and `rejected`, each a text or messages, and perhaps `margin`.
 
     What belongs together says the provenance beside the file; without it pairs of one prompt do. Raises `Failure` S0821
     for a file that cannot be read or is changed, and for a line that is no pair.
@@ -159,7 +159,7 @@ def read_pairs(path: Path) -> Preferences:
 
 
 def plain(text: str) -> str:
-    """A text by which things are told to be the same: without case, signs and spaces that say nothing.
+    """Return a text by which things are told to be the same: without case, signs and spaces that say nothing.
 
     >>> plain("4.2G. Convert  fractions!")
     '4 2g convert fractions'
@@ -168,7 +168,7 @@ def plain(text: str) -> str:
 
 
 def joined_groups(keys: Sequence[frozenset[str]]) -> tuple[str, ...]:
-    """The group of everything that shares a key with something else, over any number of steps: its smallest key.
+    """Return the group of everything that shares a key with something else, over any number of steps: its smallest key.
 
     >>> joined_groups([frozenset("ab"), frozenset("c"), frozenset("bd")])
     ('a', 'c', 'a')

@@ -39,20 +39,20 @@ class RewardRecipe:
     max_norm: float = 1.0
 
     def settled(self, most: int | None) -> RewardRecipe:
-        """The recipe for a base that reads `most` tokens, with a number of tokens before a reply."""
+        """Return the recipe for a base that reads `most` tokens, with a number of tokens before a reply."""
         if self.context is not None:
             return self
         free = MOST_CONTEXT if most is None else most - self.max_tokens - AROUND
         return replace(self, context=max(0, min(MOST_CONTEXT, free)))
 
     def shape(self, *, causal: bool) -> Shape:
-        """What the head sees: of a base that stays as it is every layer; of one that learns the last layer, a causal
-        one's last token."""
+        """Return what the head sees: of a base that stays as it is every layer; of one that learns the last layer, a
+        causal one's last token."""
         pool = "layers" if self.tune != "all" else "last" if causal else "mean"
         return Shape(pool, self.marker, self.context or 0, self.max_tokens)  # type: ignore[arg-type]
 
     def to_json(self) -> dict[str, Any]:
-        """The recipe as JSON values, without the model, which the report names by what it is."""
+        """Return the recipe as JSON values, without the model, which the report names by what it is."""
         values = asdict(self)
         del values["model"]
         if self.tune != "all":

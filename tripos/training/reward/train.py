@@ -27,7 +27,7 @@ from tripos_warehouse.exports.files import write_lines
 
 
 def find_base(name: str) -> str:
-    """Where the base model is: a folder, or a name of the Hub. Raises `Failure` S0814 and S0823."""
+    """Return where the base model is: a folder, or a name of the Hub. Raises `Failure` S0814 and S0823."""
     if name == ENCODER:
         # The package's own module is not imported: it asks for libraries that its weights do not need.
         spec = importlib.util.find_spec(PACKAGE)
@@ -42,7 +42,7 @@ def find_base(name: str) -> str:
 
 
 def open_base(recipe: RewardRecipe) -> RewardNetwork:
-    """The base model of a recipe. Raises `Failure` S0814 where it cannot be read."""
+    """Return the base model of a recipe. Raises `Failure` S0814 where it cannot be read."""
     from transformers import AutoConfig
 
     where = find_base(recipe.model)
@@ -63,7 +63,7 @@ def open_base(recipe: RewardRecipe) -> RewardNetwork:
 
 
 def told_base(recipe: RewardRecipe, network: RewardNetwork) -> dict[str, Any]:
-    """What a report says of the base model: its name, its digest or commit, and how many weights it has."""
+    """Return what a report says of the base model: its name, its digest or commit, and how many weights it has."""
     where = Path(find_base(recipe.model))
     return {
         "name": where.name if where.exists() and recipe.model != ENCODER else recipe.model,
@@ -98,7 +98,7 @@ def train_reward(
     tell: Tell,
     clock: Callable[[], float] = time.monotonic,
 ) -> dict[str, Any]:
-    """Trains a reward model on `learned`, writes it to `folder` with its manifest and report, and returns the report.
+    """Train a reward model on `learned`, write it to `folder` with its manifest and report, and return the report.
 
     Without `tested` a fifth of the topics is tested and not learned. What is tested never chooses anything: penalty and
     epoch are chosen on topics that are held out of what is learned. Raises `Failure` S0814 to S0817 and S0822.
@@ -204,7 +204,7 @@ def _sides(learned: Preferences, tested: Preferences | None, seed: int) -> tuple
 def _features(
     network: RewardNetwork, recipe: RewardRecipe, sides: Sequence[Preferences], device: Device, tell: Tell
 ) -> tuple[Numbers, dict[tuple[str, str], int]]:
-    """The features of every reply, each of which goes through the base once, and which row is which reply's."""
+    """Return the features of every reply, each of which goes through the base once, and which row is which reply's."""
     texts = list(dict.fromkeys(text for side in sides for text in side.texts))
     tell(f"reading {len(texts):,} replies")
     reader = packed(network) if device.kind == "cpu" else network
@@ -225,7 +225,7 @@ def _count(pairs: Preferences) -> int:
 
 
 def _write(network: RewardNetwork, folder: Path, recipe: RewardRecipe, base: dict[str, Any], data: Preferences) -> str:
-    """Writes the model and its manifest, and gives its digest. Raises `Failure` S0817 where the disk refuses."""
+    """Write the model and its manifest, and give its digest. Raises `Failure` S0817 where the disk refuses."""
     try:
         write_network(network, folder)
     except OSError as error:

@@ -34,11 +34,11 @@ class TunedLearner:
     held_out: Mapping[str, float] = field(default_factory=dict)
 
     def learn(self, learned: Preferences, seed: int) -> Reward:
-        """A network of the pairs that the seed does not hold out."""
+        """Return a network of the pairs that the seed does not hold out."""
         return self.reward(self.fit(learned, seed))
 
     def reward(self, network: RewardNetwork) -> Reward:
-        """What a network gives for the replies of preferences. It takes the device's memory only meanwhile."""
+        """Return what a network gives for the replies of preferences. It takes the device's memory only meanwhile."""
 
         def rewards(pairs: Preferences) -> Numbers:
             network.model.to(self.device.kind)
@@ -53,7 +53,8 @@ class TunedLearner:
         return self.recipe.at_once or (64 if self.device.kind == "cuda" else 32)
 
     def fit(self, learned: Preferences, seed: int) -> RewardNetwork:
-        """The network, on the CPU or the GPU, after the epoch that does best on the groups that the seed holds out."""
+        """Return the network, on the CPU or the GPU, after the epoch that does best on the groups that the seed holds
+        out."""
         import torch
 
         torch.manual_seed(seed)
@@ -122,7 +123,7 @@ class TunedLearner:
 
 
 def _rewards_of(network: RewardNetwork, pairs: Preferences, at_once: int) -> Numbers:
-    """The rewards of those replies that the pairs are of; of the others nothing."""
+    """Return the rewards of those replies that the pairs are of; of the others nothing."""
     used = np.unique(np.concatenate([pairs.better, pairs.worse]))
     rewards = np.full(len(pairs.texts), np.nan)
     rewards[used] = network.rewards([pairs.texts[place] for place in used], at_once)
@@ -130,7 +131,8 @@ def _rewards_of(network: RewardNetwork, pairs: Preferences, at_once: int) -> Num
 
 
 def _batches(pairs: Preferences, size: int) -> Sequence[Sequence[int]]:
-    """Pairs of the same prompt together, at most as many prompts a batch as give `size` pairs or one prompt's."""
+    """Return pairs of the same prompt together, at most as many prompts a batch as give `size` pairs or one
+    prompt's."""
     of: dict[str, list[int]] = {}
     for place, better in enumerate(pairs.better):
         of.setdefault(pairs.texts[better][0], []).append(place)

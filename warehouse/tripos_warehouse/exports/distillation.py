@@ -80,8 +80,8 @@ class Replied:
 def distil(
     connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run, wanted: Wanted, replied: Sequence[Replied] = ()
 ) -> Training:
-    """The replies of the best models. `connection` shows `run` alone. With `replied`, `run` says which models are best,
-    and the replies are those of these runs, graded or not; no item of `run` is among them.
+    """Return the replies of the best models. `connection` shows `run` alone. With `replied`, `run` says which models
+    are best, and the replies are those of these runs, graded or not; no item of `run` is among them.
 
     A model's value in a cell of `per` is the measure's there; where the measure goes by further dimensions, the mean
     over those of their cells in which every model has a value. A model without any value there takes no part. What is
@@ -144,8 +144,8 @@ def choose_best(
     *,
     lower_is_better: bool = False,
 ) -> list[Best]:
-    """The best model in each cell of `per`, of `values` (model, cell of `by`, value): the highest, or the lowest where
-    that is said to be better.
+    """Return the best model in each cell of `per`, of `values` (model, cell of `by`, value): the highest, or the lowest
+    where that is said to be better.
 
     >>> values = [("a", ("x", "p"), 1.0), ("b", ("x", "p"), 2.0), ("a", ("x", "q"), 9.0)]
     >>> choose_best(("tone", "metric"), values, ("tone",), ("a", "b"))
@@ -207,7 +207,7 @@ def _measured(
 
 
 def _scenarios_behind(plan: Plan, name: str) -> frozenset[str]:
-    """The scenarios that a measure rests on, or that have the scores of a name: of others it says nothing."""
+    """Return the scenarios that a measure rests on, or that have the scores of a name: of others it says nothing."""
     measure = next((each for each in plan.measures if each.name == name), None)
     if measure is not None:
         wanted = list(looked_at(plan, measure.figure))
@@ -241,7 +241,7 @@ def weight_of_score(plan: Plan) -> str:
 
 
 def metric_weights(plan: Plan) -> dict[str, dict[str, float]]:
-    """What each metric counts, by scenario, where they do not count alike."""
+    """Return what each metric counts, by scenario, where they do not count alike."""
     return {
         scenario.name: dict(zip(step.metrics, step.weights, strict=True))
         for scenario in plan.scenarios
@@ -251,7 +251,7 @@ def metric_weights(plan: Plan) -> dict[str, dict[str, float]]:
 
 
 def no_such_score(plan: Plan, name: str) -> StoreError:
-    """The failure where nothing is called `name`, or nothing so called has a value."""
+    """Return the failure where nothing is called `name`, or nothing so called has a value."""
     scores, measures = score_names(plan), [each.name for each in plan.measures]
     names = [*scores, *measures]
     own = [each for each in names if each.rpartition(".")[2] == name]
@@ -266,7 +266,7 @@ def no_such_score(plan: Plan, name: str) -> StoreError:
 
 
 def _some(names: Sequence[str]) -> str:
-    """Names in a line: the first few, and how many there are more.
+    """Return names in a line: the first few, and how many there are more.
 
     >>> _some(["a", "b"]), _some(list("abcdefghij"))
     ('`a`, `b`', '`a`, `b`, `c`, `d`, `e`, `f`, `g`, `h` and 2 more')
@@ -276,7 +276,7 @@ def _some(names: Sequence[str]) -> str:
 
 
 def score_names(plan: Plan) -> list[str]:
-    """The scorers, scores and metrics of a plan, in its order."""
+    """Return the scorers, scores and metrics of a plan, in its order."""
     names: dict[str, None] = {}
     for scenario in plan.scenarios:
         for step in scenario.steps:
@@ -287,7 +287,7 @@ def score_names(plan: Plan) -> list[str]:
 
 
 def _scored_cells(connection: duckdb.DuckDBPyConnection, run: Run, per: Sequence[str]) -> dict[str, list[Cell]]:
-    """The cells of `per` that each reply has a score in."""
+    """Return the cells of `per` that each reply has a score in."""
     columns = ", ".join(map(sql.name, per))
     rows = connection.execute(
         f"""select distinct sample_id, {columns} from {sql.name(run.benchmark)}.scores

@@ -55,7 +55,7 @@ def appearing(path: Path) -> Iterator[Path]:
 
 
 def write_lines(path: Path, lines: Iterable[bytes]) -> Written:
-    """Writes lines, each of which gets a line feed. Raises `StoreError` S0604 where the disk refuses."""
+    """Write lines, each of which gets a line feed. Raises `StoreError` S0604 where the disk refuses."""
     rows, hashed = 0, hashlib.sha256()
     with appearing(path) as new, new.open("wb") as file:
         for line in lines:
@@ -67,7 +67,7 @@ def write_lines(path: Path, lines: Iterable[bytes]) -> Written:
 
 
 def beside(path: Path) -> Path:
-    """Where the provenance of a file stands.
+    """Return where the provenance of a file stands.
 
     >>> beside(Path("train.jsonl")).name
     'train.jsonl.provenance.json'

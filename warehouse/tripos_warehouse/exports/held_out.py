@@ -1,4 +1,4 @@
-"""What training data must not have: the items that models are graded on, and items that are nearly the same."""
+"""Held-out items of training data: the items that models are graded on, and items that are nearly the same."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Likeness:
 
 @dataclass(frozen=True)
 class HeldOut:
-    """What is held out: the `subsets` and other `runs` by name, the `items` of this run that are in them, and those
+    """The held-out items: the `subsets` and other `runs` by name, the `items` of this run that are in them, and those
     that are `near` one of theirs. `known` says how much of every subset the runs of the store have marked."""
 
     subsets: tuple[str, ...] = ()
@@ -68,7 +68,7 @@ class HeldOut:
     known: Mapping[str, Known] = field(default_factory=dict)
 
     def kept(self, found: Replies) -> Replies:
-        """The replies to items that are not held out; how many are goes to what is left out."""
+        """Return the replies to items that are not held out; how many are goes to what is left out."""
         left_out = dict(found.left_out)
         kept = []
         for reply in found.replies:
@@ -85,7 +85,7 @@ NOTHING = HeldOut()
 
 
 def read_held_out(connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run, wanted: Wanted) -> HeldOut:
-    """What `wanted` holds out of the items of `run`. `connection` shows `run` alone.
+    """Return what `wanted` holds out of the items of `run`. `connection` shows `run` alone.
 
     Of a subset that is every item that any run of the benchmark in the store has marked as one of its, in whatever
     scenario it is run. Raises `StoreError` S0301 for a run that the store has not.
@@ -120,7 +120,7 @@ def _rows(connection: duckdb.DuckDBPyConnection, run_id: str) -> list[StoredItem
 
 
 def _marked(connection: duckdb.DuckDBPyConnection, benchmark: str, subsets: tuple[str, ...]) -> list[StoredItem]:
-    """The items that runs of a benchmark have marked as those of any of these subsets."""
+    """Return the items that runs of a benchmark have marked as those of any of these subsets."""
     if not subsets:
         return []
     marked = f"list_has_any(listed.subsets, {sql.texts(subsets)})"
@@ -139,7 +139,7 @@ def _found(connection: duckdb.DuckDBPyConnection, where: str) -> list[StoredItem
 
 
 def _items(rows: list[StoredItem], axes: set[str], telling: set[tuple[str, str]]) -> list[Item]:
-    """The items of `rows`, with the `telling` fields by scenario and name."""
+    """Return the items of `rows`, with the `telling` fields by scenario and name."""
     found = []
     for row in rows:
         of = _texts_of(row, axes)
@@ -153,8 +153,8 @@ def _items(rows: list[StoredItem], axes: set[str], telling: set[tuple[str, str]]
 
 
 def _telling(rows: list[StoredItem], axes: set[str]) -> set[tuple[str, str]]:
-    """The fields that tell items apart, by scenario. A field whose texts repeat, as that of a passage with several
-    questions does or an instruction, is what items have in common: it makes none like another by itself."""
+    """Return the fields that tell items apart, by scenario. A field whose texts repeat, as that of a passage with
+    several questions does or an instruction, is what items have in common: it makes none like another by itself."""
     seen: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
     for row in rows:
         for name, text in _texts_of(row, axes).items():
@@ -183,7 +183,7 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def _near(held: list[Item], items: list[Item]) -> Iterator[Likeness]:
-    """Those of `items` that are like one that is held: as a whole, or in a field that says enough alone."""
+    """Yield those of `items` that are like one that is held: as a whole, or in a field that says enough alone."""
     known = NearTexts[tuple[int, str]](ALIKE)
     for place, item in enumerate(held):
         known.add((place, ""), item.text)

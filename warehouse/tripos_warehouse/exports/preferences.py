@@ -24,7 +24,7 @@ ROUNDING = 1e-9
 
 
 def pairs(connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run, wanted: Wanted) -> Training:
-    """Every two replies to one prompt of which one is better by `margin` at least, and by more than nothing.
+    """Return every two replies to one prompt of which one is better by `margin` at least, and by more than nothing.
 
     Two replies are compared on what both were given, metric by metric and judge by judge: the difference is the mean
     over these, with the weights of the metrics where they have some. `connection` shows `run` alone.
@@ -45,7 +45,8 @@ def pairs(connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run, wanted: W
 def choose_pairs(
     replies: Iterable[Reply], marks: Mapping[str, Marks], weights: Mapping[str, Mapping[str, float]], margin: float
 ) -> tuple[list[tuple[Reply, Reply, float]], Counter[str]]:
-    """The pairs of `replies`: the better one, the worse one, and by how much; and how many there are not, by reason.
+    """Return the pairs of `replies`: the better one, the worse one, and by how much; and how many there are not, by
+    reason.
 
     `marks` are what replies got, by `sample_id`, and `weights` those of metrics, by scenario.
     """

@@ -20,7 +20,7 @@ TERMS = (
 
 
 def provenance(plan: Plan, run: Run, wanted: Wanted, made: Training, written: Written) -> dict[str, Any]:
-    """The provenance as JSON values; `lines` has an entry for every line, the better of two replies first."""
+    """Return the provenance as JSON values; `lines` has an entry for every line, the better of two replies first."""
     revealed = [each for each in plan.reveals if each.step in wanted.rows]
     return {
         "format": FORMAT,
@@ -80,7 +80,7 @@ def provenance(plan: Plan, run: Run, wanted: Wanted, made: Training, written: Wr
 
 
 def _settings(plan: Plan, wanted: Wanted) -> dict[str, Any]:
-    """What the replies were asked with, by scenario and step; only what was not left to the model."""
+    """Return what the replies were asked with, by scenario and step; only what was not left to the model."""
     return {
         f"{scenario.name}.{step.name}": step.settings.given
         for scenario in plan.scenarios
@@ -90,7 +90,7 @@ def _settings(plan: Plan, wanted: Wanted) -> dict[str, Any]:
 
 
 def _line(wanted: Wanted, example: Example) -> dict[str, Any]:
-    """Where a line comes from, and why it is there."""
+    """Return where a line comes from, and why it is there."""
     line = {
         "samples": list(example.sample_ids),
         "scenario": example.scenario,
@@ -104,6 +104,6 @@ def _line(wanted: Wanted, example: Example) -> dict[str, Any]:
 
 
 def counts(plan: Plan, made: Training) -> dict[str, int]:
-    """How many examples there are of each scenario, in the plan's order."""
+    """Return how many examples there are of each scenario, in the plan's order."""
     found = Counter(each.scenario for each in made.examples)
     return {each.name: found[each.name] for each in plan.scenarios if found[each.name]}

@@ -28,12 +28,12 @@ TOO_LONG = "R0107 the dialogue passes the context of the model"
 
 
 def settings_key(fingerprint: str, role: str) -> str:
-    """What the settings of a turn are looked up by: either side of a conversation has its own."""
+    """Return what the settings of a turn are looked up by: either side of a conversation has its own."""
     return f"{fingerprint} {role}"
 
 
 def conversations(connection: duckdb.DuckDBPyConnection, benchmark: str) -> frozenset[str]:
-    """The fingerprints of the samples that are conversations, which nobody was asked for as a whole."""
+    """Return the fingerprints of the samples that are conversations, which nobody was asked for as a whole."""
     query = "select distinct fingerprint from main.turns where benchmark = ?"
     return frozenset(fingerprint for (fingerprint,) in connection.execute(query, [benchmark]).fetchall())
 
@@ -94,7 +94,7 @@ class Usage:
     tokens_reasoning: int | None
 
     def without(self, other: Usage) -> Usage:
-        """What is left of this when the other is taken off.
+        """Return what is left of this when the other is taken off.
 
         >>> Usage(10, 6, None).without(Usage(4, 5, None))
         Usage(tokens_in=6, tokens_out=1, tokens_reasoning=None)
@@ -137,8 +137,8 @@ class RecordedCall:
 
 
 def recorded_calls(connection: duckdb.DuckDBPyConnection, run: Run) -> Iterator[RecordedCall]:
-    """Every call of a run that was answered, whichever run made it first; in no particular order. Calls that failed
-    are not in it.
+    """Yield every call of a run that was answered, whichever run made it first; in no particular order. Calls that
+    failed are not in it.
 
     `connection` is that of `views.connect`.
     """
@@ -184,7 +184,7 @@ def recorded_calls(connection: duckdb.DuckDBPyConnection, run: Run) -> Iterator[
 
 
 def open_file() -> sqlite3.Connection:
-    """An empty database in a temporary file that SQLite deletes; nothing in it has to survive a crash."""
+    """Return an empty database in a temporary file that SQLite deletes; nothing in it has to survive a crash."""
     database = sqlite3.connect("", isolation_level=None)
     for pragma in ("journal_mode = off", "synchronous = off", "cache_size = -16384"):
         database.execute(f"pragma {pragma}")
@@ -257,7 +257,7 @@ def _less(whole: int | None, part: int | None) -> int | None:
 
 
 class Recorded(NamedTuple):
-    """What a request was answered: its key, when, and the answer in a form of the caller's."""
+    """A recorded answer: its key, when, and the answer in a form of the caller's."""
 
     key: bytes
     made_at: int
@@ -291,7 +291,7 @@ class RecordingFile:
         self._turns: dict[bytes, int] = {}
 
     def find(self, key: bytes) -> bytes | None:
-        """The answer of that key whose turn it is; `None` where there is none."""
+        """Return the answer of that key whose turn it is; `None` where there is none."""
         turn = self._turns.get(key, 0)
         query = "select body, of from place join reply on reply.rowid = at where place.key = ? and turn = ?"
         found = self._database.execute(query, (key, turn)).fetchone()
@@ -303,7 +303,7 @@ class RecordingFile:
         return bytes(body)
 
     def __len__(self) -> int:
-        """How many answers there are."""
+        """Return how many answers there are."""
         [count] = self._database.execute("select count(*) from reply").fetchone()
         return int(count)
 

@@ -29,7 +29,7 @@ Keep = Callable[[Mapping[str, str | None]], bool]
 
 @dataclass(frozen=True)
 class Wanted:
-    """What training data is made of: the replies to the steps `rows` of the `models`, chosen `by` a measure or a score.
+    """The source of training data: the replies to the steps `rows` of the `models`, chosen `by` a measure or a score.
 
     `name` is that of the `export` of the spec, where it is one. `keep` is its filter, and `told` says it in words. The
     items of the subsets `hold_out` and of the runs `apart_from` are left out, and what is nearly the same.
@@ -78,12 +78,12 @@ class Replies:
 
 
 def place_columns(plan: Plan) -> list[str]:
-    """The columns of a benchmark's samples that say where a reply belongs."""
+    """Return the columns of a benchmark's samples that say where a reply belongs."""
     return ["scenario", LANGUAGE, *axis_columns(plan), *arm_columns(plan)]
 
 
 def asked_steps(plan: Plan, role: str) -> tuple[str, ...]:
-    """The steps whose replies are scored, of the asks of `role`; all of its asks where none is."""
+    """Return the steps whose replies are scored, of the asks of `role`; all of its asks where none is."""
     asks = {step.name: None for each in plan.scenarios for step in each.steps if isinstance(step, Ask)}
     own = {step.name for each in plan.scenarios for step in each.steps if isinstance(step, Ask) and step.role == role}
     scored = {step.of for each in plan.scenarios for step in each.steps if isinstance(step, Score | Grade)}
@@ -91,7 +91,7 @@ def asked_steps(plan: Plan, role: str) -> tuple[str, ...]:
 
 
 def read_replies(connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run, wanted: Wanted) -> Replies:
-    """The replies that `wanted` is made of, by scenario and item, and within an item by model and sample number.
+    """Return the replies that `wanted` is made of, by scenario and item, and within an item by model and sample number.
 
     A reply that several arms share is there once for each. Raises `StoreError` S0602 for a step or model that the run
     has not.
@@ -163,7 +163,8 @@ def _prompt(messages: str) -> tuple[Message, ...] | None:
 
 
 def plain(messages: Sequence[Message]) -> str:
-    """What messages say as one text, with an empty line between them: how a prompt that is not a chat is written.
+    """Return what messages say as one text, with an empty line between them: how a prompt that is not a chat is
+    written.
 
     >>> plain([{"role": "system", "content": "Be brief."}, {"role": "user", "content": "1 + 1?"}])
     'Be brief.\\n\\n1 + 1?'

@@ -13,8 +13,8 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\ufffe\uffff]")
 
 
 def written(text: str) -> str:
-    """A text as the XML of a workbook has it: what XML cannot hold escaped, and what looks like such an escape too.
-    Half of a surrogate pair, which nothing can hold, becomes U+FFFD.
+    """Return a text as the XML of a workbook has it: what XML cannot hold escaped, and what looks like such an escape
+    too. Half of a surrogate pair, which nothing can hold, becomes U+FFFD.
 
     >>> written("a\\x07b"), written("a_x0007_b"), written("two\\r\\nlines")
     ('a_x0007_b', 'a_x005F_x0007_b', 'two_x000D_\\nlines')
@@ -24,7 +24,7 @@ def written(text: str) -> str:
 
 
 def put_text(cell: Cell, text: str) -> None:
-    """Puts a text of at most 32,767 characters into a cell, where it is never a formula, a number or an escape."""
+    """Put a text of at most 32,767 characters into a cell, where it is never a formula, a number or an escape."""
     cell.value = ""
     # Set as a value, it would be read for what it looks like, and cut where its escapes make it longer.
     cell._value = written(text)  # type: ignore[attr-defined]

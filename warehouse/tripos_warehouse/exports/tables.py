@@ -50,7 +50,7 @@ class Source:
 def sources(
     connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run, names: Sequence[str], secrets: bool
 ) -> Iterator[Source]:
-    """The tables called `names`, one after the other; read each to its end before the next is taken."""
+    """Yield the tables called `names`, one after the other; read each to its end before the next is taken."""
     schema = sql.name(run.benchmark)
     for name in names:
         match name:
@@ -84,14 +84,14 @@ def _samples(schema: str, plan: Plan, run: Run, secrets: bool) -> str:
 
 
 def open_fields(plan: Plan, secrets: bool) -> dict[str, dict[str, None]]:
-    """The fields of every data set that may be shown, in the plan's order."""
+    """Return the fields of every data set that may be shown, in the plan's order."""
     found = {each.name: each.fields for each in plan.datasets} | {each.name: each.fields for each in plan.made}
     return {name: {each.name: None for each in fields if secrets or not each.secret} for name, fields in found.items()}
 
 
 def _items(connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run, secrets: bool) -> Source:
-    """Items with a column for each field; a field that is an axis too has that one, and one that is called like a
-    column of ours is `field_NAME`."""
+    """Return items with a column for each field; a field that is an axis too has that one, and one that is called like
+    a column of ours is `field_NAME`."""
     fields = open_fields(plan, secrets)
     shown = dict.fromkeys(name for own in fields.values() for name in own)
     fixed = [name for name in place_columns(plan) if name not in {arm.name for arm in plan.arms}]
@@ -141,7 +141,7 @@ class Table:
 
 
 def write_parquet(source: Source, path: Path) -> Table:
-    """Writes a table as Parquet. Raises `StoreError` S0604 where the disk refuses."""
+    """Write a table as Parquet. Raises `StoreError` S0604 where the disk refuses."""
     rows = 0
     with appearing(path) as new, pq.ParquetWriter(new, source.schema, compression="zstd") as writer:
         for batch in source.batches:
@@ -151,7 +151,7 @@ def write_parquet(source: Source, path: Path) -> Table:
 
 
 def write_csv(source: Source, path: Path, raw: bool) -> Table:
-    """Writes a table as CSV in UTF-8. Texts that a spreadsheet would take for a formula get an apostrophe before them,
+    """Write a table as CSV in UTF-8. Texts that a spreadsheet would take for a formula get an apostrophe before them,
     unless `raw`; numbers do not. Raises `StoreError` S0604 where the disk refuses."""
     rows = marked = 0
     with appearing(path) as new, new.open("w", encoding="utf-8", newline="") as file:
@@ -173,7 +173,7 @@ def write_csv(source: Source, path: Path, raw: bool) -> Table:
 
 
 def harmless(text: str) -> str:
-    """A text that no spreadsheet takes for a formula.
+    """Return a text that no spreadsheet takes for a formula.
 
     >>> harmless("=1+1"), harmless("-5"), harmless("- one"), harmless("one")
     ("'=1+1", '-5', "'- one", 'one')
@@ -182,5 +182,5 @@ def harmless(text: str) -> str:
 
 
 def to_data(tables: Sequence[Table]) -> list[Mapping[str, Any]]:
-    """The tables as JSON values."""
+    """Return the tables as JSON values."""
     return [{"table": each.name, "path": str(each.path), "rows": each.rows, "notes": each.notes} for each in tables]

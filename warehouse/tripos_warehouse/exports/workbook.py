@@ -31,7 +31,7 @@ SHORT = 16_000
 
 
 def longest_texts(connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run, name: str) -> dict[str, int]:
-    """The length of the longest text of each column of the table `name` that may not fit into a cell."""
+    """Return the length of the longest text of each column of the table `name` that may not fit into a cell."""
     schema = sql.name(run.benchmark)
     match name:
         case "samples":
@@ -63,8 +63,8 @@ TIME = "yyyy-mm-dd hh:mm:ss"
 def write_workbook(
     tables: Iterable[Source], path: Path, longest: Callable[[str], dict[str, int]], most_rows: int = MOST_ROWS
 ) -> list[Table]:
-    """Writes the tables into one workbook. `longest` says of a table, by column, how many UTF-16 units its longest
-    text has, where that may be too many for a cell.
+    """Write the tables into one workbook. `longest` says of a table, by column, how many UTF-16 units its longest text
+    has, where that may be too many for a cell.
 
     Raises `StoreError` S0604 where the disk refuses.
     """
@@ -122,7 +122,7 @@ def _sheet(book: Workbook, name: str, titles: Sequence[str]) -> Any:
 
 
 def _cell(sheet: Any, value: Any) -> Any:
-    """A value as a row of a sheet takes it: a number as it is, a text in a cell that says that it is one."""
+    """Return a value as a row of a sheet takes it: a number as it is, a text in a cell that says that it is one."""
     from openpyxl.cell import WriteOnlyCell
 
     match value:
@@ -142,7 +142,7 @@ def _cell(sheet: Any, value: Any) -> Any:
 
 
 def split(text: str, most: int = MOST_UNITS - 1) -> list[str]:
-    """A text in pieces of at most `most` UTF-16 units, no character cut in two.
+    """Return a text in pieces of at most `most` UTF-16 units, no character cut in two.
 
     >>> split("abcde", 2), split("a😀b", 2), split("")
     (['ab', 'cd', 'e'], ['a', '😀', 'b'], [''])

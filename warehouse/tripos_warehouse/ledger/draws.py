@@ -50,11 +50,11 @@ class Draws:
         self._drafts: Index | None = None
 
     def models(self, table: str) -> Collection[str]:
-        """Who gave the replies of a table."""
+        """Return who gave the replies of a table."""
         return self._of(table).models
 
     def find(self, table: str, request: str) -> list[tuple[Row, Row | None]]:
-        """What is known of the replies of a table that were sent for the request of that digest, each with the
+        """Return what is known of the replies of a table that were sent for the request of that digest, each with the
         unreadable first reply before it, if there was one. Raises `StoreError` S0103 where a part cannot be read."""
         (key,) = get_table(table).key
         found: dict[str, Row] = {}
@@ -74,14 +74,14 @@ class Draws:
         return [(row, drafts.get(origins[name])) for name, row in found.items()]
 
     def load(self, paths: Paths) -> None:
-        """Takes in further parts."""
+        """Take in further parts."""
         for table, sent in self._sent.items():
             sent.load(paths(table))
         if self._drafts is not None:
             self._drafts.load(paths(DRAFTS.name))
 
     def forget(self) -> None:
-        """Lets go of everything, since all lies elsewhere."""
+        """Let go of everything, since all lies elsewhere."""
         self._sent.clear()
         self._drafts = None
 
@@ -130,7 +130,7 @@ class _Sent:
             self._runs.append(run)
 
     def find(self, request: str) -> dict[Path, list[int]]:
-        """The rows, by part, of what may be replies to a request."""
+        """Return the rows, by part, of what may be replies to a request."""
         wanted = np.uint64(int(request[:16], 16))
         found: dict[Path, list[int]] = {}
         for high, places in self._runs:
@@ -144,7 +144,7 @@ class _Sent:
 
 
 def rows_of(index: Index, names: list[str], lookup: Lookup) -> dict[str, Row]:
-    """The rows of these names that an index has."""
+    """Return the rows of these names that an index has."""
     table = index.table
     (key,) = table.key
     found: dict[str, Row] = {}

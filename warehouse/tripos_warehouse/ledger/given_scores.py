@@ -55,12 +55,13 @@ class GivenScore:
 
     @property
     def part(self) -> dict[str, Any]:
-        """What stands in the judgement: what was said, whatever a plan makes of it."""
+        """Return what stands in the judgement: what was said, whatever a plan makes of it."""
         return {"score": self.value if self.said is None else self.said, "reason": self.rationale}
 
 
 def is_given(evaluator: str, round: str) -> str:
-    """The condition that a row comes from outside a run, of the columns that say who evaluated and in which round."""
+    """Return the condition that a row comes from outside a run, of the columns that say who evaluated and in which
+    round."""
     return f"({round} is not null or starts_with({evaluator}, {sql.text(HUMAN)}))"
 
 
@@ -74,7 +75,7 @@ def imported_score(
     rationale: str | None = None,
     said: float | None = None,
 ) -> GivenScore:
-    """A score of a file; `step` is the one in whose place it stands. `said` is the value in the file."""
+    """Return a score of a file; `step` is the one in whose place it stands. `said` is the value in the file."""
     about = evaluator, round, sample["sample_id"], sample["binding"]
     return GivenScore(
         score_id=digest(["imported score", step.fingerprint, metric, *about]),
@@ -95,7 +96,7 @@ def imported_score(
 
 @dataclass(frozen=True)
 class Difference:
-    """What taking scores would do to a store. `changed` are scores that the store has with another value or rationale,
+    """The effect of new scores on a store. `changed` are scores that the store has with another value or rationale,
     each with the value that is there."""
 
     new: tuple[GivenScore, ...]
@@ -121,7 +122,7 @@ class Kept:
 
 @contextmanager
 def alone(store: Store) -> Iterator[None]:
-    """Keeps other imports of scores out of a store: each builds on what it finds there.
+    """Keep other imports of scores out of a store: each builds on what it finds there.
 
     Raises `StoreError`: S0506 while another one is at work, S0102 where the store cannot be written.
     """
@@ -138,7 +139,8 @@ def alone(store: Store) -> Iterator[None]:
 
 
 def difference(store: Store, given: Sequence[GivenScore]) -> Difference:
-    """What of these scores the store has not, has otherwise, and has. Raises `StoreError` as `Store.rows` does."""
+    """Return what of these scores the store has not, has otherwise, and has. Raises `StoreError` as `Store.rows`
+    does."""
     kept = store.rows("scores", {each.score_id for each in given}, ["score_id", "value"])
     judged = store.rows("judgements", {each.judgement_id for each in given}, ["judgement_id", "parsed"])
     told = {name: orjson.loads(row["parsed"] or "{}") for name, row in judged.items()}
@@ -157,7 +159,8 @@ def difference(store: Store, given: Sequence[GivenScore]) -> Difference:
 
 
 def rows_of(found: Difference, source: str | None, now: datetime) -> dict[str, list[Row]]:
-    """The rows of `judgements` and `scores` that bring a store to what was given. `source` is the file of an import."""
+    """Return the rows of `judgements` and `scores` that bring a store to what was given. `source` is the file of an
+    import."""
     parsed = {each.judgement_id: dict(found.judgements.get(each.judgement_id, {})) for each in found.fresh}
     judgements: dict[str, Row] = {}
     for each in found.fresh:
@@ -169,7 +172,7 @@ def rows_of(found: Difference, source: str | None, now: datetime) -> dict[str, l
 
 
 def keep(store: Store, given: Sequence[GivenScore], now: datetime) -> Kept:
-    """Keeps scores in one commit: all of them or none. What is kept already is not kept again; a score whose value or
+    """Keep scores in one commit: all of them or none. What is kept already is not kept again; a score whose value or
     reason differs takes the place of the earlier one. `now` has a zone.
 
     Raises `StoreError`: S0102 where the disk refuses, S0105 for a row that fits none.

@@ -35,7 +35,7 @@ class Shelf:
     root: Path
 
     def get(self, name: str) -> bytes | None:
-        """What was kept under a name; None where nothing was, or it cannot be read."""
+        """Return what was kept under a name; None where nothing was, or it cannot be read."""
         path = self.root / SHELF / f"{name}{SUFFIX}"
         try:
             kept = read_plain(path, MOST_BYTES)
@@ -46,7 +46,7 @@ class Shelf:
         return kept
 
     def put(self, name: str, kept: bytes) -> None:
-        """Keeps something under a name, unless the disk refuses."""
+        """Keep something under a name, unless the disk refuses."""
         folder = self.root / SHELF
         try:
             folder.mkdir(exist_ok=True)

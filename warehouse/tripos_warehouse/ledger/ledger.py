@@ -31,7 +31,7 @@ from tripos_warehouse.store.table_schema import RELEASE
 
 
 def count_rows(paths: Iterable[Path], column: str, text: str) -> int:
-    """How many rows have `text` in `column`. Raises `StoreError` S0103 where a part cannot be read.
+    """Return how many rows have `text` in `column`. Raises `StoreError` S0103 where a part cannot be read.
 
     >>> count_rows([], "run_id", "r1")
     0
@@ -66,8 +66,8 @@ class _Batch:
 
 
 def open_ledger(store: Store, fingerprints: Collection[str], release: str | None = None) -> RunLedger:
-    """The ledger of a store for a run that can use results of these `fingerprints`. Rows that it keeps bear `release`,
-    the digest of the release that is run, if any.
+    """Return the ledger of a store for a run that can use results of these `fingerprints`. Rows that it keeps bear
+    `release`, the digest of the release that is run, if any.
 
     What processes that died had kept is committed first. Raises `StoreError`: S0102 where the store cannot be written,
     S0103 and S0104 as `Store.files` does.
@@ -122,8 +122,8 @@ class RunLedger:
     # What there is
 
     def statuses(self, table: str, ids: Sequence[str]) -> list[str | None]:
-        """The status of each of these rows, also of rows that wait for a flush; `None` for what is not kept, and for
-        what this ledger committed since others last did."""
+        """Return the status of each of these rows, also of rows that wait for a flush; `None` for what is not kept, and
+        for what this ledger committed since others last did."""
         index = self._index(table)
         found = index.names_of(index.find(pack(ids)).codes)
         if fresh := self._fresh.get(table):
@@ -135,13 +135,13 @@ class RunLedger:
         return found
 
     def held(self) -> set[str]:
-        """The fingerprints of which any result is kept, also one that waits for a flush."""
+        """Return the fingerprints of which any result is kept, also one that waits for a flush."""
         fresh = {row["fingerprint"] for table in RESULTS for row in self._fresh.get(table, {}).values()}
         return fresh.union(*(self._index(table).fingerprints for table in RESULTS))
 
     def rows(self, table: str, ids: Iterable[str]) -> dict[str, Row]:
-        """Whole rows by id, those that are not flushed yet among them. What is not kept is absent, and so is what this
-        ledger committed since others last did.
+        """Return whole rows by id, those that are not flushed yet among them. What is not kept is absent, and so is
+        what this ledger committed since others last did.
 
         Raises `StoreError` S0103 where a part cannot be read.
         """
@@ -171,12 +171,12 @@ class RunLedger:
         return found
 
     def repliers(self, table: str) -> Collection[str]:
-        """Who gave replies of which it is known what they are replies to."""
+        """Return who gave replies of which it is known what they are replies to."""
         return self._draws.models(table)
 
     def replies(self, table: str, request: str) -> list[tuple[Row, Row | None]]:
-        """The rows of a table, whatever step they were made for, whose reply was sent for the request of that digest;
-        each with its unreadable first reply, if there was one. What is not committed yet is absent.
+        """Return the rows of a table, whatever step they were made for, whose reply was sent for the request of that
+        digest; each with its unreadable first reply, if there was one. What is not committed yet is absent.
 
         Raises `StoreError` S0103 where a part cannot be read.
         """
@@ -189,11 +189,12 @@ class RunLedger:
             return self._draws.find(table, request)
 
     def item_count(self, run_id: str) -> int:
-        """How many items of a run are kept and committed. Raises `StoreError` S0103 where a part cannot be read."""
+        """Return how many items of a run are kept and committed. Raises `StoreError` S0103 where a part cannot be
+        read."""
         return count_rows(self._paths(RUN_ITEMS.name, [*self._commits.values(), *self._mine]), "run_id", run_id)
 
     def refresh(self) -> bool:
-        """Takes in what others committed since the last time; whether there was anything.
+        """Take in what others committed since the last time; whether there was anything.
 
         What this ledger itself committed is taken in with it, and not before: a run that is alone comes to each of its
         results once, and so its memory does not grow with them.
@@ -226,7 +227,7 @@ class RunLedger:
     # What is kept
 
     def keep(self, rows: Mapping[str, Sequence[Row]]) -> None:
-        """Takes rows that belong together, by table. When it returns they survive the death of this process.
+        """Take rows that belong together, by table. When it returns they survive the death of this process.
 
         Raises `StoreError`: S0105 for a row with wrong columns, which is not taken; S0102 where the disk refuses: the
         rows stay in memory then, and a later `flush` may succeed.
@@ -258,7 +259,7 @@ class RunLedger:
             self.flush()
 
     def flush(self) -> Commit | None:
-        """Commits what was kept, and then lets go of what was released. `None` where nothing waited.
+        """Commit what was kept, and then let go of what was released. `None` where nothing waited.
 
         Raises `StoreError`: S0102 where the disk refuses, S0105 where a value does not fit its column. What could not
         be committed waits for the next flush, and for the next process.
@@ -305,7 +306,7 @@ class RunLedger:
     # Who works on what
 
     def claim(self, key: str) -> bool:
-        """Whether this process may work on what `key` names: until `release` and a flush, or until it dies.
+        """Return true if this process may work on what `key` names: until `release` and a flush, or until it dies.
 
         Where it may, `refresh` takes in everything that whoever had the claim before has kept, also if that died.
         """
@@ -320,11 +321,11 @@ class RunLedger:
         return True
 
     def release(self, key: str) -> None:
-        """Lets others have `key` after the next flush."""
+        """Let others have `key` after the next flush."""
         self._claims.release(key)
 
     def work(self, name: str) -> WorkList:
-        """The list of names that makes up the work called `name`, a digest."""
+        """Return the list of names that makes up the work called `name`, a digest."""
         return WorkList(self._store.root, name, self._locks, self._has_all)
 
     def _own(self) -> frozenset[str]:

@@ -31,7 +31,7 @@ class Lookup:
         self._blocks: OrderedDict[tuple[Path, int, tuple[str, ...]], list[Row]] = OrderedDict()
 
     def forget(self) -> None:
-        """Lets go of what is unpacked."""
+        """Let go of what is unpacked."""
         self._ends.clear()
         self._groups.clear()
         self._size = 0
@@ -57,7 +57,8 @@ class Lookup:
     def rows(
         self, table: str, path: Path, numbers: Sequence[int], columns: Sequence[str] | None = None
     ) -> Iterator[Row]:
-        """The rows of a part with these numbers, or some columns of them, lowest first. Raises `StoreError` S0103."""
+        """Yield the rows of a part with these numbers, or some columns of them, lowest first. Raises `StoreError`
+        S0103."""
         ends = self._ends_of(path)
         for group, among in groupby(sorted(numbers), key=lambda number: bisect_right(ends, number)):
             start = ends[group - 1] if group else 0

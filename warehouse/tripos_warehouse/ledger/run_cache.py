@@ -49,11 +49,12 @@ class WorkList:
         self._count = 0
 
     def finished(self) -> Mapping[str, Any] | None:
-        """What was said of this work when it was finished, if the store has every result of it and none failed."""
+        """Return what was said of this work when it was finished, if the store has every result of it and none
+        failed."""
         return said_of(self._path, self._is_kept)
 
     def add(self, ids: Iterable[str]) -> None:
-        """Takes further names. Raises `StoreError` S0102 where the disk refuses."""
+        """Take further names. Raises `StoreError` S0102 where the disk refuses."""
         rest = iter(ids)
         while batch := list(islice(rest, _WAITING)):
             self._waiting.extend(batch)
@@ -61,7 +62,7 @@ class WorkList:
                 self._write()
 
     def finish(self, said: Mapping[str, Any]) -> None:
-        """Says that every name is kept, and `said`, which is JSON. Raises `StoreError` S0102 where the disk refuses."""
+        """Say that every name is kept, and `said`, which is JSON. Raises `StoreError` S0102 where the disk refuses."""
         self._write()
         new = self._new
         assert new is not None
@@ -84,7 +85,7 @@ class WorkList:
         self._count = 0
 
     def abandon(self) -> None:
-        """Forgets the names of work that is not finished."""
+        """Forget the names of work that is not finished."""
         self._waiting.clear()
         self._count = 0
         if self._new is not None:
@@ -112,7 +113,7 @@ class WorkList:
 
 
 def said_of(path: Path, is_kept: IsKept) -> Mapping[str, Any] | None:
-    """What a list says at its end; `None` where there is no whole list, or where something of it is not kept.
+    """Return what a list says at its end; `None` where there is no whole list, or where something of it is not kept.
 
     >>> said_of(Path("nowhere.ids"), lambda packed: True) is None
     True

@@ -66,7 +66,7 @@ class MeasureTable:
     """What the database refused its SQL with, where it did; then there are no rows."""
 
     def to_rows(self) -> list[dict[str, Any]]:
-        """A flat mapping a row: `measure`, `model`, the dimensions by name, then the numbers."""
+        """Return a flat mapping a row: `measure`, `model`, the dimensions by name, then the numbers."""
         return [
             {
                 "measure": self.measure.name,
@@ -88,7 +88,7 @@ class MeasureTable:
 
 
 def evaluate(connection: duckdb.DuckDBPyConnection, plan: Plan, measure: Measure) -> MeasureTable:
-    """The values of `measure` with 95 % intervals.
+    """Return the values of `measure` with 95 % intervals.
 
     Of a share of independent items the interval is the exact one of Clopper and Pearson. Where the SQL draws items
     again it is the one that the SQL gives. Of what lies between two ends it is that of `statistics.bounded`, which has
@@ -119,7 +119,7 @@ def evaluate(connection: duckdb.DuckDBPyConnection, plan: Plan, measure: Measure
 
 
 def _failed(connection: duckdb.DuckDBPyConnection, plan: Plan, measure: Measure, row: MeasureRow) -> MeasureRow:
-    """A row that says which scores are missing, where `missing: fail` leaves it without a value for that."""
+    """Return a row that says which scores are missing, where `missing: fail` leaves it without a value for that."""
     if row.value is not None or row.n == row.total:
         return row
     told = why_missing(connection, plan, measure.figure, row.model)
@@ -128,7 +128,7 @@ def _failed(connection: duckdb.DuckDBPyConnection, plan: Plan, measure: Measure,
 
 
 def evaluate_or_tell(connection: duckdb.DuckDBPyConnection, plan: Plan, measure: Measure) -> MeasureTable:
-    """The same, but a measure whose SQL fails has its error instead of rows, so that it hides no other.
+    """Return the same, but a measure whose SQL fails has its error instead of rows, so that it hides no other.
 
     Raises `StoreError` where it is not the SQL that fails, which no measure would stand.
     """
@@ -156,7 +156,8 @@ def _ends_of_metrics(plan: Plan, measure: Measure) -> Mapping[str, Ends]:
 
 
 def _row(measure: Measure, found: dict[str, Any], still: bool, of_metrics: Mapping[str, Ends]) -> MeasureRow:
-    """A row of what the SQL found. `still`: draws that are all alike bound the value, as those of a median do."""
+    """Return a row of what the SQL found. `still`: draws that are all alike bound the value, as those of a median
+    do."""
     value, error = _exact(measure, _finite(found["value"])), _finite(found["standard_error"])
     items, n, total = (int(found[name] or 0) for name in ("items", "n", "total"))
     ends = of_metrics.get(str(found.get("metric")), (measure.low, measure.high))
@@ -190,7 +191,7 @@ def _row(measure: Measure, found: dict[str, Any], still: bool, of_metrics: Mappi
 def _interval(
     measure: Measure, found: Mapping[str, Any], value: float, error: float | None, ends: Ends, still: bool
 ) -> tuple[str, float | None, float | None]:
-    """How the interval of a value is found, and its ends, where it has any."""
+    """Return how the interval of a value is found, and its ends, where it has any."""
     figure = measure.figure
     items, df = int(found["items"] or 0), int(found["df"] or 0)
     function = figure.function if isinstance(figure, Aggregate) else None
@@ -222,9 +223,9 @@ def _interval(
 
 
 def _drawn(found: Mapping[str, Any], still: bool) -> tuple[float | None, float | None]:
-    """The bounds that draws show. Those of a median may meet, where all draws have the same: on a scale of few steps
-    that is its interval, and that of a median which numbers move. Where all values are the same, or what else was made
-    of medians never differs, nothing shows it."""
+    """Return the bounds that draws show. Those of a median may meet, where all draws have the same: on a scale of few
+    steps that is its interval, and that of a median which numbers move. Where all values are the same, or what else was
+    made of medians never differs, nothing shows it."""
     low, high, error = (_finite(found[name]) for name in ("low", "high", "standard_error"))
     if low is None or high is None or error is None or (error <= ROUNDING and (not still or found.get("reason"))):
         return None, None
@@ -241,12 +242,12 @@ def _reason(value: float | None, items: int, drawn: bool) -> str:
 
 
 def _longer(value: float | None, low: float | None, high: float | None) -> float | None:
-    """How far an interval that is not even on both sides reaches, at most."""
+    """Return how far an interval that is not even on both sides reaches, at most."""
     return None if value is None or low is None or high is None else max(value - low, high - value)
 
 
 def _half_width(standard_error: float | None, df: int) -> float | None:
-    """Values that are all alike have an error of zero, which is no measure of it: then there is no interval."""
+    """Return values that are all alike have an error of zero, which is no measure of it: then there is no interval."""
     quantile = t_quantile((1 + CONFIDENCE) / 2, df)
     if quantile is None or standard_error is None or standard_error <= ROUNDING:
         return None
@@ -254,7 +255,7 @@ def _half_width(standard_error: float | None, df: int) -> float | None:
 
 
 def _exact(measure: Measure, value: float | None) -> float | None:
-    """A value of a figure; of one that has bounds or is an agreement, what rounding leaves of 0 is 0."""
+    """Return a value of a figure; of one that has bounds or is an agreement, what rounding leaves of 0 is 0."""
     of_raters = isinstance(measure.figure, Aggregate) and measure.figure.function in JACKKNIFED
     between = measure.low is not None and measure.high is not None
     return 0.0 if value is not None and (between or of_raters) and abs(value) < NO_MORE_THAN_ROUNDING else value

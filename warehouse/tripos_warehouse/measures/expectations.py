@@ -51,11 +51,11 @@ class Gate:
 
     @property
     def held(self) -> bool:
-        """Whether it held for every model, in every cell. What was taken of nobody does not hold."""
+        """True if it held for every model, in every cell. What was taken of nobody does not hold."""
         return bool(self.outcomes) and all(outcome.held for outcome in self.outcomes)
 
     def to_json(self) -> dict[str, Any]:
-        """The gate as JSON values."""
+        """Return the gate as JSON values."""
         expected = self.expectation
         return {
             "expect": expected.shown,
@@ -81,8 +81,8 @@ class Gate:
 def expected(
     connection: duckdb.DuckDBPyConnection, plan: Plan, expectation: Expectation, models: Sequence[str]
 ) -> Gate:
-    """Whether an expectation holds for `models`. One that nothing was scored for, or whose SQL fails, has an outcome
-    that does not hold."""
+    """Return whether an expectation holds for `models`. One that nothing was scored for, or whose SQL fails, has an
+    outcome that does not hold."""
     table = evaluate_or_tell(connection, plan, as_measure(expectation))
     rows = [row for row in table.rows if row.model in models]
     found = {row.model for row in rows}
@@ -93,7 +93,7 @@ def expected(
 
 
 def as_measure(expectation: Expectation) -> Measure:
-    """The figure of an expectation, as a measure under the words of the expectation."""
+    """Return the figure of an expectation, as a measure under the words of the expectation."""
     return Measure(
         name=expectation.shown,
         scenario=None,
@@ -112,7 +112,7 @@ def _outcome(expectation: Expectation, row: MeasureRow) -> Outcome:
 
 
 def holds(operator: str, value: float, number: float) -> tuple[bool, float]:
-    """Whether a value stands so to a number, and by how much it is on the right side of it.
+    """Return whether a value stands so to a number, and by how much it is on the right side of it.
 
     >>> holds(">=", 0.75, 0.5), holds("<", 0.75, 0.5), holds(">=", 0.1 + 0.2, 0.3)[0]
     ((True, 0.25), (False, -0.25), True)

@@ -1,4 +1,4 @@
-"""What a measure is made of: its aggregates, also those of the measures that it names."""
+"""The parts of a measure: its aggregates, also those of the measures that it names."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tripos_compiler.plan import Aggregate, Constant, Figure, Formula, Measured,
 
 
 def aggregates(plan: Plan, figure: Figure) -> Iterator[Aggregate]:
-    """The aggregates of a figure, and those whose cells they are taken over."""
+    """Yield the aggregates of a figure, and those whose cells they are taken over."""
     measures = {measure.name: measure.figure for measure in plan.measures}
     waiting = [figure]
     while waiting:
@@ -23,7 +23,8 @@ def aggregates(plan: Plan, figure: Figure) -> Iterator[Aggregate]:
 
 
 def is_moved_median(plan: Plan, figure: Figure) -> bool:
-    """Whether a figure is a median of values, or one that numbers move and stretch: a · median + b, with a not 0."""
+    """Return true if a figure is a median of values, or one that numbers move and stretch: a · median + b, with a not
+    0."""
     measures = {measure.name: measure.figure for measure in plan.measures}
     while True:
         match figure:

@@ -29,7 +29,7 @@ class Gap:
 
     @property
     def shown(self) -> str:
-        """What is missing, as a line says it.
+        """Return what is missing, as a line says it.
 
         >>> Gap("undefined", "right", 9, 10, "`nth` has no value: a list of 1 has no item at position 1").shown
         '9 of 10 right: `nth` has no value: a list of 1 has no item at position 1'
@@ -37,13 +37,13 @@ class Gap:
         return f"{self.count:,} of {self.total:,} {self.name}: {self.reason}"
 
     def to_json(self) -> dict[str, Any]:
-        """The gap as JSON values."""
+        """Return the gap as JSON values."""
         return asdict(self)
 
 
 def find_gaps(connection: duckdb.DuckDBPyConnection, benchmark: str) -> tuple[Gap, ...]:
-    """The gaps in what `connection` shows of a benchmark: scores that are undefined because of what a reply says, and
-    calls that were not made because what they were to ask has no value; the most frequent first."""
+    """Return the gaps in what `connection` shows of a benchmark: scores that are undefined because of what a reply
+    says, and calls that were not made because what they were to ask has no value; the most frequent first."""
     schema = sql.name(benchmark)
     scores = " union all ".join(
         f"select metric as name, score_id as id, status, error from {schema}.{table}" for table in ("scores", "columns")
@@ -74,8 +74,8 @@ def _counted(connection: duckdb.DuckDBPyConnection, rows: str, kind: str, status
 
 
 def why_missing(connection: duckdb.DuckDBPyConnection, plan: Plan, figure: Figure, model: str) -> str:
-    """The statuses of the scores of a model under a figure that have no value: "undefined, refused", the most frequent
-    first; empty where all have one."""
+    """Return the statuses of the scores of a model under a figure that have no value: "undefined, refused", the most
+    frequent first; empty where all have one."""
     schema = sql.name(plan.benchmark.name)
     names = sorted(_scored(figure, {measure.name: measure.figure for measure in plan.measures}))
     known = ", ".join(map(sql.text, names)) or "''"
@@ -89,7 +89,7 @@ def why_missing(connection: duckdb.DuckDBPyConnection, plan: Plan, figure: Figur
 
 
 def _scored(figure: Figure, measures: Mapping[str, Figure]) -> set[str]:
-    """The names of scores, scorers and columns that a figure is taken from."""
+    """Return the names of scores, scorers and columns that a figure is taken from."""
     match figure:
         case Aggregate(of=None, values=values):
             return set(values)

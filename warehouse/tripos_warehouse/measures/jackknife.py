@@ -108,8 +108,8 @@ Values = dict[tuple[Cell, str], _Value]
 def remeasure(
     one: Half, two: Half, plan: Plan, measure: Measure, items: Sequence[str], seed: int = 0
 ) -> list[Remeasured]:
-    """The values of a measure over the shared `items`, a row for each cell in which all models of both sides have one;
-    none where its SQL cannot be asked of a side. `n` of a difference are the scores behind the smaller value.
+    """Return the values of a measure over the shared `items`, a row for each cell in which all models of both sides
+    have one; none where its SQL cannot be asked of a side. `n` of a difference are the scores behind the smaller value.
 
     Without an interval there is a reason: a single item, differences that are all alike, a median, a sum to which
     something that does not grow is added, or a cell that some items carry alone.
@@ -143,8 +143,8 @@ def remeasure(
 def remeasure_pairs(
     half: Half, plan: Plan, measure: Measure, items: Sequence[str], seed: int = 0
 ) -> dict[tuple[str, str], Found]:
-    """How every two models of `half` differ (first less second) in a measure that goes by nothing, over `items`, which
-    all of them should have. Two that lack a value, or all where its SQL cannot be asked, are not in it.
+    """Return how every two models of `half` differ (first less second) in a measure that goes by nothing, over `items`,
+    which all of them should have. Two that lack a value, or all where its SQL cannot be asked, are not in it.
 
     Reasons are those of `remeasure`; but where all groups of items differ by the same, that has a p-value: turned round
     at random (Fisher 1935), all G groups would agree with chance 2^(1 - G).
@@ -205,20 +205,20 @@ def _ends(measure: Measure) -> tuple[float, float] | None:
 
 
 def _groups(items: Sequence[str], seed: int) -> list[list[str]]:
-    """The items, dealt into groups of one size or nearly so; the same ones for the same seed."""
+    """Return the items, dealt into groups of one size or nearly so; the same ones for the same seed."""
     order = sorted(items)
     random.Random(seed).shuffle(order)
     return [order[place::MOST_GROUPS] for place in range(min(MOST_GROUPS, len(order)))]
 
 
 def _sides(one: Half, two: Half, plan: Plan, measure: Measure) -> tuple[Values, Values]:
-    """What a measure comes to on either side, by cell and model."""
+    """Return what a measure comes to on either side, by cell and model."""
     a = _values(one, plan, measure)
     return a, a if one.connection is two.connection else _values(two, plan, measure)
 
 
 def _grown(values: Values, whole: Values, power: int) -> Values:
-    """Values of some items, as those of all items would be if these were like them."""
+    """Return values of some items, as those of all items would be if these were like them."""
     if power == 0:
         return values
     return {
@@ -251,7 +251,7 @@ def _mean(values: Sequence[_Value | None]) -> _Value:
 
 @contextmanager
 def _narrowed(halves: Sequence[Half], items: Sequence[str]) -> Iterator[Any]:
-    """Shows of every side the given items only, and gives what takes a group of them away, in place of the one before;
+    """Show of every side the given items only, and gives what takes a group of them away, in place of the one before;
     at the end all is as it was."""
     for half in halves:
         _keep(half, items)
@@ -286,5 +286,5 @@ def _keep(half: Half, items: Sequence[str]) -> None:
 
 
 def _jumps(plan: Plan, measure: Measure) -> bool:
-    """Whether a measure is made of something that jumps."""
+    """Return true if a measure is made of something that jumps."""
     return any(each.function in JUMPING for each in aggregates(plan, measure.figure))

@@ -11,8 +11,8 @@ WITHOUT_A_CALL = f"{BY_A_RUN}, without a call"
 
 
 def find_unworked(plan: Plan, kept: Collection[str], measure: Measure) -> str | None:
-    """What to say of a measure that has no rows; `kept` are the fingerprints of the run. None where the run knows all
-    that the measure looks at."""
+    """Return what to say of a measure that has no rows; `kept` are the fingerprints of the run. None where the run
+    knows all that the measure looks at."""
     wanted = list(looked_at(plan, measure.figure))
     found = [
         (scenario, step)
@@ -31,7 +31,7 @@ def find_unworked(plan: Plan, kept: Collection[str], measure: Measure) -> str | 
 
 
 def looked_at(plan: Plan, figure: Figure) -> Iterator[tuple[str | None, str]]:
-    """The scenario, where it is one, and the name of everything that a figure is made of."""
+    """Yield the scenario, where it is one, and the name of everything that a figure is made of."""
     match figure:
         case Aggregate(of=None):
             yield from ((figure.scenario, name) for name in figure.values)
@@ -47,7 +47,8 @@ def looked_at(plan: Plan, figure: Figure) -> Iterator[tuple[str | None, str]]:
 
 
 def is_called(step: Score | Column | Grade | Compare, name: str) -> bool:
-    """Whether a figure that looks at `name` looks at what the step gives: by its name, its scorer's or a metric's."""
+    """Return true if a figure that looks at `name` looks at what the step gives: by its name, its scorer's or a
+    metric's."""
     return name == step.name or (
         isinstance(step, Grade | Compare) and name in (step.scorer, *getattr(step, "metrics", ()))
     )

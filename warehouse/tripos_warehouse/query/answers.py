@@ -24,7 +24,7 @@ __all__ = ["render_table", "run_query", "write_answer"]
 
 
 def run_query(connection: duckdb.DuckDBPyConnection, sql: str) -> pa.Table:
-    """The table that a query gives; of several statements, that of the last.
+    """Return the table that a query gives; of several statements, that of the last.
 
     Raises `StoreError` S0203 for a statement that could do more than read, and what `answering` raises.
 
@@ -43,7 +43,7 @@ def _table(connection: duckdb.DuckDBPyConnection, query: str) -> pa.Table:
 
 
 def _plain_texts(table: pa.Table) -> pa.Table:
-    """The table with texts for enumerations, which Arrow has as numbers with a dictionary."""
+    """Return the table with texts for enumerations, which Arrow has as numbers with a dictionary."""
     plain = [
         pa.field(field.name, pa.string()) if pa.types.is_dictionary(field.type) else field for field in table.schema
     ]
@@ -51,7 +51,7 @@ def _plain_texts(table: pa.Table) -> pa.Table:
 
 
 def write_answer(table: pa.Table, path: str | Path) -> None:
-    """Writes `table` to `path` as its extension says: `.csv`, `.parquet`, `.json` (one array) or `.jsonl`.
+    """Write `table` to `path` as its extension says: `.csv`, `.parquet`, `.json` (one array) or `.jsonl`.
 
     The file appears whole or not at all. Raises `StoreError`: S0202 for another extension, S0102 where the
     disk refuses.
@@ -86,7 +86,7 @@ def _csv(table: pa.Table) -> bytes:
 
 
 def cell(value: Any) -> Any:
-    """A value as a cell of CSV: nothing for null, `true` and `false`, and JSON for what has parts.
+    """Return a value as a cell of CSV: nothing for null, `true` and `false`, and JSON for what has parts.
 
     >>> cell(None), cell(True), cell(["a"]), cell(1.5)
     ('', 'true', '["a"]', 1.5)

@@ -36,7 +36,8 @@ which reaches 95 % at 6."""
 
 
 def medians(items: Sequence[str], values: Floats) -> list[float]:
-    """The median of `values` in every draw of the `items` that they belong to; NaN where a draw has none of them.
+    """Return the median of `values` in every draw of the `items` that they belong to; NaN where a draw has none of
+    them.
 
     >>> drawn = medians(["a", "a", "b", "c"], np.array([1.0, 2.0, 3.0, 4.0]))
     >>> len(drawn), float(np.nanmin(drawn)), float(np.nanmax(drawn))
@@ -48,7 +49,7 @@ def medians(items: Sequence[str], values: Floats) -> list[float]:
 
 
 def sums(value: float | None, items: Sequence[str] | None, pulls: Sequence[float | None] | None) -> list[float] | None:
-    """A value in every draw of its items, to the first order of their pulls. None where a pull is not known.
+    """Return a value in every draw of its items, to the first order of their pulls. None where a pull is not known.
 
     >>> drawn = sums(5.0, ["a", "b"], [0.5, -0.5])
     >>> len(drawn), set(np.mod(drawn, 0.5).tolist())
@@ -87,7 +88,8 @@ def interval(draws: Sequence[float | None] | None, df: int | None, confidence: f
 
 
 def _weights(items: Sequence[str]) -> tuple[Ints, Floats]:
-    """The bucket of each row, from 0, and the weights of each bucket in every draw, of the shape (draws, buckets)."""
+    """Return the bucket of each row, from 0, and the weights of each bucket in every draw, of the shape (draws,
+    buckets)."""
     names, codes = np.unique(np.array(items, dtype=object), return_inverse=True)
     buckets = [_bucket(name) for name in names]
     used, places = np.unique(buckets, return_inverse=True)

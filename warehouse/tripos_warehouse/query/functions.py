@@ -18,7 +18,7 @@ BOUNDS = "struct(low double, high double, error double)"
 
 
 def add_functions(connection: duckdb.DuckDBPyConnection) -> None:
-    """Adds `t_quantile(p, df)`, `tripos_statistic(what, level, items, subjects, raters, keys, values)`, and for items
+    """Add `t_quantile(p, df)`, `tripos_statistic(what, level, items, subjects, raters, keys, values)`, and for items
     that are drawn again `tripos_draws(value, items, pulls)` and `tripos_interval(draws, df)`.
 
     >>> connection = duckdb.connect()

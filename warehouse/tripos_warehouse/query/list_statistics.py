@@ -29,9 +29,9 @@ BETWEEN = "\x1f"
 
 
 def strength(model: str, items: Words, firsts: Words, seconds: Words, judges: Words, values: Numbers) -> dict[str, Any]:
-    """The strength of a model among all that are compared, in log odds (`bradley_terry`): `value`, or the `reason` why
-    there is none, and what every one of `items` adds to it, `pulls`. `values` are 1 where the first won, 0 where the
-    second did, 0.5 for a tie.
+    """Return the strength of a model among all that are compared, in log odds (`bradley_terry`): `value`, or the
+    `reason` why there is none, and what every one of `items` adds to it, `pulls`. `values` are 1 where the first won, 0
+    where the second did, 0.5 for a tie.
 
     >>> firsts, seconds = ["a", "b"] * 4, ["b", "a"] * 4
     >>> values = [1.0, 0.0, 1.0, 0.0, 1.0, 0.0, 0.0, 1.0]
@@ -53,8 +53,8 @@ def strength(model: str, items: Words, firsts: Words, seconds: Words, judges: Wo
 def self_preference(
     about: str, items: Words, firsts: Words, seconds: Words, judges: Words, values: Numbers
 ) -> dict[str, Any]:
-    """How much more often judges of its family prefer a model than others do, on the same replies (`fondness`). `about`
-    is the model, or the model, `BETWEEN` and the one judge that is looked at. Gives what `strength` does.
+    """Return how much more often judges of its family prefer a model than others do, on the same replies (`fondness`).
+    `about` is the model, or the model, `BETWEEN` and the one judge that is looked at. Gives what `strength` does.
 
     >>> found = self_preference("gpt-5", list("112233"), ["gpt-5"] * 6, ["o"] * 6, ["gpt-4o", "x"] * 3, [1.0, 0.5] * 3)
     >>> found["value"], self_preference("o", ["1"], ["gpt-5"], ["o"], ["x"], [1.0])["reason"]
@@ -82,7 +82,7 @@ def self_preference(
 
 
 def verdicts_of(items: Words, firsts: Words, seconds: Words, judges: Words, values: Numbers) -> list[Verdict]:
-    """The comparisons that have a value.
+    """Return the comparisons that have a value.
 
     >>> verdicts_of(["1", "1"], ["a", "b"], ["b", "a"], ["j", "j"], [1.0, None])
     [Verdict(first='a', second='b', winner='a', item='1', judge='j')]
@@ -120,9 +120,9 @@ Numbers = Sequence[float | None]
 def statistic(
     what: str, level: str, items: Words, subjects: Words, raters: Words, keys: Words, values: Numbers
 ) -> dict[str, Any]:
-    """A statistic of a list of ratings: of what belongs to `items`, `raters` said of `subjects` the number in `values`,
-    or the text in `keys` where classes are told apart. Of comparisons `subjects` are the models shown first, `raters`
-    those shown second, and `keys` the judges.
+    """Return a statistic of a list of ratings: of what belongs to `items`, `raters` said of `subjects` the number in
+    `values`, or the text in `keys` where classes are told apart. Of comparisons `subjects` are the models shown first,
+    `raters` those shown second, and `keys` the judges.
 
     It gives `value`, or the `reason` why there is none, and `pulls` of `items`, so that the variance of the value is
     the sum of squared pulls times m / (m - 1) for m items. Of a `median` it also gives the `draws`.
@@ -152,7 +152,7 @@ def statistic(
 def _matrix(
     what: str, level: str, items: Words, subjects: Words, raters: Words, keys: Words, values: Numbers
 ) -> tuple[Floats, npt.NDArray[np.int64], list[str]] | str:
-    """The ratings (raters, subjects), the place of each subject's item, and the items; or why there are none."""
+    """Return the ratings (raters, subjects), the place of each subject's item, and the items; or why there are none."""
     numbers: list[float | None]
     if what == "cohen_kappa" or level == "nominal":
         places = {key: place for place, key in enumerate(sorted({key for key in keys if key is not None}))}
@@ -187,8 +187,8 @@ def _matrix(
 def _left_out(
     compute: Callable[[npt.NDArray[np.bool_]], float | None], owners: npt.NDArray[np.int64], names: list[str]
 ) -> tuple[str | None, list[float | None]]:
-    """The pulls of the jackknife. Many items are left out in groups, which their names alone decide; those of a group
-    share its pull, so that the sum of squares stays."""
+    """Return the pulls of the jackknife. Many items are left out in groups, which their names alone decide; those of a
+    group share its pull, so that the sum of squares stays."""
     group = np.arange(len(names))
     if len(names) > MOST_LEFT_OUT:
         order = np.argsort([hashlib.blake2b(name.encode(), digest_size=8).hexdigest() for name in names])
@@ -238,8 +238,8 @@ def _by_item(items: Words, subjects: Words, raters: Words, values: Numbers) -> d
 
 
 def _median(items: Words, values: Numbers) -> dict[str, Any]:
-    """The median, its draws, and pulls that come to the error of the draws: an item's pull on the share of values below
-    the median, on that scale."""
+    """Return the median, its draws, and pulls that come to the error of the draws: an item's pull on the share of
+    values below the median, on that scale."""
     pairs = [(str(item), value) for item, value in zip(items, values, strict=True) if value is not None]
     if not pairs:
         return _nothing("nothing has a value")

@@ -25,8 +25,8 @@ COMPLETE = frozenset({"kendall_w"})
 
 
 def find_statistic(what: str, level: str, ratings: Floats) -> Found:
-    """The statistic `what` of `ratings`, a row a rater and a column a subject, NaN where one is missing. Of two raters
-    at a time it is the mean over the pairs. `level` is that of Krippendorff's α.
+    """Return the statistic `what` of `ratings`, a row a rater and a column a subject, NaN where one is missing. Of two
+    raters at a time it is the mean over the pairs. `level` is that of Krippendorff's α.
 
     >>> ratings = np.array([[1, 2, 2, 4, 5, 3], [1, 3, 2, 4, 4, 5], [2, 2, 2, 5, 4, 5.0]])
     >>> round(find_statistic("kendall_w", "", ratings).value, 6)
@@ -36,7 +36,7 @@ def find_statistic(what: str, level: str, ratings: Floats) -> Found:
 
 
 def find_value(what: str, level: str, ratings: Floats) -> float | None:
-    """The value of `find_statistic` alone; of W without its test, which the jackknife has no use for."""
+    """Return the value of `find_statistic` alone; of W without its test, which the jackknife has no use for."""
     if what == "kendall_w" and ratings.shape[1] >= 2:
         return w_of(ratings)
     return find_statistic(what, level, ratings).value

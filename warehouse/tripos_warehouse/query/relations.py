@@ -50,7 +50,7 @@ class Groups:
 
 
 def reading(found: Any) -> Any:
-    """The same relation, of which only what reads can be asked; anything else as it is.
+    """Return the same relation, of which only what reads can be asked; anything else as it is.
 
     >>> relation = reading(duckdb.sql("select 1 as n"))
     >>> relation.filter("n = 1").fetchall()

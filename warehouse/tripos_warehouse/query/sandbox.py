@@ -31,7 +31,7 @@ SMALL_BYTES = 8 * 2**20
 
 
 def open_box(files: Sequence[str]) -> duckdb.DuckDBPyConnection:
-    """An in-memory DuckDB that may read `files`.
+    """Return an in-memory DuckDB that may read `files`.
 
     >>> open_box([]).execute("select current_setting('enable_external_access')").fetchall()
     [(False,)]
@@ -63,7 +63,7 @@ def open_box(files: Sequence[str]) -> duckdb.DuckDBPyConnection:
 
 
 def _bytes_of(files: Sequence[str]) -> int:
-    """How large the files are together, those that are gone left out."""
+    """Return how large the files are together, those that are gone left out."""
     total = 0
     for file in files:
         with suppress(OSError):

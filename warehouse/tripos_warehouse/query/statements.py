@@ -52,7 +52,7 @@ Answer = TypeVar("Answer")
 
 
 def statements_of(connection: duckdb.DuckDBPyConnection, text: str) -> list[duckdb.Statement]:
-    """The statements of a text, all of which only read.
+    """Return the statements of a text, all of which only read.
 
     Raises `StoreError`: S0203 for one that could do more, and what `answering` raises.
 
@@ -75,7 +75,7 @@ def statements_of(connection: duckdb.DuckDBPyConnection, text: str) -> list[duck
 
 
 def answering(connection: duckdb.DuckDBPyConnection, ask: Callable[[], Answer]) -> Answer:
-    """What `ask` gives.
+    """Return what `ask` gives.
 
     Raises `StoreError` where DuckDB refuses, with its message in one line: S0204 for a table, column or function that
     is not there, S0205 for a file, the network, an extension or a setting, S0201 for anything else.
@@ -94,7 +94,8 @@ def answering(connection: duckdb.DuckDBPyConnection, ask: Callable[[], Answer]) 
 
 
 def names_of(connection: duckdb.DuckDBPyConnection) -> dict[str, list[str]]:
-    """Every table and macro that can be asked, as it is written, with its columns (those of a macro: its parameters).
+    """Return every table and macro that can be asked, as it is written, with its columns (those of a macro: its
+    parameters).
 
     >>> connection = duckdb.connect()
     >>> connection.execute("create table t as select 1 as n").fetchall()
@@ -160,7 +161,7 @@ def _did_you_mean(connection: duckdb.DuckDBPyConnection, message: str) -> str:
 
 
 def _field(connection: duckdb.DuckDBPyConnection, wanted: str, names: dict[str, list[str]]) -> str:
-    """How to get at a name that is no column but a field of the items, or of what was read from the replies."""
+    """Return how to get at a name that is no column but a field of the items, or of what was read from the replies."""
     if any(wanted.casefold() == column.casefold() for columns in names.values() for column in columns):
         return ""
     for column, key in (("fields", "item_id"), ("parsed", "sample_id")):
@@ -187,7 +188,8 @@ def _reads(statement: duckdb.Statement) -> bool:
 
 
 def _written_inside(query: str) -> str | None:
-    """A statement that writes inside of a query, as in `with x as (copy … to …) from x`: DuckDB calls that a SELECT.
+    """Return a statement that writes inside of a query, as in `with x as (copy … to …) from x`: DuckDB calls that a
+    SELECT.
 
     Such a statement begins behind a bracket, and goes on with a word or, of `copy`, a bracket.
     """
@@ -212,7 +214,7 @@ def _goes_on(word: str, after: bytes) -> bool:
 
 
 def _short(told: str) -> str:
-    """The message without DuckDB's own guesses, which look at other databases too."""
+    """Return the message without DuckDB's own guesses, which look at other databases too."""
     return re.split(r" (?:Candidate bindings|Did you mean|Candidate tables)\b", told)[0]
 
 

@@ -1,1 +1,1 @@
-"""What is shown of runs: the report, the comparison of two, and the leaderboard."""
+"""Views of runs: the report, the comparison of two, and the leaderboard."""

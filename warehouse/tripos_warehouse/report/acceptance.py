@@ -22,7 +22,7 @@ MOST_VALUES = 8
 
 @dataclass(frozen=True)
 class Acceptance:
-    """What became of the slots of a data set, of all or of those where the axis `by` has a value: how many there are,
+    """The results of the slots of a data set, of all or of those where the axis `by` has a value: how many there are,
     how many were filled, after how many attempts, and why the other attempts were rejected, the most frequent reason
     first."""
 
@@ -83,7 +83,8 @@ def _of(connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run, made: Made)
 
 
 def acceptance_lines(plan: Plan, found: tuple[Acceptance, ...], width: int) -> list[str]:
-    """A table of them, by axes of a few values, and below it a line for each data set that had anything rejected."""
+    """Return a table of them, by axes of a few values, and below it a line for each data set that had anything
+    rejected."""
     many = {axis.name for axis in plan.axes if len(axis.values) > MOST_VALUES}
     found = tuple(each for each in found if each.by not in many)
     heads = [each for each in found if each.by is None]
@@ -101,7 +102,7 @@ def acceptance_lines(plan: Plan, found: tuple[Acceptance, ...], width: int) -> l
 
 
 def _told(each: Acceptance) -> str:
-    """Why attempts were rejected, and what was given up.
+    """Return why attempts were rejected, and what was given up.
 
     >>> _told(Acceptance("item", None, None, 4, 3, 6, {"verify": 2, "too_near": 1}))
     'item: 1 given up; rejected: verify 2, too_near 1'

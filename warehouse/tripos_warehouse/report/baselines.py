@@ -36,7 +36,7 @@ class Matched:
 
 
 def is_baseline(model: str) -> bool:
-    """Whether a model is a baseline, by its name.
+    """Return true if a model is a baseline, by its name.
 
     >>> is_baseline("baseline/constant:0"), is_baseline("openai/gpt-4o")
     (True, False)
@@ -45,8 +45,8 @@ def is_baseline(model: str) -> bool:
 
 
 def matched(table: MeasureTable) -> tuple[Matched, ...]:
-    """Every figure of a measure that is no better than that of a baseline in its cell: no higher, or no lower where
-    the measure says that lower is better. Of one that says nothing it is for the reader to know whether high is
+    """Return every figure of a measure that is no better than that of a baseline in its cell: no higher, or no lower
+    where the measure says that lower is better. Of one that says nothing it is for the reader to know whether high is
     good."""
     sign = -1.0 if table.measure.lower_is_better else 1.0
     best: dict[tuple[Any, ...], MeasureRow] = {}

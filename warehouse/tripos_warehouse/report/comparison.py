@@ -87,10 +87,10 @@ class Section:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What two sides differ in. `pairs` are shared scores of `items` items; `only_a` and `only_b` are scores with a
-    value that the other side lacks, `same` results that two models share because neither took part in them,
-    `unpaired` measures that cannot be compared, each with the reason, and `together` those that a run has once for all
-    of its models, so that they tell no two of these apart."""
+    """The difference of two sides. `pairs` are shared scores of `items` items; `only_a` and `only_b` are scores with a
+    value that the other side lacks, `same` results that two models share because neither took part in them, `unpaired`
+    measures that cannot be compared, each with the reason, and `together` those that a run has once for all of its
+    models, so that they tell no two of these apart."""
 
     sections: tuple[Section, ...]
     pairs: int
@@ -104,7 +104,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Judged:
-    """What is known of scores by name: those of which more is better, and how far apart two values can be."""
+    """Known facts about scores, by name: those of which more is better, and how far apart two values can be."""
 
     graded: set[str]
     spans: dict[str, float]
@@ -125,8 +125,8 @@ class _Pairs:
 
 
 def compare(one: Side, two: Side, *, by_judge: bool = True) -> Comparison:
-    """Compares `two` with `one`. With `by_judge` a pair is two scores by the same judge, which is right where both
-    sides have the same ones; without it, two means over judges.
+    """Compare `two` with `one`. With `by_judge` a pair is two scores by the same judge, which is right where both sides
+    have the same ones; without it, two means over judges.
 
     Raises `StoreError`: S0611 where they are of two benchmarks, S0612 where a metric has another scale, S0613 where
     they share no item.
@@ -147,7 +147,7 @@ def compare(one: Side, two: Side, *, by_judge: bool = True) -> Comparison:
 
 
 def check_comparable(one: Side, two: Side) -> None:
-    """Raises `StoreError` S0611 or S0612 as `compare` does."""
+    """Raise `StoreError` S0611 or S0612 as `compare` does."""
     if one.run.benchmark != two.run.benchmark:
         message = f"`{one.run.run_id}` is a run of `{one.run.benchmark}`, `{two.run.run_id}` of `{two.run.benchmark}`"
         raise StoreError("S0611", message, "compare runs of one benchmark: `tripos list` shows them")
@@ -159,7 +159,7 @@ def check_comparable(one: Side, two: Side) -> None:
 
 
 def _scales(plan: Plan) -> dict[str, str]:
-    """What the values of every score are, in words."""
+    """Return what the values of every score are, in words."""
     found = {
         metric.name: f"{metric.low} to {metric.high}"
         + (f", outside {metric.outside}" if metric.outside != "refuse" else "")
@@ -185,13 +185,13 @@ def _given(type_: Type) -> str:
 
 
 def _spans(plan: Plan) -> dict[str, float]:
-    """How far apart two values of a score can be, of those whose scale has bounds."""
+    """Return how far apart two values of a score can be, of those whose scale has bounds."""
     found = {metric.name: float(metric.ends[1] - metric.ends[0]) for metric in plan.metrics if metric.ends is not None}
     return found | {name: high - low for name, (low, high) in spans_of(plan).items() if low < high < low + math.inf}
 
 
 def _graded(plan: Plan) -> set[str]:
-    """The scores of which more is better: what judges give, and what is true or false."""
+    """Return the scores of which more is better: what judges give, and what is true or false."""
     steps = [step for scenario in plan.scenarios for step in scenario.steps]
     computed = {step.name for step in steps if isinstance(step, Score) and step.truth}
     given = {name for step in steps if isinstance(step, Grade) for name in (*step.metrics, step.name, step.scorer)}
@@ -199,7 +199,8 @@ def _graded(plan: Plan) -> set[str]:
 
 
 def _read(one: Side, two: Side, by_judge: bool) -> tuple[_Pairs, int, int, int]:
-    """The shared scores, how many have a value on one side only, and how many are of the same reply for two models."""
+    """Return the shared scores, how many have a value on one side only, and how many are of the same reply for two
+    models."""
     places = [LANGUAGE, *axis_columns(two.plan)]
     arms = [arm for arm in arm_columns(two.plan) if arm in arm_columns(one.plan)]
     keys = ["scenario", "item", "metric", "scorer", *arms, *(["evaluator"] if by_judge else []), "slot"]
@@ -265,7 +266,7 @@ def _mean_of(measure: Measure) -> Aggregate | None:
 
 
 def _together(one: Side, two: Side) -> tuple[str, ...]:
-    """The measures that are one figure of all models of a run, where both sides are of one run."""
+    """Return the measures that are one figure of all models of a run, where both sides are of one run."""
     if one.run.run_id != two.run.run_id:
         return ()
     return tuple(
@@ -278,7 +279,8 @@ def _together(one: Side, two: Side) -> tuple[str, ...]:
 def _measures(
     one: Side, two: Side, found: _Pairs, judged: Judged, together: Sequence[str]
 ) -> tuple[tuple[Compared, ...], tuple[tuple[str, str], ...]]:
-    """Every measure over all but those `together`, and the names of those that cannot be compared, each with why."""
+    """Return every measure over all but those `together`, and the names of those that cannot be compared, each with
+    why."""
     means = {row.name: row for row in _means(two.plan, found, judged)}
     items = sorted(set(found.columns["item"].tolist()))
     halves = [Half(side.connection, side.run.benchmark, side.models) for side in (one, two)]
@@ -306,7 +308,7 @@ def _measures(
 
 
 def _why_unpaired(one: Side, two: Side, measure: Measure) -> str:
-    """Why a measure has no value over what both sides share."""
+    """Return why a measure has no value over what both sides share."""
     told = []
     for letter, side in (("A", one), ("B", two)):
         own = next((each for each in side.plan.measures if each.name == measure.name), None)
@@ -333,7 +335,7 @@ def _stand_for(plan: Plan) -> dict[Any, Measure]:
 
 
 def _means(plan: Plan, found: _Pairs, judged: Judged) -> Iterable[Compared]:
-    """Every measure that is a mean: of one that goes by something, each cell counts alike."""
+    """Yield every measure that is a mean: of one that goes by something, each cell counts alike."""
     chosen = _stand_for(plan)
     for measure in plan.measures:
         mean = _mean_of(measure)

@@ -13,7 +13,7 @@ TITLES = {"measure": "over all", "metric": "by metric", "scenario": "by scenario
 
 
 def verdict(row: Compared, decimals: int = 2, tests: int = 1) -> str:
-    """What a row says, in words; it is one of so many `tests`.
+    """Return what a row says, in words; it is one of so many `tests`.
 
     >>> from tripos_warehouse.statistics import Found
     >>> found = Found(0.31, low=0.12, high=0.5, standard_error=0.09, df=40, p=0.002, n=41, clusters=41)
@@ -51,13 +51,13 @@ def verdict(row: Compared, decimals: int = 2, tests: int = 1) -> str:
 
 
 def verdicts(section: Section, decimals: int = 2) -> list[str]:
-    """The verdict of each row of a section."""
+    """Return the verdict of each row of a section."""
     tests = sum(row.difference.p is not None for row in section.rows)
     return [verdict(row, decimals, tests) for row in section.rows]
 
 
 def render(comparison: Comparison, width: int = 80) -> list[str]:
-    """The lines of a comparison: a table and the verdicts of every section, and what it leaves out."""
+    """Return the lines of a comparison: a table and the verdicts of every section, and what it leaves out."""
     lines: list[str] = []
     for section in comparison.sections:
         if section.rows:

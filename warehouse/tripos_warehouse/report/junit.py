@@ -19,7 +19,7 @@ FAILED = ("provider_error", "function_error")
 
 
 def junit(report: Report) -> str:
-    """The XML, ending in a line feed. What did not hold is a `failure`, failed replies are an `error`."""
+    """Return the XML, ending in a line feed. What did not hold is a `failure`, failed replies are an `error`."""
     run = report.run
     cases = [_case(report, gate, outcome) for gate in report.gates for outcome in gate.outcomes]
     cases.append(_replies(report))
@@ -63,7 +63,7 @@ def _case(report: Report, gate: Gate, outcome: Outcome) -> ElementTree.Element:
 
 
 def told_of(outcome: Outcome) -> str:
-    """What an outcome came to, in words: the value with its interval, and by how much it is off."""
+    """Return what an outcome came to, in words: the value with its interval, and by how much it is off."""
     row = outcome.row
     if row.value is None:
         return f"there is no value: {row.reason}"
@@ -83,7 +83,7 @@ def _replies(report: Report) -> ElementTree.Element:
 
 
 def _gaps(report: Report) -> ElementTree.Element:
-    """What a reply left undefined, and what was not asked for that."""
+    """Return what a reply left undefined, and what was not asked for that."""
     case = _new(report, "scores", "every score has a value")
     told = [f"{gap.kind}: {gap.shown}" for gap in report.gaps]
     failure = ElementTree.SubElement(case, "failure", {"message": _legal(told[0]), "type": "undefined"})
@@ -97,7 +97,7 @@ def _new(report: Report, kind: str, name: str) -> ElementTree.Element:
 
 
 def _legal(text: str) -> str:
-    """Text without what XML cannot hold."""
+    """Return text without what XML cannot hold."""
     return "".join(
         each if each in "\t\n" or (each >= " " and each not in "\ufffe\uffff") else "\ufffd" for each in text
     )

@@ -82,16 +82,16 @@ class Board:
 
     @property
     def in_other_company(self) -> bool:
-        """Whether not all models had the same beside them in the other roles."""
+        """True if not all models had the same beside them in the other roles."""
         return len({each.company for each in self.standings}) > 1
 
     @property
     def graded_by_others(self) -> bool:
-        """Whether not all models were graded by the same judges."""
+        """True if not all models were graded by the same judges."""
         return len({each.graders for each in self.standings}) > 1
 
     def to_json(self) -> dict[str, Any]:
-        """The board as JSON values."""
+        """Return the board as JSON values."""
         return {
             "benchmark": self.benchmark,
             "version": self.version,
@@ -134,10 +134,10 @@ def leaderboard(
     comparable: Callable[[str, str], bool],
     anyway: bool = False,
 ) -> list[Board]:
-    """A board for each measure that stands for a benchmark of `runs`, which are the latest first; `wanted` are measures
-    to take instead, by benchmark, and `benchmarks` those to show. `connection` shows what is current of each. Models
-    that ran only under versions whose figures are not `comparable` with those of the newest run are left out, unless
-    they are to be ranked `anyway`.
+    """Return a board for each measure that stands for a benchmark of `runs`, which are the latest first; `wanted` are
+    measures to take instead, by benchmark, and `benchmarks` those to show. `connection` shows what is current of each.
+    Models that ran only under versions whose figures are not `comparable` with those of the newest run are left out,
+    unless they are to be ranked `anyway`.
 
     Raises `StoreError`: S0301 for a benchmark that has no run, S0602 for a measure that it has not, or that does not
     come to one value for each model.
@@ -162,8 +162,8 @@ def leaderboard(
 
 
 def headlines(plan: Plan) -> tuple[Measure, ...]:
-    """The measures that stand for a benchmark: those of its `headline`. One that has none is judged by what comes to
-    one value for each model: `overall`; else the first of the benchmark; else the first of each scenario."""
+    """Return the measures that stand for a benchmark: those of its `headline`. One that has none is judged by what
+    comes to one value for each model: `overall`; else the first of the benchmark; else the first of each scenario."""
     if plan.benchmark.headline:
         return tuple(measure for name in plan.benchmark.headline for measure in plan.measures if measure.name == name)
     alone = [measure for measure in plan.measures if _is_alone(plan, measure)]
@@ -187,7 +187,7 @@ def _measure(plan: Plan, name: str) -> Measure:
 
 
 def _is_alone(plan: Plan, measure: Measure) -> bool:
-    """Whether it comes to one value for each model."""
+    """Return true if it comes to one value for each model."""
     return why_no_headline(measure, {each.name: each for each in plan.measures}) is None
 
 
@@ -271,7 +271,7 @@ def _partial(runs: Sequence[Run], models: Iterable[str]) -> dict[str, str]:
 def _of_other_versions(
     newest: Run, runs: Sequence[Run], comparable: Callable[[str, str], bool]
 ) -> dict[str, tuple[str, ...]]:
-    """The models that ran only under versions whose figures mean something else than those of the newest run."""
+    """Return the models that ran only under versions whose figures mean something else than those of the newest run."""
     under: dict[str, list[str]] = defaultdict(list)
     for run in runs:
         for model in run.models:
@@ -291,8 +291,8 @@ def _differences(
     items: Mapping[str, frozenset[str]],
     alike: Mapping[str, object],
 ) -> dict[tuple[str, str], Found]:
-    """How every two models that are `alike`, in who graded them and took part beside them, differ over the items that
-    both have."""
+    """Return how every two models that are `alike`, in who graded them and took part beside them, differ over the items
+    that both have."""
     shared: dict[frozenset[str], set[str]] = defaultdict(set)
     pairs: dict[frozenset[str], set[frozenset[str]]] = defaultdict(set)
     for first, second in combinations(alike, 2):
@@ -310,7 +310,7 @@ def _differences(
 
 
 def _items(connection: duckdb.DuckDBPyConnection, plan: Plan, measure: Measure) -> dict[str, frozenset[str]]:
-    """The items of every model, in the scenario of a measure where it has one."""
+    """Return the items of every model, in the scenario of a measure where it has one."""
     schema = sql.name(plan.benchmark.name)
     there = "" if measure.scenario is None else f"where scenario = {sql.text(measure.scenario)}"
     query = f"""select model, list(distinct item_id) from (
@@ -336,8 +336,8 @@ def _runs(connection: duckdb.DuckDBPyConnection, benchmark: str, measure: Measur
 def _company(
     plan: Plan, measure: Measure, shown: Mapping[str, tuple[str, ...]], runs: Sequence[Run]
 ) -> dict[str, tuple[str, ...]]:
-    """Who took part in the replies of every model, beside it and its judges: by the roles that are asked, talk, embed
-    or make data sets."""
+    """Return who took part in the replies of every model, beside it and its judges: by the roles that are asked, talk,
+    embed or make data sets."""
     scenarios = [each for each in plan.scenarios if measure.scenario in (None, each.name)]
     roles = {ask.role for made in plan.made for ask in made.asks}
     for step in (step for scenario in scenarios for step in scenario.steps):
@@ -366,14 +366,15 @@ def _company(
 def _partly(
     connection: duckdb.DuckDBPyConnection, plan: Plan, measure: Measure, models: Iterable[str]
 ) -> tuple[str, ...]:
-    """The models that lack steps which others have, in the scenario of a measure where it has one."""
+    """Return the models that lack steps which others have, in the scenario of a measure where it has one."""
     found = step_counts(connection, plan.benchmark.name, measure.scenario)
     most = max((found.get(model, 0) for model in models), default=0)
     return tuple(sorted(model for model in models if found.get(model, 0) < most))
 
 
 def _graders(connection: duckdb.DuckDBPyConnection, benchmark: str, measure: Measure) -> dict[str, tuple[str, ...]]:
-    """Who graded the replies of every model, inside expressions too, in the scenario of a measure where it has one."""
+    """Return who graded the replies of every model, inside expressions too, in the scenario of a measure where it has
+    one."""
     there = "" if measure.scenario is None else f"and scenario = {sql.text(measure.scenario)}"
     schema = sql.name(benchmark)
     inside = " union all ".join(

@@ -45,7 +45,8 @@ class Line:
 
 
 def is_pooled(plan: Plan, figure: Figure) -> bool:
-    """Whether a figure is the same for every compared model, since it is taken over all their replies together."""
+    """Return true if a figure is the same for every compared model, since it is taken over all their replies
+    together."""
     match figure:
         case Aggregate():
             return figure.of_all_models
@@ -59,8 +60,8 @@ def is_pooled(plan: Plan, figure: Figure) -> bool:
 def beside(
     plan: Plan, table: MeasureTable, models: Sequence[str], others: Sequence[MeasureTable], width: int
 ) -> list[str] | None:
-    """The lines of the table, none wider than `width` cells; None where there is nothing to put side by side, or no
-    room for it. Below the cells stand their means, where one of `others` is that.
+    """Return the lines of the table, none wider than `width` cells; None where there is nothing to put side by side, or
+    no room for it. Below the cells stand their means, where one of `others` is that.
 
     What does not fit gives way in this order: the columns of counts, which a line tells then; the names of columns,
     which become letters; the intervals.
@@ -106,7 +107,7 @@ def coverage(rows: Sequence[MeasureRow]) -> str:
 
 
 def _is_mean(other: MeasureTable, table: MeasureTable) -> bool:
-    """Whether a measure is the plain mean of this one's cells, over the last dimensions but that of pairs."""
+    """Return true if a measure is the plain mean of this one's cells, over the last dimensions but that of pairs."""
     figure = other.measure.figure
     if not isinstance(figure, Aggregate) or figure.function != "mean" or figure.of != table.measure.figure:
         return False
@@ -125,7 +126,7 @@ def _lines(
     means: Sequence[MeasureTable],
     only: str | None,
 ) -> Iterator[Line]:
-    """The lines, each mean after the cells that it is taken of."""
+    """Yield the lines, each mean after the cells that it is taken of."""
     found = _by_key(table, rest, only)
     tables = [_by_key(each, tuple(d for d in each.measure.by if d != PAIR), only) for each in means]
     keys = list(found)
@@ -148,7 +149,7 @@ def _lines(
 def _by_key(
     table: MeasureTable, rest: tuple[str, ...], only: str | None
 ) -> dict[tuple[Any, ...], dict[str, MeasureRow]]:
-    """The rows by their dimensions but that of pairs, and then by what they stand under."""
+    """Return the rows by their dimensions but that of pairs, and then by what they stand under."""
     by = table.measure.by
     found: dict[tuple[Any, ...], dict[str, MeasureRow]] = {}
     for row in table.rows:
@@ -204,7 +205,7 @@ def _range(numbers: Sequence[int]) -> str:
 
 
 def _letter(place: int) -> str:
-    """What a column is called where its name has no room: A to Z, then AA.
+    """Return what a column is called where its name has no room: A to Z, then AA.
 
     >>> _letter(0), _letter(25), _letter(26)
     ('A', 'Z', 'AA')

@@ -16,8 +16,8 @@ from tripos_warehouse.views.runs import Run
 
 
 def several_snapshots(connection: duckdb.DuckDBPyConnection, schema: str) -> dict[str, dict[str, int]]:
-    """The models whose replies among the rows shown came from more than one snapshot, and how many from each. A reply
-    without one counts for none: not every endpoint tells."""
+    """Return the models whose replies among the rows shown came from more than one snapshot, and how many from each. A
+    reply without one counts for none: not every endpoint tells."""
     of = "select {0} as model, model_served, count(distinct {1}) as replies from {2}.{3} group by all"
     parts = (
         ("model", "sample_id", "samples"),
@@ -49,12 +49,12 @@ class Remark:
     text: str
 
     def to_json(self) -> dict[str, str]:
-        """The remark as JSON values."""
+        """Return the remark as JSON values."""
         return {"kind": self.kind, "text": self.text}
 
 
 def find_remarks(connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run, only: Only) -> tuple[Remark, ...]:
-    """The remarks on a run, over what `connection` shows of its benchmark, which is what `only` says of it."""
+    """Return the remarks on a run, over what `connection` shows of its benchmark, which is what `only` says of it."""
     schema = sql.name(run.benchmark)
     return tuple(
         remark
@@ -78,7 +78,7 @@ def _rows(connection: duckdb.DuckDBPyConnection, query: str) -> list[tuple[Any, 
 
 
 def _selection(connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run) -> Iterator[Remark]:
-    """How many of the benchmark's items the run was of, where it was told to leave some out."""
+    """Yield how many of the benchmark's items the run was of, where it was told to leave some out."""
     found = _rows(connection, f"select options from main.runs where run_id = {sql.text(run.run_id)}")
     options = orjson.loads(found[0][0]) if found else {}
     told = [f"--limit {options['limit']}"] if options.get("limit") is not None else []
@@ -99,7 +99,7 @@ def _selection(connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run) -> I
 
 
 def _shown(connection: duckdb.DuckDBPyConnection, run: Run, only: Only) -> Iterator[Remark]:
-    """How many of the run's items the report is of, where it was told to leave some out."""
+    """Yield how many of the run's items the report is of, where it was told to leave some out."""
     if not only:
         return
     told = " ".join(f"--only {name}={','.join(values)}" for name, values in only.items())
@@ -108,13 +108,13 @@ def _shown(connection: duckdb.DuckDBPyConnection, run: Run, only: Only) -> Itera
 
 
 def _treatments(plan: Plan, only: Only) -> Iterator[Remark]:
-    """The values of arms that were left out."""
+    """Yield the values of arms that were left out."""
     if (arms := left_out_of(plan, only)) is not None:
         yield Remark("selection", f"without {arms}, which `--only` left out: what is measured against it has no figure")
 
 
 def _left_out(connection: duckdb.DuckDBPyConnection, plan: Plan, schema: str) -> Iterator[Remark]:
-    """Scores that a condition on a reply leaves out: what a model says decides what it is scored on."""
+    """Yield scores that a condition on a reply leaves out: what a model says decides what it is scored on."""
     metrics: dict[str, None] = {}
     for treatment in (treatment for scenario in plan.scenarios for treatment in scenario.treatments):
         replies = {step.name for step in treatment.steps if isinstance(step, Ask | Converse)}
@@ -160,7 +160,7 @@ def _uneven(connection: duckdb.DuckDBPyConnection, schema: str) -> Iterator[Rema
 
 
 def _one_value(connection: duckdb.DuckDBPyConnection, schema: str) -> Iterator[Remark]:
-    """Scores that are the same for every reply, and judges that give every reply the same grade."""
+    """Yield scores that are the same for every reply, and judges that give every reply the same grade."""
     counts = _rows(
         connection,
         f"""select metric::varchar, evaluator, any_value(value), count(distinct score_id)
@@ -192,7 +192,7 @@ def _copies(connection: duckdb.DuckDBPyConnection, run: Run, schema: str) -> Ite
 
 
 def _snapshots(connection: duckdb.DuckDBPyConnection, schema: str) -> Iterator[Remark]:
-    """Models whose replies came from more than one snapshot, as their endpoint reports it."""
+    """Yield models whose replies came from more than one snapshot, as their endpoint reports it."""
     for model, counts in several_snapshots(connection, schema).items():
         told = ", ".join(f"{count:,} by {served}" for served, count in counts.items())
         yield Remark("snapshots", f"replies of {model} by {len(counts)} snapshots, which the figures mix: {told}")

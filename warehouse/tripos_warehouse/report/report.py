@@ -30,8 +30,8 @@ PROVING = ("local/", "mock/")
 
 @dataclass(frozen=True)
 class Report:
-    """What `report` found. `samples`, `scores` and `comparisons` count by status, the good one first, then the most
-    frequent."""
+    """The contents of a report. `samples`, `scores` and `comparisons` count by status, the good one first, then the
+    most frequent."""
 
     plan: Plan
     run: Run
@@ -56,21 +56,21 @@ class Report:
 
     @property
     def held(self) -> bool:
-        """Whether every expectation held."""
+        """True if every expectation held."""
         return all(gate.held for gate in self.gates)
 
     @property
     def failed(self) -> bool:
-        """Whether the database refused the SQL of a measure, or of what is expected."""
+        """True if the database refused the SQL of a measure, or of what is expected."""
         return any(table.error is not None for table in self.measures) or any(gate.failed for gate in self.gates)
 
     @property
     def only_proves_the_pipeline(self) -> bool:
-        """Whether a model took part that stands in for a real one."""
+        """True if a model took part that stands in for a real one."""
         return any(model.startswith(PROVING) for models in self._filling() for model in models)
 
     def to_json(self) -> dict[str, Any]:
-        """The report as JSON values; times are UTC in ISO 8601. The rows of a measure whose SQL failed are
+        """Return the report as JSON values; times are UTC in ISO 8601. The rows of a measure whose SQL failed are
         null."""
         run = self.run
         return {
@@ -119,7 +119,7 @@ class Report:
         }
 
     def to_measure_rows(self) -> list[dict[str, Any]]:
-        """The rows of table `measures`, which keep what a run came to beside what it is made of."""
+        """Return the rows of table `measures`, which keep what a run came to beside what it is made of."""
         shared = {"run_id": self.run.run_id, "benchmark": self.run.benchmark}
         return [
             {
@@ -146,9 +146,9 @@ class Report:
 
 
 def report(connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run, only: Only = MappingProxyType({})) -> Report:
-    """The report of `run`, over what `connection` shows of its benchmark: open it with the run's id, and with `only`
-    where the report is restricted to some values of axes and arms. A measure whose SQL fails has its error instead of
-    rows."""
+    """Return the report of `run`, over what `connection` shows of its benchmark: open it with the run's id, and with
+    `only` where the report is restricted to some values of axes and arms. A measure whose SQL fails has its error
+    instead of rows."""
     schema = sql.name(run.benchmark)
     compared = f"where role = {sql.text(run.compared_role)}"
     several = shows_several_times(plan, run.compared_role)
@@ -191,7 +191,7 @@ def _people(connection: duckdb.DuckDBPyConnection, schema: str) -> dict[str, int
 
 
 def _by_status(connection: duckdb.DuckDBPyConnection, source: str, key: str | None, good: str) -> dict[str, int]:
-    """How many there are of each status. With `key`, what stands there several times counts once."""
+    """Return how many there are of each status. With `key`, what stands there several times counts once."""
     order = f"status <> {sql.text(good)}, count(*) desc, status"
     found = f"select distinct {key}, status from {source}" if key is not None else f"from {source}"
     return dict(

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def baseline_lines(plan: Plan, table: MeasureTable, width: int) -> list[str]:
-    """A line for each model that is no better than a baseline: where, and which."""
+    """Return a line for each model that is no better than a baseline: where, and which."""
     decimals = decimals_of([row.value for row in table.rows])
     lines: list[str] = []
     for model in dict.fromkeys(each.model for each in matched(table)):
@@ -44,7 +44,8 @@ STYLES = {True: "green", False: "red"}
 
 
 def expectation_lines(plan: Plan, gates: Sequence[Gate], width: int) -> Iterator[tuple[str, str]]:
-    """Lines of at most `width` cells, each with its style: how many held, then a line and a table an expectation."""
+    """Yield lines of at most `width` cells, each with its style: how many held, then a line and a table an
+    expectation."""
     failed = sum(not gate.held for gate in gates)
     count = f"{len(gates) - failed} held" + (f", {failed} did not" if failed else "")
     yield f"expectations: {count}", "bold"
@@ -95,7 +96,7 @@ MOST_GAPS = 3
 
 
 def render(report: Report, width: int = 80, sql: bool = False, where: str = "") -> Text:
-    """The report, to be printed with `console.print(…, soft_wrap=True)` or read as `.plain`.
+    """Return the report, to be printed with `console.print(…, soft_wrap=True)` or read as `.plain`.
 
     Lines take at most `width` cells, but for SQL, which is never broken: that of every measure with `sql`,
     otherwise that of the first that has any. `where` is the option that the commands at the end need to find the store.
@@ -136,7 +137,7 @@ def render(report: Report, width: int = 80, sql: bool = False, where: str = "") 
 
 
 def _is_alone(table: MeasureTable) -> bool:
-    """Whether a measure would set evaluators side by side, and there is one."""
+    """Return true if a measure would set evaluators side by side, and there is one."""
     by = table.measure.by
     if "evaluator" in by:
         place = by.index("evaluator")
@@ -174,7 +175,7 @@ def _header(report: Report, width: int) -> list[str]:
 
 
 def _gaps(report: Report, width: int) -> list[str]:
-    """What is undefined and what was not asked: the most frequent reasons of each."""
+    """Return what is undefined and what was not asked: the most frequent reasons of each."""
     lines: list[str] = []
     for kind in dict.fromkeys(gap.kind for gap in report.gaps):
         own = [gap for gap in report.gaps if gap.kind == kind]
@@ -186,7 +187,7 @@ def _gaps(report: Report, width: int) -> list[str]:
 
 
 def _ending(status: str) -> str:
-    """How a run ended, and whether something is missing here for that."""
+    """Return how a run ended, and whether something is missing here for that."""
     return status if status == "finished" else f"{status}, so not all that was planned is here"
 
 
@@ -227,7 +228,7 @@ def _measure(
 
 
 def _models_below(plan: Plan, table: MeasureTable, models: Sequence[str]) -> list[Column]:
-    """A row for each value of the dimensions and model; without dimensions the best value first."""
+    """Return a row for each value of the dimensions and model; without dimensions the best value first."""
     rows = sorted(table.rows, key=lambda row: models.index(row.model))
     if table.measure.by:
         order = list(dict.fromkeys(row.by for row in table.rows))
@@ -257,7 +258,7 @@ def _models_below(plan: Plan, table: MeasureTable, models: Sequence[str]) -> lis
 
 
 def _reasons(plan: Plan, table: MeasureTable, width: int) -> list[str]:
-    """Why values, or their intervals, are not there: a line a reason. A figure of all models counts once."""
+    """Return why values, or their intervals, are not there: a line a reason. A figure of all models counts once."""
     once = is_pooled(plan, table.measure.figure)
     rows = [row for row in table.rows if not once or row.model == table.rows[0].model]
     found: dict[str, int] = {}
@@ -286,7 +287,7 @@ def _labels(plan: Plan, table: MeasureTable, keys: Sequence[tuple[Any, ...]]) ->
 
 
 def _figure(rows: Sequence[MeasureRow]) -> Callable[[float | None], str]:
-    """How to print a value of the table: all with the decimals that its values need."""
+    """Return how to print a value of the table: all with the decimals that its values need."""
     decimals = decimals_of([row.value for row in rows])
     return lambda value: NOTHING if value is None else f"{value:.{decimals}f}"
 

@@ -92,7 +92,7 @@ def _item_means(scores: Scores) -> dict[Hashable, float]:
 
 
 def _tested(differences: Floats, codes: Ints, test: Test, resamples: int, seed: int) -> tuple[float | None, float]:
-    """The statistic and p-value of a test that knows no t: of sums of groups, or of ranks of their means."""
+    """Return the statistic and p-value of a test that knows no t: of sums of groups, or of ranks of their means."""
     sums = np.bincount(codes, weights=differences)
     if (np.abs(sums) <= 1e-12 * np.abs(differences).max(initial=0)).all():
         return None, 1.0
@@ -165,7 +165,7 @@ def rank_groups(
     resamples: int = 10_000,
     seed: int = 0,
 ) -> Ranking:
-    """Models in groups that cannot be told apart: every two compared by item, the p-values corrected after Holm.
+    """Return models in groups that cannot be told apart: every two compared by item, the p-values corrected after Holm.
 
     `scores` has those of each model by item. Models whose difference is not significant at `level` share a letter (the
     compact letter display of Piepho 2004); two whose difference is undefined do so too. Intervals are at 1 − `level`,
@@ -196,9 +196,9 @@ def rank_by(
     level: float = 0.05,
     lower_is_better: bool = False,
 ) -> Ranking:
-    """Models in groups as `rank_groups` has them, of figures of any kind: `compared` gives how a model differs from
-    another (first less second), with a p-value that is not corrected. `lower_is_better`, of errors and the like, ranks
-    from the lowest value.
+    """Return models in groups as `rank_groups` has them, of figures of any kind: `compared` gives how a model differs
+    from another (first less second), with a p-value that is not corrected. `lower_is_better`, of errors and the like,
+    ranks from the lowest value.
 
     >>> values = {"good": Found(0.9, n=50), "fair": Found(0.85, n=50), "poor": Found(0.2, n=50)}
     >>> def compared(first, second):

@@ -1,4 +1,4 @@
-"""What a statistic came to: a value with its error, or the reason why there is none."""
+"""The result of a statistic: a value with its error, or the reason why there is none."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ class Found:
 
     @classmethod
     def undefined(cls, reason: str, *, n: int = 0, left_out: int = 0) -> Self:
-        """A figure that has no value, and why."""
+        """Return a figure that has no value, and why."""
         return cls(None, reason, n=n, left_out=left_out)
 
     def without_interval(self, reason: str) -> Self:
-        """The same figure without `low` and `high`, and why it has none."""
+        """Return the same figure without `low` and `high`, and why it has none."""
         return replace(self, low=None, high=None, reason=reason)

@@ -1,4 +1,4 @@
-"""What a design can detect: the least difference, the power, and the items that it takes.
+"""Power of a design: the least difference, the power, and the items that it takes.
 
 `variance` is that of the figure of one item: of its score against a fixed value, of the difference of its two scores
 where two models answer the same items (`paired_variance`), and of both models' scores added up where each has items of
@@ -17,7 +17,8 @@ from tripos_warehouse.statistics.quantiles import z_quantile
 def detectable_difference(
     items: float, variance: float, *, power: float = 0.8, level: float = 0.05, sides: int = 2, effect: float = 1.0
 ) -> Found:
-    """The least true difference that a test at `level` finds with probability `power`, in the unit of the scores.
+    """Return the least true difference that a test at `level` finds with probability `power`, in the unit of the
+    scores.
 
     (z₁₋α⸝₂ + z_power) · √(effect · variance / items); with one of two `sides` tested, z₁₋α. Raises `ValueError` for a
     probability outside 0 to 1, a negative variance, or sides other than 1 and 2.
@@ -35,7 +36,7 @@ def detectable_difference(
 def power_of(
     difference: float, items: float, variance: float, *, level: float = 0.05, sides: int = 2, effect: float = 1.0
 ) -> Found:
-    """The probability that a test at `level` finds a true `difference`.
+    """Return the probability that a test at `level` finds a true `difference`.
 
     Φ(|δ| / e − z) + Φ(−|δ| / e − z) with e = √(effect · variance / items); one-sided without the second term, for a
     difference in the direction that is tested.
@@ -77,7 +78,7 @@ def items_needed(
 
 
 def paired_variance(first: float, second: float, correlation: float) -> float:
-    """The variance of the difference of two scores of an item, from those of both and how they correlate.
+    """Return the variance of the difference of two scores of an item, from those of both and how they correlate.
 
     >>> round(paired_variance(0.25, 0.25, 0.5), 4)
     0.25
@@ -88,7 +89,7 @@ def paired_variance(first: float, second: float, correlation: float) -> float:
 
 
 def design_effect(size: float, correlation: float, *, variation: float = 0.0) -> float:
-    """How many times larger the variance of a mean is for coming in clusters of `size` that correlate within.
+    """Return how many times larger the variance of a mean is for coming in clusters of `size` that correlate within.
 
     1 + ((1 + v²) · size − 1) · ρ, with v the coefficient of `variation` of the sizes (Kish 1965; Eldridge, Ashby and
     Kerry 2006). Samples of an item are such a cluster: count the samples as items, then, and give their correlation.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def t_quantile(p: float | None, df: float | None) -> float | None:
-    """The `p` quantile of Student's t with `df` degrees of freedom; `None` where `df` < 1 or one is missing.
+    """Return the `p` quantile of Student's t with `df` degrees of freedom; `None` where `df` < 1 or one is missing.
 
     `scipy.special.stdtrit`, which inverts the incomplete beta function (DiDonato and Morris 1992).
 
@@ -19,7 +19,7 @@ def t_quantile(p: float | None, df: float | None) -> float | None:
 
 
 def t_tails(t: float, df: float) -> float:
-    """The probability that Student's t with `df` degrees of freedom is as far from 0 as `t`, on either side.
+    """Return the probability that Student's t with `df` degrees of freedom is as far from 0 as `t`, on either side.
 
     >>> round(t_tails(2.228, 10), 3)
     0.05
@@ -30,7 +30,7 @@ def t_tails(t: float, df: float) -> float:
 
 
 def z_quantile(p: float) -> float:
-    """The `p` quantile of the standard normal distribution.
+    """Return the `p` quantile of the standard normal distribution.
 
     >>> round(z_quantile(0.975), 3)
     1.96
@@ -41,7 +41,7 @@ def z_quantile(p: float) -> float:
 
 
 def z_tails(z: float) -> float:
-    """The probability that a standard normal variable is as far from 0 as `z`, on either side.
+    """Return the probability that a standard normal variable is as far from 0 as `z`, on either side.
 
     >>> round(z_tails(1.96), 3)
     0.05
@@ -52,7 +52,7 @@ def z_tails(z: float) -> float:
 
 
 def two_sided(confidence: float) -> float:
-    """The quantile at which an interval of `confidence` ends, so 0.975 for 0.95.
+    """Return the quantile at which an interval of `confidence` ends, so 0.975 for 0.95.
 
     Raises `ValueError` unless `confidence` lies between 0 and 1.
 

@@ -19,7 +19,7 @@ Ratings = Sequence[Sequence[Any]] | npt.NDArray[Any]
 
 
 def read_ratings(ratings: Ratings, categories: Sequence[Hashable] | None = None) -> Floats:
-    """Ratings as numbers of the shape (raters, items), NaN where one is missing.
+    """Return ratings as numbers of the shape (raters, items), NaN where one is missing.
 
     With `categories` a rating becomes its place in them, from 0. Without, ratings that are text become the places of
     what was seen, in alphabetical order. Raises `ValueError` for rows of different lengths, for a rating that is not
@@ -49,7 +49,7 @@ def read_ratings(ratings: Ratings, categories: Sequence[Hashable] | None = None)
 
 
 def is_missing(rating: Any) -> bool:
-    """Whether there is no rating: `None` or NaN.
+    """Return true if there is no rating: `None` or NaN.
 
     >>> is_missing(None), is_missing(float("nan")), is_missing(0), is_missing("")
     (True, True, False, False)
@@ -73,7 +73,7 @@ def _place(rating: Any, places: dict[Hashable, int]) -> int | None:
 
 
 def complete_items(ratings: Floats) -> tuple[Floats, int]:
-    """The items that every rater rated, and how many others there were.
+    """Return the items that every rater rated, and how many others there were.
 
     >>> matrix, left_out = complete_items(read_ratings([[1, 2, None], [1, 3, 3]]))
     >>> matrix.tolist(), left_out
@@ -84,7 +84,7 @@ def complete_items(ratings: Floats) -> tuple[Floats, int]:
 
 
 def read_values(values: Values) -> Floats:
-    """Numbers as an array of one dimension, NaN for `None`. Raises `ValueError` for infinities.
+    """Return numbers as an array of one dimension, NaN for `None`. Raises `ValueError` for infinities.
 
     >>> read_values([1, None]).tolist()
     [1.0, nan]
@@ -101,7 +101,8 @@ def read_values(values: Values) -> Floats:
 
 
 def cluster_codes(clusters: Clusters, n: int) -> Ints:
-    """A number from 0 for the cluster of each row, all numbers up to the last used; without clusters each row its own.
+    """Return a number from 0 for the cluster of each row, all numbers up to the last used; without clusters each row
+    its own.
 
     Raises `ValueError` unless there are `n` of them.
 
@@ -119,7 +120,7 @@ def cluster_codes(clusters: Clusters, n: int) -> Ints:
 
 
 def rows_of(codes: Ints) -> list[Ints]:
-    """The rows of each cluster, cluster by cluster.
+    """Return the rows of each cluster, cluster by cluster.
 
     >>> [rows.tolist() for rows in rows_of(np.array([0, 1, 0]))]
     [[0, 2], [1]]

@@ -54,7 +54,7 @@ class Commit:
 
 
 def number_of(name: str) -> int:
-    """The number of a compaction; 0 for any other commit.
+    """Return the number of a compaction; 0 for any other commit.
 
     >>> number_of("compaction-000012"), number_of("20260301T080000000000-0123456789ab")
     (12, 0)
@@ -71,12 +71,12 @@ def check_name(name: str) -> str:
 
 
 def is_name(name: str) -> bool:
-    """Whether it can be the name of a commit."""
+    """Return true if it can be the name of a commit."""
     return _NAME.fullmatch(name) is not None
 
 
 def to_json(commit: Commit) -> bytes:
-    """The bytes of a commit file."""
+    """Return the bytes of a commit file."""
     parts = [
         {"table": part.table, "path": part.path, "rows": part.rows, "bytes": part.size, "version": part.version}
         for part in commit.parts
@@ -111,7 +111,7 @@ class _Listed(BaseModel):
 
 
 class _Format(BaseModel):
-    """What every commit file says first."""
+    """The first fields of every commit file."""
 
     model_config = _STRICT
     format: str
@@ -133,7 +133,7 @@ class _Body(_Format):
 
 
 def read_commit(path: Path) -> Commit:
-    """The commit that a file holds.
+    """Return the commit that a file holds.
 
     Raises `StoreError` S0402 where the file is damaged, S0104 where a newer Tripos wrote it, and `FileNotFoundError`
     where it is gone.
@@ -169,7 +169,7 @@ def _damaged(path: Path, why: str) -> StoreError:
 
 
 def publish(root: Path, commit: Commit) -> Commit:
-    """Writes the commit file if its name is free; otherwise gives the commit that has the name.
+    """Write the commit file if its name is free; otherwise return the commit that has the name.
 
     Raises `OSError` or an `obstore` error where the disk refuses; whether the commit is there is then not known, and
     to publish it again settles it.
@@ -187,7 +187,7 @@ def publish(root: Path, commit: Commit) -> Commit:
 
 
 def tick(root: Path) -> None:
-    """Says to every process that has the store open that there is something new. Raises `OSError`."""
+    """Say to every process that has the store open that there is something new. Raises `OSError`."""
     handle = os.open(root / TICKS, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
     try:
         os.write(handle, b".")
@@ -196,7 +196,7 @@ def tick(root: Path) -> None:
 
 
 def sync(path: Path) -> None:
-    """Waits until the file or folder is on the disk itself. A folder cannot be opened on Windows: nothing then."""
+    """Wait until the file or folder is on the disk itself. A folder cannot be opened on Windows: nothing then."""
     if os.name == "nt" and path.is_dir():
         return
     handle = os.open(path, os.O_RDONLY)
@@ -207,7 +207,7 @@ def sync(path: Path) -> None:
 
 
 def new_name(now: datetime) -> str:
-    """A name for a commit that nobody else has, and that sorts by time.
+    """Return a name for a commit that nobody else has, and that sorts by time.
 
     >>> len(new_name(datetime(2026, 3, 1, 8, 0, tzinfo=UTC)))
     34

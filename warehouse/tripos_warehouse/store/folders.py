@@ -21,7 +21,7 @@ _ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/+(.*)", re.DOTALL)
 
 
 def why_no_folder(place: str) -> tuple[str, str] | None:
-    """Why a place is no folder or file of this machine, and what to give instead; None where it is one.
+    """Return why a place is no folder or file of this machine, and what to give instead; None where it is one.
 
     >>> why_no_folder("s3://bucket/results")
     ('`s3://bucket/results` is an address of `s3`, which is not served', 'give a folder or file of this machine')
@@ -67,8 +67,8 @@ def part_path(table: str, path: str) -> str:
 
 
 def check_links(root: Path) -> None:
-    """Raises `StoreError` S0107 where a folder of the store, or one of the files that every process writes, is a link
-    or is of another kind than it should be."""
+    """Raise `StoreError` S0107 where a folder of the store, or one of the files that every process writes, is a link or
+    is of another kind than it should be."""
     below = root / "parts"
     _check(below, is_folder=True)
     try:
@@ -83,12 +83,13 @@ def check_links(root: Path) -> None:
 
 
 def lies_in(root: Path, path: Path) -> bool:
-    """Whether a path below `root`, which is resolved, is still below it once links are followed up to its folder."""
+    """Return true if a path below `root`, which is resolved, is still below it once links are followed up to its
+    folder."""
     return path.parent.resolve().is_relative_to(root)
 
 
 def is_plain(path: Path) -> bool:
-    """Whether there is a regular file, and no link to one. Raises `OSError` where nobody can know."""
+    """Return true if there is a regular file, and no link to one. Raises `OSError` where nobody can know."""
     return stat.S_ISREG(path.lstat().st_mode)
 
 
@@ -104,7 +105,7 @@ def open_plain(path: Path) -> Iterator[BinaryIO]:
 
 
 def read_plain(path: Path, most: int = MOST_BYTES) -> bytes:
-    """The content of a regular file. Raises `OSError`, also where there are more than `most` bytes."""
+    """Return the content of a regular file. Raises `OSError`, also where there are more than `most` bytes."""
     with open_plain(path) as file:
         content = file.read(most + 1)
     if len(content) > most:

@@ -32,7 +32,7 @@ _HEX = re.compile(r"[0-9a-f]{32}")
 
 
 def pack(names: Sequence[str]) -> bytes:
-    """The numbers of `names`, 16 bytes each, one after the other.
+    """Return the numbers of `names`, 16 bytes each, one after the other.
 
     >>> pack(["00112233445566778899aabbccddeeff"]).hex(), len(pack(["i0", "i1"]))
     ('00112233445566778899aabbccddeeff', 32)
@@ -110,7 +110,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Found:
-    """What the index has of some names, in their order: the codes of the statuses, and where the rows lie."""
+    """The index entries of some names, in their order: the codes of the statuses, and where the rows lie."""
 
     codes: Codes
     places: Places
@@ -135,7 +135,7 @@ class Index:
         return sum(map(len, self._runs))
 
     def load(self, paths: Iterable[Path]) -> None:
-        """Takes in the rows of further parts, those that were committed first first. Raises `StoreError` S0103."""
+        """Take in the rows of further parts, those that were committed first first. Raises `StoreError` S0103."""
         chunks: list[Run] = []
         for path in paths:
             number = len(self.parts)
@@ -149,7 +149,7 @@ class Index:
             self._add(_sorted(chunks))
 
     def find(self, packed: bytes) -> Found:
-        """What there is of the packed names (`keys.pack`)."""
+        """Return what there is of the packed names (`keys.pack`)."""
         high, low = halves(packed)
         codes = np.zeros(len(high), np.uint8)
         places = np.zeros(len(high), np.uint64)
@@ -164,12 +164,12 @@ class Index:
         return Found(codes, places)
 
     def names_of(self, codes: Codes) -> list[str | None]:
-        """The statuses that `codes` stand for."""
+        """Return the statuses that `codes` stand for."""
         statuses = self.statuses
         return [statuses[code] for code in codes.tolist()]
 
     def place_of(self, place: int) -> tuple[Path, int]:
-        """The part that a place is in, and the row there."""
+        """Return the part that a place is in, and the row there."""
         return self.parts[place >> _ROW_BITS], place & (2**_ROW_BITS - 1)
 
     def _chunk(self, batch: pa.RecordBatch, part: int, first: int) -> Run:
@@ -206,7 +206,7 @@ class Index:
 
 
 def rows_by_part(index: Index, found: Found) -> dict[Path, list[int]]:
-    """The rows to read, by part, of the names that the index has."""
+    """Return the rows to read, by part, of the names that the index has."""
     rows: dict[Path, list[int]] = {}
     for place in found.places[found.codes != ABSENT].tolist():
         path, row = index.place_of(place)
@@ -215,7 +215,8 @@ def rows_by_part(index: Index, found: Found) -> dict[Path, list[int]]:
 
 
 def has_all(indexes: Iterable[Index], packed: bytes) -> bool:
-    """Whether every one of the packed names is in one of the indexes, with a status that needs no further try."""
+    """Return true if every one of the packed names is in one of the indexes, with a status that needs no further
+    try."""
     left = packed
     for index in indexes:
         codes = index.find(left).codes
@@ -228,7 +229,7 @@ def has_all(indexes: Iterable[Index], packed: bytes) -> bool:
 
 
 def _search(run: Run, high: Halves, low: Halves) -> npt.NDArray[np.int64]:
-    """Where each name is in a run; -1 where it is not."""
+    """Return where each name is in a run; -1 where it is not."""
     at = np.searchsorted(run.high, high)
     at[at == len(run)] = 0
     there = (run.high[at] == high) & (run.low[at] == low)
@@ -243,7 +244,8 @@ def _search(run: Run, high: Halves, low: Halves) -> npt.NDArray[np.int64]:
 
 
 def _sorted(chunks: list[Run]) -> Run:
-    """One run of several, of which later ones were committed later: of equal names the last that did not fail stays."""
+    """Return one run of several, of which later ones were committed later: of equal names the last that did not fail
+    stays."""
     high = np.concatenate([chunk.high for chunk in chunks])
     low = np.concatenate([chunk.low for chunk in chunks])
     codes = np.concatenate([chunk.codes for chunk in chunks])

@@ -38,7 +38,7 @@ class Segment:
     """One open segment, to which only its owner appends. The owner has locked its name before it opens it."""
 
     def __init__(self, root: Path, name: str) -> None:
-        """Raises `OSError`."""
+        """Raise `OSError`."""
         self.name = name
         self.path = root / JOURNAL / f"{name}{SUFFIX}"
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0)
@@ -52,27 +52,28 @@ class Segment:
             raise
 
     def append(self, line: bytes) -> None:
-        """Writes a line. Raises `OSError`; what is there then has no line feed, and nothing may be appended to it."""
+        """Write a line. Raises `OSError`; what is there then has no line feed, and nothing may be appended to it."""
         written = os.write(self._file, line)
         while written < len(line):
             written += os.write(self._file, line[written:])
 
     def close(self) -> None:
-        """Leaves the file as it is."""
+        """Leave the file as it is."""
         if self._file >= 0:
             os.close(self._file)
             self._file = -1
 
     def remove(self) -> None:
-        """Takes the file away. Raises `OSError`."""
+        """Take the file away. Raises `OSError`."""
         self.close()
         self.path.unlink(missing_ok=True)
 
 
 @dataclass(frozen=True)
 class Kept:
-    """What a segment holds. `lines` are the rows that were kept together, by table, and `raw` the same as they stand in
-    the file; `damaged` are lines that are not rows by table. `newer`: another Tripos wrote it, and it is left to that.
+    """The contents of a segment. `lines` are the rows that were kept together, by table, and `raw` the same as they
+    stand in the file; `damaged` are lines that are not rows by table. `newer`: another Tripos wrote it, and it is left
+    to that.
     """
 
     lines: tuple[dict[str, list[Row]], ...]
@@ -82,7 +83,7 @@ class Kept:
 
 
 def segments(root: Path) -> list[str]:
-    """The names of all segments, oldest first. What is no regular file, or has no name of a commit, is none."""
+    """Return the names of all segments, oldest first. What is no regular file, or has no name of a commit, is none."""
     try:
         with os.scandir(root / JOURNAL) as entries:
             found = [
@@ -96,7 +97,7 @@ def segments(root: Path) -> list[str]:
 
 
 def to_line(rows: Mapping[str, Sequence[Row]]) -> bytes:
-    """The line that holds `rows`. Raises `StoreError` S0105 where they fit no table.
+    """Return the line that holds `rows`. Raises `StoreError` S0105 where they fit no table.
 
     >>> to_line({"run_items": [{"run_id": "r", "scenario": "QA", "item_id": "1"}]})
     b'{"run_items":[{"run_id":"r","scenario":"QA","item_id":"1"}]}\\n'
@@ -110,7 +111,7 @@ def to_line(rows: Mapping[str, Sequence[Row]]) -> bytes:
 
 
 def read_segment(path: Path) -> Kept:
-    """The whole lines of a segment. Raises `OSError`."""
+    """Return the whole lines of a segment. Raises `OSError`."""
     first, *lines = read_plain(path, MOST_BYTES).split(b"\n")[:-1] or [b""]
     header = _object(first)
     if header is None or header.get("format") != JOURNAL_FORMAT or _is_newer(header.get("versions")):
@@ -127,7 +128,7 @@ def read_segment(path: Path) -> Kept:
 
 
 def merge(lines: Sequence[Mapping[str, Sequence[Row]]]) -> dict[str, list[Row]]:
-    """The rows of all lines, by table, in order."""
+    """Return the rows of all lines, by table, in order."""
     merged: dict[str, list[Row]] = {}
     for line in lines:
         for table, batch in line.items():
@@ -136,7 +137,7 @@ def merge(lines: Sequence[Mapping[str, Sequence[Row]]]) -> dict[str, list[Row]]:
 
 
 def set_aside(root: Path, name: str, lines: Sequence[bytes]) -> None:
-    """Puts lines that fit no table where nothing reads them, under the segment's name. Raises `OSError`."""
+    """Put lines that fit no table where nothing reads them, under the segment's name. Raises `OSError`."""
     folder = root / JOURNAL / REJECTED
     folder.mkdir(exist_ok=True)
     path = folder / f"{name}{SUFFIX}"

@@ -42,12 +42,12 @@ class Claims:
         return True
 
     def release(self, key: str) -> None:
-        """Marks `key` as done. One that is not ours is passed over."""
+        """Mark `key` as done. One that is not ours is passed over."""
         if key in self._held:
             self._released.append(key)
 
     def let_go(self) -> None:
-        """Lets others have what was released. Raises `OSError`."""
+        """Let others have what was released. Raises `OSError`."""
         for key in self._released:
             if (place := self._held.pop(key, None)) is not None:
                 self._locks.free(place)
@@ -58,15 +58,15 @@ class Ticks:
     """How often there was something new in a store. To ask costs well under a microsecond."""
 
     def __init__(self, root: Path) -> None:
-        """Raises `OSError`."""
+        """Raise `OSError`."""
         self._file = os.open(root / TICKS, os.O_RDONLY | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o666)
 
     def count(self) -> int:
-        """The length of the file that grows."""
+        """Return the length of the file that grows."""
         return os.lseek(self._file, 0, os.SEEK_END)
 
     def close(self) -> None:
-        """Lets go of the file."""
+        """Let go of the file."""
         os.close(self._file)
 
 
@@ -83,7 +83,8 @@ class Peers:
         self._dead: set[str] = set()
 
     def one_died(self, own: frozenset[str]) -> bool:
-        """Whether there is a segment, other than `own` ones, whose owner does not live: its rows are not committed.
+        """Return true if there is a segment, other than `own` ones, whose owner does not live: its rows are not
+        committed.
 
         A process that dies lets go of its claims and of its segment at the same moment, and a segment that has rows
         was announced by a tick before. So whoever has got a claim and then asks this knows all that is to be known.
@@ -101,7 +102,7 @@ class Peers:
         return bool(self._dead)
 
     def recovered(self) -> None:
-        """Says that recovery was tried: what `one_died` found and is there still is not asked about again. Whoever died
+        """Say that recovery was tried: what `one_died` found and is there still is not asked about again. Whoever died
         since then is met by the next `one_died`."""
         self._stuck |= self._dead.intersection(segments(self._root))
         self._dead = set()
@@ -127,7 +128,7 @@ class Locks:
     """The locks that one owner holds in a store. Two of them exclude each other, also within one process."""
 
     def __init__(self, root: Path) -> None:
-        """Opens the file, and makes it where it is not there. Raises `OSError` where that is not allowed."""
+        """Open the file, and make it where it is not there. Raises `OSError` where that is not allowed."""
         self.real = fcntl is not None
         self._owned = sys.platform == "linux"
         self._held: set[int] = set()
@@ -143,7 +144,7 @@ class Locks:
             os.close(self._file)
 
     def close(self) -> None:
-        """Frees everything."""
+        """Free everything."""
         if self._file >= 0:
             os.close(self._file)
             self._file = -1
@@ -153,7 +154,7 @@ class Locks:
         self._held.clear()
 
     def hold(self, place: int) -> bool:
-        """Takes the lock of `place` alone; false where somebody else has it in any way."""
+        """Take the lock of `place` alone; false where somebody else has it in any way."""
         if not self.real:
             return True
         if self._owned:
@@ -164,13 +165,13 @@ class Locks:
         return False
 
     def share(self, place: int) -> bool:
-        """Takes the lock of `place` beside others who share it; false where somebody has it alone."""
+        """Take the lock of `place` beside others who share it; false where somebody has it alone."""
         if self._owned and self.real:
             return self._set(fcntl.F_RDLCK, place)
         return self.hold(place)
 
     def free(self, place: int) -> None:
-        """Lets go of `place`."""
+        """Let go of `place`."""
         if not self.real:
             return
         if self._owned:
@@ -180,7 +181,7 @@ class Locks:
             self._process.free(place)
 
     def others_hold(self, place: int) -> bool:
-        """Whether another owner has `place`. Without locks nobody can know: true, as if it lived."""
+        """Return true if another owner has `place`. Without locks nobody can know: true, as if it lived."""
         if not self.real:
             return True
         if self._owned:
@@ -242,7 +243,7 @@ class _OfProcess:
 
 
 def place_of(kind: str, name: str) -> int:
-    """The byte that stands for `name`. Claims lie in the lower half of the file, signs of life in the upper.
+    """Return the byte that stands for `name`. Claims lie in the lower half of the file, signs of life in the upper.
 
     >>> place_of(CLAIM, "a") == place_of(CLAIM, "a"), place_of(CLAIM, "a") < 2**62 <= place_of(SEGMENT, "a") < 2**63
     (True, True)

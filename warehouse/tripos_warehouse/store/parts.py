@@ -48,14 +48,14 @@ def new_part(root: Path, table: str, stem: str) -> Iterator[tuple[str, BinaryIO]
 
 
 def write_part(root: Path, table: str, stem: str, content: pa.Table) -> Part:
-    """Writes a part. Raises `OSError` where the disk refuses; nothing is left of it then."""
+    """Write a part. Raises `OSError` where the disk refuses; nothing is left of it then."""
     with new_part(root, table, stem) as (path, file):
         pq.write_table(content, file, row_group_size=GROUP_ROWS, **layout(table))
     return Part(table, path, content.num_rows, (root / path).stat().st_size, TABLES[table].version)
 
 
 def layout(table: str) -> dict[str, Any]:
-    """How a table lies on the disk, as options of `pyarrow.parquet`."""
+    """Return how a table lies on the disk, as options of `pyarrow.parquet`."""
     return {
         "compression": COMPRESSION,
         "compression_level": COMPRESSION_LEVEL,
@@ -64,7 +64,7 @@ def layout(table: str) -> dict[str, Any]:
 
 
 def stem_of(path: Path) -> str:
-    """The name of the commit that a part was written for.
+    """Return the name of the commit that a part was written for.
 
     >>> stem_of(Path("parts/scores/20260301T080000000000-0123456789ab.fedcba987654.parquet"))
     '20260301T080000000000-0123456789ab'
@@ -73,13 +73,13 @@ def stem_of(path: Path) -> str:
 
 
 def discard(root: Path, parts: Sequence[Part]) -> None:
-    """Removes parts that no commit lists."""
+    """Remove parts that no commit lists."""
     for part in parts:
         (root / part.path).unlink(missing_ok=True)
 
 
 def check_part(root: Path, part: Part, commit: Commit) -> Path:
-    """The file of a committed part.
+    """Return the file of a committed part.
 
     Raises `StoreError`: S0103 where it is gone or has another size, S0104 for a schema newer than ours.
     """
@@ -128,7 +128,7 @@ def _column(table: str, field: pa.Field[Any], content: pa.Table) -> Any:
 
 
 def broken(path: Path, why: str) -> StoreError:
-    """The error of a part that cannot be read."""
+    """Return the error of a part that cannot be read."""
     return StoreError(
         "S0103",
         f"the part `{path}` is missing or unreadable ({why})",

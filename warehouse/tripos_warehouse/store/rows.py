@@ -20,7 +20,7 @@ _NONE = type(None)
 
 
 def get_table(name: str) -> Table:
-    """The table of that name. Raises `StoreError` S0105 where there is none."""
+    """Return the table of that name. Raises `StoreError` S0105 where there is none."""
     if name not in TABLES:
         raise StoreError("S0105", f"no table `{name}`", f"the tables are {', '.join(sorted(TABLES))}")
     return TABLES[name]
@@ -56,7 +56,7 @@ def to_arrow(table: str, rows: Sequence[Row]) -> pa.Table:
 
 
 def check_columns(table: str, row: Row) -> None:
-    """Raises `StoreError` S0105 where a row has a column that its table lacks, or lacks one that must have a value."""
+    """Raise `StoreError` S0105 where a row has a column that its table lacks, or lacks one that must have a value."""
     schema = get_table(table).schema
     names = set(schema.names)
     if unknown := sorted(row.keys() - names):

@@ -28,7 +28,7 @@ _FIRST_US, _LAST_US = -62_135_596_800_000_000, 253_402_300_799_999_999
 
 
 class _Options(TypedDict, total=False):
-    """What readers look at among the options of a run."""
+    """The options of a run that readers use."""
 
     only: dict[str, list[str]] | None
     withheld: dict[str, int] | None
@@ -48,7 +48,7 @@ _SHAPES: dict[str, dict[str, Any]] = {
 
 
 def content_problem(table: str, content: pa.Table | pa.RecordBatch) -> str | None:
-    """What is wrong with rows of a table, or with some columns of them, in words; None where they are sound."""
+    """Return what is wrong with rows of a table, or with some columns of them, in words; None where they are sound."""
     for field in TABLES[table].schema:
         if field.name not in content.schema.names:
             continue
@@ -68,7 +68,7 @@ def content_problem(table: str, content: pa.Table | pa.RecordBatch) -> str | Non
 
 
 def check_rows(table: str, path: Path) -> None:
-    """Raises `StoreError` S0103 where a part holds rows that are not sound, or has other columns than its table."""
+    """Raise `StoreError` S0103 where a part holds rows that are not sound, or have other columns than its table."""
     with reading(path) as file:
         schema = file.schema_arrow
         check_schema(table, path, schema)
@@ -79,7 +79,7 @@ def check_rows(table: str, path: Path) -> None:
 
 
 def check_schema(table: str, path: Path, schema: pa.Schema) -> None:
-    """Raises `StoreError` S0103 where a part has a column that its table has not."""
+    """Raise `StoreError` S0103 where a part has a column that its table has not."""
     known = TABLES[table].schema
     for each in schema:
         if each.name not in known.names or known.field(each.name).type != each.type:
@@ -87,13 +87,13 @@ def check_schema(table: str, path: Path, schema: pa.Schema) -> None:
 
 
 def fits(table: str, content: pa.Table) -> None:
-    """Raises `StoreError` S0105 where rows that are on their way to a part are not sound."""
+    """Raise `StoreError` S0105 where rows that are on their way to a part are not sound."""
     if (wrong := content_problem(table, content)) is not None:
         raise StoreError("S0105", f"a row of `{table}`: {wrong}")
 
 
 def _is_of_a_calendar(column: Any) -> bool:
-    """Whether Python has a date for each of the times."""
+    """Return true if Python has a date for each of the times."""
     ends = pc.min_max(column.cast(pa.int64())).as_py()
     return ends["min"] is None or (ends["min"] >= _FIRST_US and ends["max"] <= _LAST_US)
 
@@ -121,7 +121,7 @@ UNFIT = (StoreError, pa.ArrowException, TypeError, ValueError, OverflowError)
 
 
 def sound_tables(rows: Mapping[str, Sequence[Row]]) -> dict[str, pa.Table]:
-    """Rows that somebody kept, as Arrow tables. Raises one of `UNFIT` where they do not fit."""
+    """Return rows that somebody kept, as Arrow tables. Raises one of `UNFIT` where they do not fit."""
     tables = {table: to_arrow(table, batch) for table, batch in rows.items() if batch}
     for table, content in tables.items():
         fits(table, content)
@@ -129,7 +129,7 @@ def sound_tables(rows: Mapping[str, Sequence[Row]]) -> dict[str, pa.Table]:
 
 
 def fitting_lines(lines: Sequence[dict[str, list[Row]]]) -> set[int]:
-    """The places of the lines that fit their tables."""
+    """Return the places of the lines that fit their tables."""
     found = set()
     for place, line in enumerate(lines):
         with suppress(*UNFIT):

@@ -74,7 +74,7 @@ class Store:
 
     @property
     def now(self) -> datetime:
-        """What the store's clock says, with a zone."""
+        """Return what the store's clock says, with a zone."""
         return self._clock()
 
     @classmethod
@@ -87,7 +87,7 @@ class Store:
         tell: Tell | None = None,
         tolerant: bool = False,
     ) -> Store:
-        """The store at `root`; with `create` it is made where there is none.
+        """Return the store at `root`; with `create` it is made where there is none.
 
         What a process that died had kept and not committed is committed now, if the store can be written to. `tell` is
         called, once each, with what is damaged and left out. `tolerant`: damaged commits and parts are left out too,
@@ -141,7 +141,7 @@ class Store:
         return store
 
     def append(self, rows: Mapping[str, Sequence[Row]], name: str | None = None) -> Commit:
-        """Makes the rows of all tables visible at once, under one commit.
+        """Make the rows of all tables visible at once, under one commit.
 
         With a `name` that is committed already nothing happens, and that commit comes back with
         `repeated` set. Raises `StoreError`: S0105 a row does not fit its table (nothing is written),
@@ -161,7 +161,7 @@ class Store:
             raise unwritable(self.root, error) from error
 
     def commit(self, name: str, at: datetime, write: Iterable[Part], replaces: tuple[str, ...] = ()) -> Commit:
-        """Publishes the parts that `write` makes one by one, and carries them away where that fails.
+        """Publish the parts that `write` makes one by one, and carry them away where that fails.
 
         While it runs, a lock says that parts with this name have a living owner. Raises `OSError` or an error of
         `obstore`.
@@ -191,7 +191,7 @@ class Store:
         return self._locks
 
     def recover(self) -> int:
-        """Commits what processes that died had kept, and says how many segments there were.
+        """Commit what processes that died had kept, and say how many segments there were.
 
         Raises `StoreError`: S0102 where the disk refuses; what was kept stays where it is.
         """
@@ -207,7 +207,7 @@ class Store:
         return found
 
     def _is_left(self, name: str) -> bool:
-        """Whether a segment can be one without an owner. Where there are locks, those say it."""
+        """Return true if a segment can be one without an owner. Where there are locks, those say it."""
         if self.locks.real:
             return True
         with suppress(FileNotFoundError):
@@ -245,7 +245,7 @@ class Store:
         return True
 
     def commits(self) -> list[Commit]:
-        """Every commit that no other replaces, oldest first.
+        """Return every commit that no other replaces, oldest first.
 
         Raises `StoreError` S0103 or S0104 for one that cannot be read.
         """
@@ -272,7 +272,7 @@ class Store:
         return sorted(found, key=lambda commit: (commit.written_at, commit.name))
 
     def files(self) -> dict[str, list[Path]]:
-        """The committed files of every table at one moment, oldest commit first.
+        """Return the committed files of every table at one moment, oldest commit first.
 
         Raises `StoreError`: S0103 for one that is gone or cut short, S0104 for a schema newer than ours.
         """
@@ -287,8 +287,8 @@ class Store:
         return found
 
     def sweep(self) -> bool:
-        """Reads every row of a store that is read tolerantly, leaves out the parts with rows that are not sound, and
-        says whether there were any that were not left out before."""
+        """Read every row of a store that is read tolerantly, leaves out the parts with rows that are not sound, and say
+        whether there were any that were not left out before."""
         if not self._tolerant:
             return False
         before = len(self._left_out)
@@ -302,7 +302,7 @@ class Store:
         return len(self._left_out) > before
 
     def _path(self, part: Part, commit: Commit) -> Path | None:
-        """The file of a part; None where it is left out."""
+        """Return the file of a part; None where it is left out."""
         try:
             path = check_part(self.root, part, commit)
             if self._tolerant and part.table == RUNS.name and path not in self._sound:
@@ -314,7 +314,7 @@ class Store:
         return None if path in self._left_out else path
 
     def leave_out(self, error: StoreError) -> None:
-        """Raises the error, unless the store is read tolerantly: then it is told."""
+        """Raise the error, unless the store is read tolerantly: then it is told."""
         if not self._tolerant:
             raise error
         self._note(error)
@@ -326,7 +326,7 @@ class Store:
                 self._tell(error)
 
     def outdated(self, files: Mapping[str, Sequence[Path]]) -> set[str]:
-        """The tables that have, among `files`, one of an earlier version of the schema, which lacks columns."""
+        """Return the tables that have, among `files`, one of an earlier version of the schema, which lacks columns."""
         old = {
             self.root / part.path
             for commit in self._read.values()
@@ -336,13 +336,13 @@ class Store:
         return {table for table, paths in files.items() if not old.isdisjoint(paths)}
 
     def parts(self, table: str) -> list[Path]:
-        """The committed files of one table, oldest commit first. Raises what `files` does, for that table."""
+        """Return the committed files of one table, oldest commit first. Raises what `files` does, for that table."""
         known = get_table(table).name
         found = (self._path(part, each) for each in self.commits() for part in each.parts if part.table == known)
         return [path for path in found if path is not None]
 
     def known(self, table: str, fingerprints: set[str] | None = None) -> dict[str, str]:
-        """The status of every row of `samples` or `judgements` by its id, of some fingerprints or of all.
+        """Return the status of every row of `samples` or `judgements` by its id, of some fingerprints or of all.
 
         Reads three columns only. An id with a `provider_error` and another row has the other's status;
         of equals, the one committed last counts.
@@ -359,7 +359,7 @@ class Store:
         return failed | answered
 
     def rows(self, table: str, ids: Iterable[str], columns: Sequence[str] | None = None) -> dict[str, dict[str, Any]]:
-        """Whole rows by their id (or the `columns` of them), chosen among doubles as `known` does.
+        """Return whole rows by their id (or the `columns` of them), chosen among doubles as `known` does.
 
         Ids that the table lacks are absent. Files that hold none of the ids cost one narrow read.
         """
@@ -376,7 +376,7 @@ class Store:
         return failed | answered
 
     def _scan(self, table: str, columns: list[str], key: str, wanted: pa.Array[Any] | None) -> Iterable[pa.Table]:
-        """The columns of each part, cut to the rows whose `key` is wanted; the key is read first, alone."""
+        """Yield the columns of each part, cut to the rows whose `key` is wanted; the key is read first, alone."""
         for path in self.parts(table):
             with reading(path) as file:
                 if wanted is None:

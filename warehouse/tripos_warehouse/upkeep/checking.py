@@ -46,8 +46,8 @@ NO_SAMPLES = "(select NULL::varchar as sample_id, NULL::varchar as parsed, NULL:
 def turns_lacking(
     database: duckdb.DuckDBPyConnection, samples: str | None, turns: str | None
 ) -> Iterator[tuple[int, str, str]]:
-    """How many conversations lack turns, one of them, and what is wrong; `samples` and `turns` are what SQL reads these
-    tables from, None where nothing is kept in one."""
+    """Yield how many conversations lack turns, one of them, and what is wrong; `samples` and `turns` are what SQL reads
+    these tables from, None where nothing is kept in one."""
     sources = {"samples": samples or NO_SAMPLES, "turns": turns or NO_TURNS}
     for query, wrong in ((WHOLE, "lacking turns"), (GAPS, "with a gap among the turns")):
         row = database.execute(query.format(**sources)).fetchone()
@@ -79,8 +79,8 @@ class Damage:
 
 @dataclass(frozen=True)
 class Content:
-    """What a table holds. `rows` are those that count, `doubles` those that do not. `digest` is the same for any two
-    stores that found out the same: SHA-256 over the digests of the rows, in order, each once, of the columns
+    """The contents of a table. `rows` are those that count, `doubles` those that do not. `digest` is the same for any
+    two stores that found out the same: SHA-256 over the digests of the rows, in order, each once, of the columns
     `Table.content`. `None` where a part cannot be read."""
 
     table: str
@@ -92,7 +92,7 @@ class Content:
 
 @dataclass(frozen=True)
 class Checkup:
-    """What a check found. `live` and `left` are journal segments of processes that live, and that do not."""
+    """The result of a check. `live` and `left` are journal segments of processes that live, and that do not."""
 
     commits: int
     replaced: int
@@ -103,7 +103,7 @@ class Checkup:
 
 
 def check_store(store: Store) -> Checkup:
-    """Reads everything that is committed. Raises `StoreError` S0102 only where the journal cannot be looked at."""
+    """Read everything that is committed. Raises `StoreError` S0102 only where the journal cannot be looked at."""
     damages: list[Damage] = []
     every = _commits(store, damages)
     replaced = {name for commit in every for name in commit.replaces}
@@ -146,7 +146,7 @@ def _commits(store: Store, damages: list[Damage]) -> list[Commit]:
 
 
 def _part(store: Store, part: Part, commit: Commit, damages: list[Damage]) -> Path | None:
-    """The file of a part whose size, rows and columns are as they should be; otherwise the damage is noted."""
+    """Return the file of a part whose size, rows and columns are as they should be; otherwise the damage is noted."""
     if part.table not in TABLES:
         damages.append(Damage("S0402", f"commit `{commit.name}` has a table `{part.table}`", "update Tripos"))
         return None
@@ -169,7 +169,7 @@ def _part(store: Store, part: Part, commit: Commit, damages: list[Damage]) -> Pa
 
 
 def _content(table: Table, paths: list[Path], lost: dict[Path, Numbers]) -> tuple[int, int, str]:
-    """How many rows count and do not count, and their digest."""
+    """Return how many rows count and do not count, and their digest."""
     names = list(table.content)
     digests = []
     for path in paths:
@@ -216,7 +216,7 @@ def _source(paths: list[Path]) -> str:
 
 
 def _journal(store: Store, damages: list[Damage]) -> tuple[int, int]:
-    """How many segments have an owner that lives, and how many have none."""
+    """Return how many segments have an owner that lives, and how many have none."""
     live = left = 0
     for name in segments(store.root):
         if store.locks.others_hold(place_of(SEGMENT, name)):

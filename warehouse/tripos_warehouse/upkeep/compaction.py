@@ -34,7 +34,7 @@ MANY_COMMITS = 64
 
 @dataclass(frozen=True)
 class Compacted:
-    """What a compaction did: parts and commits before and after, and the doubles that it dropped."""
+    """The result of a compaction: parts and commits before and after, and the doubles that it dropped."""
 
     name: str
     commits_before: int
@@ -44,7 +44,7 @@ class Compacted:
 
 
 def compact(store: Store, big_bytes: int = BIG_BYTES) -> Compacted | None:
-    """Puts the small parts of every table together and drops doubles. `None` where there is nothing to gain, or where
+    """Put the small parts of every table together and drop doubles. `None` where there is nothing to gain, or where
     another process is at it or was faster.
 
     Readers see what was there before or what is there after. The old files stay until `collect` takes them away.
@@ -105,7 +105,8 @@ def _compact(store: Store, big_bytes: int) -> Compacted | None:
 def _rewritten(
     root: Path, table: str, name: str, parts: Sequence[Part], lost: Mapping[Path, Numbers], big_bytes: int
 ) -> Iterator[Part]:
-    """The parts that hold the rows of `parts`, in the same order: big ones as they are, the others put together."""
+    """Yield the parts that hold the rows of `parts`, in the same order: big ones as they are, the others put
+    together."""
     waiting: list[Part] = []
     for part in parts:
         if table not in TABLES or (part.size >= big_bytes and root / part.path not in lost):
@@ -139,7 +140,7 @@ def _merged(
 
 
 def _groups(root: Path, table: str, parts: Iterable[Part], lost: Mapping[Path, Numbers]) -> Iterator[pa.Table]:
-    """The rows that count, in order, so many at a time as a row group has."""
+    """Yield the rows that count, in order, so many at a time as a row group has."""
     waiting: list[pa.Table] = []
     count = 0
     for part in parts:

@@ -23,13 +23,13 @@ Numbers = npt.NDArray[np.int64]
 
 
 def open_database() -> duckdb.DuckDBPyConnection:
-    """A DuckDB in memory that spills large sorts to a folder of its own."""
+    """Return a DuckDB in memory that spills large sorts to a folder of its own."""
     folder = str(Path(tempfile.gettempdir()) / f"tripos-{uuid.uuid4().hex}")
     return duckdb.connect(":memory:", config={"temp_directory": folder, "autoload_known_extensions": False})
 
 
 def lost_rows(table: Table, paths: Sequence[Path]) -> dict[Path, Numbers]:
-    """The numbers of the rows of each part that do not count, ascending; parts without any are absent.
+    """Return the numbers of the rows of each part that do not count, ascending; parts without any are absent.
 
     `paths` are in the order of their commits. Of the rows of one key the last counts that did not fail, or else the
     last. Raises `StoreError` S0103 where a part cannot be read.
@@ -57,7 +57,7 @@ def lost_rows(table: Table, paths: Sequence[Path]) -> dict[Path, Numbers]:
 
 
 def without(batch: pa.RecordBatch, first: int, lost: Numbers | None) -> pa.RecordBatch:
-    """The rows of a batch that count; its first row has the number `first` in its part."""
+    """Return the rows of a batch that count; its first row has the number `first` in its part."""
     if lost is None:
         return batch
     here = lost[(lost >= first) & (lost < first + batch.num_rows)] - first

@@ -37,7 +37,7 @@ class Removed:
 
 
 def collect(store: Store, grace_s: float = GRACE_S, *, dry_run: bool = False) -> list[Removed]:
-    """Removes what nobody reads and is older than `grace_s`, and says what; with `dry_run` it only says it.
+    """Remove what nobody reads and is older than `grace_s`, and say what; with `dry_run` it only says it.
 
     What a process that died had kept is committed first. Raises `StoreError`: S0102 where the disk refuses, S0103 and
     S0104 for a commit that cannot be read, since nobody knows then what is needed.
@@ -66,7 +66,7 @@ def _remove(store: Store, found: Iterator[tuple[Path, str]], dry_run: bool) -> I
 
 
 def _age(store: Store, path: Path) -> float:
-    """Seconds since the file was written; less than none for one that is gone."""
+    """Return seconds since the file was written; less than none for one that is gone."""
     try:
         return store.now.timestamp() - path.lstat().st_mtime
     except FileNotFoundError:
@@ -95,7 +95,7 @@ def _replaced(store: Store, grace_s: float) -> Iterator[tuple[Path, str]]:
 
 
 def _orphans(store: Store, grace_s: float) -> Iterator[tuple[Path, str]]:
-    """Parts that no commit lists, and whose writer does not live any more."""
+    """Yield parts that no commit lists, and whose writer does not live any more."""
     listed = {part.path for commit in store.all_commits() for part in commit.parts}
     orphans: dict[str, list[Path]] = {}
     for path in sorted((store.root / PARTS).glob("*/*.parquet")):
@@ -116,7 +116,7 @@ def _orphans(store: Store, grace_s: float) -> Iterator[tuple[Path, str]]:
 
 
 def _temporary(store: Store, grace_s: float) -> Iterator[tuple[Path, str]]:
-    """Files that were on their way to something else when their writer died."""
+    """Yield files that were on their way to something else when their writer died."""
     below = (COMMITS, f"{JOURNAL}/{REJECTED}", WORKS, CACHE)
     folders = [*sorted((store.root / PARTS).glob("*")), *(store.root / each for each in below)]
     finished = {COMMITS: ".json", CACHE: ".json", REJECTED: ".jsonl", WORKS: LIST_SUFFIX}

@@ -112,7 +112,7 @@ FIXED_COLUMNS = frozenset(
 
 @dataclass(frozen=True)
 class Current:
-    """What a benchmark's schema shows: rows, as the plan of a run has them."""
+    """The contents of a benchmark's schema: rows, as the plan of a run has them."""
 
     plan: Plan
     compared_role: str
@@ -120,7 +120,7 @@ class Current:
 
 
 def read_plan(text: str, run_id: str, benchmark: str) -> Plan:
-    """The plan that a run was made from. Raises `StoreError` S0104 where it is of an unknown format."""
+    """Return the plan that a run was made from. Raises `StoreError` S0104 where it is of an unknown format."""
     try:
         return Plan.model_validate_json(text)
     except ValidationError as error:
@@ -134,7 +134,7 @@ def read_plan(text: str, run_id: str, benchmark: str) -> Plan:
 
 
 def axis_columns(plan: Plan) -> list[str]:
-    """The columns of the axes, in plan order; `language` is not among them, since every view has it."""
+    """Return the columns of the axes, in plan order; `language` is not among them, since every view has it."""
     return [axis.name for axis in plan.axes if axis.name != LANGUAGE]
 
 
@@ -145,10 +145,10 @@ def benchmark_views(
     *,
     macros: bool = True,
 ) -> list[str]:
-    """The statements that make the schema: its enumerations, `items`, `slots`, `samples`, `judgements`, `metrics`,
-    `scores`, `columns`, `rationales`, `comparisons`, `conversations`, `turns`, and the `macros`, if wanted. `values`
-    are those that the data have in the columns that are enumerations; `imported`: somebody's scores came from outside
-    a run."""
+    """Return the statements that make the schema: its enumerations, `items`, `slots`, `samples`, `judgements`,
+    `metrics`, `scores`, `columns`, `rationales`, `comparisons`, `conversations`, `turns`, and the `macros`, if wanted.
+    `values` are those that the data have in the columns that are enumerations; `imported`: somebody's scores came from
+    outside a run."""
     plan = current.plan
     schema = sql.name(plan.benchmark.name)
     axes, arms = axis_columns(plan), arm_columns(plan)
@@ -247,7 +247,8 @@ def benchmark_views(
 
 
 def _with_origins(rows: RunRows, items: str) -> str:
-    """The items, each with who wrote it for the run that is shown: another model may have written the same before."""
+    """Return the items, each with who wrote it for the run that is shown: another model may have written the same
+    before."""
     if not rows.of.made:
         return f"select {items}"
     columns = ("written_by", "attempts", "rejections")
@@ -262,19 +263,19 @@ def _with_origins(rows: RunRows, items: str) -> str:
 
 
 def _talks(plan: Plan) -> str:
-    """A condition on the samples that are conversations."""
+    """Return a condition on the samples that are conversations."""
     found = sorted({talk.fingerprint for scenario in plan.scenarios for talk in scenario.talks})
     return f"samples.fingerprint in ({', '.join(map(sql.text, found)) or 'NULL'})"
 
 
 def _is_score(plan: Plan) -> str:
-    """A condition that tells scores from the columns that measures look at, which the same table keeps."""
+    """Return a condition that tells scores from the columns that measures look at, which the same table keeps."""
     columns = {step.fingerprint for s in plan.scenarios for step in s.steps if isinstance(step, Column)}
     return f"(score.fingerprint not in ({', '.join(map(sql.text, sorted(columns)))}))" if columns else "true"
 
 
 def _context(types: Enumerations, axes: list[str], arms: list[str], row: str, context: str) -> str:
-    """The columns that say where the rows known as `row` stand, whose map of axes is `context`."""
+    """Return the columns that say where the rows known as `row` stand, whose map of axes is `context`."""
     columns = [types.cast("scenario", f"{row}.scenario")]
     columns.append(types.cast(LANGUAGE, f"coalesce({context}['{LANGUAGE}'], item.language)"))
     columns += [types.cast(axis, f"{context}[{sql.text(axis)}]") for axis in axes]
@@ -283,7 +284,7 @@ def _context(types: Enumerations, axes: list[str], arms: list[str], row: str, co
 
 
 def _metrics(metrics: tuple[Metric, ...], languages: tuple[str, ...]) -> str:
-    """A table of what the plan says of each metric; the title is that of the first language."""
+    """Return a table of what the plan says of each metric; the title is that of the first language."""
     columns = "metric, title, dimension, low, high"
     if not metrics:
         empty = "NULL::varchar, NULL::varchar, NULL::varchar, NULL::bigint, NULL::bigint"

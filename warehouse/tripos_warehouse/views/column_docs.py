@@ -1,4 +1,5 @@
-"""What the columns of tables and views mean, for the page that lists them: `docs/tables.md` is written from here."""
+"""The meanings of the columns of tables and views, for the page that lists them: `docs/tables.md` is written from
+here."""
 
 from __future__ import annotations
 
@@ -166,5 +167,5 @@ OF_TABLES: Mapping[tuple[str, str], str] = MappingProxyType(
 
 
 def meaning(table: str, column: str) -> str:
-    """What a column of a table or view means. Raises `KeyError` for one that nobody described."""
+    """Return what a column of a table or view means. Raises `KeyError` for one that nobody described."""
     return OF_TABLES.get((table, column)) or MEANINGS[column]

@@ -30,7 +30,7 @@ class Enumerations:
 
 
 def enumerations(plan: Plan, values: Mapping[str, Sequence[str]]) -> Enumerations:
-    """Those of a plan. What the data have beside what the plan lists (`values`) sorts after it, by name.
+    """Return those of a plan. What the data have beside what the plan lists (`values`) sorts after it, by name.
 
     A column without any value stays text, since an enumeration of nothing cannot be made.
     """
@@ -57,7 +57,7 @@ def _positions(plan: Plan) -> dict[str, Iterable[str]]:
 
 
 def label(plan: Plan, dimension: str, value: Any, language: str | None = None) -> str:
-    """What to print for a value of a dimension: a title of the plan, or the value itself.
+    """Return what to print for a value of a dimension: a title of the plan, or the value itself.
 
     `language` is one of the benchmark; by default its first. `None`, which a row without that axis has, is `—`.
     """
@@ -75,7 +75,7 @@ def label(plan: Plan, dimension: str, value: Any, language: str | None = None) -
 
 
 def place(plan: Plan, dimension: str) -> Callable[[Any], tuple[int, str]]:
-    """A sort key for values of a dimension: those that the plan lists come first, in its order."""
+    """Return a sort key for values of a dimension: those that the plan lists come first, in its order."""
     listed = {value: index for index, value in enumerate(dict.fromkeys(_listed(plan, dimension)))}
     return lambda value: (listed.get(value, len(listed)), "" if value is None else str(value))
 
@@ -95,7 +95,7 @@ def _listed(plan: Plan, dimension: str) -> list[str]:
 
 
 def _values(plan: Plan, dimension: str) -> list[AxisValue | ArmValue]:
-    """The values of the axis, or the arm, of that name."""
+    """Return the values of the axis, or the arm, of that name."""
     found: list[AxisValue | ArmValue] = [each for axis in plan.axes if axis.name == dimension for each in axis.values]
     return found + [each for arm in plan.arms if arm.name == dimension for each in arm.values]
 

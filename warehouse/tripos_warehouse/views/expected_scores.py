@@ -13,7 +13,7 @@ from tripos_warehouse import sql
 
 
 def range_columns(plan: Plan) -> dict[str, str]:
-    """The columns `low` and `high` of the rows known as `score`, beside the `metric` that each is called like.
+    """Return the columns `low` and `high` of the rows known as `score`, beside the `metric` that each is called like.
 
     The ends are those that the score's own step gives it, or else the metric's. What an expression comes to has none,
     unless it is true or false, or a field that has a scale.
@@ -45,8 +45,9 @@ OF_REPLY = "^(sample_id|item_id|model|run_id|shown_run|created_at)$"
 
 
 def with_expected(plan: Plan, scores: str) -> str:
-    """The query `scores`, and with it those that raters did not give. What is said of replies that are not shown, or of
-    what another model made of one that is, makes nobody a rater here. It reads the benchmark's view of samples."""
+    """Return the query `scores`, and with it those that raters did not give. What is said of replies that are not
+    shown, or of what another model made of one that is, makes nobody a rater here. It reads the benchmark's view of
+    samples."""
     wanted = sorted(_wanted(plan))
     if not wanted:
         return scores
@@ -82,8 +83,8 @@ def with_expected(plan: Plan, scores: str) -> str:
 
 
 def _wanted(plan: Plan) -> set[tuple[str, str, str, str, str]]:
-    """The scenario, the step that replies, the step that grades, its scorer and a metric, of every score that a scorer
-    gives to a reply."""
+    """Return the scenario, the step that replies, the step that grades, its scorer and a metric, of every score that a
+    scorer gives to a reply."""
     found = set()
     for scenario in plan.scenarios:
         for treatment in scenario.treatments:

@@ -1,4 +1,4 @@
-"""What an opening found out, kept in the store for the next one: the statements that make its views.
+"""The results of an opening, kept in the store for the next one: the statements that make its views.
 
 To make them means to read every key of the store, and every plan. The file is disposable: it says for which commits,
 which folder and which Tripos it holds, and is made again where one of them is another. Its statements run in the box
@@ -43,7 +43,7 @@ class Kept:
 
 
 def state_of(root: Path) -> str:
-    """A digest of what the views depend on: the store's place, its commits, and this Tripos."""
+    """Return a digest of what the views depend on: the store's place, its commits, and this Tripos."""
     digest = hashlib.blake2b(str(root).encode(), digest_size=16)
     with suppress(FileNotFoundError):
         digest.update((root / "tripos-store.json").read_bytes())
@@ -58,7 +58,8 @@ def state_of(root: Path) -> str:
 
 
 def read(root: Path) -> Kept | None:
-    """What is kept for the store as it is now; `None` where there is nothing of use, or a file of it is not whole."""
+    """Return what is kept for the store as it is now; `None` where there is nothing of use, or a file of it is not
+    whole."""
     try:
         check_links(root)
         body = json.loads(read_plain(root / CACHE / NAME))
@@ -98,8 +99,8 @@ def connect_kept(root: Path, query: str) -> duckdb.DuckDBPyConnection | None:
 
 
 def needed(statements: Sequence[str], query: str) -> list[str]:
-    """The statements that a query needs, in their order: to make a view takes as long as many a query. A query that
-    asks what there is needs all.
+    """Return the statements that a query needs, in their order: to make a view takes as long as many a query. A query
+    that asks what there is needs all.
 
     >>> made = ["create schema q", "create or replace view q.a as select 1", "create or replace view q.b as from q.a"]
     >>> len(needed(made, "from q.b")), len(needed(made, "from q.a")), len(needed(made, "show all tables"))
@@ -118,7 +119,7 @@ def needed(statements: Sequence[str], query: str) -> list[str]:
 
 
 def write(root: Path, kept: Kept) -> None:
-    """Keeps it, where the store can be written to."""
+    """Keep it, where the store can be written to."""
     folder = root / CACHE
     temporary = folder / f"{os.urandom(16).hex()}.part"
     try:

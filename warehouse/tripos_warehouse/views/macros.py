@@ -202,9 +202,9 @@ order by every.scenario, every.metric, every.model, every.item_id"""
 def benchmark_macros(
     benchmark: str, columns: Sequence[str], ordered: Collection[str], several: bool, arms: Sequence[str] = ()
 ) -> list[str]:
-    """The statements that make the macros of a benchmark's schema; `columns` are those of its axes and `arms`, by which
-    `leaderboard` and `agreement` may be taken apart. Those that are `ordered` are enumerations;
-    with `several` one score may be in several rows."""
+    """Return the statements that make the macros of a benchmark's schema; `columns` are those of its axes and `arms`,
+    by which `leaderboard` and `agreement` may be taken apart. Those that are `ordered` are enumerations; with `several`
+    one score may be in several rows."""
     schema = sql.name(benchmark)
     per = _per(["scenario", "metric", "dimension", "evaluator", "scorer", *columns], ordered)
     filled = {"schema": schema, "per": per, "source": schema, "first": "", "where_sample": "", "where_judgement": ""}
@@ -216,7 +216,8 @@ def benchmark_macros(
 
 
 def main_macros() -> list[str]:
-    """The statements that make the macros of schema `main`, over every benchmark and run: each call counts once."""
+    """Return the statements that make the macros of schema `main`, over every benchmark and run: each call counts
+    once."""
     return [
         f"create or replace {_filled(text, filled).strip()}"
         for text, filled in (
@@ -244,8 +245,8 @@ def main_macros() -> list[str]:
 
 
 def _per(columns: Sequence[str], ordered: Collection[str]) -> str:
-    """The value that `per` asks for, and its place. `per` is known when a query is planned, so other columns are not
-    read."""
+    """Return the value that `per` asks for, and its place. `per` is known when a query is planned, so other columns are
+    not read."""
     cases = " ".join(f"when per = {sql.text(column)} then score.{sql.name(column)}::varchar" for column in columns)
     wrong = "per is not null then error('`per` is one of ' || " + sql.text(", ".join(columns)) + ")"
     places = " ".join(

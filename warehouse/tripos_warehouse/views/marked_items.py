@@ -20,7 +20,7 @@ class Known:
 
     @property
     def whole(self) -> bool:
-        """Whether none is missing, as far as is known."""
+        """True if none is missing, as far as is known."""
         return self.there >= (self.of or 0)
 
     def told(self, subset: str) -> str:
@@ -34,13 +34,13 @@ class Known:
 
 
 def marked_items(connection: duckdb.DuckDBPyConnection, run_id: str, subset: str) -> Drawn:
-    """The items of a run that it has marked as those of a subset: pairs of scenario and `item_id`."""
+    """Return the items of a run that it has marked as those of a subset: pairs of scenario and `item_id`."""
     query = "select scenario, item_id from main.run_items where run_id = ? and list_contains(subsets, ?)"
     return frozenset(connection.execute(query, [run_id, subset]).fetchall())
 
 
 def known_in_run(connection: duckdb.DuckDBPyConnection, run_id: str, subset: str, there: int) -> Known:
-    """How much of a subset `there` items of a run are."""
+    """Return how much of a subset `there` items of a run are."""
     query = """select listed.options from main.runs as listed
       where listed.run_id in (select items_of from main.runs where run_id = ?)"""
     return Known(there, _of(connection.execute(query, [run_id]).fetchall(), subset))
@@ -49,7 +49,8 @@ def known_in_run(connection: duckdb.DuckDBPyConnection, run_id: str, subset: str
 def known_in_store(
     connection: duckdb.DuckDBPyConnection, benchmark: str, subsets: Iterable[str]
 ) -> Mapping[str, Known]:
-    """How much of every subset any run of the benchmark has marked. Of how many, says the last run that could tell."""
+    """Return how much of every subset any run of the benchmark has marked. Of how many, says the last run that could
+    tell."""
     rows = connection.execute(
         "select options from main.runs where benchmark = ? order by started_at desc, run_id desc", [benchmark]
     ).fetchall()
@@ -64,7 +65,7 @@ def known_in_store(
 
 
 def _of(rows: Iterable[tuple[str | None]], subset: str) -> int | None:
-    """How many items a subset has by the first of these options that say it."""
+    """Return how many items a subset has by the first of these options that say it."""
     for (options,) in rows:
         found = orjson.loads(options or "{}").get("drawn", {}).get(subset)
         if found is not None:

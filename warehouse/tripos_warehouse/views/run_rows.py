@@ -30,7 +30,7 @@ LATEST = f"status in ({', '.join(map(sql.text, STOPPED))}), started_at desc, run
 
 
 class Part(NamedTuple):
-    """What one run shows of a scenario: what is about a compared model, about two of them, or about none."""
+    """A run's rows of a scenario: those about a compared model, about two of them, or about none."""
 
     scenario: str
     model: str | None
@@ -40,8 +40,8 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True)
 class Steps:
-    """What a plan of a benchmark asks for and scores. `shared`: runs of other benchmarks have steps of it, since one
-    extends the other, so their results are its own. `made`: models make data sets of it."""
+    """The steps of a plan of a benchmark. `shared`: runs of other benchmarks have steps of it, since one extends the
+    other, so their results are its own. `made`: models make data sets of it."""
 
     benchmark: str
     fingerprints: frozenset[str]
@@ -49,7 +49,7 @@ class Steps:
     made: bool
 
     def mine(self, row: str) -> str:
-        """The condition that rows known as `row` are of the benchmark."""
+        """Return the condition that rows known as `row` are of the benchmark."""
         return "true" if self.shared else f"{row}.benchmark = {sql.text(self.benchmark)}"
 
     @property
@@ -111,8 +111,8 @@ class RunRows:
           and item.scenario = listed.scenario and item.item_id = listed.item_id and ({wrong})"""
 
     def rows(self, table: str, key: str, items: str = "listed") -> str:
-        """A query for the rows of a table, each once, with `shown_run`. `items` is which of the tables lists them:
-        `listed` by item, `slots` by their own name, and `samples` either way."""
+        """Return a query for the rows of a table, each once, with `shown_run`. `items` is which of the tables lists
+        them: `listed` by item, `slots` by their own name, and `samples` either way."""
         both = ["listed", "slots"] if self.of.made else ["listed"]
         found = " union all ".join(
             f"""select row.*, step.run_id as shown_run
@@ -131,15 +131,16 @@ class RunRows:
             group by found.{key}) as named on named.{key} = row.{key}"""
 
     def scores(self) -> str:
-        """A query for the scores, each under every compared model that it tells about: what no compared model took part
-        in, such as the score of a student who was taught nothing, is what each of them is measured against."""
+        """Return a query for the scores, each under every compared model that it tells about: what no compared model
+        took part in, such as the score of a student who was taught nothing, is what each of them is measured
+        against."""
         return f"""select row.* replace (step.model as model), step.run_id as shown_run
           from (from main.scores as kept where {self.of.mine("kept")}) as row
           join {self._name("steps")} as step on {_SAME} and step.model is not null
           semi join {self._name("listed")} as listed on {_LISTED.format("item_id")}"""
 
     def items(self) -> str:
-        """A query for the items that are listed, with `shown_run`."""
+        """Return a query for the items that are listed, with `shown_run`."""
         return f"""select listed.scenario, listed.item_id, max(listed.run_id) as shown_run
           from {self._name("listed")} as listed group by listed.scenario, listed.item_id"""
 
@@ -174,12 +175,12 @@ def step_counts(connection: duckdb.DuckDBPyConnection, benchmark: str, scenario:
 
 
 def rows_of_run(run_id: str, of: Steps, only: Only) -> RunRows:
-    """The rows of one run, where axes have the values in `only`."""
+    """Return the rows of one run, where axes have the values in `only`."""
     return RunRows(of, (), run_id, several=False, only=only)
 
 
 def latest_rows(connection: duckdb.DuckDBPyConnection, of: Steps) -> RunRows:
-    """The latest state of a benchmark."""
+    """Return the latest state of a benchmark."""
     steps = f"""select step.scenario, step.fingerprint, step.binding, step.model, step.other, step.run_id, run.status,
         run.started_at
       from main.run_steps as step join main.runs as run on run.run_id = step.run_id

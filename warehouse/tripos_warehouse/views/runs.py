@@ -68,7 +68,7 @@ class Run:
 
     @property
     def answering(self) -> frozenset[str]:
-        """What the replies of its models are named by."""
+        """Return what the replies of its models are named by."""
         return frozenset(self.identities.get(name, name) for names in self.roles.values() for name in names)
 
     @property
@@ -92,7 +92,7 @@ class ListedRun:
         return self.scored / self.scores if self.scores else None
 
     def to_row(self) -> dict[str, Any]:
-        """A flat mapping for a table or JSON; times are UTC in ISO 8601."""
+        """Return a flat mapping for a table or JSON; times are UTC in ISO 8601."""
         run = self.run
         return {
             "run_id": run.run_id,
@@ -111,7 +111,7 @@ class ListedRun:
 
 
 def list_runs(connection: duckdb.DuckDBPyConnection) -> list[ListedRun]:
-    """Every run, newest first, with counts over what is current for it."""
+    """Return every run, newest first, with counts over what is current for it."""
     runs = {run.run_id: run for run in all_runs(connection)}
     counts: dict[str, list[int]] = {run_id: [0, 0, 0] for run_id in runs}
     sampled = f"""select step.run_id, count(*) {_MINE.format(table="samples")}
@@ -126,7 +126,7 @@ def list_runs(connection: duckdb.DuckDBPyConnection) -> list[ListedRun]:
 
 
 def find_run(connection: duckdb.DuckDBPyConnection, text: str | None = None) -> Run:
-    """The run whose id is `text` or alone begins with it; without `text` the latest.
+    """Return the run whose id is `text` or alone begins with it; without `text` the latest.
 
     Raises `StoreError` S0301 where there is none, or more than one.
     """
@@ -148,14 +148,15 @@ def find_run(connection: duckdb.DuckDBPyConnection, text: str | None = None) -> 
 
 
 def find_previous(connection: duckdb.DuckDBPyConnection, run: Run) -> list[str]:
-    """The id of the last run of the same benchmark that began before `run`; none where it is the first."""
+    """Return the id of the last run of the same benchmark that began before `run`; none where it is the first."""
     query = """select run_id from main.runs where benchmark = ? and (started_at, run_id) < (?, ?)
     order by started_at desc, run_id desc limit 1"""
     return [run_id for (run_id,) in connection.execute(query, [run.benchmark, run.started_at, run.run_id]).fetchall()]
 
 
 def get_plan(connection: duckdb.DuckDBPyConnection, run: Run) -> Plan:
-    """The plan that `run` was made from. Raises `StoreError` S0104 where it is of a format that we do not know."""
+    """Return the plan that `run` was made from. Raises `StoreError` S0104 where it is of a format that we do not
+    know."""
     # All of it: a result that is not read to its end keeps a connection from its next query.
     found = connection.execute("select plan from main.runs where run_id = ?", [run.run_id]).fetchall()
     if not found:
@@ -164,12 +165,12 @@ def get_plan(connection: duckdb.DuckDBPyConnection, run: Run) -> Plan:
 
 
 def get_selected(connection: duckdb.DuckDBPyConnection, run: Run) -> Plan:
-    """The plan of `run` with the treatments that the run selected. Raises as `get_plan` does."""
+    """Return the plan of `run` with the treatments that the run selected. Raises as `get_plan` does."""
     return under(get_plan(connection, run), run.only)
 
 
 def all_runs(connection: duckdb.DuckDBPyConnection) -> list[Run]:
-    """Every run, newest first."""
+    """Return every run, newest first."""
     rows = connection.execute(f"select {_COLUMNS} from main.runs order by started_at desc, run_id desc").fetchall()
     return [_run(row) for row in rows]
 

@@ -1,4 +1,4 @@
-"""What a plan says of shared results: the combinations of arms that they stand under, and whose baseline they are."""
+"""Shared results of a plan: the combinations of arms that they stand under, and whose baseline they are."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from tripos_warehouse import sql
 
 
 def arm_columns(plan: Plan) -> list[str]:
-    """The columns of the arms, in plan order."""
+    """Return the columns of the arms, in plan order."""
     return [arm.name for arm in plan.arms]
 
 
 def join_arms(plan: Plan, row: str) -> str:
-    """The join that puts each arm's value beside the rows known as `row`, one for every combination that has the step;
-    the combinations are known as `treatment`. Rows of a scenario without arms stay single, with NULL for every arm."""
+    """Return the join that puts each arm's value beside the rows known as `row`, one for every combination that has the
+    step; the combinations are known as `treatment`. Rows of a scenario without arms stay single, with NULL for every
+    arm."""
     if not plan.arms:
         return ""
     arms = [arm.name for arm in plan.arms]
@@ -47,7 +48,7 @@ class Baselines:
 
 
 def baselines(plan: Plan, compared: str) -> Baselines:
-    """The baselines of a plan, where the role `compared` is the one that is compared."""
+    """Return the baselines of a plan, where the role `compared` is the one that is compared."""
     found: dict[str, None] = {}
     alone: dict[str, tuple[str, ...]] = {}
     for scenario in plan.scenarios:
@@ -62,7 +63,7 @@ def baselines(plan: Plan, compared: str) -> Baselines:
 
 
 def shows_several_times(plan: Plan, compared: str) -> bool:
-    """Whether the views of a benchmark may show one result in several rows."""
+    """Return true if the views of a benchmark may show one result in several rows."""
     return bool(plan.arms) or bool(baselines(plan, compared).fingerprints)
 
 

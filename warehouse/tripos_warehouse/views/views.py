@@ -36,7 +36,7 @@ IMPORTED = "select 1 from main.scores where round is not null limit 1"
 
 
 def connect(store: Store, run_id: str | None = None) -> duckdb.DuckDBPyConnection:
-    """An in-memory DuckDB with views over the store, without access to anything else.
+    """Return an in-memory DuckDB with views over the store, without access to anything else.
 
     With `run_id` the schema of that run's benchmark shows exactly that run; every other shows what is
     current for the latest run of its benchmark. Threads need a cursor each.
@@ -60,10 +60,10 @@ def connect_run(
     *,
     macros: bool = False,
 ) -> tuple[duckdb.DuckDBPyConnection, Run]:
-    """The run whose id is `text` or alone begins with it, and a connection that shows it as `connect` does; without
-    `text` the latest run. With a `plan` it shows what of the run is as that plan has it, and not as its own; with
-    `only` what of it has these values of axes and arms. The macros of the benchmarks, for people who write queries, are
-    there where `macros` asks for them: to make them takes as long as many a query.
+    """Return the run whose id is `text` or alone begins with it, and a connection that shows it as `connect` does;
+    without `text` the latest run. With a `plan` it shows what of the run is as that plan has it, and not as its own;
+    with `only` what of it has these values of axes and arms. The macros of the benchmarks, for people who write
+    queries, are there where `macros` asks for them: to make them takes as long as many a query.
 
     Raises `StoreError` as `connect` and `find_run` do, and S0210 for a plan of another benchmark.
     """
@@ -80,8 +80,8 @@ def connect_run(
 
 
 def snippet(store: Store) -> list[str]:
-    """The statements that make the views and macros of `connect` in any DuckDB of version 2, with the absolute paths
-    of what is committed now. Raises `StoreError` as `connect` does."""
+    """Return the statements that make the views and macros of `connect` in any DuckDB of version 2, with the absolute
+    paths of what is committed now. Raises `StoreError` as `connect` does."""
     kept: list[kept_views.Kept] = []
     _opened(store, lambda connection: None, kept).close()
     return [*kept[0].tables, *kept[0].benchmarks]
@@ -95,7 +95,7 @@ def _opened(
     only: Only = MappingProxyType({}),
     macros: bool = True,
 ) -> duckdb.DuckDBPyConnection:
-    """A connection over the tables, with the views of the run that is chosen once the tables are there."""
+    """Return a connection over the tables, with the views of the run that is chosen once the tables are there."""
     try:
         return _shown(store, choose, made, plan, only, macros)
     except StoreError:
@@ -156,7 +156,7 @@ def _shown(
 def _tables(
     connection: duckdb.DuckDBPyConnection, store: Store, found: Mapping[str, Sequence[Path]]
 ) -> tuple[str, ...]:
-    """The statements that make schema `main`."""
+    """Return the statements that make schema `main`."""
     outdated = store.outdated(found)
     statements = [f"create schema if not exists {sql.name(INTERNAL)}"]
     sources = {name: _source(paths, name in outdated) for name, paths in found.items() if paths}
@@ -174,15 +174,15 @@ def _tables(
 
 
 def _source(paths: Sequence[Path], outdated: bool) -> str:
-    """What reads the files of a table."""
+    """Return what reads the files of a table."""
     return f"read_parquet({sql.texts([str(path) for path in paths])}{', union_by_name = true' if outdated else ''})"
 
 
 def _select(
     connection: duckdb.DuckDBPyConnection, table: Table, source: str | None, outdated: bool, doubled: bool
 ) -> tuple[list[str], str]:
-    """The query for the rows of a table, one a key, and what it needs to have been made before. `outdated`: some of
-    its files lack newer columns. `doubled`: rows of it may have one key."""
+    """Return the query for the rows of a table, one a key, and what it needs to have been made before. `outdated`: some
+    of its files lack newer columns. `doubled`: rows of it may have one key."""
     if source is None:
         columns = (f"cast(NULL as {sql.type_of(field.type)}) as {sql.name(field.name)}" for field in table.schema)
         return [], f"select {', '.join(columns)} where false"
@@ -207,7 +207,8 @@ def _old_column(table: Table, name: str, type: str, have: set[str]) -> str:
 
 
 def _with_doubles(connection: duckdb.DuckDBPyConnection, sources: Mapping[str, str]) -> set[str]:
-    """The tables in which several rows may have one key, found in one query: each costs more than what it reads."""
+    """Return the tables in which several rows may have one key, found in one query: each costs more than what it
+    reads."""
     # By hash: of a million keys that takes a tenth of the memory. Two keys of one hash are told apart afterwards.
     parts = (
         f"""select {sql.text(name)} where exists (
@@ -218,8 +219,8 @@ def _with_doubles(connection: duckdb.DuckDBPyConnection, sources: Mapping[str, s
 
 
 def _without_lost(connection: duckdb.DuckDBPyConnection, table: Table, source: str) -> tuple[list[str], str]:
-    """A condition without the rows that another row of their key replaces, and the statement that lists those; empty
-    where there are none.
+    """Return a condition without the rows that another row of their key replaces, and the statement that lists those;
+    empty where there are none.
 
     The row that did not fail wins, then the one committed last. The places of the others are kept, so
     that a view over wide rows needs no sort: doubles are few, as only failed units are tried again.
@@ -265,8 +266,8 @@ def _listed_view(table: Table, listed: str) -> str:
 def _currents(
     connection: duckdb.DuckDBPyConnection, run_id: str | None, plan: Plan | None, only: Only, leave_out: Tell
 ) -> list[Current]:
-    """What each benchmark's schema shows, by benchmark name: the run `run_id`, as `plan` has it and where `only` says,
-    where it is of that benchmark; else its latest state. `leave_out` is told of a plan that cannot be read."""
+    """Return what each benchmark's schema shows, by benchmark name: the run `run_id`, as `plan` has it and where `only`
+    says, where it is of that benchmark; else its latest state. `leave_out` is told of a plan that cannot be read."""
     chosen: dict[str, tuple[str, Plan, Collection[str], str]] = {}
     columns = "run_id, benchmark, plan, fingerprints, compared_role, json_extract(options, '$.only')"
     for run, benchmark, text, fingerprints, compared, selected in connection.execute(
@@ -301,13 +302,13 @@ def _currents(
 
 
 def _selected(plan: Plan, fingerprints: Collection[str], only: Only) -> tuple[Plan, Collection[str]]:
-    """A plan with the treatments that are selected, and what of it is asked for."""
+    """Return a plan with the treatments that are selected, and what of it is asked for."""
     selected = under(plan, only)
     return selected, fingerprints if selected is plan else selected.fingerprints
 
 
 def _shared(connection: duckdb.DuckDBPyConnection, chosen: Mapping[str, Collection[str]]) -> set[str]:
-    """The benchmarks with steps that runs of others have too."""
+    """Return the benchmarks with steps that runs of others have too."""
     runs = connection.execute("select distinct benchmark, unnest(fingerprints) from main.runs").fetchall()
     return {
         name

@@ -1,4 +1,4 @@
-"""What changed between two plans of a benchmark, and what each change does to figures that are compared.
+"""Changes between two plans of a benchmark, and the effect of each to figures that are compared.
 
 A change is `major` where it can change a score, a figure that there was before, or the items behind it; `minor` where
 it adds what no earlier figure takes in; `patch` where it is words about the benchmark.
@@ -34,7 +34,7 @@ N = TypeVar("N", bound=Named)
 
 
 def changes(before: Plan, after: Plan) -> list[Change]:
-    """What changed between two plans, the weightiest first; empty where nothing but the version did."""
+    """Return what changed between two plans, the weightiest first; empty where nothing but the version did."""
     found = _merged(
         [
             *_benchmark(before, after),
@@ -58,7 +58,7 @@ def changes(before: Plan, after: Plan) -> list[Change]:
 
 
 def _merged(found: Iterable[Change]) -> list[Change]:
-    """Changes that several treatments have in common, told once."""
+    """Return changes that several treatments have in common, told once."""
     told: dict[tuple[str, str, str, str], Change] = {}
     for each in found:
         key = (each.part, each.kind, each.name, each.what)
@@ -83,7 +83,8 @@ def _benchmark(before: Plan, after: Plan) -> Iterator[Change]:
 
 
 def _headline(old: tuple[str, ...], new: tuple[str, ...]) -> Change:
-    """What stands for the benchmark: to say so first takes nothing back, to say otherwise makes it another figure."""
+    """Return what stands for the benchmark: to say so first takes nothing back, to say otherwise makes it another
+    figure."""
     told = ", ".join(new)
     if not old:
         return Change("minor", "headline", told, "is named first")
@@ -93,7 +94,8 @@ def _headline(old: tuple[str, ...], new: tuple[str, ...]) -> Change:
 
 
 def _extended(before: Plan, after: Plan) -> Iterator[Change]:
-    """The releases that are extended. What follows from another of them is told of its scenarios and their steps."""
+    """Yield the releases that are extended. What follows from another of them is told of its scenarios and their
+    steps."""
     for gone in _gone(before.extends, after.extends):
         yield Change("patch", "extends", gone.name, "is no longer extended")
     for new in _new(before.extends, after.extends):
@@ -150,8 +152,8 @@ def _scenario(old: Scenario, new: Scenario, before: Plan, after: Plan) -> Iterat
 
 
 def _other_cells(old: Scenario, before: Plan, after: Plan) -> bool:
-    """Whether guards that were changed leave other cells, however many they are. They are listed only where they may be
-    others."""
+    """Return true if guards that were changed leave other cells, however many they are. They are listed only where they
+    may be others."""
     was, now = ([axis for axis in plan.axes if axis.name in old.axes] for plan in (before, after))
     if all(_allowed(each) == _allowed(other) for each, other in _both(was, now)):
         return False
@@ -163,8 +165,8 @@ def _allowed(axis: Axis) -> dict[str, Any]:
 
 
 def _counts(change: Change, scenario: Scenario, before: Plan) -> bool:
-    """Whether a step that is new may count in a figure that there was before. What is asked may; a value that is taken
-    of what is asked does where an earlier measure names it, or the scorer that it comes from."""
+    """Return true if a step that is new may count in a figure that there was before. What is asked may; a value that is
+    taken of what is asked does where an earlier measure names it, or the scorer that it comes from."""
     if change.kind not in ("score", "column", "grade", "verdict", "compare"):
         return True
     step = next(each for each in scenario.steps if each.name == change.step)
@@ -227,7 +229,7 @@ def _measures(before: Plan, after: Plan) -> Iterator[Change]:
 
 
 def _outside(before: Plan, after: Plan) -> Iterator[Change]:
-    """What no score depends on: gates, samples, training data."""
+    """Yield what no score depends on: gates, samples, training data."""
     for subset in _gone(before.subsets, after.subsets):
         yield Change("major", "subset", subset.name, "is gone")
     for subset in _new(before.subsets, after.subsets):
@@ -270,7 +272,7 @@ def _rest(before: Plan, after: Plan) -> Iterator[Change]:
 
 
 def _declared(before: Plan, after: Plan) -> Iterator[Change]:
-    """What is declared and nothing uses."""
+    """Yield what is declared and nothing uses."""
     for noun, field in _DECLARED.items():
         old, new = getattr(before, field), getattr(after, field)
         yield from (Change("minor", noun, each.name, "is gone") for each in _gone(old, new))
@@ -291,8 +293,8 @@ _DECLARED = {
 
 
 def _takes_in(measure: Measure, plan: Plan, scenario: Scenario) -> bool:
-    """Whether a measure of an earlier plan takes scores of a scenario that is new: it names no scenario, and a score,
-    scorer or column that the scenario has."""
+    """Return true if a measure of an earlier plan takes scores of a scenario that is new: it names no scenario, and a
+    score, scorer or column that the scenario has."""
     if measure.scenario is not None:
         return False
     names = {name for step in scenario.steps for name in (step.name, getattr(step, "scorer", None))}
@@ -300,7 +302,7 @@ def _takes_in(measure: Measure, plan: Plan, scenario: Scenario) -> bool:
 
 
 def _aggregates(figure: Figure, plan: Plan, seen: tuple[str, ...]) -> Iterator[Aggregate]:
-    """The aggregates that a figure is made of, those of other measures that it uses among them."""
+    """Yield the aggregates that a figure is made of, those of other measures that it uses among them."""
     match figure:
         case Aggregate():
             yield figure
@@ -317,8 +319,8 @@ def _aggregates(figure: Figure, plan: Plan, seen: tuple[str, ...]) -> Iterator[A
 
 
 def renamed_from(scenario: Scenario, before: Plan, after: Plan) -> str | None:
-    """The scenario of an earlier plan that this one, which that plan has not, is by its steps; `None` where there is
-    none, or more than one."""
+    """Return the scenario of an earlier plan that this one, which that plan has not, is by its steps; `None` where
+    there is none, or more than one."""
     same = [
         each for each in _gone(before.scenarios, after.scenarios) if _shape(each, before) == _shape(scenario, after)
     ]
@@ -326,7 +328,7 @@ def renamed_from(scenario: Scenario, before: Plan, after: Plan) -> str | None:
 
 
 def _shape(scenario: Scenario, plan: Plan) -> Any:
-    """What a scenario does, whatever its name."""
+    """Return what a scenario does, whatever its name."""
 
     def written(step: Step) -> Any:
         return step.model_dump(mode="json", exclude={"fingerprint", "judgement"})
@@ -363,7 +365,7 @@ def _both(before: Iterable[N], after: Iterable[N]) -> list[tuple[N, N]]:
 
 
 def _without_version(plan: Plan) -> Any:
-    """A plan without its version, and without the order in which its parts are declared."""
+    """Return a plan without its version, and without the order in which its parts are declared."""
     benchmark: Part = plan.benchmark.model_copy(update={"version": ""})
     return _unordered(plan.model_copy(update={"benchmark": benchmark}).model_dump(mode="json"))
 

@@ -83,17 +83,17 @@ class Change:
 
     @property
     def can_change_scores(self) -> bool:
-        """Whether figures before and after it may not be compared."""
+        """True if figures before and after it may not be compared."""
         return self.part == "major"
 
     @property
     def changes_meaning(self) -> bool:
-        """Whether scores before and after it mean different things, so that their difference tells of no model."""
+        """True if scores before and after it mean different things, so that their difference tells of no model."""
         return bool(self.step and self.brief) and self.kind in _MEANING and self.field not in _SAME_MEANING
 
 
 def step_changes(was: Treatment, now: Treatment, before: Plan, after: Plan) -> Iterator[Change]:
-    """What changed between two versions of a treatment. A step of which no field changed is told with the input
+    """Yield what changed between two versions of a treatment. A step of which no field changed is told with the input
     that did."""
     pairs, gone, added = _paired(was.steps, now.steps)
     for step in gone:
@@ -111,14 +111,15 @@ def step_changes(was: Treatment, now: Treatment, before: Plan, after: Plan) -> I
 
 
 def reply_changes(old: Step, new: Step, before: Plan, after: Plan) -> list[str]:
-    """What changes the replies or judgements of a step, in few words: fields of its own, of its scorer and rubric, or
-    else what it takes from data sets, trees, functions and labels. Nothing where only what it builds on changed."""
+    """Return what changes the replies or judgements of a step, in few words: fields of its own, of its scorer and
+    rubric, or else what it takes from data sets, trees, functions and labels. Nothing where only what it builds on
+    changed."""
     found = [each for each in field_changes(old, new, before, after) if each.field not in _NO_REPLY]
     return [brief for each in found for brief in each.brief or ()] or outside_changes(old, new, before, after)
 
 
 def field_changes(old: Step, new: Step, before: Plan, after: Plan) -> Iterator[Change]:
-    """The fields of a step that differ, the rubric and the scorer first."""
+    """Yield the fields of a step that differ, the rubric and the scorer first."""
     if old.step != new.step:
         now = f"{_NOUNS.get(new.step, f'a {new.step}')} now"
         yield _change(new, new.step, f"is a {new.step} now, and was a {old.step}", (now,), "step")
@@ -151,14 +152,14 @@ def _change(
 
 
 def _followed(inputs: Sequence[str], moved: bool) -> str:
-    """Why results of a step count no longer of which no field changed."""
+    """Return why results of a step count no longer of which no field changed."""
     if inputs:
         return f"depends on {', '.join(inputs)}"
     return "follows what it builds on" if moved else "is computed or named otherwise by another version of Tripos"
 
 
 def _paired(was: Sequence[Step], now: Sequence[Step]) -> tuple[list[tuple[Step, Step]], list[Step], list[Step]]:
-    """The steps that are one in both, those gone, and those that are new. Several may have one name, each under
+    """Return the steps that are one in both, those gone, and those that are new. Several may have one name, each under
     a condition of its own: then those that are the same belong together, and of the others those that come first."""
     pairs, gone, added = [], [], []
     for name in dict.fromkeys(step.name for step in (*was, *now)):
@@ -201,8 +202,8 @@ def _named(metrics: Sequence[str]) -> str:
 
 
 def _fields(old: Part, new: Part, of: str = "") -> list[tuple[str, str, list[str]]]:
-    """The fields of a part that differ, each with how: in words, and in few words, where `of` says whose its texts
-    are."""
+    """Return the fields of a part that differ, each with how: in words, and in few words, where `of` says whose its
+    texts are."""
     hidden = _HIDDEN if hasattr(new, "step") else frozenset()
     fields = [field for field in type(new).model_fields if field not in hidden]
     values = [(field, getattr(old, field), getattr(new, field)) for field in fields]
@@ -250,7 +251,7 @@ def _speakers(before: tuple[Speaker, ...], after: tuple[Speaker, ...]) -> list[s
 
 
 def _within(before: Part, after: Part, of: str) -> list[str]:
-    """The fields of one part of a step that differ, each with whose it is."""
+    """Return the fields of one part of a step that differ, each with whose it is."""
     found = [each for _, _, brief in _fields(before, after, of) for each in brief]
     return [each if each.endswith(of) else f"{each}{of}" for each in found]
 

@@ -17,7 +17,7 @@ _PIECE = re.compile(r"(\D*)(\d*)")
 
 
 def comparable(one: str, other: str) -> bool:
-    """Whether figures of two versions may be compared.
+    """Return true if figures of two versions may be compared.
 
     >>> comparable("1.2.0", "1.9.1"), comparable("0.2.0", "0.3.0")
     (True, False)
@@ -27,7 +27,7 @@ def comparable(one: str, other: str) -> bool:
 
 
 def numbers(version: str) -> tuple[int, int, int]:
-    """The three numbers of a version.
+    """Return the three numbers of a version.
 
     >>> numbers("1.2.3-rc1")
     (1, 2, 3)
@@ -47,7 +47,7 @@ def order(version: str) -> tuple[tuple[int, int, int], bool, list[tuple[str, int
 
 
 def check_version(before: Plan, after: Plan, span: Span, diagnostics: Diagnostics) -> None:
-    """Reports, at the place of the version, one that understates what changed since `before`, or is below it."""
+    """Report, at the place of the version, one that understates what changed since `before`, or is below it."""
     found = changes(before, after)
     if before.benchmark.name != after.benchmark.name:
         return
@@ -68,7 +68,7 @@ def check_version(before: Plan, after: Plan, span: Span, diagnostics: Diagnostic
 
 
 def least_version(version: str, part: Weight) -> str:
-    """The least version that follows `version` honestly after a change of that part.
+    """Return the least version that follows `version` honestly after a change of that part.
 
     >>> least_version("1.2.3", "minor"), least_version("0.2.3", "major")
     ('1.3.0', '0.3.0')
@@ -77,7 +77,7 @@ def least_version(version: str, part: Weight) -> str:
 
 
 def _raised(version: tuple[int, int, int], part: Weight) -> tuple[int, int, int]:
-    """The least version that raises that part.
+    """Return the least version that raises that part.
 
     >>> _raised((1, 2, 3), "minor"), _raised((0, 2, 3), "major")
     ((1, 3, 0), (0, 3, 0))

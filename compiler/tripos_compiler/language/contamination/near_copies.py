@@ -57,7 +57,7 @@ class NearCopies(Generic[Key]):
         self._codes: list[npt.NDArray[np.uint64]] = []
 
     def add(self, key: Key, text: str) -> None:
-        """Keeps a text. One without a letter or digit is like no other."""
+        """Keep a text. One without a letter or digit is like no other."""
         kept = what_counts(text)
         if kept:
             self._same[kept].append(len(self._keys))
@@ -67,8 +67,8 @@ class NearCopies(Generic[Key]):
             self._known.clear()
 
     def like(self, text: str) -> list[Key]:
-        """The keys of the texts that are the same, apart from case, spaces and punctuation, and then of those that are
-        nearly so."""
+        """Return the keys of the texts that are the same, apart from case, spaces and punctuation, and then of those
+        that are nearly so."""
         if text not in self._known:
             kept = what_counts(text)
             near = [place for place in self._near(kept) if self._texts[place] != kept] if len(kept) >= LONG else []
@@ -130,7 +130,7 @@ class KeptOut(Generic[K]):
         self._seen: set[str] = set()
 
     def add(self, key: K, values: Mapping[str, Any]) -> None:
-        """Keeps the texts of a row."""
+        """Keep the texts of a row."""
         for text in texts_of_row(values):
             if text not in self._seen:  # several rows may have one problem
                 self._seen.add(text)
@@ -139,12 +139,12 @@ class KeptOut(Generic[K]):
                 self._texts.append(text)
 
     def find(self, texts: Iterable[str]) -> K | None:
-        """The key of the first row that has one of these texts, nearly word for word; None where none has."""
+        """Return the key of the first row that has one of these texts, nearly word for word; None where none has."""
         found = self.text_of(texts)
         return None if found is None else found[0]
 
     def text_of(self, texts: Iterable[str]) -> tuple[K, str] | None:
-        """The same, with the text that the row has."""
+        """Return the same, with the text that the row has."""
         for text in texts:
             if is_long(text) and (found := self._copies.like(text)):
                 return self._keys[found[0]], self._texts[found[0]]
@@ -152,12 +152,12 @@ class KeptOut(Generic[K]):
 
 
 def is_long(text: str) -> bool:
-    """Whether a text is so long that a copy of it is no accident."""
+    """Return true if a text is so long that a copy of it is no accident."""
     return len(text) >= LONG and len(what_counts(text)) >= LONG
 
 
 def texts_of_row(value: Any) -> Iterator[str]:
-    """The long texts of a row, at any depth; of a dialogue the last turn, which is what a reply has to beat.
+    """Yield the long texts of a row, at any depth; of a dialogue the last turn, which is what a reply has to beat.
 
     >>> len(list(texts_of_row({"a": "x" * 40, "b": ["y" * 40, "short"], "c": {"d": "z" * 40}})))
     3
@@ -175,8 +175,8 @@ def texts_of_row(value: Any) -> Iterator[str]:
 
 
 def learned_texts(pairing: Pairing, names: Mapping[str, Any]) -> list[str]:
-    """What is learned of a row: the values that it is grouped by, and its replies; `names` has the row. What has no
-    value is left out, and is reported where the export is made."""
+    """Return what is learned of a row: the values that it is grouped by, and its replies; `names` has the row. What has
+    no value is left out, and is reported where the export is made."""
     found: list[str] = []
     for group in pairing.groups:
         found += _texts(group, names)

@@ -43,7 +43,7 @@ class RunIndex:
         self._signatures = np.zeros((64, _HASHES), dtype=np.uint32)
 
     def add(self, kept: str) -> None:
-        """Takes a text, of which only what counts is left (`near.what_counts`), and that is not empty."""
+        """Take a text, of which only what counts is left (`near.what_counts`), and that is not empty."""
         import numpy as np
 
         codes, place = codes_of(kept), len(self._codes)
@@ -57,7 +57,7 @@ class RunIndex:
         self._lsh.insert(place, hashed, check_duplication=False)
 
     def like(self, kept: str) -> Iterator[tuple[int, float]]:
-        """The places of the texts that are alike, in order, and the overlap of each.
+        """Yield the places of the texts that are alike, in order, and the overlap of each.
 
         >>> index = RunIndex(0.7)
         >>> for text in ("annhas12applesandeatsfive", "whichplanetisnearest"):
@@ -113,7 +113,7 @@ def _as_it_is(value: Any) -> Any:
 
 @cache
 def _no_runs() -> MinHash:
-    """What every hash begins as: to draw its permutations anew for each would take longer than the rest."""
+    """Return what every hash begins as: to draw its permutations anew for each would take longer than the rest."""
     from datasketch import MinHash
 
     return MinHash(num_perm=_HASHES, seed=1, hashfunc=_as_it_is)
@@ -145,7 +145,7 @@ def runs_of(text: str) -> frozenset[str]:
 
 
 def what_counts(text: str) -> str:
-    """A text's letters and digits of any script, without regard to case and width.
+    """Return a text's letters and digits of any script, without regard to case and width.
 
     >>> what_counts("What's ２ + 2?"), what_counts("什么是 函数？")
     ('whats22', '什么是函数')
@@ -210,7 +210,7 @@ class NearTexts(Generic[K]):
         return len(self._keys)
 
     def add(self, key: K, text: str) -> None:
-        """Keeps a text under a key that is not there yet. A text without a letter or digit is like no other."""
+        """Keep a text under a key that is not there yet. A text without a letter or digit is like no other."""
         if key in self._keys:
             raise KeyError(key)
         self._keys.add(key)
@@ -232,12 +232,13 @@ class NearTexts(Generic[K]):
         self._many.append(key)
 
     def find(self, text: str) -> tuple[K, float] | None:
-        """The key of the most similar of the texts that are alike, and their overlap; the first added of several."""
+        """Return the key of the most similar of the texts that are alike, and their overlap; the first added of
+        several."""
         return max(self.all_like(text), key=lambda found: found[1], default=None)
 
     def all_like(self, text: str) -> Iterator[tuple[K, float]]:
-        """The keys of the texts that are alike, in the order in which they were added, and the overlap of each. Of
-        texts that are the same but for case, spaces and punctuation the first stands for all."""
+        """Yield the keys of the texts that are alike, in the order in which they were added, and the overlap of each.
+        Of texts that are the same but for case, spaces and punctuation the first stands for all."""
         kept = what_counts(text)
         if not kept:
             return

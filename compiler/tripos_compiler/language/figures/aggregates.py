@@ -18,7 +18,7 @@ ParameterKind = Literal["scores", "values", "compare", "count", "word"]
 
 @dataclass(frozen=True)
 class AggregateParameter:
-    """What stands in the brackets of an aggregate.
+    """A parameter of an aggregate.
 
     `scores` are numbers, or true and false, which count as 1 and 0. `values` are of any type that can be told apart, or
     sets of such. `compare` are the verdicts of a `compare`. A `count` is a whole number from 1. A `word` is one of
@@ -33,12 +33,12 @@ class AggregateParameter:
 
     @property
     def column(self) -> bool:
-        """Whether it has a value for every response, and is not a setting."""
+        """True if it has a value for every response, and is not a setting."""
         return self.kind in ("scores", "values", "compare")
 
     @property
     def shown(self) -> str:
-        """How it stands in a signature.
+        """Return how it stands in a signature.
 
         >>> AggregateParameter("average", "word", False, ("micro", "macro"), "macro").shown
         'average: micro|macro (optional)'
@@ -89,7 +89,7 @@ class AggregateFunction:
 
     @property
     def takes(self) -> ParameterKind:
-        """What its columns are: `scores`, `values` or `compare`."""
+        """Return what its columns are: `scores`, `values` or `compare`."""
         return self.columns[0].kind
 
     @property
@@ -99,7 +99,7 @@ class AggregateFunction:
 
     @property
     def needs_across(self) -> bool:
-        """Whether a measure must say `across ROLE`."""
+        """True if a measure must say `across ROLE`."""
         return self.across == "required"
 
     @property

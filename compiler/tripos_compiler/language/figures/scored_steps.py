@@ -36,8 +36,8 @@ from tripos_compiler.plan import (
 
 
 def why_no_headline(measure: Measure, measures: Mapping[str, Measure]) -> str | None:
-    """Why a measure does not come to one value for each model, in words that follow its name; None where it does.
-    `measures` are those of its benchmark, by name.
+    """Return why a measure does not come to one value for each model, in words that follow its name; None where it
+    does. `measures` are those of its benchmark, by name.
 
     >>> figure = Aggregate(function="mean", values=("right",))
     >>> right = Measure(name="right", by=("level",), low=0, high=1, figure=figure)
@@ -54,7 +54,7 @@ def why_no_headline(measure: Measure, measures: Mapping[str, Measure]) -> str | 
 
 
 def aggregates_of(figure: Figure, measures: Mapping[str, Measure]) -> Iterator[Aggregate]:
-    """The aggregates that a figure is made of, also of the measures that it names, and those whose cells they are
+    """Yield the aggregates that a figure is made of, also of the measures that it names, and those whose cells they are
     taken over."""
     match figure:
         case Aggregate():
@@ -92,7 +92,7 @@ class Scored:
 
     @property
     def kept(self) -> bool:
-        """Whether they are rows of the table of scores."""
+        """True if they are rows of the table of scores."""
         return self.kind not in ("compare", "column")
 
     @property
@@ -109,7 +109,8 @@ class Values:
     scorers: Mapping[str, Scorer]
 
     def named(self, name: str, within: str | None) -> Scored:
-        """What a name in the figure of a plan means. A judge's name means all that it gave, and no score of its own."""
+        """Return what a name in the figure of a plan means. A judge's name means all that it gave, and no score of its
+        own."""
         if name in self.scorers:
             found = self.scorer(name, within)
         else:
@@ -117,7 +118,7 @@ class Values:
         return found or self.column(name, within)
 
     def score(self, name: str, within: str | None) -> Scored | None:
-        """The scores or comparisons of that name; None where no scenario has them."""
+        """Return the scores or comparisons of that name; None where no scenario has them."""
         found = [(scenario, step) for scenario, step in self._giving(within) if step.name == name]
         found = [(scenario, step) for scenario, step in found if not isinstance(step, Column) and not _is_rubric(step)]
         compares = [(scenario, step) for scenario, step in found if isinstance(step, Compare)]
@@ -125,7 +126,7 @@ class Values:
         return self._scored(name, kind, within, compares or found) if found else None
 
     def scorer(self, name: str, within: str | None) -> Scored | None:
-        """All scores that a judge gave; None where no scenario is scored by it."""
+        """Return all scores that a judge gave; None where no scenario is scored by it."""
         found = [
             (scenario, step)
             for scenario, step in self._giving(within)
@@ -134,7 +135,7 @@ class Values:
         return self._scored(name, "scorer", within, found) if found else None
 
     def metric(self, name: str, within: str | None) -> Scored | None:
-        """All scores on a metric, whoever gave them; None where no scenario is given it."""
+        """Return all scores on a metric, whoever gave them; None where no scenario is given it."""
         found = [
             (scenario, step)
             for scenario, step in self._giving(within)
@@ -143,7 +144,7 @@ class Values:
         return self._scored(name, "metric", within, found) if found else None
 
     def column(self, name: str, within: str | None) -> Scored:
-        """A value that a measure of a scenario looks at."""
+        """Return a value that a measure of a scenario looks at."""
         found = [
             (scenario, step)
             for scenario, step in self._giving(within)
@@ -152,7 +153,7 @@ class Values:
         return self._scored(name, "column", within, found)
 
     def type_of(self, step: Giving) -> Type:
-        """The type of the values that a step gives."""
+        """Return the type of the values that a step gives."""
         match step:
             case Column():
                 return step.type
@@ -185,12 +186,12 @@ class Values:
 
 
 def values_of(plan: Plan) -> Values:
-    """What looks up the names in the figures of a plan."""
+    """Return what looks up the names in the figures of a plan."""
     return Values(plan.scenarios, {scorer.name: scorer for scorer in plan.scorers})
 
 
 def scored_by(values: Values, figure: Aggregate) -> tuple[Scored, ...]:
-    """What an aggregate of a plan is taken of; where it is taken of cells, what these are taken of."""
+    """Return what an aggregate of a plan is taken of; where it is taken of cells, what these are taken of."""
     inner = figure
     while inner.of is not None:
         inner = inner.of
@@ -198,13 +199,13 @@ def scored_by(values: Values, figure: Aggregate) -> tuple[Scored, ...]:
 
 
 def graded(scored: Scored) -> list[Grade]:
-    """The steps of judges that give something scored."""
+    """Return the steps of judges that give something scored."""
     return [step for step in scored.steps if isinstance(step, Grade)]
 
 
 def talks_before(scored: Scored) -> dict[str, int]:
-    """How many conversations share out the replies of every step that is scored, by its fingerprint; only of those that
-    follow several."""
+    """Return how many conversations share out the replies of every step that is scored, by its fingerprint; only of
+    those that follow several."""
     found: dict[str, int] = {}
     for scenario in scored.scenarios:
         for treatment in scenario.treatments:
@@ -215,7 +216,7 @@ def talks_before(scored: Scored) -> dict[str, int]:
 
 
 def most_tries(scored: Scored) -> int:
-    """How many replies to one and the same question an item has at most."""
+    """Return how many replies to one and the same question an item has at most."""
     most = [1]
     for scenario in scored.scenarios:
         for treatment in scenario.treatments:

@@ -63,12 +63,13 @@ class Ranges:
     gives: Mapping[str, Type | None]
 
     def scale_of(self, scenario: Scenario, step: Giving) -> Range | None:
-        """The scale that is declared for the values of a step; None where there is none, or one end of it only."""
+        """Return the scale that is declared for the values of a step; None where there is none, or one end of it
+        only."""
         low, high = ends_of(self.declared(scenario, step))
         return None if math.isinf(low) or math.isinf(high) else (low, high)
 
     def declared(self, scenario: Scenario, step: Giving) -> Type:
-        """The type that is declared for the values of a step."""
+        """Return the type that is declared for the values of a step."""
         match step:
             case Score(truth=True):
                 return BoolType()
@@ -103,8 +104,8 @@ class Ranges:
         return ANY
 
     def type_at(self, scenario: Scenario, expr: Expr) -> Type | None:
-        """The type that is declared for a place: a field of a row or a reply, of a record or an item of a list in it.
-        None of what is no place."""
+        """Return the type that is declared for a place: a field of a row or a reply, of a record or an item of a list
+        in it. None of what is no place."""
         match expr:
             case Ref(path=(name, *path)):
                 return _below(self._type_of(scenario, name), path)
@@ -116,7 +117,7 @@ class Ranges:
         return None
 
     def _type_of(self, scenario: Scenario, name: str) -> Type | Mapping[str, Type] | None:
-        """What a name of a scenario holds: the fields of its rows, or what a model's answer is read as."""
+        """Return what a name of a scenario holds: the fields of its rows, or what a model's answer is read as."""
         if scenario.rows is not None and scenario.rows.alias == name:
             return self.fields.get(scenario.rows.dataset)
         found: list[Type | Mapping[str, Type] | None] = []
@@ -177,7 +178,7 @@ _NAMED: Final = ("choose", "default", "readable", "abs", "sqrt", "floor", "ceil"
 
 
 def ranges_of(plan: Plan) -> Ranges:
-    """What looks up the types and ranges in a plan."""
+    """Return what looks up the types and ranges in a plan."""
     fields = {dataset.name: {field.name: field.type for field in dataset.fields} for dataset in plan.datasets}
     return Ranges(fields, {scorer.name: scorer.gives for scorer in plan.scorers})
 
@@ -210,7 +211,7 @@ def ends_of(type_: Type) -> Range:
 
 
 def hull(ranges: Iterable[Range]) -> Range:
-    """The range that holds several.
+    """Return the range that holds several.
 
     >>> hull([(1.0, 5.0), (0.0, 0.0)])
     (0.0, 5.0)
@@ -220,7 +221,7 @@ def hull(ranges: Iterable[Range]) -> Range:
 
 
 def _below(type_: Type | Mapping[str, Type] | None, path: Iterable[str]) -> Type | None:
-    """The type of what stands behind the dots; of a list of records, a list of that of each."""
+    """Return the type of what stands behind the dots; of a list of records, a list of that of each."""
     for field in path:
         if type_ is None or isinstance(type_, Mapping):
             type_ = None if type_ is None else type_.get(field)
@@ -254,7 +255,7 @@ def _known(low: float, high: float) -> Range:
 
 
 def _each_end(function: Callable[[float], float], range_: Range) -> Range:
-    """What a function that never falls makes of a range."""
+    """Return what a function that never falls makes of a range."""
     try:
         low, high = (end if math.isinf(end) else float(function(end)) for end in range_)
     except OverflowError:

@@ -32,7 +32,7 @@ This page is generated: the signatures and texts are those of the code.
 
 
 def functions_page() -> str:
-    """The reference of all functions, in Markdown."""
+    """Return the reference of all functions, in Markdown."""
     contents = " ·\n".join(f"[{title.lower()}](#{title.lower().replace(' ', '-')})" for title in GROUPS)
     parts = [OPENING, f"Contents: {contents}\n"]
     for title, functions in GROUPS.items():
@@ -42,13 +42,13 @@ def functions_page() -> str:
 
 
 def functions_table() -> str:
-    """A Markdown table with the signature of every function and what it gives."""
+    """Return a Markdown table with the signature of every function and what it gives."""
     rows = "".join(f"| `{function.shown}` | {_gives(function)} |\n" for function in FUNCTIONS.values())
     return "| function | description |\n| --- | --- |\n" + rows
 
 
 def _gives(function: Function) -> str:
-    """A summary as the cell of a table.
+    """Return a summary as the cell of a table.
 
     >>> _gives(FUNCTIONS["last_number"])
     'the last number in a text; missing where there is none'
@@ -58,7 +58,7 @@ def _gives(function: Function) -> str:
 
 
 def _entry(function: Function) -> str:
-    """The section of one function."""
+    """Return the section of one function."""
     examples = list(doctest.DocTestParser().get_examples(inspect.getdoc(function.python) or ""))
     text = (inspect.getdoc(function.python) or "").split("\n>>> ")[0].strip()
     shown = "".join(_example(example) for example in examples)
@@ -66,7 +66,7 @@ def _entry(function: Function) -> str:
 
 
 def _example(example: doctest.Example) -> str:
-    """An example as blocks of Markdown; empty where a spec has no way to write it."""
+    """Return an example as blocks of Markdown; empty where a spec has no way to write it."""
     expression = ast.parse(example.source.strip()).body[0]
     if not isinstance(expression, ast.Expr):
         return ""
@@ -97,7 +97,7 @@ class _NotWritable(Exception):
 
 
 def _spelt(node: ast.expr) -> str:
-    """A Python expression as a spec writes it. Raises `_NotWritable`.
+    """Return a Python expression as a spec writes it. Raises `_NotWritable`.
 
     >>> _spelt(ast.parse("square_root(-1.5)", mode="eval").body)
     'sqrt(-1.5)'
@@ -117,13 +117,13 @@ def _spelt(node: ast.expr) -> str:
 
 
 def _names() -> dict[str, str]:
-    """The names of functions in specs by those in Python; `round` and `sorted` are also Python's own."""
+    """Return the names of functions in specs by those in Python; `round` and `sorted` are also Python's own."""
     names = {function.python.__name__: function.name for function in FUNCTIONS.values()}
     return {"round": "round", "sorted": "sorted"} | names
 
 
 def _value(value: Any) -> str:
-    """A Python value as a spec writes it; None is `missing`. Raises `_NotWritable`.
+    """Return a Python value as a spec writes it; None is `missing`. Raises `_NotWritable`.
 
     >>> _value([True, 3.0, "a"]), _value(None)
     ('(true, 3, "a")', 'missing')

@@ -28,7 +28,7 @@ class Unread(Exception):
 
 @dataclass(frozen=True)
 class Known:
-    """What the compiler knows of the value of an argument: the value itself where it is `written` out, the `least`
+    """The compiler's knowledge of the value of an argument: the value itself where it is `written` out, the `least`
     number that it can be, the least number of items in it, and the `names` of the data set that it is a column of."""
 
     written: object = None
@@ -47,7 +47,7 @@ class Known:
 
     @property
     def positive(self) -> bool:
-        """Whether it is a number above 0."""
+        """True if it is a number above 0."""
         return self.least is not None and (self.least > 0 or (self.least == 0 and (self.above or self.nonzero)))
 
 

@@ -102,7 +102,7 @@ _SIMPLE: dict[Any, Type] = {
 
 
 def read_pattern(annotation: Any) -> Pattern:
-    """The pattern of an annotation. Raises `TypeError` where it has no counterpart in the language.
+    """Return the pattern of an annotation. Raises `TypeError` where it has no counterpart in the language.
 
     >>> written(read_pattern(list[str] | None))
     'list<text>?'
@@ -139,7 +139,7 @@ def _maybe(pattern: Pattern) -> Pattern:
 
 
 def match_type(pattern: Pattern, given: Type, bound: Bindings) -> bool:
-    """Whether a type fits a pattern; if so, binds the pattern's variables in `bound`.
+    """Return true if a type fits a pattern; if so, binds the pattern's variables in `bound`.
 
     >>> from tripos_compiler.plan import ListType
     >>> bound: Bindings = {}
@@ -188,7 +188,8 @@ def _bind(variable: Variable, given: Type, bound: Bindings) -> bool:
 
 
 def fill(pattern: Pattern, bound: Bindings) -> Type | None:
-    """The type that a pattern stands for, given what its variables are bound to; None where that is not known."""
+    """Return the type that a pattern stands for, given what its variables are bound to; None where that is not
+    known."""
     match pattern:
         case Exactly(type=type_):
             return type_
@@ -209,7 +210,7 @@ def fill(pattern: Pattern, bound: Bindings) -> Type | None:
 
 
 def written(pattern: Pattern, *, variables: bool = True) -> str:
-    """A pattern as it is written in a signature; without `variables` as it is written in a message.
+    """Return a pattern as it is written in a signature; without `variables` as it is written in a message.
 
     >>> written(ListOf(Variable("T"))), written(ListOf(Variable("T")), variables=False)
     ('list<T>', 'list<any>')

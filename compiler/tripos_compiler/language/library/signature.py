@@ -51,7 +51,7 @@ class Parameter:
 
     @property
     def shown(self) -> str:
-        """How it stands in a signature.
+        """Return how it stands in a signature.
 
         >>> Parameter("items", None, True, many=True).shown
         'items…: any'
@@ -101,11 +101,11 @@ class Function:
 
     @property
     def summary(self) -> str:
-        """What it gives, in a line: the first sentence of its docstring."""
+        """Return what it gives, in a line: the first sentence of its docstring."""
         return (inspect.getdoc(self.python) or "").split("\n\n")[0].replace("\n", " ")
 
     def result(self, types: Types) -> Type | str:
-        """The type of its result for arguments of these types, or what is wrong with them.
+        """Return the type of its result for arguments of these types, or what is wrong with them.
 
         >>> from tripos_compiler.language.library import FUNCTIONS
         >>> from tripos_compiler.plan import IntegerType, ListType, TextType
@@ -128,8 +128,8 @@ class Function:
         return result
 
     def implied(self, types: Types) -> dict[str, str | tuple[str, ...]]:
-        """What the compiler passes for the parameters that are not given, by name, but for the locale; `types` are
-        those of the given ones, for which `result` found a type.
+        """Return what the compiler passes for the parameters that are not given, by name, but for the locale; `types`
+        are those of the given ones, for which `result` found a type.
 
         >>> from tripos_compiler.language.library import FUNCTIONS
         >>> from tripos_compiler.plan import ChoiceType
@@ -163,7 +163,7 @@ def _implied(mark: Implied, of: Type) -> str | tuple[str, ...] | None:
 
 
 def _misfit(parameter: Parameter, given: Type, bound: Bindings) -> str:
-    """What is wrong with an argument that does not fit beside those before it."""
+    """Return what is wrong with an argument that does not fit beside those before it."""
     if match_type(parameter.pattern, given, {}):
         before = next(iter(bound.values()), None)
         return f"`{parameter.name}` is `{shown(given)}` beside `{shown(before)}`; give both the same type"
@@ -181,8 +181,8 @@ def define(
     check: Check = _nothing_wrong,
     partial: Partial | None = None,
 ) -> Function:
-    """The function of the language that a Python function is. Raises `TypeError` where its signature has an annotation
-    that the language has no type for.
+    """Return the function of the language that a Python function is. Raises `TypeError` where its signature has an
+    annotation that the language has no type for.
 
     >>> def half(value: float) -> float:
     ...     return value / 2
@@ -213,6 +213,6 @@ def _parameter(parameter: inspect.Parameter, annotation: Any) -> Parameter:
 
 
 def _settled(pattern: Pattern) -> Type | None:
-    """The type that a pattern stands for by itself; of a number that stays whole, any number."""
+    """Return the type that a pattern stands for by itself; of a number that stays whole, any number."""
     settled = isinstance(pattern, Exactly) or (isinstance(pattern, Variable) and pattern.limit == "number")
     return fill(pattern, {}) if settled else None

@@ -45,7 +45,7 @@ included is put."""
 
 
 def version_of(function: str, versions: Mapping[str, int] = VERSIONS) -> int:
-    """The version of a function of the library.
+    """Return the version of a function of the library.
 
     >>> version_of("bleu", {}), version_of("bleu", {"bleu": 2})
     (1, 2)
@@ -54,7 +54,7 @@ def version_of(function: str, versions: Mapping[str, int] = VERSIONS) -> int:
 
 
 def raised_version(name: str, version: int) -> list[object]:
-    """What a fingerprint has of a version: nothing of the first.
+    """Return what a fingerprint has of a version: nothing of the first.
 
     >>> raised_version("bleu", 1), raised_version("bleu", 2)
     ([], [['bleu', 2]])

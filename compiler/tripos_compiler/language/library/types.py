@@ -25,7 +25,7 @@ Tree = NewType("Tree", Mapping[str, Any])
 
 
 class Turn(TypedDict):
-    """What one speaker says."""
+    """A turn of one speaker."""
 
     speaker: str
     text: str
@@ -58,7 +58,7 @@ MOST_VALUES = 6
 
 
 def shown(type_: Type | None) -> str:
-    """A type as it is written in a spec; of a long choice its first values. None is any type.
+    """Return a type as it is written in a spec; of a long choice its first values. None is any type.
 
     >>> from tripos_compiler.plan import ListType, OptionalType, TextType
     >>> shown(ListType(of=OptionalType(of=TextType())))
@@ -88,7 +88,7 @@ Item = TypeVar("Item")
 
 
 def ordered(items: Iterable[Item]) -> list[Item]:
-    """The items as a list; those of a set sorted, texts by code point.
+    """Return the items as a list; those of a set sorted, texts by code point.
 
     >>> ordered({"b", "a"}), ordered(("b", "a"))
     (['a', 'b'], ['b', 'a'])
@@ -97,7 +97,7 @@ def ordered(items: Iterable[Item]) -> list[Item]:
 
 
 def in_order(items: Iterable[Item]) -> list[Item]:
-    """The items from the least to the greatest. Raises `TypeError` where they have no order.
+    """Return the items from the least to the greatest. Raises `TypeError` where they have no order.
 
     >>> in_order([2, 1, 2])
     [1, 2, 2]
@@ -114,7 +114,7 @@ PLAIN = ("text", "integer", "number", "bool", "choice", "path")
 
 
 def fits(given: Type, wanted: Type) -> bool:
-    """Whether a value of type `given` may stand where `wanted` is asked for.
+    """Return true if a value of type `given` may stand where `wanted` is asked for.
 
     A choice and a path are texts, an integer is a number, a set is a list of what it holds in order, a dialogue a list
     of its turns, and a record may have more fields than are asked for. Bounds of integers do not matter.
@@ -149,7 +149,7 @@ def fits(given: Type, wanted: Type) -> bool:
 
 
 def bare(type_: Type) -> Type:
-    """The type of a value that is there.
+    """Return the type of a value that is there.
 
     >>> bare(OptionalType(of=TextType())).kind
     'text'
@@ -158,7 +158,7 @@ def bare(type_: Type) -> Type:
 
 
 def element(type_: Type) -> Type | None:
-    """The type of what a list, set or dialogue holds; None where it holds nothing.
+    """Return the type of what a list, set or dialogue holds; None where it holds nothing.
 
     >>> element(DialogueType()) == TURN, element(TextType())
     (True, None)
@@ -169,7 +169,7 @@ def element(type_: Type) -> Type | None:
 
 
 def is_of_paths(type_: Type) -> bool:
-    """Whether a value is a path, or a list or set of paths.
+    """Return true if a value is a path, or a list or set of paths.
 
     >>> from tripos_compiler.plan import PathType
     >>> is_of_paths(ListType(of=PathType())), is_of_paths(TextType())
@@ -180,7 +180,7 @@ def is_of_paths(type_: Type) -> bool:
 
 
 def join(a: Type, b: Type) -> Type | None:
-    """The narrowest type that both fit, or None where there is none.
+    """Return the narrowest type that both fit, or None where there is none.
 
     >>> from tripos_compiler.plan import NumberType
     >>> join(IntegerType(low=1, high=5), OptionalType(of=NumberType())) == OptionalType(of=NumberType())
@@ -209,7 +209,7 @@ def join(a: Type, b: Type) -> Type | None:
 
 
 def list_of(of: Type) -> Type:
-    """The type of a list; of turns it is a dialogue.
+    """Return the type of a list; of turns it is a dialogue.
 
     >>> list_of(TURN).kind
     'dialogue'

@@ -33,7 +33,8 @@ Place = tuple[str, str]
 
 
 def plain(value: Any) -> str:
-    """What a value says, apart from how it is written: the same of `42`, "42" and "42.0", of "A, C" and ["a", "c"].
+    """Return what a value says, apart from how it is written: the same of `42`, "42" and "42.0", of "A, C" and ["a",
+    "c"].
 
     >>> plain(42.0), plain(" 1,000 "), plain("Mount Everest."), plain(["A", "C"]), plain(True), plain("-0.5")
     ('42', '1000', 'mounteverest', 'ac', 'true', '-0.5')
@@ -68,7 +69,7 @@ def _number(value: int | float) -> str:
 
 
 def parts_in(value: Any) -> Iterator[tuple[str, Any]]:
-    """The parts of a value, each with the way to it; of lists the first from either end.
+    """Yield the parts of a value, each with the way to it; of lists the first from either end.
 
     >>> list(parts_in({"key": "B", "notes": ["x", "y"]}))
     [('.key', 'B'), ('.notes[0]', 'x'), ('.notes[-1]', 'y')]
@@ -112,12 +113,12 @@ class Said:
 
 
 def look_at(value: Any) -> Said:
-    """What a value and its parts say."""
+    """Return what a value and its parts say."""
     return Said(value, plain(value), tuple((way, part, plain(part)) for way, part in parts_in(value)))
 
 
 def places(holder: Said, held: Said) -> set[Place]:
-    """The places at which a value stands in another.
+    """Return the places at which a value stands in another.
 
     >>> def stands(holder, held):
     ...     return sorted(places(look_at(holder), look_at(held)))
@@ -159,7 +160,7 @@ def _within(text: str, held: Any, wanted: str) -> Iterator[str]:
 
 
 def _spans(text: str, held: Any, wanted: str) -> Iterator[tuple[int, int]]:
-    """Where a value stands as words of their own."""
+    """Yield where a value stands as words of their own."""
     if GROUPED.fullmatch(wanted):
         yield from (each.span() for each in NUMBER.finditer(text) if plain(each[0]) == wanted)
         return
@@ -178,7 +179,7 @@ def _spans(text: str, held: Any, wanted: str) -> Iterator[tuple[int, int]]:
 
 
 def _joined(text: str, place: int) -> bool:
-    """Whether the characters on both sides of a place belong to one word of letters."""
+    """Return true if the characters on both sides of a place belong to one word of letters."""
     if not 0 < place < len(text):
         return False
     one, two = text[place - 1], text[place]
@@ -186,7 +187,7 @@ def _joined(text: str, place: int) -> bool:
 
 
 def said(place: Place) -> str:
-    """A place in words, with what stands there before it in a sentence.
+    """Return a place in words, with what stands there before it in a sentence.
 
     >>> said(("", "all")), said((".key", "all")), said(("", "after answer:"))
     ('has the value of', 'has in `.key` the value of', 'has after “answer:” the value of')

@@ -42,8 +42,8 @@ class Held:
 
 
 def held_in(secret: Column, other: Column, together: Together) -> Held | None:
-    """How a field of rows that belong together with those of a secret field holds what this says; None where it does
-    not."""
+    """Return how a field of rows that belong together with those of a secret field holds what this says; None where it
+    does not."""
     pairs = together.pairs
     if len(pairs) < 2 and not together.whole:
         return None
@@ -80,7 +80,7 @@ def _place(
     wanted: float,
     looked: Callable[[Said, Said], set[Place]],
 ) -> tuple[Place, int] | None:
-    """The place at which one column has the values of another in nearly all pairs of rows, and in how many."""
+    """Return the place at which one column has the values of another in nearly all pairs of rows, and in how many."""
     first = pairs[:: max(1, len(pairs) // FIRST)][:FIRST]
     best = _most(held, holder, first, looked)
     if best is None or best[1] < 0.75 * sum(1 for one, _ in first if held.plain(one)):
@@ -113,7 +113,7 @@ def _most(
 
 
 def _surprise(count: int, rows: int, chance: float) -> float:
-    """How many decimal digits the chance has that so many of the rows agree by accident (Chernoff's bound)."""
+    """Return how many decimal digits the chance has that so many of the rows agree by accident (Chernoff's bound)."""
     share = count / rows
     if chance >= share:
         return 0.0
@@ -122,7 +122,7 @@ def _surprise(count: int, rows: int, chance: float) -> float:
 
 
 def _renamed(secret: Column, other: Column, pairs: Sequence[Pair], together: Together) -> Held | None:
-    """Whether two columns say the same under other names: 1 where the other says A, in all rows."""
+    """Return whether two columns say the same under other names: 1 where the other says A, in all rows."""
     if len(pairs) < OTHER_NAMES or not _one_to_one(secret, other, pairs[:: max(1, len(pairs) // TURNED)][:TURNED]):
         return None
     both = Counter((secret.plain(one), other.plain(two)) for one, two in pairs)
@@ -176,13 +176,13 @@ def same_content(loaded: Mapping[str, LoadedDataset], known: KnownCopies) -> dic
 
 
 def unmarked(loaded: Mapping[str, LoadedDataset], known: KnownCopies) -> tuple[Copy, ...]:
-    """The public fields that have the values of a secret field of the same rows: either nothing is secret there, or
-    one mark is missing, which the author has to say."""
+    """Return the public fields that have the values of a secret field of the same rows: either nothing is secret there,
+    or one mark is missing, which the author has to say."""
     return tuple(copy for copy in find_copies(loaded, known) if copy.how == "values" and copy.field[0] == copy.of[0])
 
 
 def _copies(secret: Rows, other: Rows) -> Iterator[Copy]:
-    """The fields of a data set that hold a secret of another, or of its own."""
+    """Yield the fields of a data set that hold a secret of another, or of its own."""
     owner, name = secret.loaded.dataset.name, other.loaded.dataset.name
     shared = list(shared_files(secret.loaded, other.loaded))
     ways = list(together(secret, other, shared))
@@ -201,7 +201,7 @@ def _copies(secret: Rows, other: Rows) -> Iterator[Copy]:
 
 
 def _same_values(parts: tuple[Column, ...], column: Column, ways: list[Together]) -> Copy | None:
-    """How a field holds the values of a secret field, or of a part of it."""
+    """Return how a field holds the values of a secret field, or of a part of it."""
     name = (column.loaded.dataset.name, column.field.name)
     for way in ways:
         for part in parts:
@@ -214,8 +214,8 @@ def _same_values(parts: tuple[Column, ...], column: Column, ways: list[Together]
 
 
 def _same_list(rows: Rows, secret: Column, column: Column) -> Copy | None:
-    """A field of as many rows that has the same values in another order, most of them once: whoever has the list has
-    the answers, if not whose they are."""
+    """Return a field of as many rows that has the same values in another order, most of them once: whoever has the list
+    has the answers, if not whose they are."""
     if secret.loaded is column.loaded or len(secret.loaded.rows) != len(column.loaded.rows):
         return None
     common, many = secret.counts & column.counts, secret.counts.total()
@@ -230,7 +230,7 @@ def _same_list(rows: Rows, secret: Column, column: Column) -> Copy | None:
 
 
 def _public(secret: Rows, column: Column, way: Together) -> bool:
-    """Whether a field only says what its rows say in the data set of the secret too, where it is not marked."""
+    """Return true if a field only says what its rows say in the data set of the secret too, where it is not marked."""
     if secret.loaded is column.loaded:
         return False
     pairs = way.pairs[:MOST_PUBLIC]
@@ -242,7 +242,7 @@ def _public(secret: Rows, column: Column, way: Together) -> bool:
 
 
 def shared_files(one: LoadedDataset, two: LoadedDataset) -> Iterator[tuple[DataFile, DataFile]]:
-    """The files of two data sets that hold the same, packed or not."""
+    """Yield the files of two data sets that hold the same, packed or not."""
     held: dict[str, DataFile] = {}
     for file in reversed(one.dataset.files):
         held[file.sha256] = held[one.unpacked.get(file.path, file.sha256)] = file
@@ -287,7 +287,8 @@ def same_files(loaded: Mapping[str, LoadedDataset]) -> dict[str, frozenset[str]]
 
 
 def told_apart(loaded: LoadedDataset, names: frozenset[str]) -> bool:
-    """Whether no two rows of a data set have the same values in these fields, rows that repeat others left out."""
+    """Return true if no two rows of a data set have the same values in these fields, rows that repeat others left
+    out."""
     if loaded.repeated:
         return False
     columns = [[row.values.get(name) for row in loaded.rows] for name in sorted(names)]
@@ -298,12 +299,12 @@ def told_apart(loaded: LoadedDataset, names: frozenset[str]) -> bool:
 
 
 def _captured(of: DataField, file: DataFile) -> str | None:
-    """What the name of a file says in a field."""
+    """Return what the name of a file says in a field."""
     return next((file.captures[column] for column in of.columns if column in file.captures), None)
 
 
 def overlap(one: Type, two: Type) -> bool:
-    """Whether two readings of a column can hold the same part of it: all but records that name different parts.
+    """Return true if two readings of a column can hold the same part of it: all but records that name different parts.
 
     >>> from tripos_compiler.plan import ListType, RecordType, TextType
     >>> key, note = RecordType(fields={"key": TextType()}), RecordType(fields={"note": TextType()})

@@ -29,17 +29,17 @@ class Column:
     _said: dict[int, Said] = dataclass_field(default_factory=dict, repr=False)
 
     def said(self, row: LoadedRow) -> Said:
-        """What a row says there, with its parts."""
+        """Return what a row says there, with its parts."""
         if id(row) not in self._said:
             self._said[id(row)] = look_at(self.value(row))
         return self._said[id(row)]
 
     def plain(self, row: LoadedRow) -> str:
-        """What a row says there."""
+        """Return what a row says there."""
         return self.said(row).plain
 
     def value(self, row: LoadedRow) -> Any:
-        """What a row has there."""
+        """Return what a row has there."""
         found = row.values.get(self.field.name)
         if self.part is None:
             return found
@@ -47,12 +47,13 @@ class Column:
 
     @cached_property
     def counts(self) -> Counter[str]:
-        """How often every value stands in the rows."""
+        """Return how often every value stands in the rows."""
         rows = self.loaded.rows[:MOST_COUNTED]
         return Counter(plain(self.value(row)) for row in rows)
 
     def chance(self, row: LoadedRow) -> float:
-        """How likely it is that another row has the value of a row, by how often it stands there and how long it is."""
+        """Return how likely it is that another row has the value of a row, by how often it stands there and how long it
+        is."""
         value, text = self.value(row), self.plain(row)
         rows = sum(self.counts.values())
         often = max(self.counts[text] - 1, 0) / max(rows - 1, 1)
@@ -67,7 +68,7 @@ class Column:
 
 
 def parts_of(column: Column) -> Iterator[Column]:
-    """A field, and the parts of one that is a record."""
+    """Yield a field, and the parts of one that is a record."""
     yield column
     of = column.field.type.of if column.field.type.kind == "optional" else column.field.type
     if of.kind == "record":
@@ -75,7 +76,7 @@ def parts_of(column: Column) -> Iterator[Column]:
 
 
 def _values(type_: Type) -> float:
-    """How many values a type has; infinitely many where they are not listed."""
+    """Return how many values a type has; infinitely many where they are not listed."""
     of = type_.of if type_.kind == "optional" else type_
     match of.kind:
         case "bool":
@@ -149,19 +150,19 @@ class Rows:
         return (*rows[:half], *(rest[place * len(rest) // half] for place in range(half)))
 
     def keys(self, name: str) -> list[int]:
-        """What rows are found by in a field: a number for each row, 0 for one that is not found by it."""
+        """Return what rows are found by in a field: a number for each row, 0 for one that is not found by it."""
         if name not in self._keys:
             self._keys[name] = [_key(row.values.get(name)) for row in self.loaded.rows]
         return self._keys[name]
 
     def known(self, name: str) -> set[int]:
-        """Everything that rows are found by in a field."""
+        """Return everything that rows are found by in a field."""
         if name not in self._known:
             self._known[name] = set(self.keys(name))
         return self._known[name]
 
     def index(self, name: str) -> dict[int, LoadedRow]:
-        """The rows that the value of a field tells apart from all others."""
+        """Return the rows that the value of a field tells apart from all others."""
         if name not in self._indexes:
             keys = self.keys(name)
             counts = Counter(keys)
@@ -181,12 +182,13 @@ class Rows:
         return {path: sorted(rows, key=lambda row: row.number) for path, rows in placed.items()}
 
     def in_file(self, file: DataFile) -> list[LoadedRow]:
-        """The rows of a file, those that repeat others too, in order."""
+        """Return the rows of a file, those that repeat others too, in order."""
         return self._placed.get(file.path, [])
 
 
 def together(secret: Rows, other: Rows, shared: list[tuple[DataFile, DataFile]]) -> Iterator[Together]:
-    """The ways in which rows of two data sets belong together. `shared` are the files that they have in common."""
+    """Yield the ways in which rows of two data sets belong together. `shared` are the files that they have in
+    common."""
     if secret.loaded is other.loaded:
         yield Together(tuple((row, row) for row in secret.sampled), "of the same data set", whole=True)
         return
@@ -197,7 +199,7 @@ def together(secret: Rows, other: Rows, shared: list[tuple[DataFile, DataFile]])
 
 
 def _by_place(secret: Rows, other: Rows, shared: list[tuple[DataFile, DataFile]]) -> Together | None:
-    """Rows at the same place of the same file, or of files with as many rows."""
+    """Return rows at the same place of the same file, or of files with as many rows."""
     files = shared
     why = "of the same file"
     if not files:
@@ -216,7 +218,7 @@ def _by_place(secret: Rows, other: Rows, shared: list[tuple[DataFile, DataFile]]
 
 
 def _by_value(secret: Rows, other: Rows) -> Iterator[Together]:
-    """Rows that share a value which tells the rows with secrets apart."""
+    """Yield rows that share a value which tells the rows with secrets apart."""
     public = [each.name for each in secret.loaded.dataset.fields if not each.secret]
     names = [each.name for each in other.loaded.dataset.fields]
     found = {
@@ -249,7 +251,7 @@ def _spread(pairs: list[Pair]) -> tuple[Pair, ...]:
 
 
 def _key(value: Any) -> int:
-    """What a value is found by, without regard to case and spaces; 0 of one that tells nothing apart."""
+    """Return what a value is found by, without regard to case and spaces; 0 of one that tells nothing apart."""
     if isinstance(value, str):
         if len(value) > 2 * TELLING:
             value = f"{value[:TELLING]} {value[-TELLING:]}"

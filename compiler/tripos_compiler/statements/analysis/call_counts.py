@@ -33,8 +33,8 @@ from tripos_compiler.statements.analysis.step_conditions import Case, Places
 
 @dataclass(frozen=True)
 class Pool:
-    """What a step looks through: how many different `texts` at the most, and which, where that is known. `queries` are
-    the texts of the row at hand that they are compared with."""
+    """The corpus of a retrieval step: how many different `texts` at the most, and which, where that is known. `queries`
+    are the texts of the row at hand that they are compared with."""
 
     most: int
     texts: frozenset[str] | None
@@ -42,7 +42,7 @@ class Pool:
 
 
 def pools(program: Program, scenario: Scenario) -> dict[str, Pool]:
-    """The pool of every step that embeds."""
+    """Return the pool of every step that embeds."""
     return {
         step.name: _pool(program, step)
         for step in scenario.steps
@@ -58,7 +58,7 @@ def _pool(program: Program, step: Retrieve) -> Pool:
 
 
 def _sides(step: Retrieve) -> Iterator[tuple[Expr, Expr]]:
-    """What is compared: a text of the row at hand and one of the element."""
+    """Yield what is compared: a text of the row at hand and one of the element."""
     for part in parts_of(step.by):
         if isinstance(part, Call) and part.function == "similarity":
             one, other = [*part.args, *part.named.values()][:2]
@@ -69,7 +69,7 @@ def _sides(step: Retrieve) -> Iterator[tuple[Expr, Expr]]:
 
 
 def _texts(program: Program, step: Retrieve, elements: list[Expr]) -> frozenset[str] | None:
-    """The texts of all elements; None where they depend on the row at hand, or on rows that a run makes."""
+    """Return the texts of all elements; None where they depend on the row at hand, or on rows that a run makes."""
     used = {part.dataset for part in parts_of(step.source) if isinstance(part, Data)}
     whole = all(name in program.rowsets and program.rowsets[name].known for name in used)
     if names_in(step.source) or not whole or any(part.op == "tree" for part in parts_of(step.source)):
@@ -114,7 +114,7 @@ def _flat(value: Any) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class Cases:
-    """What a scenario runs over: `known` are the names of its cases where the compiler has them."""
+    """The cases of a scenario: `known` are the names of its cases where the compiler has them."""
 
     count: int
     names: frozenset[str]
@@ -132,11 +132,11 @@ class Span:
     most: int
 
     def times(self, factor: int) -> Span:
-        """So many times as often."""
+        """Return that many times as often."""
         return Span(self.calls * factor, self.least * factor, self.most * factor)
 
     def and_(self, other: Span) -> Span:
-        """Both together."""
+        """Return both together."""
         return Span(self.calls + other.calls, self.least + other.least, self.most + other.most)
 
 
@@ -155,7 +155,7 @@ class Asked:
 def count_calls(
     scenario: Scenario, cases: Cases, roles: Mapping[str, Role], scorers: Mapping[str, Scorer], pool: Mapping[str, Pool]
 ) -> list[CallCount]:
-    """The calls of every step of a scenario; steps that several treatments share are counted once.
+    """Return the calls of every step of a scenario; steps that several treatments share are counted once.
 
     `pool` says of a step that embeds what it looks through.
     """
@@ -164,7 +164,7 @@ def count_calls(
 
 
 def embedded_once(counts: Iterable[CallCount], scenarios: Iterable[Scenario]) -> Iterator[CallCount]:
-    """The calls of all scenarios. A text is embedded once, so it is sure to be only where a first one embeds."""
+    """Yield the calls of all scenarios. A text is embedded once, so it is sure to be only where a first one embeds."""
     embedding = {step.using for each in scenarios for step in each.steps if isinstance(step, Retrieve)}
     first: dict[str, str] = {}
     for count in counts:
@@ -207,8 +207,8 @@ class _Counter:
                 yield count.model_copy(update={"arms": tuple(asked.arms)})
 
     def _identity(self, step: Step) -> str:
-        """What is asked once is counted once: a judge's reply may serve several scores. Judges of two roles are two,
-        also where they are sent the same."""
+        """Return what is asked once is counted once: a judge's reply may serve several scores. Judges of two roles are
+        two, also where they are sent the same."""
         if isinstance(step, Verdict | Grade | Compare):
             return f"{step.judgement} {self.scorers[step.scorer].role}"
         return step.fingerprint
@@ -282,7 +282,7 @@ class _Counter:
             yield self._count(step.name, role, asked_for, asked.times, (0, asked.samples * len(pool.queries)))
 
     def _queries(self, asked: Asked, pool: Pool) -> tuple[set[str], set[str]] | None:
-        """The texts that rows are looked for by, for sure and perhaps; None where they are not known."""
+        """Return the texts that rows are looked for by, for sure and perhaps; None where they are not known."""
         if self.cases.known is None:
             return None
         certain, possible = set[str](), set[str]()

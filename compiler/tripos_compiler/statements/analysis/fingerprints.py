@@ -56,7 +56,7 @@ class Prints:
         self.done: dict[str, Any] = {}
 
     def of(self, step: Step) -> Step:
-        """The step with its fingerprint. Those that it needs must have come before."""
+        """Return the step with its fingerprint. Those that it needs must have come before."""
         update: dict[str, Any] = {}
         match step:
             case Ask():
@@ -89,8 +89,8 @@ class Prints:
         return finished
 
     def _drawn(self, where: str, content: str, name: str, *settings: Settings) -> dict[str, Any]:
-        """The fingerprint of a reply to `content`: with the number of the draw, where it is left to chance and others
-        send the same. A step is known by its place and not by its name, so that one may be renamed."""
+        """Return the fingerprint of a reply to `content`: with the number of the draw, where it is left to chance and
+        others send the same. A step is known by its place and not by its name, so that one may be renamed."""
         if not any(each.drawn for each in settings):
             return {where: content, "draw": 0}
         steps = self.draws.setdefault(content, [])
@@ -147,8 +147,8 @@ class Prints:
         return None if when is None else [_plain(when), self.outside(when)]
 
     def _own(self, part: Part) -> object:
-        """What a part says: every field that counts, whichever are added later, where it has another value than its
-        default; the labels that it prints or offers as a choice, and what its expressions take from outside."""
+        """Return what a part says: every field that counts, whichever are added later, where it has another value than
+        its default; the labels that it prints or offers as a choice, and what its expressions take from outside."""
         hidden, axes = _APART[type(part)], self.program.axes
         labels = [[each.labels for each in axes[name].values] for name in sorted(printed_axes(part)) if name in axes]
         counting = tuple(getattr(part, name) for name in type(part).model_fields if name not in hidden)
@@ -156,8 +156,8 @@ class Prints:
         return [part.model_dump(mode="json", exclude=set(hidden)), labels, inputs]
 
     def outside(self, expr: Expr) -> list[object]:
-        """What an expression takes from outside the row: data sets, trees, functions of the user's, and versions of
-        the library's."""
+        """Return what an expression takes from outside the row: data sets, trees, functions of the user's, and versions
+        of the library's."""
         found: list[object] = []
         for part in parts_of(expr):
             if isinstance(part, Data):
@@ -172,7 +172,7 @@ class Prints:
         return found
 
     def _data(self, name: str) -> object:
-        """What determines the rows of a data set."""
+        """Return what determines the rows of a data set."""
         if name in self.program.made:
             return self.program.made[name].fingerprint
         if name not in self.program.datasets:

@@ -13,7 +13,7 @@ FALSE = Literal_(value=False)
 
 
 def mapped(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
-    """The expression with every part changed, the innermost first."""
+    """Return the expression with every part changed, the innermost first."""
     match expr:
         case Unary(value=value):
             expr = expr.model_copy(update={"value": mapped(value, change)})
@@ -30,7 +30,7 @@ def mapped(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
 
 
 def fold(expr: Expr, chosen: Mapping[str, str]) -> Expr:
-    """The expression with the value of every arm in place of its name.
+    """Return the expression with the value of every arm in place of its name.
 
     >>> fold(Binary(operator="==", left=Ref(path=("shots",)), right=Literal_(value="one")), {"shots": "one"}).value
     True
@@ -65,7 +65,7 @@ def _binary(expr: Binary) -> Expr:
 
 
 def _done(expr: Unary | Binary | Call) -> Expr:
-    """The value of an expression where all of it is known."""
+    """Return the value of an expression where all of it is known."""
     match expr:
         case Unary(value=value):
             inside: tuple[Expr, ...] = (value,)
@@ -89,13 +89,13 @@ def _known(expr: Expr) -> bool:
 
 
 def fold_texts(texts: Texts | None, chosen: Mapping[str, str], labels: Mapping[str, Mapping[str, str]]) -> Texts | None:
-    """Texts with arms put in; an arm that is printed is printed by its label. None where nothing is left."""
+    """Return texts with arms put in; an arm that is printed is printed by its label. None where nothing is left."""
     folded = fold_all(texts, chosen, labels) if texts is not None else {}
     return folded if any(template.parts for template in folded.values()) else None
 
 
 def fold_all(texts: Texts, chosen: Mapping[str, str], labels: Mapping[str, Mapping[str, str]]) -> Texts:
-    """The same of texts that must be there, if only as empty ones."""
+    """Return the same of texts that must be there, if only as empty ones."""
     return {language: _template(template, chosen, labels, language) for language, template in texts.items()}
 
 
@@ -118,7 +118,7 @@ def _template(
 
 
 def _hole(hole: Hole, chosen: Mapping[str, str], labels: Mapping[str, Mapping[str, str]], language: str) -> str | Hole:
-    """A hole with arms put in; the label of an arm where it prints nothing but the arm's value."""
+    """Return a hole with arms put in; the label of an arm where it prints nothing but the arm's value."""
     expr = fold(hole.expr, chosen)
     arm = hole.type.axis if hole.type.kind == "choice" else None
     if arm is not None and arm in chosen and expr == Literal_(value=chosen[arm]):

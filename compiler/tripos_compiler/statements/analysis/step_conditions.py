@@ -51,13 +51,13 @@ BOUNDED: Final = ("text", "choice", "bool", "path", "list", "set", "record", "di
 
 
 def may_be_undefined(expr: Expr) -> bool:
-    """Whether an expression may have no value, though every name in it has one."""
+    """Return true if an expression may have no value, though every name in it has one."""
     return any(_is_partial(part) for part in parts_of(expr))
 
 
 @dataclass
 class _Branch:
-    """What is looked at next in a case, and what follows from what is seen: another branch, or what was found."""
+    """The next node of a case, and what follows from what is seen: another branch, or what was found."""
 
     look: Callable[[Case], Hashable]
     after: dict[Hashable, _Branch | bool | None] = field(default_factory=dict)
@@ -82,13 +82,13 @@ class Places:
         """What was looked at in the case at hand, in order, and what was seen."""
 
     def always(self, step: Step) -> bool:
-        """Whether a step takes place in every case, whatever is replied."""
+        """Return true if a step takes place in every case, whatever is replied."""
         if step.when is not None or (isinstance(step, Ask) and step.prompt is None and step.continues is None):
             return False
         return not any(self._may_be_void(expr) for expr in _taken(step))
 
     def in_case(self, step: Step, case: Case) -> bool | None:
-        """Whether a step takes place in a case; None where a reply decides."""
+        """Return true if a step takes place in a case; None where a reply decides."""
         if id(step) not in self._trees:
             self._held.append(step)
             self._trees[id(step)] = self._followed(step, case)[0]
@@ -114,7 +114,8 @@ class Places:
     def _followed(
         self, step: Step, case: Case
     ) -> tuple[_Branch | bool | None, Sequence[tuple[Callable[[Case], Hashable], Hashable]], bool | None]:
-        """The beginning of a step's tree, what is looked at in a case and what was seen, and what it comes to."""
+        """Return the beginning of a step's tree, what is looked at in a case and what was seen, and what it comes
+        to."""
         self._looks = {}
         done = self._done(step, case)
         found = None if len(done) > 1 else True in done
@@ -122,13 +123,13 @@ class Places:
         return _Branch(looks[0][0]) if looks else found, looks, found
 
     def _seen(self, key: Hashable, look: Callable[[Case], Hashable], case: Case) -> Any:
-        """What is seen in a case; each thing is looked at once."""
+        """Return what is seen in a case; each thing is looked at once."""
         if key not in self._looks:
             self._looks[key] = (look, look(case))
         return self._looks[key][1]
 
     def known(self, expr: Expr, case: Case) -> str | None:
-        """The text that an expression gives in a case; None where that is not known, or it gives none."""
+        """Return the text that an expression gives in a case; None where that is not known, or it gives none."""
         if not self._decided(expr):
             return None
         try:
@@ -138,7 +139,7 @@ class Places:
         return value if isinstance(value, str) else None
 
     def _done(self, step: Step, case: Case) -> frozenset[bool]:
-        """What may be of a step: that it takes place, and that it does not."""
+        """Return what may be of a step: that it takes place, and that it does not."""
         held = self._value(step.when, case) if step.when is not None else frozenset((YES,))
         found = {each == YES for each in held}
         if True in found:
@@ -173,7 +174,8 @@ class Places:
                     yield _lacks(self._value(expr, case))
 
     def _asks_nothing(self, step: Ask, chat: Expr, case: Case) -> bool | None:
-        """Whether nothing is sent, where a dialogue without a turn is all there is; None where that is not known."""
+        """Return true if nothing is sent, where a dialogue without a turn is all there is; None where that is not
+        known."""
         if step.prompt is not None:
             return False
         if not self._decided(chat):
@@ -209,8 +211,8 @@ class Places:
         return _lacks(self._value(hole.expr, case))
 
     def _lacking_shots(self, shots: Shots, case: Case) -> Iterator[bool | None]:
-        """A condition without a value rules out a row, and no more, unless it is for want of a reply; of texts that may
-        have none it depends on the rows."""
+        """Yield a condition without a value rules out a row, and no more, unless it is for want of a reply; of texts
+        that may have none it depends on the rows."""
         if shots.where is not None:
             for part in parts_of(shots.where):
                 if isinstance(part, Ref) and self._step_of(part) is not None and VOID in self._value(part, case):
@@ -220,7 +222,8 @@ class Places:
                 yield False if lacks is False else None
 
     def _value(self, expr: Expr, case: Case) -> frozenset[str]:
-        """What may be of an expression: that it is there or holds, that it does not hold, that it has no value."""
+        """Return what may be of an expression: that it is there or holds, that it does not hold, that it has no
+        value."""
         if self._decided(expr):
             return frozenset((self._seen(id(expr), partial(_outcome, expr), case),))
         match expr:
@@ -242,7 +245,8 @@ class Places:
         return UNSURE if _is_partial(expr) or any(VOID in part for part in parts) else OPEN
 
     def _yielded(self, ref: Ref, case: Case) -> frozenset[str]:
-        """What may be of a name. A turn of a conversation, a judge and an embedding model may decline as any model."""
+        """Return what may be of a name. A turn of a conversation, a judge and an embedding model may decline as any
+        model."""
         step = self._step_of(ref)
         if step is None:
             return OPEN
@@ -253,12 +257,12 @@ class Places:
         return OPEN if certain else UNSURE
 
     def _step_of(self, ref: Ref) -> Step | None:
-        """The step that a name is of; of a pair that of either side."""
+        """Return the step that a name is of; of a pair that of either side."""
         path = ref.path[1:] if ref.path[0] in ("first", "second") and len(ref.path) > 1 else ref.path
         return self.steps.get(path[0])
 
     def _may_be_void(self, expr: Expr) -> bool:
-        """Whether an expression may have no value in some case; looked into once, since there are many cases."""
+        """Return true if an expression may have no value in some case; looked into once, since there are many cases."""
         found = self._open.get(id(expr))
         if found is None:
             found = may_be_undefined(expr) or any(
@@ -271,7 +275,7 @@ class Places:
         return found
 
     def _decided(self, expr: Expr) -> bool:
-        """Whether the names of a case decide an expression; looked into once, too."""
+        """Return true if the names of a case decide an expression; looked into once, too."""
         found = self._decides.get(id(expr))
         if found is None:
             found = names_in(expr) <= self.names and all(_is_known(part) for part in parts_of(expr))
@@ -281,7 +285,7 @@ class Places:
 
 
 def _outcome(expr: Expr, case: Case) -> str:
-    """What an expression comes to that a case decides."""
+    """Return what an expression comes to that a case decides."""
     try:
         return YES if evaluate(expr, case) else NO
     except Unavailable:
@@ -293,12 +297,12 @@ def _language(case: Case) -> Hashable:
 
 
 def _lacks(value: frozenset[str]) -> bool | None:
-    """Whether a value is lacking; None where it may be."""
+    """Return true if a value is lacking; None where it may be."""
     return VOID in value if len(value) == 1 or VOID not in value else None
 
 
 def _may_lack(step: Step, ref: Ref) -> bool:
-    """Whether a step that took place may not yield that. What was sent is there in any event."""
+    """Return true if a step that took place may not yield that. What was sent is there in any event."""
     match step:
         case Ask():
             return "prompt" not in ref.path[1:3]
@@ -308,7 +312,8 @@ def _may_lack(step: Step, ref: Ref) -> bool:
 
 
 def _is_partial(part: Expr) -> bool:
-    """Whether it may have no value, itself: a division, a partial function, one of the user's, which may fail."""
+    """Return true if it may have no value, itself: a division, a partial function, one of the user's, which may
+    fail."""
     match part:
         case Binary(operator="/"):
             return True
@@ -324,12 +329,12 @@ def _is_partial(part: Expr) -> bool:
 
 
 def _is_known(part: Expr) -> bool:
-    """Whether the compiler can evaluate it: no data set, no tree, no function of the user's."""
+    """Return true if the compiler can evaluate it: no data set, no tree, no function of the user's."""
     return part.op not in ("data", "tree") and (not isinstance(part, Call) or part.function in FUNCTIONS)
 
 
 def _taken(step: Step) -> Iterator[Expr]:
-    """All that a step takes but its condition."""
+    """Yield all that a step takes but its condition."""
     match step:
         case Ask():
             yield from _in_texts((step.system, step.prompt))
@@ -350,7 +355,7 @@ def _taken(step: Step) -> Iterator[Expr]:
 
 
 def _asked_for(step: Retrieve) -> Iterator[Expr]:
-    """What of the row at hand elements are compared with. An element without a value is left out, and no more."""
+    """Yield what of the row at hand elements are compared with. An element without a value is left out, and no more."""
     for expr in (step.by, *([step.where] if step.where is not None else [])):
         yield from (part for part in parts_of(expr) if step.alias not in names_in(part))
 
@@ -367,7 +372,7 @@ def _in_texts(every: Iterable[Texts | None]) -> Iterator[Expr]:
 
 
 def _inside(expr: Expr) -> tuple[Expr, ...]:
-    """What an expression is made of, directly."""
+    """Return what an expression is made of, directly."""
     match expr:
         case Unary(value=value):
             return (value,)

@@ -1,4 +1,4 @@
-"""What a step of a plan looks up and builds on, and which roles it asks."""
+"""The inputs of a step of a plan, and which roles it asks."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ CALLING = (Ask, Converse, Retrieve, Verdict)
 
 
 def depends(steps: Sequence[Step], names: Collection[str]) -> set[str]:
-    """The steps of those names, and those that they build on."""
+    """Return the steps of those names, and those that they build on."""
     uses = {step.name: uses_of(step) for step in steps if isinstance(step, CALLING)}
     found: set[str] = set()
     waiting = [name for name in names if name in uses]
@@ -39,7 +39,7 @@ def depends(steps: Sequence[Step], names: Collection[str]) -> set[str]:
 
 
 def uses_of(step: Step) -> set[str]:
-    """The names that a step looks up, directly; of a conversation that it continues too."""
+    """Return the names that a step looks up, directly; of a conversation that it continues too."""
     found = {name for expr in exprs_of(step) for name in names_in(expr)}
     if isinstance(step, Compare):
         found |= {name for expr in exprs_of(step) for name in _below_sides(expr)}
@@ -53,7 +53,7 @@ def _below_sides(expr: Expr) -> set[str]:
 
 
 def exprs_of(step: Step) -> Iterator[Expr]:
-    """Every expression of a step, those of its texts included."""
+    """Yield every expression of a step, those of its texts included."""
     if step.when is not None:
         yield step.when
     match step:
@@ -82,7 +82,7 @@ def _texts(texts: Texts | None) -> Iterator[Expr]:
 
 
 def template_exprs(template: Template) -> Iterator[Expr]:
-    """Every expression of a template, the conditions of its passages included."""
+    """Yield every expression of a template, the conditions of its passages included."""
     for part in template.parts:
         if isinstance(part, Passage):
             if part.when is not None:
@@ -93,7 +93,7 @@ def template_exprs(template: Template) -> Iterator[Expr]:
 
 
 def roles(step: Step) -> tuple[str, ...]:
-    """The roles whose models a step calls, those of scorers not included."""
+    """Return the roles whose models a step calls, those of scorers not included."""
     if isinstance(step, Ask):
         return (step.role,)
     if step.step == "converse":

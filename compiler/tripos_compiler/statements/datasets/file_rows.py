@@ -22,7 +22,7 @@ NAMED = 1000
 
 @dataclass(frozen=True)
 class Read:
-    """What the plan says of files, and their typed rows: those that say something new, and those that repeat one."""
+    """The plan's record of files, and their typed rows: those that say something new, and those that repeat one."""
 
     files: tuple[DataFile, ...]
     rows: tuple[LoadedRow, ...]
@@ -50,7 +50,7 @@ class Lacking:
 
 
 def read_files(program: Program, columns: Columns, files: list[FoundFile]) -> Read | None:
-    """What the files hold. None where anything was reported."""
+    """Return what the files hold. None where anything was reported."""
     reading = _Reading(program, columns)
     described = [reading.file(file) for file in files]
     reading.finish()
@@ -104,7 +104,7 @@ class _Reading:
         )
 
     def finish(self) -> None:
-        """Reports what only all the rows tell."""
+        """Report what only all the rows tell."""
         for name, files in self.absent.items():
             self._no_column(next(each for each in self.fields if each.name == name), files)
         if not self.good:
@@ -122,7 +122,8 @@ class _Reading:
     def _has_columns(
         self, file: FoundFile, number: int, raw: dict[str, Any], unseen: dict[str, Lacking], had: dict[str, None]
     ) -> bool:
-        """Whether a row has every column that no row before it had. A column that comes later was missing before."""
+        """Return true if a row has every column that no row before it had. A column that comes later was missing
+        before."""
         for name, lacking in list(unseen.items()):
             if find_value(lacking.of, raw)[1] is ABSENT:
                 lacking.rows += 1
@@ -150,7 +151,7 @@ class _Reading:
                     del self.parts[each.name]
 
     def _repeats(self, file: FoundFile, number: int, row: dict[str, Any], warn: bool) -> bool:
-        """Whether a row says what an earlier one says; keeps it where it does not."""
+        """Return true if a row says what an earlier one says; keeps it where it does not."""
         loaded = LoadedRow(row, file.path, number)
         earlier = self.seen.setdefault(int(item_id(row), 16), loaded)
         if earlier is loaded:

@@ -79,7 +79,7 @@ def check_origins(program: Program) -> None:
 
 
 def bare_name(name: str) -> str:
-    """What a spec calls a data set that the plan knows as `name`.
+    """Return what a spec calls a data set that the plan knows as `name`.
 
     >>> bare_name("error_correction.item")
     'item'
@@ -88,7 +88,7 @@ def bare_name(name: str) -> str:
 
 
 def _loaded(statement: Statement, fields: Fields, dataset: Dataset) -> LoadedDataset:
-    """What is known before the files are read."""
+    """Return what is known before the files are read."""
     return LoadedDataset(
         dataset,
         (),
@@ -191,7 +191,7 @@ def _columns(program: Program, syntax: Syntax | None, name: Name) -> tuple[str, 
 
 
 def _key(program: Program, statement: Statement, loaded: LoadedDataset) -> Typed | bool | None:
-    """What rows that belong together have in common; None where nothing is said, False where it is wrong."""
+    """Return what rows that belong together have in common; None where nothing is said, False where it is wrong."""
     written = statement.one_of("key")
     if written is None:
         return None
@@ -200,7 +200,7 @@ def _key(program: Program, statement: Statement, loaded: LoadedDataset) -> Typed
 
 
 def lower_key(program: Program, statement: Statement, scope: Scope) -> Typed | bool:
-    """The value of `key`, an expression of the row's own fields; False where it is wrong."""
+    """Return the value of `key`, an expression of the row's own fields; False where it is wrong."""
     value = statement.syntax("value")
     program.index.scopes.append((value.span, scope))
     return Elaborator(program, scope).expression(value) or False

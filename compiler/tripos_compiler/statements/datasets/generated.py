@@ -144,7 +144,7 @@ def _given_context(making: Making, axes: list[Axis], scope: Scope) -> None:
 
 
 def _key(making: Making) -> Typed | bool | None:
-    """What rows that belong together have in common, an expression of the fields alone."""
+    """Return what rows that belong together have in common, an expression of the fields alone."""
     written = making.statement.one_of("key")
     if written is None:
         return None
@@ -172,7 +172,7 @@ def _something(making: Making) -> None:
 
 
 def _asks(making: Making) -> bool:
-    """Whether any role is asked."""
+    """Return true if any role is asked."""
     asked = any(inner.construct in ("walk", "verify") for inner in making.statement.body)
     return asked or making.statement.find_name("role") is not None
 
@@ -206,7 +206,7 @@ def _retries(making: Making) -> int:
 
 
 def _language(making: Making) -> None:
-    """Who is asked must be asked in some language."""
+    """Require a language for every request."""
     several = len(making.program.languages) > 1
     if not several or making.open or "language" in making.spans or not _asks(making):
         return
@@ -232,7 +232,7 @@ def _mentions(making: Making) -> None:
 
 
 def _print(making: Making, made: Made) -> str:
-    """A hash of what determines the rows: their source, context and steps, and what refuses them."""
+    """Return a hash of what determines the rows: their source, context and steps, and what refuses them."""
     outside = making.prints.outside
 
     def own(part: Part, *but: str) -> object:
@@ -267,10 +267,10 @@ def _print(making: Making, made: Made) -> str:
 
 
 def made_calls(program: Program, made: Made) -> list[CallCount]:
-    """The calls that making the rows takes. A walk is counted as one path from where it begins to a leaf; at the least
-    nothing is chosen there, at the most every branch is. Only the first question about a row is certain: whoever is
-    asked may decline. Where rows that it is made from may be refused, the row itself before a step, or nobody looks at
-    its point, not even that is."""
+    """Return the calls that making the rows takes. A walk is counted as one path from where it begins to a leaf; at the
+    least nothing is chosen there, at the most every branch is. Only the first question about a row is certain: whoever
+    is asked may decline. Where rows that it is made from may be refused, the row itself before a step, or nobody looks
+    at its point, not even that is."""
     looked_at = is_only_looked_at(made.name, tuple(program.scenarios.values()), tuple(program.made.values()))
     certain = not looked_at and not _from_fewer(program, made) and not _fails_before(made)
     counts: list[CallCount] = []
@@ -300,13 +300,14 @@ def made_calls(program: Program, made: Made) -> list[CallCount]:
 
 
 def may_shrink(program: Program, made: Made) -> bool:
-    """Whether a run may have fewer rows than the compiler counts: some are refused, or whoever is asked declines."""
+    """Return true if a run may have fewer rows than the compiler counts: some are refused, or whoever is asked
+    declines."""
     refused = bool(made.require or made.unique or made.distinct)
     return refused or bool(made.asks) or _fails_before(made) or _from_fewer(program, made)
 
 
 def _fails_before(made: Made) -> bool:
-    """Whether a row may be refused before anybody is asked about it."""
+    """Return true if a row may be refused before anybody is asked about it."""
     late: set[str] = set()
     taken: list[Expr] = []
     for number, step in enumerate(made.steps):
@@ -326,14 +327,14 @@ def _fails_before(made: Made) -> bool:
 
 
 def _fields_of(step: Ask | Walk | Derived | Verify) -> tuple[str, ...]:
-    """The fields of the row that a step makes."""
+    """Return the fields of the row that a step makes."""
     if isinstance(step, Ask):
         return tuple(step.returns.fields) if step.returns is not None and step.returns.kind == "record" else ()
     return () if isinstance(step, Verify) else (step.name,)
 
 
 def _from_fewer(program: Program, made: Made) -> bool:
-    """Whether a run may have fewer rows to make these from than the compiler counts."""
+    """Return true if a run may have fewer rows to make these from than the compiler counts."""
     used = {part.dataset for part in parts_of(made.source) if isinstance(part, Data)} if made.source else set()
     unknown = made.where is not None and not is_counted(program, made.source, made.where)
     return unknown or any(may_shrink(program, program.made[name]) for name in used if name in program.made)

@@ -45,7 +45,7 @@ class Making:
 
     @property
     def own(self) -> str:
-        """What the spec calls it."""
+        """Return what the spec calls it."""
         return bare_name(self.name)
 
     def error(
@@ -57,14 +57,14 @@ class Making:
         unknown: str | None = None,
         lacking: Span | None = None,
     ) -> None:
-        """Reports a mistake."""
+        """Report a mistake."""
         self.program.diagnostics.error(code, message, *where, help=help, unknown=unknown, lacking=lacking)
         self.sound = False
 
     def add(
         self, kind: str, name: str, span: Span, type_: Type | None, where: Span | None = None, secret: bool = False
     ) -> bool:
-        """Adds a field, without a type where it is not known; reports a name that is taken, at `where` if that is not
+        """Add a field, without a type where it is not known; reports a name that is taken, at `where` if that is not
         where it is declared. `kind` is what declares it, empty where it is carried over from a source that did."""
         if name in self.spans:
             label = Label(self.spans[name], "it comes from here")
@@ -85,7 +85,7 @@ class Making:
         return True
 
     def bindings(self, *path: str) -> dict[str, Binding]:
-        """The fields so far; `path` is what a row is known as."""
+        """Return the fields so far; `path` is what a row is known as."""
         found = {name: Binding((*path, name)) for name in self.poisoned}
         for each in self.fields:
             span, own = self.spans[each.name], (*path, each.name)
@@ -95,12 +95,12 @@ class Making:
         return found
 
     def row(self) -> dict[str, Binding]:
-        """What can be named once the row, or its first part, is there: also the fields so far."""
+        """Return what can be named once the row, or its first part, is there: also the fields so far."""
         fields = {} if self.open else self.bindings(self.own)
         return {**self.scope, self.own: Binding((self.own,), None, fields, span=self.statement.name().span)}
 
     def too_early(self, names: Iterable[Name]) -> bool:
-        """Whether one of the names is the data set itself, where its rows are not there yet; reports it."""
+        """Return true if one of the names is the data set itself, where its rows are not there yet; reports it."""
         own = [name for name in names if name.text == self.own and "." not in self.name and name.text not in self.scope]
         for name in own:
             help_ = "its source and its axes can be named here"
@@ -108,12 +108,12 @@ class Making:
         return bool(own)
 
     def elaborator(self, scope: Scope, span: Span) -> Elaborator:
-        """Checks an expression at `span`."""
+        """Check an expression at `span`."""
         self.program.index.scopes.append((span, scope))
         return Elaborator(self.program, scope)
 
     def maker(self, role: Name) -> bool:
-        """Whether a role may make rows, which are the same for every model that is compared."""
+        """Return true if a role may make rows, which are the same for every model that is compared."""
         if not self.program.is_declared("role", role):
             self.sound = False
             return False
@@ -128,7 +128,7 @@ class Making:
         return False
 
     def mention(self, question: Question) -> None:
-        """Notes what a question prints."""
+        """Note what a question prints."""
         for language in self.program.languages:
             for part in (question.system, question.prompt):
                 for hole in part.holes.get(language, ()) if part is not None else ():

@@ -1,4 +1,4 @@
-"""What a made data set is made from, and in which context: its axes, its source, and how many rows that makes."""
+"""The source of a generated data set, and in which context: its axes, its source, and how many rows that makes."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def bind_axis(making: Making, axis: Axis, name: Name) -> None:
 
 
 def count_context(making: Making, where: Statement | None) -> int:
-    """How many cells the context has."""
+    """Return how many cells the context has."""
     try:
         return count_cells(making.axes)
     except Unavailable as error:
@@ -149,7 +149,7 @@ def _source_rows(making: Making, written: Name) -> LoadedDataset | None:
 
 
 def _named(making: Making, alias: Name) -> bool:
-    """Binds the name of the source's rows, which are not known yet; reports a name that is taken."""
+    """Bind the name of the source's rows, which are not known yet; reports a name that is taken."""
     taken = "an axis of this context" if alias.text in making.scope else ""
     if alias.text == making.own:
         taken = "this data set itself"
@@ -163,7 +163,7 @@ def _named(making: Making, alias: Name) -> bool:
 
 
 def _unknown(making: Making) -> None:
-    """What is carried over is not known."""
+    """Treat carried-over values as unknown."""
     making.open = True
     making.sound = False
 
@@ -203,7 +203,8 @@ def lower_filter(making: Making) -> Typed | bool | None:
 
 
 def count_rows(making: Making, source: Expr | None, where: Expr | None, count: int) -> int:
-    """How many rows are made at most: of every row of the source that `where` holds for, in every cell, `count`."""
+    """Return how many rows are made at most: of every row of the source that `where` holds for, in every cell,
+    `count`."""
     in_cells = count_context(making, making.statement.one_of("context"))
     if source is None:
         return in_cells * count
@@ -231,13 +232,13 @@ def count_rows(making: Making, source: Expr | None, where: Expr | None, count: i
 
 
 def is_counted(program: Program, source: Expr | None, where: Expr) -> bool:
-    """Whether the rows for which a condition holds are known before a run, and so counted."""
+    """Return true if the rows for which a condition holds are known before a run, and so counted."""
     rows = known_rows(program, source) if source is not None else None
     return rows is not None and not any(part.op in ("data", "tree") for part in parts_of(where))
 
 
 def known_rows(program: Program, source: Expr) -> list[Any] | None:
-    """The rows or values of a source, where they are known before a run."""
+    """Return the rows or values of a source, where they are known before a run."""
     data: dict[str, Any] = {}
     trees: dict[str, Mapping[str, Any]] = {}
     for part in parts_of(source):
@@ -262,7 +263,7 @@ def known_rows(program: Program, source: Expr) -> list[Any] | None:
 
 
 def _at_most(program: Program, source: Expr) -> int:
-    """A bound for rows that only a run will know: those of the made data sets that they are taken from."""
+    """Return a bound for rows that only a run will know: those of the made data sets that they are taken from."""
     if isinstance(source, Data):
         loaded = program.rowsets.get(source.dataset)
         return loaded.count if loaded is not None else 0

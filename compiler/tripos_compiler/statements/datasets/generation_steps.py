@@ -32,7 +32,7 @@ ABOVE = 0.8
 
 
 def lower_distinct(making: Making) -> tuple[Distinct, ...]:
-    """Every `distinct VALUE from OTHERS [above NUMBER]` of a data set; what is wrong is reported.
+    """Return every `distinct VALUE from OTHERS [above NUMBER]` of a data set; what is wrong is reported.
 
     The texts are compared by the run and shown to nobody, so those of others may be secret whoever writes the rows.
     """
@@ -132,8 +132,8 @@ def lower_walk(making: Making, statement: Statement) -> None:
 
 
 def _beside(making: Making, statement: Statement, question: Question | None) -> Type | None:
-    """The type of a walk's reply: the branches that it chose, and under their names the further fields of `returns`,
-    which are kept with the reply and are no fields of the row."""
+    """Return the type of a walk's reply: the branches that it chose, and under their names the further fields of
+    `returns`, which are kept with the reply and are no fields of the row."""
     written = statement.one_of("returns")
     if written is None:
         return CHOSEN
@@ -200,7 +200,7 @@ def lower_verify(making: Making, statement: Statement, number: int) -> None:
 
 
 def lower_conditions(making: Making) -> tuple[tuple[Expr, ...], tuple[Expr, ...]]:
-    """What `require` and `unique` of the data set itself say."""
+    """Return what `require` and `unique` of the data set itself say."""
     scope = making.row()
     required = [_condition(making, scope, inner) for inner in making.statement.of("require")]
     single: list[Expr | None] = []
@@ -220,7 +220,7 @@ def _condition(making: Making, scope: Scope, statement: Statement) -> Expr | Non
 
 
 def _question(making: Making, scope: Scope, statement: Statement) -> Question | None:
-    """What is put to a role."""
+    """Return what is put to a role."""
     question = lower_question(making.program, dict(scope), statement)
     if question is not None:
         making.mention(question)
@@ -236,7 +236,7 @@ def _prompted(making: Making, statement: Statement, message: str) -> bool:
 
 
 def _returned(making: Making, statement: Statement, question: Question | None) -> RecordType | None:
-    """The record that a reply is read as, also where something else of the question is wrong."""
+    """Return the record that a reply is read as, also where something else of the question is wrong."""
     if question is not None:
         return returned_record(making.program, statement, question.returns)
     items = making.program.diagnostics.items

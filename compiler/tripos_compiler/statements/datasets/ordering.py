@@ -25,7 +25,7 @@ def lower_datasets(program: Program, memory: Memory | None = None) -> None:
 def lower_scenario_dataset(
     program: Program, statement: Statement, scenario: str, axes: list[Axis], scope: Scope
 ) -> LoadedDataset | None:
-    """A data set inside a scenario, which the plan knows as `scenario.name`; `axes` and `scope` are those of the
+    """Return a data set inside a scenario, which the plan knows as `scenario.name`; `axes` and `scope` are those of the
     scenario's context, in which a made one is made. None where its fields cannot be told, which was reported."""
     name = f"{scenario}.{statement.name().text}"
     program.index.define("dataset", statement.name().text, statement.name().span, f"scenario {scenario}")
@@ -51,7 +51,7 @@ def _lowered(
 
 
 def _keep(program: Program, name: str, loaded: LoadedDataset | None) -> None:
-    """Puts a data set into the plan."""
+    """Put a data set into the plan."""
     if loaded is None:
         return
     if loaded.made is not None:
@@ -97,7 +97,7 @@ class _Order:
         _keep(self.program, name, loaded)
 
     def _file(self, statement: Statement, name: str) -> LoadedDataset | None:
-        """The data set of a statement; one that reads a file and looks at no other is remembered."""
+        """Return the data set of a statement; one that reads a file and looks at no other is remembered."""
         if statement.construct != "dataset":
             return _lowered(self.program, statement, name)
         lowered = self.kept.find(statement)
@@ -122,7 +122,7 @@ class _Order:
 
 
 def _needed(statement: Statement) -> set[str]:
-    """The names in a statement that mean data sets."""
+    """Return the names in a statement that mean data sets."""
     if statement.construct == "like":
         return {statement.name("dataset").text}
     if statement.construct != "made":
@@ -142,7 +142,7 @@ def _needed(statement: Statement) -> set[str]:
 
 
 def _inside(statement: Statement) -> set[str]:
-    """The names in a statement of its block that mean something outside it."""
+    """Return the names in a statement of its block that mean something outside it."""
     found = {name.text for name in looked_up_in(statement)}
     if statement.construct not in ("walk", "verify"):
         return found

@@ -58,7 +58,7 @@ def lower_start(making: Making, statement: Statement, tree: Name) -> tuple[Expr,
 def _written(
     making: Making, span: Span, tree: Name, path: Literal_, branches: Mapping[str, Any]
 ) -> tuple[Expr, dict[str, str]] | None:
-    """A path that stands in the spec, which must be there."""
+    """Return a path that stands in the spec, which must be there."""
     try:
         Tree(branches).below(str(path.value))
     except KeyError:
@@ -76,7 +76,7 @@ def _paths(branches: Mapping[str, Any], above: str = "") -> Iterator[str]:
 
 
 def _meant(making: Making, type_: Type, branches: Mapping[str, Any]) -> dict[str, str]:
-    """The branches at the top that values of a choice mean."""
+    """Return the branches at the top that values of a choice mean."""
     assert type_.kind == "choice"
     axis = making.program.axes.get(type_.axis) if type_.axis is not None else None
     found: dict[str, str] = {}
@@ -108,8 +108,8 @@ class WalkCalls:
 
 
 def walk_calls(program: Program, made: Made, step: Walk) -> WalkCalls:
-    """How many calls a walk takes: one at every inner node that it visits. Where it cannot be told before a run at
-    which node of the tree a row begins, it counts as the costliest of those that it may be."""
+    """Return how many calls a walk takes: one at every inner node that it visits. Where it cannot be told before a run
+    at which node of the tree a row begins, it counts as the costliest of those that it may be."""
     tree, rows = program.trees[step.tree], made.rows
     if step.below is None:
         return WalkCalls(rows, rows * tree.depth, rows * tree.inner, 1, tree.inner)
@@ -154,7 +154,7 @@ def _starts(program: Program, made: Made, step: Walk) -> Counter[str] | None:
 
 
 def _below(branches: Mapping[str, Any], path: str) -> Tree:
-    """The part of a tree below a node; nothing, where there is no such node."""
+    """Return the part of a tree below a node; nothing, where there is no such node."""
     tree = Tree(branches)
     try:
         return tree.below(path)

@@ -108,7 +108,7 @@ def lower_roles(program: Program) -> None:
 
 
 def _default_role(program: Program, statement: Statement) -> str | None:
-    """The role whose models fill a role that is given none; reports one that cannot."""
+    """Return the role whose models fill a role that is given none; reports one that cannot."""
     written = statement.find_name("role")
     if written is None or not program.is_declared("role", written):
         return None
@@ -339,7 +339,7 @@ def _whole(syntax: Syntax) -> bool:
 
 
 def _levels(program: Program, statement: Statement, bounds: tuple[int, int] | None) -> tuple[Level, ...] | None:
-    """The levels from high to low. They must tile the scale: no gap, no overlap, nothing outside."""
+    """Return the levels from high to low. They must tile the scale: no gap, no overlap, nothing outside."""
     levels: list[tuple[Level, Statement]] = []
     for inner in statement.of("level"):
         band = _bounds(program, inner.syntax("range"))

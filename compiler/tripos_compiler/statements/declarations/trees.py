@@ -22,7 +22,7 @@ APPROVED = ".approved"
 
 
 def approval_name(path: str) -> str:
-    """Where the approval of a tree's file lies.
+    """Return where the approval of a tree's file lies.
 
     >>> approval_name("syllabus/history.yaml")
     'syllabus/history.approved.json'
@@ -32,7 +32,7 @@ def approval_name(path: str) -> str:
 
 
 def approved_name(path: str) -> str | None:
-    """What a draft is called once it is approved; None where the file is no draft.
+    """Return what a draft is called once it is approved; None where the file is no draft.
 
     >>> approved_name("syllabus/history.draft.yaml"), approved_name("syllabus/history.yaml")
     ('syllabus/history.yaml', None)
@@ -44,8 +44,8 @@ def approved_name(path: str) -> str | None:
 
 
 def tree_files(program: Program, path: Text, found: Sequence[FoundFile]) -> tuple[TreeFile, ...]:
-    """The files of a tree, how far each is approved among them; what is not is reported. A draft is passed over where
-    the approved file is there too, and so are approvals. Raises `DataError` where nothing is left, or an approval
+    """Return the files of a tree, how far each is approved among them; what is not is reported. A draft is passed over
+    where the approved file is there too, and so are approvals. Raises `DataError` where nothing is left, or an approval
     cannot be read."""
     names = {file.path for file in found}
     files: list[TreeFile] = []
@@ -75,7 +75,7 @@ def tree_files(program: Program, path: Text, found: Sequence[FoundFile]) -> tupl
 
 
 def _approval(program: Program, path: Text, file: FoundFile) -> tuple[str, str] | None:
-    """The SHA-256 that was approved, and by whom; None where there is no approval. Raises `DataError`."""
+    """Return the SHA-256 that was approved, and by whom; None where there is no approval. Raises `DataError`."""
     own = file.location if PurePosixPath(path.value).is_absolute() else file.path
     try:
         (beside,) = program.data.find(approval_name(own), path.span.source.path)
@@ -103,8 +103,8 @@ def lower_trees(program: Program) -> None:
 
 
 def branches_of(program: Program, name: str) -> Mapping[str, Any] | None:
-    """The branches of a tree, read once more: few data sets are made from one, and a tree is small. None where it is
-    not there as it was."""
+    """Return the branches of a tree, read once more: few data sets are made from one, and a tree is small. None where
+    it is not there as it was."""
     tree = program.trees.get(name)
     statement = next((each for each in program.of("tree") if each.name().text == name), None)
     if tree is None or statement is None:
@@ -153,7 +153,7 @@ def _tree(program: Program, statement: Statement) -> Tree | None:
 
 
 def _read(program: Program, path: Text, file: FoundFile) -> Read | None:
-    """The tree of one file; None where something in it was reported."""
+    """Return the tree of one file; None where something in it was reported."""
     read = read_tree(program.data.document(file))
     if not read.faults:
         return read.tree

@@ -132,7 +132,7 @@ def _role(program: Program, role: Name) -> bool:
 
 
 def _step(program: Program, step: Name, role: Name | None) -> bool:
-    """Whether some scenario asks the role in a step of that name."""
+    """Return true if some scenario asks the role in a step of that name."""
     asks = [ask for scenario in program.scenarios.values() for ask in scenario.steps if isinstance(ask, Ask)]
     same = [ask for ask in asks if ask.name == step.text]
     if not same:
@@ -156,7 +156,7 @@ def _step(program: Program, step: Name, role: Name | None) -> bool:
 
 
 def _best(reading: Reading, statement: Statement) -> tuple[str, tuple[str, ...]] | None:
-    """The measure by which a model is best, and the dimensions per which it is."""
+    """Return the measure by which a model is best, and the dimensions per which it is."""
     known = find_measure(reading, statement.syntax("measure"))
     if known is None:
         return None
@@ -182,7 +182,7 @@ def _note(program: Program, syntax: Syntax) -> None:
 
 
 def _pairs(reading: Reading, statement: Statement, rows: Name | None) -> tuple[str, tuple[str, ...]] | None:
-    """The score by which a reply is better than another."""
+    """Return the score by which a reply is better than another."""
     syntax = statement.syntax("measure")
     found = find_operand(reading, syntax)
     if found is None:
@@ -218,7 +218,7 @@ def _margin(program: Program, statement: Statement) -> float | None:
 
 
 def _held_out(program: Program, statement: Statement | None) -> tuple[str, ...] | None:
-    """The subsets that are named to be left out; None where one is wrong."""
+    """Return the subsets that are named to be left out; None where one is wrong."""
     if statement is None:
         return ()
     names = [each for each in statement.many("subsets") if isinstance(each, Name)]
@@ -227,7 +227,7 @@ def _held_out(program: Program, statement: Statement | None) -> tuple[str, ...] 
 
 
 def _where(program: Program, statement: Statement | None) -> Expr | bool | None:
-    """The condition over `scenario` and the axes; None where there is none, False where it is wrong."""
+    """Return the condition over `scenario` and the axes; None where there is none, False where it is wrong."""
     if statement is None:
         return None
     names = tuple(program.declared.get("scenario", {}))

@@ -35,7 +35,7 @@ TURN = RecordType(fields={"speaker": TextType(), "text": TextType()})
 
 
 def misplaced(program: Program, statement: Statement) -> bool:
-    """Reports what belongs to exports of another kind."""
+    """Report what belongs to exports of another kind."""
     paired = statement.one_of("pairs_from") is not None or statement.one_of("examples_from") is not None
     found = [inner for inner in statement.body if inner.construct in (NOT_PAIRED if paired else ONLY_PAIRED)]
     for inner in found:
@@ -50,7 +50,7 @@ def misplaced(program: Program, statement: Statement) -> bool:
 
 
 def lower_pairing(program: Program, statement: Statement, pairs: Statement) -> Pairing | None:
-    """An export of pairs out of a data set; None where anything is wrong, which was reported."""
+    """Return an export of pairs out of a data set; None where anything is wrong, which was reported."""
     name, dataset = statement.name(), pairs.name("dataset")
     loaded = rows_of_file(program, dataset, "pairs are of the rows of a file")
     if loaded is None:
@@ -111,8 +111,8 @@ def lower_pairing(program: Program, statement: Statement, pairs: Statement) -> P
 def _asked(
     program: Program, statement: Statement, scope: dict[str, Binding], rows: dict[str, LoadedDataset], examples: bool
 ) -> tuple[AskedAs | None, Partner | None] | None:
-    """What a scenario asks in the place of a prompt, and the row beside each, which is put into `scope`; None where
-    either is wrong, which was reported."""
+    """Return what a scenario asks in the place of a prompt, and the row beside each, which is put into `scope`; None
+    where either is wrong, which was reported."""
     asked_as, partner = statement.one_of("asked_as"), statement.one_of("partner")
     for each in (asked_as, partner):
         if each is not None and not examples:
@@ -138,7 +138,7 @@ def _asked(
 
 
 def _held_out(program: Program, statement: Statement) -> tuple[str, ...] | None:
-    """The data sets whose texts are kept out; None where one is none that is read from a file."""
+    """Return the data sets whose texts are kept out; None where one is none that is read from a file."""
     holds = statement.one_of("holds")
     if holds is None:
         return ()
@@ -161,7 +161,7 @@ def _held_out(program: Program, statement: Statement) -> tuple[str, ...] | None:
 
 
 def _apart(program: Program, dataset: str, written: Name) -> bool:
-    """Whether nobody is asked about the rows of a data set; reports where they are."""
+    """Return true if nobody is asked about the rows of a data set; reports where they are."""
     if not Splits(program).asked_about(dataset):
         return True
     message = f"the rows of `{dataset}` are asked themselves, and who learned them would be graded on them"
@@ -170,7 +170,7 @@ def _apart(program: Program, dataset: str, written: Name) -> bool:
 
 
 def _prompt(program: Program, scope: Scope, statement: Statement) -> Template | bool | None:
-    """The template of what is replied to; None where there is none, False where it is wrong."""
+    """Return the template of what is replied to; None where there is none, False where it is wrong."""
     written = statement.of("pair_prompt")
     if not written:
         return None
@@ -195,7 +195,7 @@ class _Lowering:
         *,
         condition: bool = False,
     ) -> Expr | None:
-        """The expression that is written, None where there is none or it is wrong."""
+        """Return the expression that is written, None where there is none or it is wrong."""
         if syntax is None:
             return None
         typed = self._typed(syntax, wanted, what, scope, condition=condition)
@@ -246,7 +246,7 @@ class _Lowering:
         )
 
     def _worth(self, syntax: Syntax | None, scope: Scope) -> Expr | None:
-        """A number, or a list of criteria: then it is how many of them are met."""
+        """Return a number, or a list of criteria: then it is how many of them are met."""
         if syntax is None:
             return None
         typed = self._typed(syntax, None, "what a reply is worth", scope)
@@ -260,7 +260,7 @@ class _Lowering:
         return None
 
     def _text(self, syntax: Syntax, scope: Scope) -> Expr | None:
-        """A text, or one that may be missing: then the row has no such reply."""
+        """Return a text, or one that may be missing: then the row has no such reply."""
         typed = self._typed(syntax, None, "a reply", scope)
         if typed is None:
             return None

@@ -25,7 +25,7 @@ class Origin:
     hashes: frozenset[str] = frozenset()
 
     def shares(self, other: Origin) -> bool:
-        """Whether rows of one may be rows of the other.
+        """Return true if rows of one may be rows of the other.
 
         >>> Origin("data/*.json").shares(Origin("data/physics.json")), Origin("a.json").shares(Origin("b.json"))
         (True, False)
@@ -37,14 +37,14 @@ class Origin:
 
 
 def _of_files(near: str, path: str, loaded: LoadedDataset | None) -> Origin:
-    """The origin of rows that a spec at `near` reads from `path`, with the files where they were found."""
+    """Return the origin of rows that a spec at `near` reads from `path`, with the files where they were found."""
     files = loaded.dataset.files if loaded is not None else ()
     paths = frozenset(beside(near, file.path) for file in files)
     return Origin(beside(near, path), paths, frozenset(file.sha256 for file in files))
 
 
 def _any_means(written: str, paths: Iterable[str]) -> bool:
-    """Whether one of the paths is what is written, in which `*` and `{field}` stand for a part of a name."""
+    """Return true if one of the paths is what is written, in which `*` and `{field}` stand for a part of a name."""
     pattern = "[^/]*".join(map(re.escape, WILD.split(written)))
     return any(re.fullmatch(pattern, path) for path in paths)
 
@@ -62,22 +62,23 @@ class Splits:
 
     @cached_property
     def asked(self) -> frozenset[Origin]:
-        """Where the rows come from that some scenario runs over."""
+        """Return where the rows come from that some scenario runs over."""
         return frozenset(origin for each in self.program.of("scenario") for origin in self._run_over(each))
 
     def asked_about(self, name: str) -> bool:
-        """Whether some scenario may run over rows of a data set, or over what they are made from, or is from them."""
+        """Return true if some scenario may run over rows of a data set, or over what they are made from, or is from
+        them."""
         return any(self._is_asked(origin) for origin in self.origins(name, self.statements[name]))
 
     def own(self, name: str, statement: Statement) -> Origin:
-        """Where the rows of a data set come from, not looking at what they are made from."""
+        """Return where the rows of a data set come from, not looking at what they are made from."""
         if statement.construct == "made":
             return Origin(f"dataset {name}")
         path = statement.text("path").value
         return _of_files(statement.span.source.path, path, self.program.rowsets.get(name))
 
     def origins(self, name: str, statement: Statement, seen: frozenset[str] = frozenset()) -> Iterator[Origin]:
-        """Where the rows of a data set come from, and all that goes into them."""
+        """Yield where the rows of a data set come from, and all that goes into them."""
         yield self.own(name, statement)
         for source in sorted(_taken_from(statement) & set(self.statements) - seen):
             yield from self.origins(source, self.statements[source], seen | {name})
@@ -98,8 +99,8 @@ class Splits:
 
 
 def _taken_from(statement: Statement) -> set[str]:
-    """The names of what goes into the rows that a statement makes: its source, computed fields, and what is told to who
-    writes. What only chooses among rows does not go into them."""
+    """Return the names of what goes into the rows that a statement makes: its source, computed fields, and what is told
+    to who writes. What only chooses among rows does not go into them."""
     if statement.construct != "made":
         return set()
     alias = statement.find_name("alias")

@@ -31,8 +31,8 @@ def rows_of_file(program: Program, dataset: Name, reason: str) -> LoadedDataset 
 def lower_partner(
     program: Program, statement: Statement, scope: Scope
 ) -> tuple[Partner, LoadedDataset, Binding] | None:
-    """The row beside each, with its data set and the name that it has in `scope`; None where it is wrong, which was
-    reported."""
+    """Return the row beside each, with its data set and the name that it has in `scope`; None where it is wrong, which
+    was reported."""
     dataset = statement.name("dataset")
     loaded = rows_of_file(program, dataset, "what stands beside a row is a row of a file")
     if loaded is None:
@@ -55,8 +55,8 @@ def lower_partner(
 
 
 def lower_asked_as(program: Program, statement: Statement, rows: Mapping[str, LoadedDataset]) -> AskedAs | None:
-    """What the scenario asks about one of `rows`, which are known by their aliases, the first of them where nothing
-    else is said; None where that is wrong, which was reported."""
+    """Return what the scenario asks about one of `rows`, which are known by their aliases, the first of them where
+    nothing else is said; None where that is wrong, which was reported."""
     named, step = statement.name("scenario"), statement.name("step")
     if not program.is_declared("scenario", named):
         return None
@@ -76,7 +76,7 @@ def lower_asked_as(program: Program, statement: Statement, rows: Mapping[str, Lo
 
 
 def _treatment(program: Program, statement: Statement, scenario: Scenario, step: Name) -> Treatment | None:
-    """The treatment under which it is asked."""
+    """Return the treatment under which it is asked."""
     condition = statement.find("cond")
     held = scenario.treatments
     if condition is not None:
@@ -105,8 +105,8 @@ def _treatment(program: Program, statement: Statement, scenario: Scenario, step:
 
 
 def _alone(program: Program, treatment: Treatment, step: Name) -> bool:
-    """Whether the compared role is asked, so that no secret is told, and what is asked follows from the row, without
-    anybody's reply; reports where it does not."""
+    """Return true if the compared role is asked, so that no secret is told, and what is asked follows from the row,
+    without anybody's reply; reports where it does not."""
     ask = treatment.ask(step.text)
     if program.roles[ask.role].kind != "compared":
         message = f"`{step.text}` is asked of `{ask.role}`, who may be told what is secret"
@@ -121,7 +121,7 @@ def _alone(program: Program, treatment: Treatment, step: Name) -> bool:
 
 
 def _fits(program: Program, scenario: Scenario, loaded: LoadedDataset, named: Name) -> bool:
-    """Whether the scenario could run over these rows: they have every field of its own, of the same type."""
+    """Return true if the scenario could run over these rows: they have every field of its own, of the same type."""
     if scenario.rows is None or (own := program.loaded.get(scenario.rows.dataset)) is None:
         message = f"`{scenario.name}` does not run over the rows of a file"
         program.diagnostics.error("E0301", message, named.span, help='write the prompt: `prompt "…"`')

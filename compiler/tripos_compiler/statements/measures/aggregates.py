@@ -18,7 +18,8 @@ from tripos_compiler.statements.measures.typed_figures import Figured, Known, Le
 
 
 def read_aggregate(reading: Reading, call: CallExpr, by: tuple[str, ...]) -> Figured | None:
-    """The figure that a call of an aggregate is, in each cell of `by`; None where it is none, which is reported."""
+    """Return the figure that a call of an aggregate is, in each cell of `by`; None where it is none, which is
+    reported."""
     assert isinstance(call.function, Name)
     function = AGGREGATES.get(call.function.text)
     if function is None:
@@ -94,7 +95,7 @@ def _with_zero(ends: Ends) -> Ends:
 
 
 def _keeps_scale(function: AggregateFunction) -> bool:
-    """Whether the figure is on the scale of its values, as a mean is."""
+    """Return true if the figure is on the scale of its values, as a mean is."""
     return function.bounds((-3.0, 7.0)) == (-3.0, 7.0)
 
 
@@ -109,7 +110,7 @@ def _of_cells(
     arguments: Arguments,
     by: tuple[str, ...],
 ) -> Figured | None:
-    """An aggregate of the cells of another figure."""
+    """Return an aggregate of the cells of another figure."""
     assert isinstance(inner.figure, Aggregate)
     lost = next((dim for dim in by if dim not in inner.figure.by), None)
     if lost is not None:
@@ -137,7 +138,7 @@ def _of_cells(
 
 
 def _takes_cells(function: AggregateFunction) -> bool:
-    """Whether an aggregate can be taken of figures, as well as of what is scored."""
+    """Return true if an aggregate can be taken of figures, as well as of what is scored."""
     single = len(function.columns) == 1 and function.across == "forbidden" and not function.truth_only
     return single and function.takes != "compare"
 
@@ -148,7 +149,7 @@ def _takes_cells(function: AggregateFunction) -> bool:
 def _operands(
     reading: Reading, function: AggregateFunction, arguments: Arguments
 ) -> list[tuple[Scored | Figured, Syntax]] | None:
-    """What stands where columns are taken: scores, columns, or a figure with cells."""
+    """Return what stands where columns are taken: scores, columns, or a figure with cells."""
     found: list[tuple[Scored | Figured, Syntax]] = []
     for syntax, dims in arguments.columns:
         if dims is not None or (is_aggregate(reading.program, syntax) and syntax.span not in reading.program.columns):
@@ -162,7 +163,7 @@ def _operands(
 
 
 def _cells_of(reading: Reading, function: AggregateFunction, known: Known, syntax: Syntax) -> Figured | None:
-    """A measure, as something with cells."""
+    """Return a measure, as something with cells."""
     known = _original(reading, known)
     name, figure = f"`{known.measure.name}`", known.figured.figure
     if not _takes_cells(function):
@@ -186,7 +187,7 @@ def _cells_of(reading: Reading, function: AggregateFunction, known: Known, synta
 
 
 def _original(reading: Reading, known: Known) -> Known:
-    """The measure that another name stands for, as in `measure b = a`."""
+    """Return the measure that another name stands for, as in `measure b = a`."""
     match known.figured.figure:
         case Measured(measure=name, slice=fixed) if not fixed and reading.known[name].measure.by == known.measure.by:
             return _original(reading, reading.known[name])
@@ -196,7 +197,7 @@ def _original(reading: Reading, known: Known) -> Known:
 def _nested(
     reading: Reading, function: AggregateFunction, syntax: Syntax, dims: tuple[Syntax, ...] | None
 ) -> Figured | None:
-    """An aggregate inside another, with the dimensions that it goes by."""
+    """Return an aggregate inside another, with the dimensions that it goes by."""
     if not isinstance(syntax, CallExpr) or not isinstance(syntax.function, Name):
         reading.error("E0301", "only an aggregate goes `by` something here", syntax.span, "write `mean(mean(x) by y)`")
         return None

@@ -18,8 +18,8 @@ MISSING: tuple[Missing, ...] = ("skip", "zero", "fail", "paired")
 
 @dataclass
 class Arguments:
-    """What stands where an aggregate takes columns, with what it goes by where that is said, and the settings: their
-    values, and the places where they are written."""
+    """The arguments of an aggregate, with what it goes by where that is said, and the settings: their values, and the
+    places where they are written."""
 
     columns: list[tuple[Syntax, tuple[Syntax, ...] | None]] = field(default_factory=list)
     named: dict[str, str | int | float | bool] = field(default_factory=dict)
@@ -27,7 +27,7 @@ class Arguments:
 
 
 def given_arguments(reading: Reading, call: CallExpr, function: AggregateFunction) -> Arguments | None:
-    """What fills the parameters; None where something is wrong, which is reported."""
+    """Return what fills the parameters; None where something is wrong, which is reported."""
     found = Arguments()
     columns: dict[str, tuple[Syntax, tuple[Syntax, ...] | None]] = {}
     free = list(function.parameters)
@@ -75,7 +75,7 @@ def _joined(arguments: tuple[Argument, ...]) -> list[Argument]:
 def _parameter(
     reading: Reading, argument: Argument, free: list[AggregateParameter], function: AggregateFunction
 ) -> AggregateParameter | None:
-    """The parameter that an argument fills. Words are given by name."""
+    """Return the parameter that an argument fills. Words are given by name."""
     help_ = f"it is `{function.shown}`"
     if argument.name is None:
         parameter = next((each for each in free if each.kind != "word"), None)
@@ -129,7 +129,7 @@ def _word(value: Syntax) -> str | int | float | None:
 
 
 def _missing(reading: Reading, argument: Argument, function: AggregateFunction) -> bool:
-    """What is done where a score is missing: one word for the whole measure."""
+    """Return what is done where a score is missing: one word for the whole measure."""
     value = argument.elements[0]
     word = _word(value) if len(argument.elements) == 1 else None
     chosen = next((each for each in MISSING if each == word and each in function.missing), None)
@@ -166,7 +166,7 @@ def is_fitting(
     arguments: Arguments,
     scored: list[tuple[Scored, Syntax]],
 ) -> bool:
-    """Whether an aggregate can be taken of its values; reports the first that it cannot."""
+    """Return true if an aggregate can be taken of its values; reports the first that it cannot."""
     for value, syntax in scored:
         wrong = _misfit(function, value)
         if wrong is not None:
@@ -196,7 +196,7 @@ def is_fitting(
 
 
 def _misfit(function: AggregateFunction, scored: Scored) -> tuple[str, str] | None:
-    """What is wrong with a value, and how to mend it."""
+    """Return what is wrong with a value, and how to mend it."""
     type_ = _bare(scored.type)
     name, what = scored.shown, f"`{function.name}`"
     if function.takes == "compare" and scored.kind != "compare":
@@ -216,7 +216,7 @@ def _misfit(function: AggregateFunction, scored: Scored) -> tuple[str, str] | No
 
 
 def _settings_fit(reading: Reading, arguments: Arguments, type_: Type) -> bool:
-    """Whether `average` and `positive` go with the type of the values."""
+    """Return true if `average` and `positive` go with the type of the values."""
     average, positive = arguments.named.get("average"), arguments.named.get("positive")
     if average == "samples" and type_.kind != "set":
         message = f"`samples` is taken over items that are sets, and these are `{shown(type_)}`"
@@ -250,7 +250,7 @@ def find_across(
     function: AggregateFunction,
     operands: list[tuple[Scored | Figured, Syntax]] | None,
 ) -> Name | bool | None:
-    """The role across whose models the aggregate is taken; None where it is not, False where that is wrong."""
+    """Return the role across whose models the aggregate is taken; None where it is not, False where that is wrong."""
     role, two = reading.across, operands is not None and len(operands) > 1
     if function.across == "forbidden" or (two and role is None):
         return None

@@ -18,7 +18,7 @@ from tripos_compiler.source import Member, Name, Span, Syntax, described
 
 
 def note_rows(program: Program, alias: Name, field: Name, scenarios: Collection[str]) -> None:
-    """Notes the uses of a name of rows and of a field of theirs, each where it means one thing in all the scenarios."""
+    """Note the uses of a name of rows and of a field of theirs, each where it means one thing in all the scenarios."""
     rows: set[Span | None] = set()
     fields: set[Span | None] = set()
     for statement in program.of("scenario"):
@@ -31,7 +31,7 @@ def note_rows(program: Program, alias: Name, field: Name, scenarios: Collection[
 
 
 def _rows(program: Program, scenario: Statement) -> Span | None:
-    """Where the name of a scenario's rows is declared."""
+    """Return where the name of a scenario's rows is declared."""
     over = scenario.one_of("over")
     alias = over.find_name("alias") if over is not None else None
     if alias is not None:
@@ -44,7 +44,7 @@ def _rows(program: Program, scenario: Statement) -> Span | None:
 
 
 def _field(program: Program, scenario: Statement, field: str) -> Span | None:
-    """Where a field of a scenario's rows is declared."""
+    """Return where a field of a scenario's rows is declared."""
     local, over = _local(scenario), scenario.one_of("over")
     if local is not None:
         return next((each.name().span for each in local.of("field") if each.name().text == field), None)
@@ -53,7 +53,7 @@ def _field(program: Program, scenario: Statement, field: str) -> Span | None:
 
 
 def _local(scenario: Statement) -> Statement | None:
-    """The data set of its own that a scenario runs over."""
+    """Return the data set of its own that a scenario runs over."""
     over = scenario.one_of("over")
     own = [each for each in scenario.body if each.construct in KINDS["dataset"]]
     return next((each for each in own if over is None or each.name().text == over.name("dataset").text), None)
@@ -65,7 +65,7 @@ GROUPED = frozenset({"text", "integer", "number", "bool", "choice", "path"})
 
 @dataclass(frozen=True)
 class Parted:
-    """What is parted by dimensions: `named` in messages, over `scenarios`. Of the fixed ones it knows `fixed`; `arms`
+    """A figure divided by dimensions: `named` in messages, over `scenarios`. Of the fixed ones it knows `fixed`; `arms`
     says whether it can go by arms, and `across` whether it compares its evaluators. Where it is not `whole`, a scenario
     that was reported may have what these do not, and nothing is said to be lacking."""
 
@@ -78,7 +78,7 @@ class Parted:
 
 
 def text_of(syntax: Syntax) -> str:
-    """A dimension as it is written and as the plan has it: `stage`, `q.subject`."""
+    """Return a dimension as it is written and as the plan has it: `stage`, `q.subject`."""
     match syntax:
         case Name(text=text):
             return text
@@ -88,7 +88,7 @@ def text_of(syntax: Syntax) -> str:
 
 
 def read_dimension(program: Program, syntax: Syntax, parted: Sequence[Parted]) -> str | None:
-    """The dimension that is written, None where it is not one of each of `parted`, which is reported once."""
+    """Return the dimension that is written, None where it is not one of each of `parted`, which is reported once."""
     parted = [each for each in parted if each.whole or _knows(program, each, syntax)]
     match syntax:
         case Name():
@@ -100,14 +100,14 @@ def read_dimension(program: Program, syntax: Syntax, parted: Sequence[Parted]) -
 
 
 def read_dimensions(program: Program, written: Sequence[Syntax], parted: Sequence[Parted]) -> tuple[str, ...] | None:
-    """The dimensions that are written, each once."""
+    """Return the dimensions that are written, each once."""
     found = [read_dimension(program, syntax, parted) for syntax in written]
     known = [dim for dim in found if dim is not None]
     return tuple(dict.fromkeys(known)) if len(known) == len(found) else None
 
 
 def check_names(program: Program, written: Sequence[Syntax]) -> None:
-    """Reports what can be a dimension of nothing, where it is not known what is measured."""
+    """Report what can be a dimension of nothing, where it is not known what is measured."""
     known = [*FIXED, *program.declared.get("axis", {}), *program.declared.get("arm", {}), "language"]
     for name in written:
         if isinstance(name, Name) and name.text not in known:
@@ -118,7 +118,8 @@ def check_names(program: Program, written: Sequence[Syntax]) -> None:
 
 
 def own_line(program: Program, written: Sequence[Syntax], words: Sequence[str]) -> bool:
-    """Whether no further statement was taken for dimensions, as on a line whose commas part these; reports one."""
+    """Return true if no further statement was taken for dimensions, as on a line whose commas part these; reports
+    one."""
     found = next((name for name in written if isinstance(name, Name) and name.text in words), None)
     if found is None:
         return True
@@ -128,7 +129,7 @@ def own_line(program: Program, written: Sequence[Syntax], words: Sequence[str]) 
 
 
 def known_dimensions(program: Program, parted: Sequence[Parted]) -> list[str]:
-    """Every dimension that each of `parted` knows."""
+    """Return every dimension that each of `parted` knows."""
     fixed = [dim for dim in FIXED if all(dim in each.fixed for each in parted)]
     axes = [axis for axis in program.axes if all(_has_axis(each, axis) for each in parted)]
     arms = [arm for arm in program.arms if all(_has_arm(each, arm) for each in parted)]
@@ -244,13 +245,13 @@ def _of_rows(program: Program, alias: Name, field: Name, parted: Sequence[Parted
 
 
 def fields_of(program: Program, dataset: str) -> dict[str, Type]:
-    """The fields of a data set, read or made, by the name that it has in the plan."""
+    """Return the fields of a data set, read or made, by the name that it has in the plan."""
     found = program.datasets.get(dataset) or program.made.get(dataset)
     return {field.name: field.type for field in found.fields} if found is not None else {}
 
 
 def _fields_of(program: Program, parted: Sequence[Parted]) -> list[str]:
-    """The fields of rows that each of `parted` can go by, as they are written."""
+    """Return the fields of rows that each of `parted` can go by, as they are written."""
     every: list[set[str]] = []
     for each in parted:
         rows = [scenario.rows for scenario in each.scenarios if scenario.rows is not None]

@@ -124,7 +124,7 @@ def _compared(
 
 
 def _can_tell(reading: Reading, condition: Syntax, figured: Figured, operator: Operator, value: float) -> bool:
-    """Whether the gate can be open and shut, as far as the figure's scale is known."""
+    """Return true if the gate can be open and shut, as far as the figure's scale is known."""
     bounds = figured.scale.bounds
     if bounds is None or figured.mixed:
         return True

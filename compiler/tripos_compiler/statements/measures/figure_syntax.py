@@ -1,4 +1,4 @@
-"""What a figure is made of as it is written, before anything is looked up or reported."""
+"""The syntax of figures, before anything is looked up or reported."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from tripos_compiler.statements.measures.typed_figures import Reading
 
 
 def is_by(argument: Argument) -> bool:
-    """Whether an argument is a phrase such as `mean(f1) by q.subject`."""
+    """Return true if an argument is a phrase such as `mean(f1) by q.subject`."""
     elements = argument.elements
     return len(elements) > 2 and isinstance(elements[1], Name) and elements[1].text == "by"
 
 
 def is_aggregate(program: Program, syntax: Syntax) -> bool:
-    """Whether a call can only be that of an aggregate: a function of that name would be one of a single row."""
+    """Return true if a call can only be that of an aggregate: a function of that name would be one of a single row."""
     if not isinstance(syntax, CallExpr) or not isinstance(syntax.function, Name):
         return False
     name = syntax.function.text
@@ -30,7 +30,8 @@ def is_aggregate(program: Program, syntax: Syntax) -> bool:
 
 
 def is_arithmetic(call: CallExpr) -> bool:
-    """Whether a call is arithmetic over figures: `abs(a)`, `min(a, b)`. Of one thing `min` and `max` are aggregates."""
+    """Return true if a call is arithmetic over figures: `abs(a)`, `min(a, b)`. Of one thing `min` and `max` are
+    aggregates."""
     match call:
         case CallExpr(function=Name(text="abs")):
             return True
@@ -40,7 +41,7 @@ def is_arithmetic(call: CallExpr) -> bool:
 
 
 def takes_unknown(program: Program, statement: Statement) -> bool:
-    """Whether a measure is taken by an aggregate that there is none of, which is reported with the measure."""
+    """Return true if a measure is taken by an aggregate that there is none of, which is reported with the measure."""
     value = statement.find("value")
     if statement.construct != "measure" or not isinstance(value, CallExpr) or not isinstance(value.function, Name):
         return False
@@ -49,8 +50,8 @@ def takes_unknown(program: Program, statement: Statement) -> bool:
 
 
 def column_arguments(program: Program, value: Syntax) -> Iterator[tuple[str, Syntax]]:
-    """The arguments of aggregates in a figure that may be expressions over a scenario's names, each with the word that
-    the aggregate has for it."""
+    """Yield the arguments of aggregates in a figure that may be expressions over a scenario's names, each with the word
+    that the aggregate has for it."""
     match value:
         case CallExpr(function=Name(text=text)) if text in AGGREGATES and not is_arithmetic(value):
             yield from _of_aggregate(program, value, AGGREGATES[text])
@@ -78,7 +79,8 @@ def _of_aggregate(program: Program, call: CallExpr, function: AggregateFunction)
 
 
 def measures_in(reading: Reading, value: Syntax, aggregated: bool = False) -> Iterator[str]:
-    """The measures that a figure names, by their names in the plan. `aggregated`: it stands where values are taken."""
+    """Yield the measures that a figure names, by their names in the plan. `aggregated`: it stands where values are
+    taken."""
     match value:
         case _ if value.span in reading.program.columns:
             return
@@ -119,7 +121,7 @@ def _named_measure(reading: Reading, name: Name | Member, aggregated: bool) -> s
 
 
 def means_a_figure(program: Program, scenario: Statement, own: str | None, syntax: Syntax) -> bool:
-    """Whether an argument names scores, a metric or a measure, and not a value of the scenario."""
+    """Return true if an argument names scores, a metric or a measure, and not a value of the scenario."""
     if not isinstance(syntax, Name):
         return False
     here = [inner for inner in scenario.body if declared_score(inner) is not None or inner.construct == "measure"]

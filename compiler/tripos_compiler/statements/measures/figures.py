@@ -38,7 +38,7 @@ from tripos_compiler.statements.measures.typed_figures import Figured, Known, Re
 
 
 def read_slice(reading: Reading, syntax: Index) -> Figured | None:
-    """The figure that a slice of a measure is; None where it is none, which is reported."""
+    """Return the figure that a slice of a measure is; None where it is none, which is reported."""
     if not isinstance(syntax.of, Name | Member):
         help_ = "give it a name first: `measure NAME = …`"
         reading.error("E0301", "only a measure that has a name can be sliced", syntax.of.span, help_)
@@ -78,7 +78,7 @@ def read_slice(reading: Reading, syntax: Index) -> Figured | None:
 
 
 def _fixed(reading: Reading, known: Known, argument: Argument) -> tuple[str, str] | None:
-    """The dimension that an argument of a slice fixes, and its value."""
+    """Return the dimension that an argument of a slice fixes, and its value."""
     if argument.name is None or len(argument.elements) != 1:
         reading.error("E0303", "a slice names what it fixes", argument.span, "write `[arm: value]`")
         return None
@@ -138,7 +138,7 @@ def _is_value(reading: Reading, known: Known, key: Name, word: str, where: Span)
 
 
 def read_figure(reading: Reading, syntax: Syntax) -> Figured | None:
-    """The figure that is written; None where it is none, which is reported."""
+    """Return the figure that is written; None where it is none, which is reported."""
     match syntax:
         case Number(value=value):
             return _number(reading, syntax, value)
@@ -305,8 +305,8 @@ def _shape(name: str) -> str:
 
 
 def _alike(reading: Reading, one: Figured, other: Figured, operands: bool = False) -> bool:
-    """Whether two figures may be added or compared; reports scales that differ: those of what is weighed in them, or,
-    with `operands`, those of the figures as they are written."""
+    """Return true if two figures may be added or compared; reports scales that differ: those of what is weighed in
+    them, or, with `operands`, those of the figures as they are written."""
     if one.mixed or other.mixed:  # each cell has its own scale, and those of one metric are alike
         return True
     if one.scale.like(other.scale):
@@ -325,7 +325,7 @@ def _alike(reading: Reading, one: Figured, other: Figured, operands: bool = Fals
 
 
 def _named(figured: Figured, as_written: bool) -> tuple[str, scales.Bounds]:
-    """A figure, or what is weighed in it, and what that runs over."""
+    """Return a figure, or what is weighed in it, and what that runs over."""
     scale = figured.scale
     assert scale.base is not None
     if as_written and scale.bounds is not None and scale.bounds != scale.base:

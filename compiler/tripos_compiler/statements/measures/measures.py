@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 
 def find_cells(reading: Reading, figured: Figured) -> tuple[str, ...] | None:
-    """The dimensions that a figure goes by. None where it cannot go by one, or where one of its parts does not go by
-    what another does, which is reported: what `by_metric - overall` means by metric would be anybody's guess."""
+    """Return the dimensions that a figure goes by. None where it cannot go by one, or where one of its parts does not
+    go by what another does, which is reported: what `by_metric - overall` means by metric would be anybody's guess."""
     good = True
     for syntax in reading.written:
         free = [leaf.parted for leaf in figured.leaves if text_of(syntax) not in leaf.fixed]
@@ -51,7 +51,7 @@ def _joined(reading: Reading, figured: Figured) -> tuple[str, ...] | None:
 
 
 def collect_columns(program: Program, steps: Steps, statement: Statement) -> bool:
-    """Has the scenario make a column of every expression over its names that a `measure` or `expect` of its looks at.
+    """Have the scenario make a column of every expression over its names that a `measure` or `expect` of its looks at.
     False where one is wrong, so that the scenario counts as not sound: what seems to be unused may be meant there. To
     be called when all steps of the scenario are lowered."""
     good = True
@@ -85,7 +85,7 @@ def collect_columns(program: Program, steps: Steps, statement: Statement) -> boo
 
 
 def _first_name(syntax: Syntax) -> Name | None:
-    """The name that a dotted name starts with; None where it is something else."""
+    """Return the name that a dotted name starts with; None where it is something else."""
     match syntax:
         case Name():
             return syntax
@@ -101,8 +101,8 @@ def lower_measures(program: Program) -> None:
 
 
 def read_measures(program: Program, silent: bool = False) -> Reading:
-    """What is known of every measure, from where figures at the top of a file are read. `silent`: they were lowered
-    before, so nothing is reported."""
+    """Return what is known of every measure, from where figures at the top of a file are read. `silent`: they were
+    lowered before, so nothing is reported."""
     scopes: dict[Span, Mapping[str, Any]] = dict(program.index.scopes)
     if silent:
         program = replace(program, diagnostics=Diagnostics(), index=Index())
@@ -132,7 +132,7 @@ def _reading(
 
 
 def _declared(program: Program) -> Iterator[Declared]:
-    """Every `measure` in the order of the files. What has a name that is taken already is left out."""
+    """Yield every `measure` in the order of the files. What has a name that is taken already is left out."""
     seen: dict[str, Name] = {}
     for statement in program.of("measure", "scenario"):
         if statement.construct == "measure":
@@ -181,7 +181,7 @@ def _in_order(
 def _circle(
     program: Program, declared: Mapping[str, Declared], needs: Mapping[str, list[str]], waiting: list[str]
 ) -> list[str]:
-    """Reports measures that build on each other in a circle, and gives them."""
+    """Report measures that build on each other in a circle, and gives them."""
     way = [waiting[0]]
     while len(set(way)) == len(way):
         way.append(next(need for need in needs[way[-1]] if need in waiting))
@@ -193,7 +193,7 @@ def _circle(
 
 
 def _measure(program: Program, reading: Reading, each: Declared) -> Known | None:
-    """A measure that is sound; None where it is not, which is reported."""
+    """Return a measure that is sound; None where it is not, which is reported."""
     statement = each.statement
     role_known = reading.across is None or program.is_declared("role", reading.across)
     figured = read_figure(reading, statement.syntax("value"))
@@ -242,6 +242,6 @@ def bounds_of(figured: Figured) -> tuple[float | None, float | None]:
 
 
 def _detail(by: tuple[str, ...], low: float | None, high: float | None) -> str:
-    """What editors say of a measure."""
+    """Return what editors say of a measure."""
     goes = f" by {', '.join(by)}" if by else ""
     return f"a measure{goes}" + (f", {spoken((low, high))}" if low is not None and high is not None else "")

@@ -13,7 +13,7 @@ INSIDE = "an expression of a scenario's values belongs in a measure inside that 
 
 
 def find_operand(reading: Reading, syntax: Syntax) -> Scored | Known | None:
-    """What an aggregate is taken of. None where it is nothing, which is reported, or was reported already.
+    """Return what an aggregate is taken of. None where it is nothing, which is reported, or was reported already.
 
     Inside a scenario its own scores come first, then its measures, then what the whole spec declares.
     """
@@ -43,14 +43,14 @@ def find_operand(reading: Reading, syntax: Syntax) -> Scored | Known | None:
 
 
 def _free(reading: Reading, name: Name, syntax: Syntax) -> bool:
-    """Whether a name at the start of an argument means nothing in its scenario, which was looked at; that of a gate is
-    not looked at."""
+    """Return true if a name at the start of an argument means nothing in its scenario, which was looked at; that of a
+    gate is not looked at."""
     scope = reading.scopes.get(syntax.span, {} if reading.own is None else None)
     return scope is not None and name.text not in scope
 
 
 def _no_start(reading: Reading, name: Name, syntax: Syntax) -> None:
-    """Reports that a dotted name starts with what is neither a scenario nor a name of this one."""
+    """Report that a dotted name starts with what is neither a scenario nor a name of this one."""
     scope = list(reading.scopes.get(syntax.span, ()))
     if not scope:
         reading.program.unknown("scenario", name)
@@ -102,7 +102,7 @@ def _unknown(reading: Reading, name: Name, here: list[str]) -> None:
 
 
 def _of_scenario(reading: Reading, scenario: str, name: Name) -> Scored | Known | None:
-    """What `scenario.name` means: a score, a measure, or what a judge or a metric gave there."""
+    """Return what `scenario.name` means: a score, a measure, or what a judge or a metric gave there."""
     program, scores = reading.program, reading.scores
     here = scores.names(scenario)
     if name.text in here:
@@ -149,7 +149,7 @@ def _metric(reading: Reading, name: Name, scenario: str | None) -> Scored | None
 
 
 def _allocated(program: Program) -> bool:
-    """Whether every allocation table is sound."""
+    """Return true if every allocation table is sound."""
     return {table.name("scorer").text for table in program.of("allocate")} <= set(program.allocation)
 
 
@@ -159,7 +159,7 @@ def _measure(reading: Reading, name: Name, declared: Declared) -> Known | None:
 
 
 def find_measure(reading: Reading, syntax: Syntax) -> Known | None:
-    """The measure that a name means in a formula. None where it is none, which is reported, or was reported."""
+    """Return the measure that a name means in a formula. None where it is none, which is reported, or was reported."""
     program = reading.program
     match syntax:
         case Name():
@@ -198,5 +198,5 @@ def _no_measure(reading: Reading, syntax: Syntax) -> None:
 
 
 def _shown(reading: Reading, declared: Declared) -> str:
-    """A measure as it is written here."""
+    """Return a measure as it is written here."""
     return declared.name.text if declared.scenario == reading.scenario else declared.key

@@ -15,8 +15,9 @@ UNIT: Bounds = (0.0, 1.0)
 
 @dataclass(frozen=True)
 class Scale:
-    """What is known of a figure's scale. `bounds` are the least and the greatest value that it can have, None where
-    they are not known; `base` is what `named` ran over before it was weighted, and `bases` all that it may pass for.
+    """The scale of a figure, as far as it is known. `bounds` are the least and the greatest value that it can have,
+    None where they are not known; `base` is what `named` ran over before it was weighted, and `bases` all that it may
+    pass for.
 
     `constant` is the value of a figure that is a number, which goes with every scale.
     """
@@ -28,14 +29,14 @@ class Scale:
     constant: float | None = None
 
     def like(self, other: Scale) -> bool:
-        """Whether figures of the two scales may be added; where one is not known, they may."""
+        """Return true if figures of the two scales may be added; where one is not known, they may."""
         if self.base is None or other.base is None:
             return True
         return self.bounds == other.bounds or bool(self.bases & other.bases)
 
 
 def scale_of(bounds: Bounds | None, named: str) -> Scale:
-    """The scale of a figure that is no formula.
+    """Return the scale of a figure that is no formula.
 
     >>> scale_of((1.0, 10.0), "overall").bounds
     (1.0, 10.0)
@@ -44,19 +45,19 @@ def scale_of(bounds: Bounds | None, named: str) -> Scale:
 
 
 def number(value: float) -> Scale:
-    """The scale of a number."""
+    """Return the scale of a number."""
     return Scale((value, value), constant=value)
 
 
 def negated(scale: Scale) -> Scale:
-    """The scale of `-a`."""
+    """Return the scale of `-a`."""
     bounds = None if scale.bounds is None else (-scale.bounds[1], -scale.bounds[0])
     constant = None if scale.constant is None else -scale.constant
     return replace(scale, bounds=bounds, constant=constant)
 
 
 def added(one: Scale, other: Scale) -> Scale:
-    """The scale of `a + b`. A base that only one of them has is that of the sum.
+    """Return the scale of `a + b`. A base that only one of them has is that of the sum.
 
     >>> half = scaled(scale_of((0.0, 1.0), "a"), 0.5)
     >>> added(half, half).bounds
@@ -69,7 +70,7 @@ def added(one: Scale, other: Scale) -> Scale:
 
 
 def scaled(scale: Scale, factor: float) -> Scale:
-    """The scale of `a * factor`; what comes to run from 0 to 1 passes for a scale of its own.
+    """Return the scale of `a * factor`; what comes to run from 0 to 1 passes for a scale of its own.
 
     >>> ten = scale_of((1.0, 10.0), "overall")
     >>> share = scaled(added(ten, number(-1.0)), 1 / 9)
@@ -84,7 +85,7 @@ def scaled(scale: Scale, factor: float) -> Scale:
 
 
 def absolute(scale: Scale) -> Scale:
-    """The scale of `abs(a)`."""
+    """Return the scale of `abs(a)`."""
     if scale.bounds is None:
         return scale
     low, high = scale.bounds
@@ -93,7 +94,7 @@ def absolute(scale: Scale) -> Scale:
 
 
 def least(one: Scale, other: Scale) -> Scale:
-    """The scale of `min(a, b)`."""
+    """Return the scale of `min(a, b)`."""
     bounds = None
     if one.bounds is not None and other.bounds is not None:
         bounds = (min(one.bounds[0], other.bounds[0]), min(one.bounds[1], other.bounds[1]))
@@ -101,7 +102,7 @@ def least(one: Scale, other: Scale) -> Scale:
 
 
 def greatest(one: Scale, other: Scale) -> Scale:
-    """The scale of `max(a, b)`."""
+    """Return the scale of `max(a, b)`."""
     return negated(least(negated(one), negated(other)))
 
 
@@ -123,12 +124,12 @@ def _known(low: float, high: float) -> Bounds | None:
 
 
 def renamed(scale: Scale, named: str) -> Scale:
-    """The scale under the name of a measure, unless the measure weighs what that is the scale of."""
+    """Return the scale under the name of a measure, unless the measure weighs what that is the scale of."""
     return replace(scale, named=named) if scale.bounds == scale.base else scale
 
 
 def rounded(bounds: Bounds) -> Bounds:
-    """Bounds without what rounding left in a sum.
+    """Return bounds without what rounding left in a sum.
 
     >>> rounded((-0.0, 0.4 + 3 * 0.2))
     (0.0, 1.0)
@@ -137,7 +138,7 @@ def rounded(bounds: Bounds) -> Bounds:
 
 
 def spoken(bounds: Bounds) -> str:
-    """Bounds as people say them.
+    """Return bounds as people say them.
 
     >>> spoken((1.0, 10.0))
     '1 to 10'

@@ -1,4 +1,4 @@
-"""What aggregates look at: the scores, comparisons and columns that the scenarios of a program have."""
+"""The inputs of aggregates: the scores, comparisons and columns that the scenarios of a program have."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Scored(PlanScored):
 
     @property
     def shown(self) -> str:
-        """What messages call it."""
+        """Return what messages call it."""
         return f"`{self.written or self.name}`"
 
 
@@ -55,7 +55,8 @@ class Scores:
         self.broken = frozenset(name for name in self.written if name not in self.program.scenarios)
 
     def names(self, scenario: str | None) -> dict[str, Span]:
-        """The names of scores and comparisons of a scenario, or of all; scorers that are judges are not among them."""
+        """Return the names of scores and comparisons of a scenario, or of all; scorers that are judges are not among
+        them."""
         found: dict[str, Span] = {}
         for each, names in self.written.items():
             if scenario is None or scenario == each:
@@ -70,24 +71,25 @@ class Scores:
         return frozenset(self.program.declared.get("scorer", {})) - computed
 
     def score(self, name: str, within: str | None) -> Scored | None:
-        """The scores or comparisons of that name. None where no sound scenario has them."""
+        """Return the scores or comparisons of that name. None where no sound scenario has them."""
         found = self.values.score(name, within)
         return None if found is None else self._given(found)
 
     def scorer(self, name: str, within: str | None) -> Scored | None:
-        """All scores that a judge gave. None where no sound scenario is scored by it."""
+        """Return all scores that a judge gave. None where no sound scenario is scored by it."""
         found = self.values.scorer(name, within)
         if found is None or self.program.scorers[name].gives is not None:
             return None if found is None else self._given(found)
         return self._rubric(found, [metric for step in graded(found) for metric in step.metrics])
 
     def metric(self, name: str, within: str | None) -> Scored | None:
-        """All scores on a metric, whoever gave them. None where no sound scenario is given it."""
+        """Return all scores on a metric, whoever gave them. None where no sound scenario is given it."""
         found = self.values.metric(name, within)
         return None if found is None else self._rubric(found, [name])
 
     def column(self, column: NamedColumn, scenario: str, written: str) -> Scored | None:
-        """A value that a measure of that scenario looks at, as it is written. None where the scenario is not sound."""
+        """Return a value that a measure of that scenario looks at, as it is written. None where the scenario is not
+        sound."""
         lowered = self.program.scenarios.get(scenario)
         if lowered is None:
             return None
@@ -97,7 +99,7 @@ class Scores:
 
     @cached_property
     def values(self) -> Values:
-        """What the names of scores mean."""
+        """Return what the names of scores mean."""
         return Values(tuple(self.program.scenarios.values()), self.program.scorers)
 
     @cached_property
@@ -108,7 +110,7 @@ class Scores:
         return Ranges(fields, {name: scorer.gives for name, scorer in self.program.scorers.items()})
 
     def _given(self, found: PlanScored) -> Scored:
-        """Values with their scale, where all that gives them has one and the same; and with their ends."""
+        """Return values with their scale, where all that gives them has one and the same; and with their ends."""
         steps = [(scenario, step) for scenario in found.scenarios for step in found.steps if step in scenario.steps]
         scales = {self.ranges.scale_of(scenario, step) for scenario, step in steps}
         low, high = hull(self.ranges.of_step(scenario, step) for scenario, step in steps)
@@ -132,7 +134,7 @@ class Scores:
 
 
 def declared_score(statement: Statement) -> Name | None:
-    """The name of the score, comparison or applied scorer that a statement of a scenario declares."""
+    """Return the name of the score, comparison or applied scorer that a statement of a scenario declares."""
     match statement.construct:
         case "score" | "compare":
             return statement.name()

@@ -70,7 +70,7 @@ def _dimensions(program: Program, statement: Statement) -> tuple[str, ...] | Non
 
 
 def _warn_of_small_strata(program: Program, statement: Statement, take: int, per: tuple[str, ...]) -> None:
-    """Warns once, of the smallest stratum that is known to hold fewer items than are taken of it."""
+    """Warn once, of the smallest stratum that is known to hold fewer items than are taken of it."""
     if "scenario" not in per:
         return  # strata go across scenarios, and their items are counted by scenario
     small = [
@@ -92,8 +92,8 @@ def _warn_of_small_strata(program: Program, statement: Statement, take: int, per
 
 
 def _strata(program: Program, scenario: Scenario, per: tuple[str, ...]) -> Iterator[tuple[Mapping[str, str], int]]:
-    """The strata of a scenario with the number of items that each holds at most. The rows of a file are known in their
-    sum only, so every stratum may hold all of them."""
+    """Yield the strata of a scenario with the number of items that each holds at most. The rows of a file are known in
+    their sum only, so every stratum may hold all of them."""
     axes = [program.axes[name] for name in scenario.axes]
     parting = [axis for axis in axes if axis.name in per]
     each = _items_of_a_cell(program, scenario)
@@ -107,13 +107,13 @@ def _strata(program: Program, scenario: Scenario, per: tuple[str, ...]) -> Itera
 
 
 def _only(axis: Axis, cell: Mapping[str, str]) -> Axis:
-    """The axis with the value that it has in the cell, where it has one there."""
+    """Return the axis with the value that it has in the cell, where it has one there."""
     kept = tuple(value for value in axis.values if cell.get(axis.name, value.name) == value.name)
     return axis.model_copy(update={"values": kept})
 
 
 def _items_of_a_cell(program: Program, scenario: Scenario) -> int | None:
-    """How many items every cell of a scenario has; None where that is not known."""
+    """Return how many items every cell of a scenario has; None where that is not known."""
     if scenario.rows is None:
         return 1
     made = program.made.get(scenario.rows.dataset)

@@ -1,4 +1,4 @@
-"""What is known of a figure once it is read: its part of the plan, its scale, and what it goes by."""
+"""Typed figures: its part of the plan, its scale, and what it goes by."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Leaf:
 
     @property
     def parted(self) -> Parted:
-        """What it can go by."""
+        """Return what it can go by."""
         fixed = {"scenario"}
         if any(each.kept for each in self.scored):
             fixed.add("metric")
@@ -118,21 +118,21 @@ class Reading:
         return tuple(dict.fromkeys(text_of(syntax) for syntax in self.written))
 
     def measure(self, name: str) -> Declared | None:
-        """The measure that a plain name means here: one of the scenario's, or else one of the whole spec's."""
+        """Return the measure that a plain name means here: one of the scenario's, or else one of the whole spec's."""
         own = self.declared.get(f"{self.scenario}.{name}") if self.scenario is not None else None
         return own or self.declared.get(name)
 
     def error(self, code: str, message: str, span: Span, help: str | None = None, unknown: str | None = None) -> None:
-        """Reports a mistake."""
+        """Report a mistake."""
         self.program.diagnostics.error(code, message, span, help=help, unknown=unknown)
 
 
 def written_as(syntax: Syntax) -> str:
-    """A piece of a spec as it is written, on one line."""
+    """Return a piece of a spec as it is written, on one line."""
     span = syntax.span
     return " ".join(span.source.text[span.start : span.end].split())
 
 
 def sliced(leaf: Leaf, keys: frozenset[str]) -> Leaf:
-    """The leaf with further dimensions fixed."""
+    """Return the leaf with further dimensions fixed."""
     return replace(leaf, fixed=leaf.fixed | keys)

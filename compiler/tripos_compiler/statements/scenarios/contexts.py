@@ -15,7 +15,7 @@ from tripos_compiler.typing import axis_type
 
 @dataclass
 class Cases:
-    """What a scenario runs over. Where it is not `sound`, something about it was reported; its scope still binds every
+    """The cases of a scenario. Where it is not `sound`, something about it was reported; its scope still binds every
     name, those without a known type too, so that the steps are checked and nothing is reported twice."""
 
     axes: list[Axis]
@@ -36,7 +36,7 @@ class Cases:
 
 
 def lower_context(program: Program, statement: Statement) -> Cases:
-    """The axes of a scenario in order; a benchmark of one language has it in every context."""
+    """Return the axes of a scenario in order; a benchmark of one language has it in every context."""
     written = statement.one_of("context")
     names = product_of(program, written.syntax("axes")) if written is not None else []
     if written is None and lost_part(program, statement):
@@ -83,7 +83,7 @@ def lower_context(program: Program, statement: Statement) -> Cases:
 
 
 def _count(program: Program, statement: Statement, cases: Cases) -> None:
-    """Counts the cells that the guards allow; there must be one."""
+    """Count the cells that the guards allow; there must be one."""
     written = statement.one_of("context")
     try:
         cases.cells = count_cells(cases.axes) if cases.sound else 0
@@ -103,7 +103,7 @@ def _count(program: Program, statement: Statement, cases: Cases) -> None:
 
 
 def lower_arms_of(program: Program, statement: Statement, cases: Cases) -> Cases:
-    """Adds the arms to a context."""
+    """Add the arms to a context."""
     written = statement.one_of("arms")
     for name in (product_of(program, written.syntax("arms"), "arms") or []) if written is not None else []:
         if not program.is_declared("arm", name):

@@ -32,7 +32,7 @@ MOST_CELLS = 100_000
 
 
 def lower_rows(program: Program, statement: Statement, cases: Cases) -> Cases:
-    """Adds the rows to a context."""
+    """Add the rows to a context."""
     over = statement.one_of("over")
     written = [inner for inner in statement.body if inner.construct in KINDS["dataset"]]
     local = {inner.name().text: inner for inner in written}
@@ -82,7 +82,7 @@ def lower_rows(program: Program, statement: Statement, cases: Cases) -> Cases:
 
 
 def _local(program: Program, scenario: Statement, statement: Statement, cases: Cases) -> LoadedDataset | None:
-    """A data set inside a scenario; a role's rows are written in every cell of its context."""
+    """Return a data set inside a scenario; a role's rows are written in every cell of its context."""
     if not cases.sound:
         axes: list[Axis] = []
     else:
@@ -94,7 +94,7 @@ def _local(program: Program, scenario: Statement, statement: Statement, cases: C
 def _keep(
     program: Program, scenario: Statement, cases: Cases, loaded: LoadedDataset, alias: Name, over: Statement | None
 ) -> None:
-    """Counts the rows that are run, and checks that each lies in an allowed cell."""
+    """Count the rows that are run, and check that each lies in an allowed cell."""
     condition = over.find("filter") if over is not None else None
     scope = {name: binding for name, binding in cases.scope.items() if name not in {arm.name for arm in cases.arms}}
     if condition is not None:
@@ -118,8 +118,8 @@ def _keep(
 
 
 def _looked_into(program: Program, where: Expr, condition: Syntax) -> dict[str, Any] | None:
-    """The data sets and trees that a condition looks into, as `evaluate` finds them; None where their rows are not
-    known before a run, which is reported."""
+    """Return the data sets and trees that a condition looks into, as `evaluate` finds them; None where their rows are
+    not known before a run, which is reported."""
     data: dict[str, Any] = {}
     trees: dict[str, Any] = {}
     for part in parts_of(where):
@@ -146,7 +146,7 @@ def _keep_read(
     where: Typed | None,
     condition: Syntax | None,
 ) -> bool:
-    """Counts the rows of a file; False where the condition has no value for one, which is reported."""
+    """Count the rows of a file; False where the condition has no value for one, which is reported."""
     cases.kept = []
     whole = _looked_into(program, where.expr, condition) if where is not None and condition is not None else {}
     if whole is None:
@@ -173,7 +173,7 @@ def _keep_read(
 
 
 def _say_their_axes(program: Program, scenario: Statement, cases: Cases, loaded: LoadedDataset) -> None:
-    """Checks that the rows say where they lie in the context."""
+    """Check that the rows say where they lie in the context."""
     types = {f.name: f.type for f in loaded.dataset.fields}
     names = set(types) | set(loaded.poisoned)
     for axis in cases.axes:
@@ -194,7 +194,7 @@ def _say_their_axes(program: Program, scenario: Statement, cases: Cases, loaded:
 
 
 def _keep_made(program: Program, cases: Cases, loaded: LoadedDataset, where: Expr | None) -> None:
-    """Counts the rows of a data set that only a run will know. Where they are written in every cell, the cells of all
+    """Count the rows of a data set that only a run will know. Where they are written in every cell, the cells of all
     rows are known, and what is decided by them alone."""
     made = loaded.made
     assert made is not None, "it is sound"

@@ -51,8 +51,8 @@ def lower_scenarios(program: Program, memory: Memory | None = None) -> None:
 
 
 def _around(program: Program) -> tuple[object, ...]:
-    """All that a scenario may look at beside its own statement: what is declared outside scenarios, the names of the
-    scenarios, and the data."""
+    """Return all that a scenario may look at beside its own statement: what is declared outside scenarios, the names of
+    the scenarios, and the data."""
     outside = [statement for statement in program.statements if statement.construct not in APART]
     names = frozenset(program.declared.get("scenario", {}))
     lost = frozenset(program.diagnostics.lost_names)
@@ -61,7 +61,7 @@ def _around(program: Program) -> tuple[object, ...]:
 
 
 def _scenario(program: Program, statement: Statement) -> Scenario | None:
-    """A scenario, lowered in a program of its own. None where anything is wrong, which is reported."""
+    """Return a scenario, lowered in a program of its own. None where anything is wrong, which is reported."""
     name = statement.name().text
     title = name.replace("_", " ")
     if statement.labels():

@@ -1,4 +1,4 @@
-"""What remains of a scenario's steps under each combination of its arms, what they build on, and their fingerprints."""
+"""The steps of a scenario under each combination of its arms, what they build on, and their fingerprints."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from tripos_compiler.statements.steps import Steps
 
 
 def treatments(steps: Steps, arms: Sequence[Arm]) -> tuple[Treatment, ...]:
-    """The treatments of a scenario, in the order of the arms' values; a single one where it has no arms.
+    """Return the treatments of a scenario, in the order of the arms' values; a single one where it has no arms.
 
     A step that is asked in an arm and takes what another yields that is ruled out there is reported.
     """
@@ -56,7 +56,7 @@ def _under(
     reported: set[tuple[str, str]],
     draws: dict[str, list[str]],
 ) -> Iterator[Step]:
-    """The steps under one combination, with what they build on and their fingerprints."""
+    """Yield the steps under one combination, with what they build on and their fingerprints."""
     kept: list[Step] = []
     gone: set[str] = set()
     samples: dict[str, int] = {}
@@ -90,7 +90,7 @@ def _under(
 
 
 def _yields(step: Step) -> set[str]:
-    """The name under which others can take what a step yields; nobody takes a score."""
+    """Return the name under which others can take what a step yields; nobody takes a score."""
     return {step.name} if isinstance(step, CALLING) else set()
 
 
@@ -127,7 +127,7 @@ def _samples(step: Step, samples: Mapping[str, int]) -> int:
 def _with_needs(
     steps: Steps, step: Step, uses: set[str], kept: Sequence[Step], samples: Mapping[str, int]
 ) -> Step | None:
-    """The step with what it builds on; None where it is a score of nothing that is left."""
+    """Return the step with what it builds on; None where it is a score of nothing that is left."""
     needs = tuple(sorted(uses))
     most = max((samples[name] for name in needs), default=1)
     match step:
@@ -153,7 +153,7 @@ def _with_needs(
 
 
 def _fold(step: Step, chosen: Mapping[str, str], labels: Mapping[str, Mapping[str, str]]) -> Step | None:
-    """The step with its arms put in; None where it is ruled out."""
+    """Return the step with its arms put in; None where it is ruled out."""
     if not chosen:
         return step
 

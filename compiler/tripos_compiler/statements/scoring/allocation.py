@@ -49,12 +49,13 @@ def lower_allocation(program: Program) -> None:
 
 
 def _of_another(program: Program, earlier: Statement, statement: Statement) -> bool:
-    """Whether a second table says more of a scorer that comes from a release: what it gives for further scenarios."""
+    """Return true if a second table says more of a scorer that comes from a release: what it gives for further
+    scenarios."""
     return program.release_of(earlier.span) is not program.release_of(statement.span)
 
 
 def _report_again(program: Program, tables: tuple[Statement, Statement], table: dict[str, Weights]) -> None:
-    """Reports the scenarios of a second table of which the first says already what the scorer gives."""
+    """Report the scenarios of a second table of which the first says already what the scorer gives."""
     scorer = tables[1].name("scorer").text
     own = next((each for each in tables if program.release_of(each.span) is None), tables[1])
     for scenario in table:
@@ -65,12 +66,12 @@ def _report_again(program: Program, tables: tuple[Statement, Statement], table: 
 
 
 def _counts(row: Weights) -> tuple[float, ...]:
-    """The weights of a row; empty where each is 1."""
+    """Return the weights of a row; empty where each is 1."""
     return () if set(row.values()) <= {1.0} else tuple(row.values())
 
 
 def _gives_metrics(program: Program, name: Name) -> bool:
-    """Whether a scorer gives allocated metrics; reports one that does not. What was reported passes."""
+    """Return true if a scorer gives allocated metrics; reports one that does not. What was reported passes."""
     scorer = program.scorers.get(name.text)
     computed = name.text in program.formulas or name.text in program.plugins
     if not computed and (scorer is None or scorer.gives is None):
@@ -152,7 +153,8 @@ def _weights(program: Program, columns: tuple[Name, ...], row: TableRow) -> Weig
 
 
 def _cell(program: Program, cell: Name) -> float | bool | None:
-    """What a metric counts; None where it does not apply, False where the cell says neither, which is reported."""
+    """Return what a metric counts; None where it does not apply, False where the cell says neither, which is
+    reported."""
     if cell.text in MARKS:
         return MARKS[cell.text]
     if NUMBER.fullmatch(cell.text):

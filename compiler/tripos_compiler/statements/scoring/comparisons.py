@@ -83,7 +83,7 @@ def _compared_ask(steps: Steps) -> str:
 
 
 def _condition(statement: Statement, scope: Scope, elaborator: Elaborator) -> Typed | bool | None:
-    """The condition of the comparison; None where there is none, False where it is wrong."""
+    """Return the condition of the comparison; None where there is none, False where it is wrong."""
     condition = statement.find("cond")
     if condition is None:
         return None
@@ -92,7 +92,8 @@ def _condition(statement: Statement, scope: Scope, elaborator: Elaborator) -> Ty
 
 
 def _paired(steps: Steps) -> Scope:
-    """The scope in which all that depends on a reply of the compared role is known below `first` and `second`."""
+    """Return the scope in which all that depends on a reply of the compared role is known below `first` and
+    `second`."""
     whose = {step.name for step in steps.lowered if steps.compared(Ref(path=(step.name,)))}
     own = {key: each for key, each in steps.scope.items() if key in whose or _depends(steps, each)}
     shared = {key: binding for key, binding in steps.scope.items() if key not in own}
@@ -114,7 +115,7 @@ def _below(side: str, binding: Binding, whose: Collection[str]) -> Binding:
 
 
 def _moved(expr: Expr, side: str, whose: Collection[str]) -> Expr:
-    """The expression with what the steps of those names yield taken from one side."""
+    """Return the expression with what the steps of those names yield taken from one side."""
 
     def moved(part: Expr) -> Expr:
         if isinstance(part, Ref) and part.path[0] in whose:

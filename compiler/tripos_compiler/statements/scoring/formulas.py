@@ -17,8 +17,8 @@ from tripos_compiler.typing import DEEPEST_FORMULA, HOLE, Elaborator, is_score
 
 
 def written(program: Program, value: Syntax) -> tuple[Syntax, tuple[Syntax, ...]] | None:
-    """The value of a `let`, with every text that has holes as the call of `join` that it stands for; and what stands in
-    the holes. None where a hole is malformed, which is reported."""
+    """Return the value of a `let`, with every text that has holes as the call of `join` that it stands for; and what
+    stands in the holes. None where a hole is malformed, which is reported."""
     mark = len(program.diagnostics.items)
     holes: list[Syntax] = []
     found = _rewritten(program, value, holes)
@@ -26,8 +26,8 @@ def written(program: Program, value: Syntax) -> tuple[Syntax, tuple[Syntax, ...]
 
 
 def holds_texts(elaborator: Elaborator, holes: Sequence[Syntax]) -> bool:
-    """Whether what stands in every hole is a text; reports the first that is none. A value of an axis is none, since
-    what it is printed as depends on the language."""
+    """Return true if what stands in every hole is a text; reports the first that is none. A value of an axis is none,
+    since what it is printed as depends on the language."""
     for hole in holes:
         typed = elaborator.expression(hole)
         if typed is None:
@@ -57,7 +57,7 @@ def _rewritten(program: Program, value: Any, holes: list[Syntax]) -> Any:
 
 
 def _parts(program: Program, text: Text, holes: list[Syntax]) -> Iterator[Syntax]:
-    """The parts of a text, in order: what stands between its holes, and in them."""
+    """Yield the parts of a text, in order: what stands between its holes, and in them."""
     end, source = 0, text.span.source
     for found in HOLE.finditer(text.value):
         yield from _between(text, end, found.start())
@@ -94,7 +94,7 @@ def _joined(text: Text, parts: list[Syntax]) -> Syntax:
 def lower_formula(
     program: Program, statement: Statement, name: Name, parameters: Parameters | None
 ) -> tuple[FormulaScorer, Parameters] | None:
-    """A formula, not yet checked. None where its parameters are wrong, or another scorer has its name."""
+    """Return a formula, not yet checked. None where its parameters are wrong, or another scorer has its name."""
     if parameters is None or program.declared["scorer"][name.text] is not name:
         return None
     value = statement.syntax("value")
@@ -105,7 +105,8 @@ def lower_formula(
 
 
 def late_formulas(formulas: Sequence[FormulaScorer], judges: Set[str], data: Set[str]) -> dict[str, str]:
-    """The formulas that ask a judge or look into a data set, themselves or by another formula, and which it is."""
+    """Return the formulas that ask a judge or look into a data set, themselves or by another formula, and which it
+    is."""
     uses = {formula.name.text: set(_called(formula.value)) for formula in formulas}
     late = dict.fromkeys(judges, "asks a judge")
     late |= {
@@ -123,7 +124,7 @@ def late_formulas(formulas: Sequence[FormulaScorer], judges: Set[str], data: Set
 
 
 def lower_formulas(program: Program, formulas: list[tuple[FormulaScorer, Parameters]]) -> None:
-    """Checks every formula once, those first that others use. Circles are reported."""
+    """Check every formula once, those first that others use. Circles are reported."""
     waiting = {formula.name.text: (formula, parameters) for formula, parameters in formulas}
     uses = {
         name: [used for used in _called(formula.value) if used in waiting] for name, (formula, _) in waiting.items()
@@ -145,7 +146,7 @@ def lower_formulas(program: Program, formulas: list[tuple[FormulaScorer, Paramet
 
 
 def _circle(uses: Mapping[str, list[str]], waiting: Mapping[str, object]) -> list[str]:
-    """The names of a circle, in the order in which they use each other."""
+    """Return the names of a circle, in the order in which they use each other."""
     way = [next(iter(waiting))]
     while True:
         name = next(used for used in uses[way[-1]] if used in waiting)
@@ -197,14 +198,14 @@ class _Judged:
 
 
 def _called(syntax: object) -> Iterator[str]:
-    """The names that an expression calls."""
+    """Yield the names that an expression calls."""
     for each in _nodes(syntax):
         if isinstance(each, CallExpr) and isinstance(each.function, Name):
             yield each.function.text
 
 
 def _named(syntax: object) -> Iterator[str]:
-    """Every name in an expression."""
+    """Return every name in an expression."""
     return (each.text for each in _nodes(syntax) if isinstance(each, Name))
 
 

@@ -24,16 +24,16 @@ class Parameters:
 
     @property
     def scope(self) -> Scope:
-        """What expressions in the scorer see."""
+        """Return what expressions in the scorer see."""
         return {name: Binding((name,), of, span=self.names[name].span) for name, of in self.types.items()}
 
     def shown(self, name: str) -> str:
-        """The signature as people read it, without what is returned: `near(a: text, b: number)`."""
+        """Return the signature as people read it, without what is returned: `near(a: text, b: number)`."""
         return f"{name}({', '.join(f'{key}: {shown(of)}' for key, of in self.types.items())})"
 
 
 def lower_parameters(program: Program, owner: str, arguments: tuple[Argument, ...]) -> Parameters | None:
-    """The parameters; None, reported, where one is wrong."""
+    """Return the parameters; None, reported, where one is wrong."""
     types: dict[str, Type] = {}
     names: dict[str, Name] = {}
     places: dict[str, Span] = {}
@@ -77,7 +77,7 @@ def lower_functions(program: Program) -> None:
 
 
 def plugin_shown(plugin: Plugin) -> str:
-    """The signature as people read it, for example `near(a: text, b: number (optional)) -> bool`."""
+    """Return the signature as people read it, for example `near(a: text, b: number (optional)) -> bool`."""
     parameters = ", ".join(
         f"{key}: {shown(of)}{' (optional)' if key in plugin.optional else ''}" for key, of in plugin.parameters.items()
     )
@@ -85,7 +85,7 @@ def plugin_shown(plugin: Plugin) -> str:
 
 
 def free_name(program: Program, kind: str, name: Name) -> bool:
-    """Whether nothing else that can be called has this name; reports what has."""
+    """Return true if nothing else that can be called has this name; reports what has."""
     if name.text in FUNCTIONS:
         message = f"`{name.text}` is a function of the library"
         program.diagnostics.error("E0202", message, name.span, help=f"rename this {kind}")
@@ -122,8 +122,8 @@ def lower_python_scorer(program: Program, statement: Statement, name: Name, para
 def _agrees(
     program: Program, name: Name, plugin: Plugin, parameters: Parameters, returns: Span, python: PythonFunction
 ) -> bool:
-    """Whether a function can be called as the scorer is; reports every difference with both signatures. `returns` is
-    the place of the declared type."""
+    """Return true if a function can be called as the scorer is; reports every difference with both signatures.
+    `returns` is the place of the declared type."""
     mark = len(program.diagnostics.items)
 
     def differs(message: str, where: Span, help_: str) -> None:

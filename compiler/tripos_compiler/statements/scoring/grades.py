@@ -96,7 +96,7 @@ def _scored_value(steps: Steps, statement: Statement, name: Name, value: Syntax)
 
 
 def _judge_of(steps: Steps, value: Syntax) -> Name | None:
-    """The judge that a value is nothing but a call of: one that asks a role."""
+    """Return the judge that a value is nothing but a call of: one that asks a role."""
     if not isinstance(value, CallExpr) or not isinstance(value.function, Name):
         return None
     name = value.function
@@ -106,7 +106,8 @@ def _judge_of(steps: Steps, value: Syntax) -> Name | None:
 
 
 def free(steps: Steps, name: Name, statement: Statement) -> bool:
-    """Whether a score may have this name: no scorer, metric or step has it, and no other score that always holds."""
+    """Return true if a score may have this name: no scorer, metric or step has it, and no other score that always
+    holds."""
     own = scorer_name(statement.syntax("value")) if statement.construct == "score" else name
     for kind in ("scorer", "metric"):
         taken = steps.program.declared.get(kind, {}).get(name.text)
@@ -132,7 +133,7 @@ def free(steps: Steps, name: Name, statement: Statement) -> bool:
 
 
 def answers(steps: Steps, span: Span, *exprs: Expr | None) -> bool:
-    """Whether what is scored depends on a reply of the compared role; reports where it does not."""
+    """Return true if what is scored depends on a reply of the compared role; reports where it does not."""
     if steps.compared(*exprs):
         return True
     if all(role.kind != "compared" for role in steps.program.roles.values()):
@@ -144,8 +145,8 @@ def answers(steps: Steps, span: Span, *exprs: Expr | None) -> bool:
 
 
 def check_baselines(steps: Steps) -> bool:
-    """Whether every score that depends on no reply of the compared role, and has a condition, stands beside one of the
-    same name that does; reports where it does not."""
+    """Return true if every score that depends on no reply of the compared role, and has a condition, stands beside one
+    of the same name that does; reports where it does not."""
     scores = [step for step in steps.lowered if isinstance(step, Score | Grade)]
     about = {step.name for step in scores if steps.compared(*_looked_at(step))}
     good = True
@@ -249,7 +250,7 @@ def _declared(program: Program, table: Statement) -> bool:
 
 
 def lower_column(steps: Steps, hint: str, syntax: Syntax) -> NamedColumn | None:
-    """The column that an argument of a measure becomes; None where it is wrong, which is reported."""
+    """Return the column that an argument of a measure becomes; None where it is wrong, which is reported."""
     steps.program.index.scopes.append((syntax.span, dict(steps.scope)))
     typed = steps.elaborator(Judging(steps)).expression(syntax)
     if typed is None or not _kept(steps, typed.type, syntax):
@@ -270,7 +271,7 @@ def lower_column(steps: Steps, hint: str, syntax: Syntax) -> NamedColumn | None:
 
 
 def depends_on_reply(steps: Steps, column: NamedColumn) -> bool:
-    """Whether a column depends on a reply of the compared role, or on what was retrieved to ask for it."""
+    """Return true if a column depends on a reply of the compared role, or on what was retrieved to ask for it."""
     values = [step.value for step in steps.lowered if isinstance(step, Column) and step.name == column.name]
     return any(steps.compared(value) or _of_retrieved(steps, value) for value in values)
 
@@ -281,7 +282,8 @@ def _of_retrieved(steps: Steps, expr: Expr) -> bool:
 
 
 def answers_or_data(steps: Steps, expr: Expr) -> bool:
-    """Whether a column has anything to do with a reply, or else with the case it was about (what would be right)."""
+    """Return true if a column has anything to do with a reply, or else with the case it was about (what would be
+    right)."""
     case = {name for name, binding in steps.scope.items() if binding.path[0] in {steps.alias, name}}
     steps_names = {step.name for step in steps.lowered}
     return steps.compared(expr) or _of_retrieved(steps, expr) or bool(names_in(expr) & (case - steps_names))

@@ -36,7 +36,7 @@ WRITTEN = {
 
 @dataclass(frozen=True)
 class Gives:
-    """What a judge gives. `type` None stands for the allocated metrics."""
+    """The verdict type of a judge. `type` None stands for the allocated metrics."""
 
     type: Type | None
     reward: bool = False
@@ -154,7 +154,7 @@ def _judge(program: Program, statement: Statement, name: Name, parameters: Param
 
 
 def _chat(program: Program, scope: Scope, statement: Statement, gives: Gives | None) -> Expr | bool | None:
-    """The dialogue that a reward model judges; None where there is none, False where it is wrong."""
+    """Return the dialogue that a reward model judges; None where there is none, False where it is wrong."""
     written = statement.one_of("chat")
     if written is None:
         return None
@@ -202,7 +202,7 @@ def _mentions_metrics(*groups: dict[str, tuple[FilledHole, ...]]) -> bool:
 
 
 def _gives(program: Program, statement: Statement) -> Gives | None:
-    """What a scorer gives; None, reported, where that is no score."""
+    """Return what a scorer gives; None, reported, where that is no score."""
     written = statement.syntax("type")
     if statement.has("metrics"):
         if isinstance(written, Name) and written.text == "allocated":
@@ -235,7 +235,7 @@ def _verdict(program: Program, type_: Type, values: int, where: Span) -> Gives |
 
 
 def _fair(program: Program, statement: Statement, role: Name, gives: Gives) -> bool:
-    """Whether this role may give that. A judge that is under test itself is warned of."""
+    """Return true if this role may give that. A judge that is under test itself is warned of."""
     declared = program.roles.get(role.text)
     compared = declared is not None and declared.kind == "compared"
     if not gives.reward:

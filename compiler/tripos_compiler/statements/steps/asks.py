@@ -84,7 +84,7 @@ def _shots(steps: Steps, ask: Statement, written: Statement, returns: Type | Non
 
 
 def _row(loaded: LoadedDataset, alias: Name) -> Binding:
-    """A row of the shots."""
+    """Return a row of the shots."""
     return Binding((alias.text,), None, row_fields(loaded, alias.text), span=alias.span)
 
 
@@ -97,7 +97,7 @@ def _condition(steps: Steps, written: Statement, key: str, scope: dict[str, Bind
 
 
 def _written(steps: Steps, written: Statement, scope: dict[str, Binding]) -> tuple[Localised, Localised] | None:
-    """The texts of a block of its own."""
+    """Return the texts of a block of its own."""
     found: list[Localised] = []
     for construct, what in (("shot_prompt", "prompt"), ("reply", "reply")):
         statements = written.of(construct)
@@ -154,8 +154,8 @@ def _own(
 
 
 def _for_the_row(steps: Steps, loaded: LoadedDataset, alias: Name, row: Binding) -> dict[str, Binding]:
-    """What the ask's own prompt can name where it is filled from a shot's row: the row in place of the one at hand, its
-    axes, and what is named by `let`, of that row. What other steps yield stays that of the row at hand."""
+    """Return what the ask's own prompt can name where it is filled from a shot's row: the row in place of the one at
+    hand, its axes, and what is named by `let`, of that row. What other steps yield stays that of the row at hand."""
     taken = {steps.alias: row} if steps.alias is not None else {}
     axes = {each.name: row.fields[each.name] for each in loaded.dataset.fields if _is_axis(each)}
     lets = {let.name().text for let in steps.lets}
@@ -251,7 +251,7 @@ def lower_ask(steps: Steps, statement: Statement) -> bool:
 
 
 def may_answer(steps: Steps, role: Name) -> bool:
-    """Whether a role may be asked; a panel only grades."""
+    """Return true if a role may be asked; a panel only grades."""
     if steps.kind(role.text) != "panel":
         return True
     message = f"`{role.text}` is a panel: it grades, and answers no questions"
@@ -267,7 +267,7 @@ def _samples(statement: Statement) -> int:
 
 
 def _chat(steps: Steps, statement: Statement) -> Typed | bool | None:
-    """The dialogue that comes first; None where there is none, False where it is wrong."""
+    """Return the dialogue that comes first; None where there is none, False where it is wrong."""
     written = statement.one_of("chat")
     if written is None:
         return None
@@ -276,7 +276,7 @@ def _chat(steps: Steps, statement: Statement) -> Typed | bool | None:
 
 
 def _continued(steps: Steps, statement: Statement, role: Name) -> Converse | bool | None:
-    """The conversation that is continued; None where there is none, False where it is wrong."""
+    """Return the conversation that is continued; None where there is none, False where it is wrong."""
     written = statement.one_of("continue")
     if written is None:
         return None
@@ -305,7 +305,7 @@ def _continued(steps: Steps, statement: Statement, role: Name) -> Converse | boo
 
 
 def _bind(steps: Steps, statement: Statement, ask: Ask) -> None:
-    """Binds the reply."""
+    """Bind the reply."""
     name = statement.name()
     span = name.span
     fields = {

@@ -88,7 +88,7 @@ def _two(steps: Steps, statement: Statement, written: list[Statement]) -> bool:
 
 
 def _bound(steps: Steps, statement: Statement, what: str, most: int) -> int | None:
-    """A number of the conversation; `limit` must be there, `repeat` is one where it is not."""
+    """Return a number of the conversation; `limit` must be there, `repeat` is one where it is not."""
     written = statement.one_of(what)
     if written is None:
         if what == "repeat":

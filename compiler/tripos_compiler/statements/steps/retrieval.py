@@ -72,7 +72,7 @@ def lower_retrieve(steps: Steps, statement: Statement) -> bool:
 
 
 def _source(steps: Steps, statement: Statement, name: Name) -> tuple[Typed, Name, Binding] | None:
-    """What is looked through, what an element is known as, and what that name means."""
+    """Return what is looked through, what an element is known as, and what that name means."""
     program, written = steps.program, statement.syntax("source")
     alias = statement.find_name("alias")
     declared = program.declared.get("dataset", {})
@@ -114,7 +114,7 @@ def _source(steps: Steps, statement: Statement, name: Name) -> tuple[Typed, Name
 
 
 def _rows(steps: Steps, written: Syntax) -> Typed | None:
-    """All rows of the data set of that name, also where the row at hand has the same name."""
+    """Return all rows of the data set of that name, also where the row at hand has the same name."""
     if not isinstance(written, Name):
         return None
     binding = rows_binding(steps.program.rowsets[written.text])
@@ -148,7 +148,7 @@ def _count(steps: Steps, top: Statement) -> int | None:
 
 
 def _using(steps: Steps, top: Statement) -> str | bool | None:
-    """The role that embeds; None where there is none, False where it is wrong."""
+    """Return the role that embeds; None where there is none, False where it is wrong."""
     role = top.find_name("role")
     if role is None:
         return None
@@ -163,8 +163,8 @@ def _using(steps: Steps, top: Statement) -> str | bool | None:
 
 
 def _embeds(by: Expr, alias: str) -> bool:
-    """Whether every `similarity` in what is ranked by has the element on one side and not on the other, and there is
-    one: only then are there two texts that can be embedded by themselves."""
+    """Return true if every `similarity` in what is ranked by has the element on one side and not on the other, and
+    there is one: only then are there two texts that can be embedded by themselves."""
     calls = [part for part in parts_of(by) if isinstance(part, Call) and part.function == "similarity"]
     sides = [[names_in(each) for each in (*call.args, *call.named.values())] for call in calls]
     return bool(calls) and all(

@@ -49,7 +49,7 @@ class Steps:
     """The names of the steps that call a model, as they are declared."""
 
     def named(self, name: Name) -> bool:
-        """Whether a step that calls a model may have that name; reports one that is taken."""
+        """Return true if a step that calls a model may have that name; reports one that is taken."""
         scored = self.scores.get(name.text)
         if scored is not None:
             message = f"`{name.text}` is a score of this scenario already"
@@ -69,11 +69,11 @@ class Steps:
         return True
 
     def elaborator(self, judge: Judge | None = None) -> Elaborator:
-        """Checks expressions of a step."""
+        """Check expressions of a step."""
         return Elaborator(self.program, self.scope, judge)
 
     def condition(self, statement: Statement) -> Typed | bool | None:
-        """The condition of a step; None where there is none, False where it is wrong."""
+        """Return the condition of a step; None where there is none, False where it is wrong."""
         condition = statement.find("cond")
         if condition is None:
             return None
@@ -101,46 +101,46 @@ class Steps:
         return True
 
     def define(self, kind: str, name: Name, type_: Type | None, detail: str = "") -> None:
-        """Notes a declared name for editors."""
+        """Note a declared name for editors."""
         from tripos_compiler.language.library import shown
 
         text = detail or (shown(type_) if type_ is not None else "")
         self.program.index.define(kind, name.text, name.span, f"scenario {self.scenario}", text)
 
     def unknown(self, name: Name, returns: Type | None = None) -> None:
-        """Keeps uses of a step that was reported from being reported too."""
+        """Keep uses of a step that was reported from being reported too."""
         self.scope.setdefault(name.text, Binding((name.text,), span=name.span))
 
     def kind(self, role: str) -> str | None:
-        """The kind of a role, None where it is not declared."""
+        """Return the kind of a role, None where it is not declared."""
         declared = self.program.roles.get(role)
         return declared.kind if declared is not None else None
 
     def uses(self, *exprs: Expr | None) -> set[str]:
-        """The steps that expressions use, directly."""
+        """Return the steps that expressions use, directly."""
         names = {name for expr in exprs if expr is not None for name in names_in(expr)}
         return {step.name for step in self.lowered if step.name in names}
 
     def compared(self, *exprs: Expr | None) -> bool:
-        """Whether expressions depend on a reply of the compared role, in any arm."""
+        """Return true if expressions depend on a reply of the compared role, in any arm."""
         found = depends(self.lowered, self.uses(*exprs))
         return any(self.kind(role) == "compared" for step in self.lowered if step.name in found for role in roles(step))
 
     def replied(self, *exprs: Expr) -> bool:
-        """Whether expressions depend on what a model says, whichever it is."""
+        """Return true if expressions depend on what a model says, whichever it is."""
         found = depends(self.lowered, self.uses(*exprs))
         return any(step.name in found for step in self.lowered if isinstance(step, Ask | Converse | Verdict))
 
 
 def warn_unasked(steps: Steps, question: Question, when: Typed | None) -> None:
-    """Warns of every hole of a question, and of every condition of its texts, that may have no value."""
+    """Warn of every hole of a question, and of every condition of its texts, that may have no value."""
     for texts in (question.system, question.prompt):
         for hole in texts.told() if texts is not None else ():
             warn_undefined(steps, hole.typed, NOT_DECIDED if hole.condition else NOT_ASKED, when)
 
 
 def warn_undefined(steps: Steps, typed: Typed, what: str, when: Typed | None = None) -> None:
-    """Warns of every part of an expression that may have no value because of a reply, unless the condition `when` sees
+    """Warn of every part of an expression that may have no value because of a reply, unless the condition `when` sees
     to it; once for each place."""
     left = typed.may if when is None else typed.under(when.expr)
     items = steps.program.diagnostics.items

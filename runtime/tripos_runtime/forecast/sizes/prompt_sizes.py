@@ -31,13 +31,13 @@ class PromptSizes:
     """The names that a step in a language is sure to look up, as far as a glance shows."""
 
     def outline(self, step: Ask | Judging, names: Mapping[str, Any], case: Case, known: Known) -> Size:
-        """The size of what is sent where that needs what is not there; `known` are the sizes of what is not
+        """Return the size of what is sent where that needs what is not there; `known` are the sizes of what is not
         there but can be told. Raises `Unavailable` where that needs what a kept reply did not yield."""
         measure = self._asked if isinstance(step, Ask) else self._judged
         return whole(measure(step, names, case, known), case.scenario)  # type: ignore[arg-type]
 
     def waits(self, step: Ask | Judging, names: Mapping[str, Any], case: Case) -> bool:
-        """Whether a glance shows that what is sent needs what is not there yet."""
+        """Return true if a glance shows that what is sent needs what is not there yet."""
         key = (step.fingerprint, case.language)
         if key not in self._printed:
             self._printed[key] = tuple(_printed(step, self.world.questions.of(step, case.language), case.language))
@@ -45,7 +45,8 @@ class PromptSizes:
         return any(isinstance(each, Missing) and each.status == PENDING for each in found)
 
     def _judged(self, step: Judging, names: Mapping[str, Any], case: Case, known: Known) -> Size:
-        """The size of what a judge is sent but for what is not there yet. All arguments must be, printed or not."""
+        """Return the size of what a judge is sent but for what is not there yet. All arguments must be, printed or
+        not."""
         seen, waits = {**self.world.sources.names}, NO_SIZE.waits
         outline = self._outline(names, case, known)
         for param, expr in step.args.items():
@@ -64,7 +65,7 @@ class PromptSizes:
         return size
 
     def _asked(self, step: Ask, names: Mapping[str, Any], case: Case, known: Known) -> Size:
-        """The size of what is sent for an ask but for what is not there yet."""
+        """Return the size of what is sent for an ask but for what is not there yet."""
         outline, size = self._outline(names, case, known), NO_SIZE
         for shots in step.shots:  # in the order of `ask_messages`, since the first thing that is lacking is told
             try:
@@ -82,7 +83,7 @@ class PromptSizes:
         return size + self._texts(self.world.questions.of(step, case.language), outline, case, ())
 
     def _said(self, say: Callable[[Expr], Sequence[Message]], expr: Expr, outline: Outline) -> Size:
-        """The size of a dialogue, or of the replies that it will hold."""
+        """Return the size of a dialogue, or of the replies that it will hold."""
         try:
             return Size.sent(say(expr))
         except Unavailable as reason:
@@ -101,8 +102,8 @@ class PromptSizes:
         return Outline(names, case.language, self.world.sources.axes, known, {}, names)
 
     def turn(self, prompt: TurnPrompt, known: Known) -> Size:
-        """The size of what is sent for a turn. Raises `Unavailable` where that needs what a kept reply
-        did not yield."""
+        """Return the size of what is sent for a turn. Raises `Unavailable` where that needs what a kept reply did not
+        yield."""
         step, role, case = prompt.talk.step, prompt.role, prompt.case
         size = Size()
         try:
@@ -122,8 +123,8 @@ class PromptSizes:
         return size + Size(pending=later, messages=len(later))
 
     def nearest(self, step: Retrieve, names: Mapping[str, Any], case: Case) -> Size:
-        """The size of what a step finds by vectors that are not there: as much as letters find, at the most the longest
-        of what it looks through. Raises `Unavailable` where that needs a reply."""
+        """Return the size of what a step finds by vectors that are not there: as much as letters find, at the most the
+        longest of what it looks through. Raises `Unavailable` where that needs a reply."""
         seen = self.world.chooser.chosen(step, names, case.fields)
         size = Size.of(json(seen))
         elements = self.world.chooser.collection(step, names).elements

@@ -66,7 +66,7 @@ class Size:
 
     @classmethod
     def of(cls, text: str) -> Size:
-        """The size of a text.
+        """Return the size of a text.
 
         >>> size = Size.of("E = 能量")
         >>> size.narrow, size.wide, size.is_known
@@ -77,23 +77,23 @@ class Size:
 
     @classmethod
     def sent(cls, messages: Iterable[Message]) -> Size:
-        """The size of messages."""
+        """Return the size of messages."""
         every = list(messages)
         total = sum_of(cls.of(message.content) for message in every)
         return cls(total.narrow, total.wide, messages=len(every))
 
     @property
     def is_known(self) -> bool:
-        """Whether nothing is waited for."""
+        """True if nothing is waited for."""
         return not (self.pending or self.beyond or self.unknown or self.most)
 
     def as_prompt(self, step: str) -> Size:
-        """The size of what is sent for a step, as part of what builds on it."""
+        """Return the size of what is sent for a step, as part of what builds on it."""
         waits = frozenset(((step, True),))
         return Size(self.narrow, self.wide, self.pending, self.beyond, self.unknown, waits, most=self.most)
 
     def on_side(self, place: str) -> Size:
-        """The size as it is seen from a pair that has it on one side."""
+        """Return the size as it is seen from a pair that has it on one side."""
         pending, beyond = (tuple(f"{place}.{name}" for name in names) for names in (self.pending, self.beyond))
         waits = frozenset((f"{place}.{name}", sent) for name, sent in self.waits)
         return Size(self.narrow, self.wide, pending, beyond, self.unknown, waits, self.messages, self.most)
@@ -121,19 +121,19 @@ Known = Mapping[tuple[str, ...], Size]
 
 
 def sum_of(sizes: Iterable[Size]) -> Size:
-    """All of them together."""
+    """Return all of them together."""
     return reduce(add, sizes, NO_SIZE)
 
 
 def is_waiting(step: str, unknown: str = "", field: str = "") -> Size:
-    """The size of what a step yields, or of one field of it, or of something that is `unknown`."""
+    """Return the size of what a step yields, or of one field of it, or of something that is `unknown`."""
     waits = frozenset(((step, False),))
     name = f"{step}{FIELD}{field}" if field else step
     return Size(unknown=(unknown,), waits=waits) if unknown else Size(pending=(name,), waits=waits)
 
 
 def one_reply(pending: Iterable[str]) -> list[str]:
-    """Replies that are waited for, with the fields of one reply together no longer than that reply.
+    """Return replies that are waited for, with the fields of one reply together no longer than that reply.
 
     >>> one_reply(["draft:sum", "draft:why", "draft:why", "hint"])
     ['draft', 'draft', 'hint']
@@ -163,8 +163,8 @@ class Outline:
     """The names that `args` are of."""
 
     def template(self, template: Template, metrics: Sequence[Metric] = ()) -> Size:
-        """The size of a text. Passages whose condition waits for a reply are taken to be printed. Raises `Unavailable`
-        where it needs what a kept reply did not yield."""
+        """Return the size of a text. Passages whose condition waits for a reply are taken to be printed. Raises
+        `Unavailable` where it needs what a kept reply did not yield."""
         passages = [part for part in template.parts if isinstance(part, Passage)]
         if not passages:
             return self._parts(template.parts, metrics)  # type: ignore[arg-type]
@@ -197,12 +197,12 @@ class Outline:
         return sum_of([Size.of("".join(text)), *later])
 
     def _hole(self, hole: Hole, waited: Unavailable) -> Size:
-        """The size of what will stand in a hole."""
+        """Return the size of what will stand in a hole."""
         size = self._yet(hole.expr, waited)
         return Size(narrow=SHORT_TEXT, waits=size.waits) if hole.type.kind in SHORT else size
 
     def expression(self, expr: Expr) -> Size:
-        """The size of a value, or of what it is made of where that is not there yet."""
+        """Return the size of a value, or of what it is made of where that is not there yet."""
         try:
             value = evaluate(expr, self.names)
             return Size.of(value if isinstance(value, str) else json(value))
@@ -212,7 +212,7 @@ class Outline:
             return self._yet(expr, reason)
 
     def _yet(self, expr: Expr, waited: Unavailable) -> Size:
-        """The size of what a value is made of that is not there yet."""
+        """Return the size of what a value is made of that is not there yet."""
         match expr:
             case Ref(path=path):
                 return self._name(path, waited)
@@ -229,7 +229,7 @@ class Outline:
         return is_waiting(waited.step, waited.step)
 
     def _later(self, expr: Expr) -> Size:
-        """The size of what may not be looked at once what is waited for is there."""
+        """Return the size of what may not be looked at once what is waited for is there."""
         try:
             return self.expression(expr)
         except Unavailable:

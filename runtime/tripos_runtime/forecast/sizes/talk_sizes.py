@@ -1,4 +1,4 @@
-"""What becomes of the turns of a conversation, before anybody is asked.
+"""The forecast of the turns of a conversation.
 
 The next turn is asked for sure, and every later one perhaps, for the one before it may end the conversation. A prompt
 holds what was said so far: known turns by their text, and those to come as replies that are awaited from whoever says
@@ -30,7 +30,7 @@ def awaited(step: Converse, first: int, last: int) -> tuple[str, ...]:
 
 
 def models_of(talk: Talk) -> dict[str, str]:
-    """Who says the turns that are awaited."""
+    """Return who says the turns that are awaited."""
     return {f"{talk.step.name}{BETWEEN}{role}": model for role, model in talk.models.items()}
 
 

@@ -1,1 +1,1 @@
-"""What is known of providers and models: addresses, prices, and what their errors mean."""
+"""Known facts about providers and models: addresses, prices, and what their errors mean."""

@@ -1,4 +1,4 @@
-"""What litellm's map of models says of a model, read from the file beside the package without importing it."""
+"""The entry of a model in litellm's map, read from the file beside the package without importing it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TUNED = re.compile(r"^(ft:[^:]+).*$")
 
 @functools.cache
 def every_entry() -> Mapping[str, Mapping[str, Any]]:
-    """All entries by name; none where litellm is not installed.
+    """Return all entries by name; none where litellm is not installed.
 
     >>> every_entry()["gpt-4o"]["litellm_provider"]
     'openai'
@@ -38,7 +38,7 @@ def every_entry() -> Mapping[str, Mapping[str, Any]]:
 
 
 def entry_of(provider: str, model: str) -> Mapping[str, Any] | None:
-    """The entry of a provider's model, by its exact name first, then without the date or the tuning in it.
+    """Return the entry of a provider's model, by its exact name first, then without the date or the tuning in it.
 
     >>> entry_of("openai", "gpt-4o")["mode"], entry_of("openai", "no-such-model")
     ('chat', None)
@@ -53,7 +53,7 @@ def entry_of(provider: str, model: str) -> Mapping[str, Any] | None:
 
 
 def near_model(name: str) -> str | None:
-    """What a name that the map does not have was likely meant to be, with its provider.
+    """Return what a name that the map does not have was likely meant to be, with its provider.
 
     >>> near_model("openai/gpt-4o-min"), near_model("gpt-4o-mini"), near_model("hosted_vllm/my-own")
     ('openai/gpt-4o-mini', 'openai/gpt-4o-mini', None)
@@ -73,7 +73,7 @@ def near_model(name: str) -> str | None:
 
 
 def allows(provider: str, model: str, what: str) -> bool | None:
-    """Whether a model has a capability, such as `supports_reasoning`; `None` where the map does not say.
+    """Return true if a model has a capability, such as `supports_reasoning`; `None` where the map does not say.
 
     >>> allows("openai", "gpt-4o", "supports_response_schema"), allows("openai", "mine", "supports_response_schema")
     (True, None)

@@ -1,4 +1,4 @@
-"""What a failed call means: every exception and every answer that is none becomes one `ModelError`, free of keys."""
+"""Errors of calls: every exception and every answer that is none becomes one `ModelError`, free of keys."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ class Place:
 
 @dataclass(frozen=True)
 class _Told:
-    """What is known of a failure: the names of an exception's kinds, the status, the provider's words in full and on
-    one line, whether a server answered at all, and how long it asks to be left alone."""
+    """The details of a failure: the names of an exception's kinds, the status, the provider's words in full and on one
+    line, whether a server answered at all, and how long it asks to be left alone."""
 
     kinds: Collection[str]
     status: int | None
@@ -60,8 +60,8 @@ class _Told:
 
 
 def scrub(text: str, environ: Mapping[str, str] | None = None, secrets: Collection[str] = ()) -> str:
-    """The text without keys: neither `secrets`, nor the value of an environment variable whose name ends in `_KEY`,
-    `_TOKEN` or `_SECRET`, nor anything shaped like a key.
+    """Return the text without keys: neither `secrets`, nor the value of an environment variable whose name ends in
+    `_KEY`, `_TOKEN` or `_SECRET`, nor anything shaped like a key.
 
     >>> scrub("key hunter22 or sk-abc123 was refused", {"SCHOOL_API_KEY": "hunter22"})
     'key [key] or [key] was refused'
@@ -77,8 +77,8 @@ def scrub(text: str, environ: Mapping[str, str] | None = None, secrets: Collecti
 def model_error(
     error: Exception, name: str, address: str, key_variables: str, secrets: Collection[str] = ()
 ) -> ModelError:
-    """The `ModelError` for an exception out of litellm or aiohttp; `address` is where the call went, `key_variables`
-    the environment variables that may hold the key.
+    """Return the `ModelError` for an exception out of litellm or aiohttp; `address` is where the call went,
+    `key_variables` the environment variables that may hold the key.
 
     >>> model_error(TimeoutError("too slow"), "openai/gpt-4o", "https://api.openai.com", "OPENAI_API_KEY").code
     'R0109'
@@ -100,7 +100,8 @@ def model_error(
 
 
 def answer_error(status: int, body: bytes, headers: Mapping[str, str], place: Place) -> ModelError:
-    """The `ModelError` for what a server answered in place of a reply; `headers` by their names in small letters.
+    """Return the `ModelError` for what a server answered in place of a reply; `headers` by their names in small
+    letters.
 
     >>> place = Place("openai/gpt-4o", "https://api.openai.com/v1")
     >>> error = answer_error(429, b'{"error": {"message": "slow down"}}', {"retry-after": "7"}, place)
@@ -159,7 +160,7 @@ def _decided(told: _Told, place: Place) -> ModelError:
 
 
 def _detail(words: str, secrets: Collection[str]) -> str:
-    """The provider's own words on one line: the message in a JSON body, or the text as it is."""
+    """Return the provider's own words on one line: the message in a JSON body, or the text as it is."""
     text = words
     try:
         parsed: Any = json.loads(words)
@@ -180,7 +181,7 @@ def _headers_of(error: Exception) -> Mapping[Any, Any]:
 
 
 def _retry_after_s(headers: Mapping[str, str], words: str) -> float | None:
-    """Seconds that the server asks for: `retry-after-ms`, `retry-after` (seconds or a date), or in its words."""
+    """Return seconds that the server asks for: `retry-after-ms`, `retry-after` (seconds or a date), or in its words."""
     in_words = WAIT.search(words)
     now = datetime.now(UTC)
     told = ((headers.get("retry-after-ms"), 0.001), (headers.get("retry-after"), 1.0))

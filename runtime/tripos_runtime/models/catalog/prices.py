@@ -1,4 +1,4 @@
-"""What a call of a model costs, from litellm's map of models."""
+"""Prices of calls, from litellm's map of models."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Tariff(Price):
     """Rates of long prompts, the longest first."""
 
     def cost_usd(self, tokens_in: int, tokens_out: int, cached: int = 0, reasoning: int = 0) -> float:
-        """The cost of a call in USD, as `Price.cost_usd` says."""
+        """Return the cost of a call in USD, as `Price.cost_usd` says."""
         rates = next((step for step in self.steps if tokens_in > step.above), None)
         if rates is None:
             cached_usd = self.input_usd if self.cached_usd is None else self.cached_usd
@@ -58,7 +58,7 @@ class Tariff(Price):
 
 
 def price_of(provider: str, model: str) -> Price | None:
-    """The price of a provider's model; `None` where the map has none.
+    """Return the price of a provider's model; `None` where the map has none.
 
     Rates of hours when it is cheaper, of batches and of service tiers are left out: what is paid is the usual rate.
 
@@ -72,7 +72,7 @@ def price_of(provider: str, model: str) -> Price | None:
 
 
 def tariff(entry: Mapping[str, Any], provider: str) -> Price | None:
-    """The price that an entry of the map says; `None` where it says none for tokens."""
+    """Return the price that an entry of the map says; `None` where it says none for tokens."""
     most_out = entry.get("max_output_tokens")
     steps = _tiers(entry) or _thresholds(entry, 1 if provider in FROM_THE_THRESHOLD_ON else 0)
     base = steps[-1] if steps and steps[-1].above < 0 else _rates(entry, "", -1, None)
@@ -103,7 +103,7 @@ def _thresholds(entry: Mapping[str, Any], inclusive: int) -> tuple[Rates, ...]:
 
 
 def _rates(entry: Mapping[str, Any], suffix: str, above: int, before: Rates | None) -> Rates | None:
-    """The rates with that suffix; those of shorter prompts stand in where one is not told."""
+    """Return the rates with that suffix; those of shorter prompts stand in where one is not told."""
     told_in = _number(entry, f"input_cost_per_token{suffix}")
     told_out = _number(entry, f"output_cost_per_token{suffix}")
     cached = _number(entry, f"cache_read_input_token_cost{suffix}")
@@ -122,7 +122,7 @@ def _rates(entry: Mapping[str, Any], suffix: str, above: int, before: Rates | No
 
 
 def _tiers(entry: Mapping[str, Any]) -> tuple[Rates, ...]:
-    """The steps of a table of tiers, the longest prompts first; the first tier has `above` -1."""
+    """Return the steps of a table of tiers, the longest prompts first; the first tier has `above` -1."""
     told = entry.get("tiered_pricing")
     steps: list[Rates] = []
     for tier in told if isinstance(told, list) else ():

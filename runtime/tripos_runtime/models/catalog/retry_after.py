@@ -10,8 +10,8 @@ LONGEST_S = 7 * 86_400.0
 
 
 def retry_after_s(value: str, now: datetime) -> float | None:
-    """The seconds from `now` that a header asks for: a number of them, or a date (RFC 9110). A date that has passed is
-    0; what is neither, or further away than a week, is None.
+    """Return the seconds from `now` that a header asks for: a number of them, or a date (RFC 9110). A date that has
+    passed is 0; what is neither, or further away than a week, is None.
 
     >>> noon = datetime(2026, 11, 21, 12, tzinfo=UTC)
     >>> retry_after_s("2.5", noon), retry_after_s("Sat, 21 Nov 2026 12:01:30 GMT", noon), retry_after_s("soon", noon)

@@ -18,7 +18,8 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 def path_of(name: str, endpoints: Mapping[str, Endpoint] = {}) -> Path:
-    """How the model of that name is asked: without litellm, through its translation alone, or by litellm altogether.
+    """Return how the model of that name is asked: without litellm, through its translation alone, or by litellm
+    altogether.
 
     >>> [path_of(name) for name in ("openai/gpt-4o", "openai/o3-mini", "bedrock/anthropic.claude-v2")]
     ['direct', 'translated', 'litellm']
@@ -46,12 +47,12 @@ def path_of(name: str, endpoints: Mapping[str, Endpoint] = {}) -> Path:
 
 
 def endpoint_of(name: str, endpoints: Mapping[str, Endpoint]) -> Endpoint | None:
-    """The endpoint of a model: its own, or that of its provider."""
+    """Return the endpoint of a model: its own, or that of its provider."""
     return endpoints.get(name) or endpoints.get(name.partition("/")[0])
 
 
 def is_here(endpoint: Endpoint | None) -> bool:
-    """Whether an endpoint is a server on this machine.
+    """Return true if an endpoint is a server on this machine.
 
     >>> is_here(Endpoint("http://127.0.0.1:8000/v1"))
     True
@@ -60,7 +61,8 @@ def is_here(endpoint: Endpoint | None) -> bool:
 
 
 def _is_plain_azure(model: str, endpoint: Endpoint | None) -> bool:
-    """Whether a deployment is reached with a key at a resource's address: the other ways to sign in are litellm's."""
+    """Return true if a deployment is reached with a key at a resource's address: the other ways to sign in are
+    litellm's."""
     base_url = endpoint.base_url if endpoint is not None else os.environ.get("AZURE_API_BASE", "")
     keyed = endpoint is not None or bool(os.environ.get("AZURE_API_KEY"))
     return keyed and bool(base_url) and "/openai" not in base_url and "/" not in model

@@ -25,7 +25,7 @@ MOST_ITEMS = 3
 
 
 def untaken_here(settings: Settings) -> tuple[str, ...]:
-    """The names of the settings that no local model takes."""
+    """Return the names of the settings that no local model takes."""
     return tuple(name for name in settings.given if name == "reasoning_effort")
 
 
@@ -47,7 +47,7 @@ class LocalModel:
         self._closed = False
 
     async def ask(self, request: Request) -> Reply:
-        """The reply to the request, which costs nothing."""
+        """Return the reply to the request, which costs nothing."""
         address = await asyncio.to_thread(self.server.address)
         if self._client is None or self._client_address != address:
             stale, self._client, self._client_address = self._client, self._connect(address), address
@@ -56,11 +56,11 @@ class LocalModel:
         return replace(await self._client.ask(_fitted(request)), model_served=self.name)
 
     def refuses(self, settings: Settings) -> tuple[str, ...]:
-        """The names of the settings that a request would go without."""
+        """Return the names of the settings that a request would go without."""
         return untaken_here(settings)
 
     async def close(self) -> None:
-        """Gives the server back; the last model to do so stops it."""
+        """Give the server back; the last model to do so stops it."""
         if self._closed:
             return
         self._closed = True
@@ -76,7 +76,7 @@ class LocalModel:
 
 
 def weights_of(which: str) -> Path:
-    """The model file that a name means: one of those known here, or the path of a GGUF file."""
+    """Return the model file that a name means: one of those known here, or the path of a GGUF file."""
     if importlib.util.find_spec("xllamacpp") is None:
         raise ModelError("R0105", f"`local/{which}` needs xllamacpp", INSTALL, fatal=True)
     if (path := find_weights(which)) is not None:
@@ -90,7 +90,7 @@ def weights_of(which: str) -> Path:
 
 
 def find_weights(which: str) -> Path | None:
-    """The model file that a name means, if it is here."""
+    """Return the model file that a name means, if it is here."""
     if which.endswith(".gguf"):
         path = Path(which).expanduser()
         return path if path.is_file() else None
@@ -104,7 +104,7 @@ def find_weights(which: str) -> Path | None:
 
 
 def _fitted(request: Request) -> Request:
-    """The request with what a small model needs: a system message, an end, and bounded strings and arrays."""
+    """Return the request with what a small model needs: a system message, an end, and bounded strings and arrays."""
     messages = request.messages
     if not any(message.role == "system" for message in messages):
         messages = (SYSTEM, *messages)
@@ -114,7 +114,7 @@ def _fitted(request: Request) -> Request:
 
 
 def _bounded(schema: Any) -> Any:
-    """The JSON Schema with a longest length for every string and every array that has none.
+    """Return the JSON Schema with a longest length for every string and every array that has none.
 
     >>> _bounded({"type": "array", "items": {"type": "string"}})
     {'type': 'array', 'items': {'type': 'string', 'maxLength': 60}, 'maxItems': 3}

@@ -37,14 +37,14 @@ class LocalProcess:
 
     @classmethod
     def share(cls, model: Path, slots: int) -> LocalProcess:
-        """The server of that file in this Python process, which other users may hold too."""
+        """Return the server of that file in this Python process, which other users may hold too."""
         with cls._registry:
             server = cls._shared.setdefault((model.resolve(), slots), cls(model, slots))
             server._users += 1
             return server
 
     def release(self) -> None:
-        """Gives the server back; it stops when nobody holds it any more."""
+        """Give the server back; it stops when nobody holds it any more."""
         with LocalProcess._registry:
             self._users -= 1
             if self._users:
@@ -59,8 +59,8 @@ class LocalProcess:
         return self._process.pid if self._process is not None and self._process.poll() is None else None
 
     def address(self) -> str:
-        """Where the server listens, such as `http://127.0.0.1:40123`. Starts it where it does not run, which blocks
-        for some seconds. Raises `ModelError` where it cannot start."""
+        """Return where the server listens, such as `http://127.0.0.1:40123`. Starts it where it does not run, which
+        blocks for some seconds. Raises `ModelError` where it cannot start."""
         with self._lock:
             if self.pid is None:
                 self._stop()

@@ -18,7 +18,7 @@ REPEAT_PENALTY = 1.1
 
 
 def main() -> None:
-    """Loads the model, prints its address as one line of JSON, and serves until standard input ends."""
+    """Load the model, print its address as one line of JSON, and serve until standard input ends."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--model", required=True)
     parser.add_argument("--slots", type=int, required=True)

@@ -14,8 +14,8 @@ NAME = "weights.json"
 
 
 def weights_digest(path: Path, cache: Path | None = None) -> str:
-    """The SHA-256 of a file. What it came to is remembered, by path, size and time of change, in a folder of the user's
-    (`cache`); where that cannot be written it is taken again."""
+    """Return the SHA-256 of a file. What it came to is remembered, by path, size and time of change, in a folder of the
+    user's (`cache`); where that cannot be written it is taken again."""
     path, folder = path.resolve(), cache or _cache()
     told = path.stat()
     stamp = [told.st_size, told.st_mtime_ns]
@@ -43,7 +43,7 @@ def _read(path: Path) -> Mapping[str, list[object]]:
 
 
 def _write(path: Path, content: Mapping[str, list[object]]) -> None:
-    """Puts the file in place whole: another process may read it."""
+    """Put the file in place whole: another process may read it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False, encoding="utf-8") as file:
         json.dump(content, file)

@@ -40,7 +40,7 @@ class BaselineModel:
         return self.name
 
     async def ask(self, request: Request) -> Reply:
-        """The reply, in the form that is asked for where the text can be had in it."""
+        """Return the reply, in the form that is asked for where the text can be had in it."""
         said = self.text if self.text is not None else request.messages[-1].content
         return Reply(fitted(said, request.schema), self.name, "stop", 0, 0, 0.0)
 
@@ -49,7 +49,7 @@ class BaselineModel:
 
 
 def open_baseline(name: str) -> BaselineModel:
-    """The baseline of that name. Raises `ModelError` R0103 for any other.
+    """Return the baseline of that name. Raises `ModelError` R0103 for any other.
 
     >>> open_baseline("baseline/constant:yes").text
     'yes'
@@ -63,7 +63,7 @@ def open_baseline(name: str) -> BaselineModel:
 
 
 def is_baseline(name: str) -> bool:
-    """Whether a model is one of the baselines.
+    """Return true if a model is one of the baselines.
 
     >>> is_baseline("baseline/echo"), is_baseline("mock/careful")
     (True, False)
@@ -72,7 +72,8 @@ def is_baseline(name: str) -> bool:
 
 
 def fitted(text: str, schema: dict[str, Any] | None) -> str:
-    """A text as a reply that fits a JSON Schema, each of its fields saying the text; as it is where that cannot be.
+    """Return a text as a reply that fits a JSON Schema, each of its fields saying the text; as it is where that cannot
+    be.
 
     >>> fitted("yes", {"type": "object", "properties": {"value": {"type": "boolean"}}})
     '{"value": true}'

@@ -65,7 +65,7 @@ class MockModel:
         return self.name
 
     async def ask(self, request: Request) -> Reply:
-        """The character's reply to the request. Raises `ModelError` where failing is in character."""
+        """Return the character's reply to the request. Raises `ModelError` where failing is in character."""
         key = _key(self.name, request)
         chinese = _is_chinese(request)
         match self.character:
@@ -111,7 +111,7 @@ class MockModel:
         """Nothing to let go of."""
 
     def _student(self, request: Request, *, chinese: bool) -> Reply:
-        """The replies of a student, of which each sample has its own."""
+        """Return the replies of a student, of which each sample has its own."""
         student = student_named(self.name.removeprefix("mock/"))
         assert student is not None
         tokens_in = sum(_tokens(message.content) for message in request.messages)
@@ -128,7 +128,8 @@ class MockModel:
 
 
 def open_mock(which: str, sleep: Callable[[float], Awaitable[None]]) -> MockModel:
-    """The mock of that character, such as `careful`, `careful:ada` or `fails-2`. Raises `ModelError` for any other."""
+    """Return the mock of that character, such as `careful`, `careful:ada` or `fails-2`. Raises `ModelError` for any
+    other."""
     character, _, _ = which.partition(":")
     failures = re.fullmatch(r"fails-(\d{1,4})", character)
     if failures:

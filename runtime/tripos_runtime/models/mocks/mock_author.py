@@ -34,7 +34,7 @@ CHINESE = (
 
 
 def author_text(schema: dict[str, Any] | None, key: str, *, chinese: bool) -> str:
-    """What the author replies to a request that `key` tells from others.
+    """Return what the author replies to a request that `key` tells from others.
 
     >>> one, other = (author_text(None, key, chinese=False) for key in ("a", "b"))
     >>> one == other, one == author_text(None, "a", chinese=False)
@@ -53,7 +53,7 @@ def author_text(schema: dict[str, Any] | None, key: str, *, chinese: bool) -> st
 
 
 def written(key: str, *, chinese: bool) -> str:
-    """A text that hardly any other key has: words that need not make sense."""
+    """Return a text that hardly any other key has: words that need not make sense."""
     number = draw(1000, key, "number")
     picks = [draw(1 << 30, key, str(place)) for place in range(LENGTH)]
     if chinese:

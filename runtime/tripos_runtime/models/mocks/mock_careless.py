@@ -11,7 +11,7 @@ INVENTED = "overall impression"
 
 
 def careless_text(schema: dict[str, Any] | None, key: str, *, chinese: bool) -> str:
-    """A careless reply: fenced now and then, keys renamed, scores as text, a value null, missing or invented.
+    """Return a careless reply: fenced now and then, keys renamed, scores as text, a value null, missing or invented.
 
     >>> careless_text({"type": "object", "properties": {"Depth": {"type": "integer"}}}, "k", chinese=False)
     '{"Depth": "7 分"}'

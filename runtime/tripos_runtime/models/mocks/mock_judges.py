@@ -17,8 +17,8 @@ it."""
 
 
 def judged(character: str, schema: dict[str, Any], shared: str, own: str, *, chinese: bool = False) -> Any:
-    """A value that fits the schema. What is on a scale goes by `shared`, the key of the request, and by the bias of the
-    character; everything else by `own`, the key of the request and the judge.
+    """Return a value that fits the schema. What is on a scale goes by `shared`, the key of the request, and by the bias
+    of the character; everything else by `own`, the key of the request and the judge.
 
     >>> scale = {"type": "integer", "minimum": 1, "maximum": 10}
     >>> fair, severe, lenient = (judged(each, scale, "k", "mine") for each in ("fair", "severe", "lenient"))

@@ -54,7 +54,7 @@ class Student:
     rate: float
 
     def text(self, messages: Sequence[Message], schema: dict[str, Any] | None, number: int, *, chinese: bool) -> str:
-        """What the student replies to a request, `number` telling samples of the same one apart.
+        """Return what the student replies to a request, `number` telling samples of the same one apart.
 
         >>> ask = Message("user", "3 + 4 = ?\\nA. 6\\nB. 7\\nC. 8\\nD. 9")
         >>> [Student("s", 1.0, 0.0).text([ask], None, number, chinese=False) for number in range(3)]
@@ -87,7 +87,7 @@ class Student:
         return wrong[draw(len(wrong), self.name, asked, lesson, str(number), "wrong")]
 
     def chance(self, question: float, lesson: float | None) -> float:
-        """The chance of the right answer; `question` and `lesson`, from 0 to 1, are where these stand among all.
+        """Return the chance of the right answer; `question` and `lesson`, from 0 to 1, are where these stand among all.
 
         >>> student = Student("s", 0.5, 0.4)
         >>> student.chance(0.5, None), student.chance(0.5, 0.5), student.chance(1.0, 0.0)
@@ -101,8 +101,8 @@ class Student:
 
 
 def student_named(which: str) -> Student | None:
-    """The student of that name, such as `student`, `student-40-30` or `student-40-30:ada`; ability and rate are in per
-    cent, and at most 100 and 66. None for any other name.
+    """Return the student of that name, such as `student`, `student-40-30` or `student-40-30:ada`; ability and rate are
+    in per cent, and at most 100 and 66. None for any other name.
 
     >>> student_named("student-50-20:ada")
     Student(name='mock/student-50-20:ada', ability=0.5, rate=0.2)
@@ -117,7 +117,7 @@ def student_named(which: str) -> Student | None:
 
 
 def right_option(asked: str, options: dict[str, str]) -> str | None:
-    """The letter of the option that is what the first sum of a question comes to; None where none is.
+    """Return the letter of the option that is what the first sum of a question comes to; None where none is.
 
     >>> right_option("8 − 3 = ?", {"A": "5", "B": "11"})
     'A'
@@ -131,6 +131,6 @@ def right_option(asked: str, options: dict[str, str]) -> str | None:
 
 
 def share(*parts: str) -> float:
-    """A number from 0 to 1, spread evenly, that depends on the parts alone."""
+    """Return a number from 0 to 1, spread evenly, that depends on the parts alone."""
     name = json.dumps(parts, ensure_ascii=False).encode()
     return int.from_bytes(hashlib.blake2b(name, digest_size=8).digest()) / 2**64

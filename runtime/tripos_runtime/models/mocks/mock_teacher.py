@@ -21,7 +21,7 @@ CAPITALS = re.compile(r"(?<![A-Za-z])[A-Z]{2,}(?: [A-Z]{2,})+(?![A-Za-z])")
 
 
 def points_chosen(messages: Sequence[Message], value: Any, key: str) -> Any:
-    """A value in which every list of texts is of points that the last message lists, where it lists any.
+    """Return a value in which every list of texts is of points that the last message lists, where it lists any.
 
     >>> points_chosen([Message("user", "Which?\\n- sets\\n- sums")], {"value": ["That is so."]}, "a")["value"]
     ['sets']
@@ -43,7 +43,7 @@ def _is_texts(part: Any) -> bool:
 
 
 def teacher_text(messages: Sequence[Message], key: str, *, chinese: bool) -> str:
-    """What the teacher says to a dialogue; `key` tells requests apart.
+    """Return what the teacher says to a dialogue; `key` tells requests apart.
 
     >>> told = Message("system", "Teach, and say LESSON OVER at the end.")
     >>> said = [Message("user", "Please begin."), Message("assistant", "Look."), Message("user", "I see.")]

@@ -33,7 +33,7 @@ CHINESE = (
 
 
 def draw(size: int, *parts: str) -> int:
-    """A number from 0 to `size - 1` that depends on the parts alone.
+    """Return a number from 0 to `size - 1` that depends on the parts alone.
 
     >>> draw(10, "a", "b") == draw(10, "a", "b") and 0 <= draw(10, "a", "b") < 10
     True
@@ -43,14 +43,14 @@ def draw(size: int, *parts: str) -> int:
 
 
 def sentences(count: int, key: str, *, chinese: bool) -> str:
-    """So many different sentences (8 at most), in Chinese or English."""
+    """Return that many different sentences (8 at most), in Chinese or English."""
     pool = list(CHINESE if chinese else ENGLISH)
     chosen = [pool.pop(draw(len(pool), key, str(index))) for index in range(min(count, len(pool)))]
     return ("" if chinese else " ").join(chosen)
 
 
 def value_of(schema: dict[str, Any], key: str, mood: Mood, *, chinese: bool = False) -> Any:
-    """A value that fits the schema; the same key gives the same value.
+    """Return a value that fits the schema; the same key gives the same value.
 
     >>> score = value_of({"type": "integer", "minimum": 1, "maximum": 10}, "k", "kind")
     >>> 7 <= score <= 10

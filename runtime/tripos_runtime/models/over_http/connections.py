@@ -35,7 +35,7 @@ UNASKED = ("Accept-Encoding",)
 
 @dataclass(frozen=True)
 class Answer:
-    """What a server sent: the status, the headers and the body."""
+    """The response of a server: the status, the headers and the body."""
 
     status: int
     headers: Mapping[str, str]
@@ -73,8 +73,8 @@ class Line:
         self._loop: asyncio.AbstractEventLoop | None = None
 
     async def post(self, body: bytes, headers: CIMultiDict[str] | None = None) -> Answer:
-        """What the server answers. Raises what aiohttp raises, `TimeoutError` included, and `ModelError` R0111 for an
-        answer of more than `LARGEST_BYTES`."""
+        """Return what the server answers. Raises what aiohttp raises, `TimeoutError` included, and `ModelError` R0111
+        for an answer of more than `LARGEST_BYTES`."""
         async with self._session().post(
             self._target,
             data=body if len(body) <= LARGE_BYTES else io.BytesIO(body),
@@ -92,14 +92,14 @@ class Line:
             return Answer(response.status, response.headers, self._without_key(data))
 
     def _without_key(self, body: bytes) -> bytes:
-        """What a server sent, without the key that it was sent: some echo it."""
+        """Return what a server sent, without the key that it was sent: some echo it."""
         for secret in self._secrets:
             if secret in body:
                 body = body.replace(secret, b"[key]")
         return body
 
     async def close(self) -> None:
-        """Lets go of the pool; the last model to do so closes it."""
+        """Let go of the pool; the last model to do so closes it."""
         pool, self._pool, loop = self._pool, None, self._loop
         if pool is None:
             return
@@ -133,12 +133,12 @@ def _new_session() -> aiohttp.ClientSession:
 
 
 def _forms(key: str) -> tuple[bytes, bytes]:
-    """A key as it is, and as it stands in JSON."""
+    """Return a key as it is, and as it stands in JSON."""
     return key.encode(), orjson.dumps(key)[1:-1]
 
 
 async def _bounded(response: aiohttp.ClientResponse, url: str) -> bytes:
-    """The body, unpacked, unless it grows too large."""
+    """Return the body, unpacked, unless it grows too large."""
     parts: list[bytes] = []
     size = response.content_length or 0
     if size <= LARGEST_BYTES:
@@ -158,7 +158,7 @@ async def _bounded(response: aiohttp.ClientResponse, url: str) -> bytes:
 
 
 def _proxy(scheme: str, host: str) -> str | None:
-    """The proxy that the environment names for a host; a server of this machine is reached without one."""
+    """Return the proxy that the environment names for a host; a server of this machine is reached without one."""
     if host in LOOPBACK or urllib.request.proxy_bypass(host):
         return None
     return urllib.request.getproxies().get(scheme)
@@ -166,7 +166,7 @@ def _proxy(scheme: str, host: str) -> str | None:
 
 @functools.cache
 def _trusted() -> ssl.SSLContext:
-    """The authorities of the system, those of `SSL_CERT_FILE`, and those that come with certifi."""
+    """Return the authorities of the system, those of `SSL_CERT_FILE`, and those that come with certifi."""
     context = ssl.create_default_context()
     if importlib.util.find_spec("certifi") is not None:
         import certifi
@@ -176,5 +176,5 @@ def _trusted() -> ssl.SSLContext:
 
 
 def headers_of(headers: CIMultiDictProxy[str] | Mapping[str, str]) -> dict[str, str]:
-    """The headers by their names in small letters."""
+    """Return the headers by their names in small letters."""
     return {str(name).lower(): str(value) for name, value in headers.items()}

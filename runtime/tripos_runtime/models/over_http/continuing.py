@@ -33,7 +33,7 @@ class ContinuingModel(DirectModel):
         self._head = b'{"model":' + orjson.dumps(model) + b',"prompt":'
 
     async def ask(self, request: Request) -> Reply:
-        """What the model goes on with after the transcript of a request's messages. Raises `ModelError`."""
+        """Return what the model goes on with after the transcript of a request's messages. Raises `ModelError`."""
         told = transcribed(request)
         body = self._head + orjson.dumps(whole(told.messages[0].content)) + self._tails.part(told)
         found = await self._answer(body)

@@ -62,13 +62,13 @@ class DirectModel:
         self._tails = RequestCache(self._tail, structured=self.structured, most_samples=self.most_samples)
 
     async def ask(self, request: Request) -> Reply:
-        """The reply to the request, with `others` where it asks for several samples. Raises `ModelError`."""
+        """Return the reply to the request, with `others` where it asks for several samples. Raises `ModelError`."""
         messages = without_system(request.messages) if self._folds_system else request.messages
         found = await self._answer(self._head + as_json(messages) + self._tails.part(request))
         return read_reply(found, self.name, self.price, own_price=self._own_price)
 
     async def _answer(self, body: bytes) -> dict[str, Any]:
-        """The JSON object that the server answers a body with. Raises `ModelError`."""
+        """Return the JSON object that the server answers a body with. Raises `ModelError`."""
         try:
             answer = await self._line.post(body)
         except (aiohttp.ClientError, OSError) as error:
@@ -78,11 +78,11 @@ class DirectModel:
         return completion(answer.body, headers_of(answer.headers), self._place)
 
     async def close(self) -> None:
-        """Lets go of the connections."""
+        """Let go of the connections."""
         await self._line.close()
 
     def refuses(self, settings: Settings) -> tuple[str, ...]:
-        """The names of the settings that a request would go without."""
+        """Return the names of the settings that a request would go without."""
         return tuple(name for name in settings.given if name in self._lacking)
 
     def _tail(self, request: Request) -> bytes:
@@ -102,8 +102,8 @@ class DirectModel:
 
 
 def lacking(provider_name: str, provider: Provider, model: str, base_url: str) -> frozenset[str]:
-    """The settings that a model is known not to take: by its name, and by its provider where it is reached there, since
-    of any other server nothing is known."""
+    """Return the settings that a model is known not to take: by its name, and by its provider where it is reached
+    there, since of any other server nothing is known."""
     found: frozenset[str] = frozenset()
     if provider.base_url is not None and urlsplit(base_url).hostname == urlsplit(provider.base_url).hostname:
         entry = entry_of(provider_name, model)
@@ -115,12 +115,13 @@ def lacking(provider_name: str, provider: Provider, model: str, base_url: str) -
 
 
 def format_of(schema: Any) -> dict[str, Any]:
-    """The setting that holds a reply to a JSON Schema."""
+    """Return the setting that holds a reply to a JSON Schema."""
     return {"type": "json_schema", "json_schema": {"name": "reply", "schema": schema, "strict": True}}
 
 
 def completion(body: bytes, headers: Mapping[str, str], place: Place) -> dict[str, Any]:
-    """The JSON object of an answer with status 200. Raises `ModelError` where it is none, or tells of a mistake."""
+    """Return the JSON object of an answer with status 200. Raises `ModelError` where it is none, or tells of a
+    mistake."""
     try:
         found = parsed(body)
     except ValueError:
@@ -135,7 +136,7 @@ def completion(body: bytes, headers: Mapping[str, str], place: Place) -> dict[st
 
 
 def base_url_of(name: str, provider: Provider, endpoint: Endpoint | None) -> str:
-    """Where a model is reached, without a slash at the end."""
+    """Return where a model is reached, without a slash at the end."""
     told = (os.environ.get(variable) for variable in provider.base_urls)
     base_url = endpoint.base_url if endpoint is not None else next(filter(None, told), provider.base_url)
     if not base_url:
@@ -149,7 +150,8 @@ def base_url_of(name: str, provider: Provider, endpoint: Endpoint | None) -> str
 
 
 def key_of(name: str, provider: Provider, endpoint: Endpoint | None) -> tuple[str, str]:
-    """The environment variable of the key, "" where none is, and the key. Raises `ModelError` where it is not set."""
+    """Return the environment variable of the key, "" where none is, and the key. Raises `ModelError` where it is not
+    set."""
     if endpoint is not None and endpoint.api_key_env is None:
         return "", "none"
     variables = provider.keys if endpoint is None or endpoint.api_key_env is None else (endpoint.api_key_env,)
@@ -162,7 +164,7 @@ def key_of(name: str, provider: Provider, endpoint: Endpoint | None) -> tuple[st
 
 
 def openai_headers(provider: Provider, key: str) -> dict[str, str]:
-    """The headers of every request in OpenAI's form."""
+    """Return the headers of every request in OpenAI's form."""
     headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json", "Accept": "application/json"}
     for header, variable, unset in provider.headers:
         value = os.environ.get(variable) or unset
@@ -172,5 +174,6 @@ def openai_headers(provider: Provider, key: str) -> dict[str, str]:
 
 
 def _bills_once(provider_name: str, base_url: str) -> bool:
-    """Whether a prompt is paid once for several samples: who serves `openai/` at another address is not known."""
+    """Return true if a prompt is paid once for several samples: who serves `openai/` at another address is not
+    known."""
     return provider_name != "openai" or (urlsplit(base_url).hostname or "").endswith("openai.com")

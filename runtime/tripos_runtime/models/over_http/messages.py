@@ -1,4 +1,4 @@
-"""What is sent of a request's messages: text that is valid JSON, in the roles that a model takes."""
+"""The messages of a request: text that is valid JSON, in the roles that a model takes."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class RequestCache(Generic[Part]):
 
 
 def as_json(messages: tuple[Message, ...]) -> bytes:
-    """The messages as a JSON array of objects with `role` and `content`.
+    """Return the messages as a JSON array of objects with `role` and `content`.
 
     >>> as_json((Message("user", "hi"),))
     b'[{"role":"user","content":"hi"}]'
@@ -51,7 +51,7 @@ def as_json(messages: tuple[Message, ...]) -> bytes:
 
 
 def without_system(messages: tuple[Message, ...]) -> tuple[Message, ...]:
-    """The messages for a model without a system role: what it says stands in front of the first user's message.
+    """Return the messages for a model without a system role: what it says stands in front of the first user's message.
 
     >>> without_system((Message("system", "be brief"), Message("user", "hi")))
     (Message(role='user', content='be brief\\n\\nhi'),)

@@ -17,7 +17,7 @@ TICKS_PER_USD = 10_000_000_000
 
 
 def parsed(body: bytes) -> Any:
-    """The JSON value of a body. Raises `ValueError`.
+    """Return the JSON value of a body. Raises `ValueError`.
 
     >>> parsed(b'{"a": 1}')
     {'a': 1}
@@ -33,7 +33,7 @@ def parsed(body: bytes) -> Any:
 
 
 def whole(text: str) -> str:
-    """The text as it can be stored and sent: half a surrogate pair becomes U+FFFD.
+    """Return the text as it can be stored and sent: half a surrogate pair becomes U+FFFD.
 
     >>> whole("a\\ud800b") == "a\\ufffdb"
     True
@@ -46,7 +46,7 @@ def whole(text: str) -> str:
 
 
 def read_reply(body: Mapping[str, Any], name: str, price: Price | None, *, own_price: bool = False) -> Reply:
-    """The reply in a body that has `choices`; further ones are its `others`.
+    """Return the reply in a body that has `choices`; further ones are its `others`.
 
     What a call cost is what the provider says it did, where it says so and the price is not the user's (`own_price`);
     else what the price makes of its tokens. Raises `ModelError` R0108 where the provider withheld the reply and R0111
@@ -96,7 +96,7 @@ def read_reply(body: Mapping[str, Any], name: str, price: Price | None, *, own_p
 
 
 def _cost_shares(cost: float | None, prompt_cost: float, outs: Sequence[int | None]) -> list[float | None]:
-    """What each of several replies cost: the first has the prompt, and each its share of the rest."""
+    """Return what each of several replies cost: the first has the prompt, and each its share of the rest."""
     if cost is None:
         return [None] * len(outs)
     written = sum(out or 0 for out in outs) or 1
@@ -107,7 +107,7 @@ def _cost_shares(cost: float | None, prompt_cost: float, outs: Sequence[int | No
 
 
 def _shares(total: int | None, texts: Sequence[str]) -> list[int | None]:
-    """The parts of a total in proportion to the length of the texts; they add up to it."""
+    """Return the parts of a total in proportion to the length of the texts; they add up to it."""
     if total is None:
         return [None] * len(texts)
     lengths = [len(text) + 1 for text in texts]
@@ -144,7 +144,7 @@ def _cached(usage: Mapping[str, Any]) -> int:
 
 
 def _told_cost(usage: Mapping[str, Any]) -> float | None:
-    """What the provider says a call cost: OpenRouter in USD, xAI in ticks."""
+    """Return what the provider says a call cost: OpenRouter in USD, xAI in ticks."""
     cost, ticks = usage.get("cost"), usage.get("cost_in_usd_ticks")
     if isinstance(cost, int | float) and not isinstance(cost, bool) and cost >= 0:
         return float(cost)

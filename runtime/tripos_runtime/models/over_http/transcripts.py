@@ -23,7 +23,7 @@ MOST_STOPS = 4
 
 
 def completion_name(name: str) -> str | None:
-    """The name by which litellm asks a model for the continuation of a text; `None` for a model with a chat.
+    """Return the name by which litellm asks a model for the continuation of a text; `None` for a model with a chat.
 
     >>> completion_name("openai/gpt-3.5-turbo-instruct"), completion_name("openai/gpt-4o")
     ('text-completion-openai/gpt-3.5-turbo-instruct', None)
@@ -40,7 +40,7 @@ def completion_name(name: str) -> str | None:
 
 
 def as_transcript(messages: Sequence[Message]) -> str:
-    """One user's message alone as it is; of several what each side said, and then the label of who is to go on.
+    """Return one user's message alone as it is; of several what each side said, and then the label of who is to go on.
 
     >>> as_transcript([Message("user", "2 + 2 =")])
     '2 + 2 ='
@@ -58,8 +58,8 @@ def as_transcript(messages: Sequence[Message]) -> str:
 
 
 def transcribed(request: Request) -> Request:
-    """The request with one message, the transcript, which ends where the other side would speak. It has no schema:
-    nothing holds a continuation to one."""
+    """Return the request with one message, the transcript, which ends where the other side would speak. It has no
+    schema: nothing holds a continuation to one."""
     text, stop, longest = as_transcript(request.messages), request.settings.stop, request.settings.max_tokens
     alone = len(request.messages) == 1 and text == request.messages[0].content
     ends = () if alone else tuple(each for each in (f"\n{LABELS['user']}:",) if len(stop) < MOST_STOPS)
@@ -74,7 +74,7 @@ def transcribed(request: Request) -> Request:
 
 
 def trimmed(reply: Reply) -> Reply:
-    """A reply without the blanks that part it from what it goes on from.
+    """Return a reply without the blanks that part it from what it goes on from.
 
     >>> trimmed(Reply(" It is so.\\n", "m", "stop", 1, 1, None)).text
     'It is so.'

@@ -87,7 +87,7 @@ class LitellmModel:
         self._closed = False
 
     async def ask(self, request: Request) -> Reply:
-        """The reply to the request; `Reply.cost_usd` is `None` where nobody has a price for the model."""
+        """Return the reply to the request; `Reply.cost_usd` is `None` where nobody has a price for the model."""
         litellm = library()
         if self._completes is not None:
             request = transcribed(request)
@@ -112,11 +112,11 @@ class LitellmModel:
         return without_key(reply, key) if len(key) >= SHORTEST_KEY else reply
 
     def refuses(self, settings: Settings) -> tuple[str, ...]:
-        """The names of the settings that a request would go without."""
+        """Return the names of the settings that a request would go without."""
         return dropped(self._asked_as, settings)
 
     async def close(self) -> None:
-        """Closes litellm's connections once the last model is closed."""
+        """Close litellm's connections once the last model is closed."""
         if self._closed:
             return
         self._closed = True
@@ -128,7 +128,7 @@ class LitellmModel:
 
 
 def without_key(reply: Reply, key: str) -> Reply:
-    """A reply without the key that it was asked for with: some servers echo it.
+    """Return a reply without the key that it was asked for with: some servers echo it.
 
     >>> without_key(Reply("you are abc123", "m", "stop", 1, 1, None), "abc123").text
     'you are [key]'
@@ -139,7 +139,7 @@ def without_key(reply: Reply, key: str) -> Reply:
 
 
 def settings_of(request: Request, *, structured: bool) -> dict[str, Any]:
-    """The settings of a request by litellm's names, without those that are left to the model."""
+    """Return the settings of a request by litellm's names, without those that are left to the model."""
     settings = request.settings.given
     settings |= settings.pop("provider", {})
     if request.schema is not None and structured:
@@ -148,7 +148,7 @@ def settings_of(request: Request, *, structured: bool) -> dict[str, Any]:
 
 
 def dropped(name: str, settings: Settings) -> tuple[str, ...]:
-    """The settings that litellm leaves out for a model of that name."""
+    """Return the settings that litellm leaves out for a model of that name."""
     litellm = library()
     from litellm.utils import get_optional_params
 
@@ -160,7 +160,7 @@ def dropped(name: str, settings: Settings) -> tuple[str, ...]:
 
 
 def without_effect(settings: Settings, translate: Callable[[dict[str, Any]], Any]) -> tuple[str, ...]:
-    """The settings that a translation leaves out: without each of them it says the same."""
+    """Return the settings that a translation leaves out: without each of them it says the same."""
     request = Request("", (), settings)
     whole = translate(settings_of(request, structured=False))
     found = []
@@ -172,7 +172,7 @@ def without_effect(settings: Settings, translate: Callable[[dict[str, Any]], Any
 
 
 def read_response(response: Any, name: str, price: Price | None, *, own_price: bool) -> Reply:
-    """The reply in what litellm made of a completion. Raises `ModelError`, as `read_reply` does."""
+    """Return the reply in what litellm made of a completion. Raises `ModelError`, as `read_reply` does."""
     if response is None:  # what litellm makes of status 422
         raise ModelError("R0110", f"`{name}` rejected the request", "check the settings of the step")
     choices = [
@@ -221,7 +221,7 @@ def known_price(name: str, provider: str) -> Price | None:
 
 
 def require_key(name: str, provider: str) -> str:
-    """The environment variable of the key, as far as it is known. Raises `ModelError` where it is not set."""
+    """Return the environment variable of the key, as far as it is known. Raises `ModelError` where it is not set."""
     usual = f"{provider.removeprefix(PREFIX).upper()}_API_KEY"
     missing: list[str] = library().validate_environment(name)["missing_keys"]
     if provider.startswith(PREFIX) and not os.environ.get(usual):
@@ -234,7 +234,7 @@ def require_key(name: str, provider: str) -> str:
 
 
 def endpoint_key(name: str, endpoint: Endpoint) -> str:
-    """The key for an endpoint; `none` for one without. Raises `ModelError` where it is not set."""
+    """Return the key for an endpoint; `none` for one without. Raises `ModelError` where it is not set."""
     if endpoint.api_key_env is None:
         return "none"
     key = os.environ.get(endpoint.api_key_env)

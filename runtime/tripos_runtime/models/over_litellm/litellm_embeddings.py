@@ -50,7 +50,7 @@ class LitellmEmbedding:
         self.price = price or (FREE if is_here(endpoint) else known_price(name, provider))
 
     async def ask(self, request: Request) -> Reply:
-        """The vectors of the request's messages. Raises `ModelError`."""
+        """Return the vectors of the request's messages. Raises `ModelError`."""
         texts = [message.content for message in request.messages]
         try:
             response = await library().aembedding(
@@ -75,7 +75,8 @@ class LitellmEmbedding:
 
 
 def vectors_of(name: str, data: list[Any], count: int) -> list[list[float]]:
-    """The vectors of an answer in the order of the texts. Raises `ModelError` R0257 where it has not one for each.
+    """Return the vectors of an answer in the order of the texts. Raises `ModelError` R0257 where it has not one for
+    each.
 
     >>> vectors_of("m", [{"index": 1, "embedding": [0.5]}, {"index": 0, "embedding": [1, 2]}], 2)
     [[1.0, 2.0], [0.5]]

@@ -13,7 +13,7 @@ GEMINI_ENDINGS = {"STOP": "stop", "MAX_TOKENS": "length"}
 
 
 def from_anthropic(found: Any) -> dict[str, Any] | None:
-    """The reply in OpenAI's form; `None` where it has anything but text, or a prompt that was put in a cache.
+    """Return the reply in OpenAI's form; `None` where it has anything but text, or a prompt that was put in a cache.
 
     >>> usage = {"input_tokens": 5, "output_tokens": 2}
     >>> reply = {"content": [{"type": "text", "text": "hi"}], "stop_reason": "end_turn", "usage": usage}
@@ -38,7 +38,7 @@ def from_anthropic(found: Any) -> dict[str, Any] | None:
 
 
 def from_gemini(found: Any) -> dict[str, Any] | None:
-    """The reply in OpenAI's form; `None` where it has anything but one candidate of text.
+    """Return the reply in OpenAI's form; `None` where it has anything but one candidate of text.
 
     >>> candidate = {"content": {"parts": [{"text": "hi"}]}, "finishReason": "STOP"}
     >>> from_gemini({"candidates": [candidate], "usageMetadata": {"promptTokenCount": 5}})["usage"]["prompt_tokens"]

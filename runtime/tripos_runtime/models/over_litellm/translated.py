@@ -27,8 +27,8 @@ OLLAMA = ("ollama", "ollama_chat")
 
 @dataclass(frozen=True)
 class _Skeleton:
-    """What requests of the same settings share. `parameters` are JSON, copied for each call; `kept` are those that
-    JSON cannot hold."""
+    """The common part of requests with the same settings. `parameters` are JSON, copied for each call; `kept` are those
+    that JSON cannot hold."""
 
     parameters: bytes
     kept: dict[str, Any] | None
@@ -75,7 +75,7 @@ class TranslatedModel:
         self._lines: dict[str, Line] = {}
 
     async def ask(self, request: Request) -> Reply:
-        """The reply to the request, with `others` where it asks for several samples. Raises `ModelError`."""
+        """Return the reply to the request, with `others` where it asks for several samples. Raises `ModelError`."""
         try:
             skeleton = self._skeletons.part(request)
             parameters = skeleton.own_parameters()
@@ -96,16 +96,16 @@ class TranslatedModel:
             raise answer_error(answer.status, answer.body, headers_of(answer.headers), self._place) from error
 
     async def close(self) -> None:
-        """Lets go of the connections."""
+        """Let go of the connections."""
         for line in self._lines.values():
             await line.close()
 
     def refuses(self, settings: Settings) -> tuple[str, ...]:
-        """The names of the settings that a request would go without."""
+        """Return the names of the settings that a request would go without."""
         return dropped_by(self._form, self._lacking, settings)
 
     def _sent(self, settings: Settings) -> Settings:
-        """The settings without those that the provider takes for no model."""
+        """Return the settings without those that the provider takes for no model."""
         return settings.without(self._lacking)
 
     def _messages(self, messages: tuple[Message, ...]) -> list[dict[str, Any]]:
@@ -129,7 +129,7 @@ class TranslatedModel:
 
 
 def dropped_by(form: Form, unknown: Collection[str], settings: Settings) -> tuple[str, ...]:
-    """The settings that a request goes without: the `unknown` ones, and what the provider's form leaves out."""
+    """Return the settings that a request goes without: the `unknown` ones, and what the provider's form leaves out."""
     first = tuple(name for name in settings.given if name in unknown)
     return (*first, *without_effect(settings.without(frozenset(unknown)), lambda told: form.parameters(told, 1)))
 

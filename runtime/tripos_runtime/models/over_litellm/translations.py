@@ -19,7 +19,8 @@ Messages = list[dict[str, Any]]
 
 
 class Form:
-    """What all forms have: litellm's configuration of a provider's model, and its parameters for a request's settings.
+    """The common part of all forms: litellm's configuration of a provider's model, and its parameters for a request's
+    settings.
 
     `key` is the provider's key, "" where none is needed. The parameters belong to one call: litellm changes them.
     """
@@ -38,7 +39,7 @@ class Form:
         self.litellm_params: dict[str, Any] = {"custom_llm_provider": provider, "drop_params": True}
 
     def parameters(self, settings: Mapping[str, Any], samples: int) -> dict[str, Any]:
-        """The settings by the provider's names, without those that the model does not take."""
+        """Return the settings by the provider's names, without those that the model does not take."""
         from litellm.utils import get_optional_params
 
         n = {"n": samples} if samples > 1 else {}
@@ -55,11 +56,11 @@ class Form:
         )
 
     def version(self) -> dict[str, str]:
-        """What else the parameters depend on."""
+        """Return what else the parameters depend on."""
         return {}
 
     def target(self, parameters: dict[str, Any]) -> tuple[str, dict[str, str]]:
-        """The address that a request is sent to, and its headers."""
+        """Return the address that a request is sent to, and its headers."""
         url = self.config.get_complete_url(
             api_base=self.place.address, api_key=self.key or None, model=self.model, optional_params=parameters,
             litellm_params=self.litellm_params, stream=None,
@@ -71,20 +72,20 @@ class Form:
         return str(url), dict(headers)
 
     def body(self, messages: Messages, parameters: dict[str, Any], headers: dict[str, str]) -> Any:
-        """What is sent, as JSON values."""
+        """Return what is sent, as JSON values."""
         return self.config.transform_request(
             model=self.model, messages=messages, optional_params=parameters, litellm_params=self.litellm_params,
             headers=headers,
         )  # fmt: skip
 
     def plain(self, body: bytes) -> dict[str, Any] | None:
-        """A reply that is nothing but text, in OpenAI's form; `None` for any other."""
+        """Return a reply that is nothing but text, in OpenAI's form; `None` for any other."""
         return None
 
     def reply(
         self, answer: Answer, messages: Messages, parameters: dict[str, Any], price: Price | None, own_price: bool
     ) -> Reply:
-        """The reply in an answer with status 200: read directly where it is plain, else by litellm."""
+        """Return the reply in an answer with status 200: read directly where it is plain, else by litellm."""
         plain = self.plain(answer.body)
         if plain is not None:
             return read_reply(plain, self.place.name, price, own_price=own_price)
@@ -222,7 +223,7 @@ FORMS: Mapping[str, type[Form]] = {
 
 
 class _Silent:
-    """What litellm's readers tell their doings to: it keeps nothing."""
+    """A logger for litellm's readers: it keeps nothing."""
 
     def __init__(self, parameters: dict[str, Any]) -> None:
         self.optional_params = parameters

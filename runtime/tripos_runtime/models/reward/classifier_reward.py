@@ -77,7 +77,7 @@ class ClassifierReward(LocalReward):
 
 
 def tokenized(tokenizer: Any, chat: Chat) -> Mapping[str, Any]:
-    """A chat as tokens: in the model's chat template, or as one text where it has none."""
+    """Return a chat as tokens: in the model's chat template, or as one text where it has none."""
     if not tokenizer.chat_template:
         return dict(tokenizer(as_text(chat), return_tensors="pt"))
     try:
@@ -94,7 +94,7 @@ def _in_template(tokenizer: Any, chat: Chat) -> Mapping[str, Any]:
 
 
 def is_classifier(folder: Path) -> bool:
-    """Whether a folder holds a sequence classifier of transformers."""
+    """Return true if a folder holds a sequence classifier of transformers."""
     try:
         said = json.loads((folder / CONFIG).read_text("utf-8"))
     except (OSError, ValueError):
@@ -104,12 +104,12 @@ def is_classifier(folder: Path) -> bool:
 
 
 def folder_name(folder: Path, path: str) -> str:
-    """The name of the classifier in a folder, `reward/PATH@DIGEST`."""
+    """Return the name of the classifier in a folder, `reward/PATH@DIGEST`."""
     return f"reward/{path}@{folder_digest(folder)[:SHORT]}"
 
 
 def folder_digest(folder: Path) -> str:
-    """The SHA-256 of a folder's files, which are read again only after one of them changed."""
+    """Return the SHA-256 of a folder's files, which are read again only after one of them changed."""
     files = sorted(each for each in folder.rglob("*") if each.is_file())
     return _digest(folder, tuple((str(each), each.stat().st_mtime_ns, each.stat().st_size) for each in files))
 
@@ -120,8 +120,8 @@ def _digest(folder: Path, files: tuple[tuple[str, int, int], ...]) -> str:
 
 
 def open_classifier(folder: Path, path: str, pinned: str | None) -> ClassifierReward:
-    """The classifier in a folder; `pinned` is the beginning of the digest that is wanted. Raises `ModelError` R0237 and
-    R0238."""
+    """Return the classifier in a folder; `pinned` is the beginning of the digest that is wanted. Raises `ModelError`
+    R0237 and R0238."""
     digest = folder_digest(folder)
     if pinned is not None and not digest.startswith(pinned):
         message = f"`{folder}` holds the reward model {digest[:SHORT]}, and {pinned} is named"
@@ -131,8 +131,8 @@ def open_classifier(folder: Path, path: str, pinned: str | None) -> ClassifierRe
 
 
 def open_hub(name: str) -> ClassifierReward:
-    """The classifier `OWNER/NAME` of the Hub, or `OWNER/NAME@REVISION`. Raises `ModelError` R0234 for what is no such
-    name, and R0238."""
+    """Return the classifier `OWNER/NAME` of the Hub, or `OWNER/NAME@REVISION`. Raises `ModelError` R0234 for what is no
+    such name, and R0238."""
     owner_name, _, revision = name.partition("@")
     if not re.fullmatch(r"[\w.-]+/[\w.-]+", owner_name):
         message = f"`reward/{HUB}{name}` names no model of the Hugging Face Hub"
@@ -143,7 +143,7 @@ def open_hub(name: str) -> ClassifierReward:
 
 
 def hub_name(name: str) -> str:
-    """The name of a model of the Hub with its commit, where that can be told: by that its rewards are kept."""
+    """Return the name of a model of the Hub with its commit, where that can be told: by that its rewards are kept."""
     owner_name, _, revision = name.partition("@")
     commit = commit_of(owner_name, revision or "main")
     return f"reward/{HUB}{owner_name}@{commit[:SHORT]}" if commit else f"reward/{HUB}{name}"
@@ -151,8 +151,8 @@ def hub_name(name: str) -> str:
 
 @lru_cache(maxsize=32)
 def commit_of(owner_name: str, revision: str) -> str | None:
-    """The commit that a revision is: as it lies in the cache of this machine, or else as the Hub says; None where
-    neither tells."""
+    """Return the commit that a revision is: as it lies in the cache of this machine, or else as the Hub says; None
+    where neither tells."""
     if COMMIT.fullmatch(revision):
         return revision
     try:

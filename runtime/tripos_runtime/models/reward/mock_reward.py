@@ -29,7 +29,7 @@ class MockReward:
         return self.name
 
     async def score(self, chats: Sequence[Chat]) -> Sequence[float]:
-        """The rewards, computed in a thread as those of a real model are."""
+        """Return the rewards, computed in a thread as those of a real model are."""
         return await asyncio.to_thread(lambda: [mock_reward(self.name, as_text(chat)) for chat in chats])
 
     async def close(self) -> None:
@@ -37,7 +37,7 @@ class MockReward:
 
 
 def open_mock_reward(name: str) -> MockReward:
-    """The mock of that name. Raises `ModelError` for any other.
+    """Return the mock of that name. Raises `ModelError` for any other.
 
     >>> open_mock_reward("mock/rewards")
     Traceback (most recent call last):
@@ -50,7 +50,7 @@ def open_mock_reward(name: str) -> MockReward:
 
 
 def mock_reward(name: str, text: str) -> float:
-    """The reward of a text: evenly spread, and the same in every process.
+    """Return the reward of a text: evenly spread, and the same in every process.
 
     >>> mock_reward("mock/reward", "What do you know?") == mock_reward("mock/reward", "What do you know?")
     True

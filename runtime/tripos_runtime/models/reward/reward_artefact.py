@@ -32,7 +32,7 @@ PINNED = re.compile(r"[0-9a-f]{8,64}")
 
 @dataclass(frozen=True)
 class Manifest:
-    """What a folder says of itself: `kind` names the engine that loads it, `digest` is the SHA-256 of its weights."""
+    """The manifest of a folder: `kind` names the engine that loads it, `digest` is the SHA-256 of its weights."""
 
     path: Path
     kind: str
@@ -40,7 +40,7 @@ class Manifest:
 
 
 def read_manifest(path: Path) -> Manifest:
-    """The manifest of a folder. Raises `ModelError` R0234 where there is none, or it lacks what it must say."""
+    """Return the manifest of a folder. Raises `ModelError` R0234 where there is none, or it lacks what it must say."""
     train = "`reward/PATH` names the folder of a trained reward model, or of a sequence classifier of transformers"
     try:
         said = json.loads((path / MANIFEST).read_text("utf-8"))
@@ -56,8 +56,8 @@ def read_manifest(path: Path) -> Manifest:
 
 
 def pinned_name(name: str) -> str:
-    """The name of a reward model with its digest, `reward/PATH@DIGEST`: by that its rewards are kept, so another model
-    in the same folder is asked anew. Names of other models, and of folders that cannot be read, are given back.
+    """Return the name of a reward model with its digest, `reward/PATH@DIGEST`: by that its rewards are kept, so another
+    model in the same folder is asked anew. Names of other models, and of folders that cannot be read, are given back.
 
     >>> pinned_name("mock/reward"), pinned_name("reward/no/such/folder")
     ('mock/reward', 'reward/no/such/folder')
@@ -81,7 +81,7 @@ def pinned_name(name: str) -> str:
 
 
 def _parted(path: str) -> tuple[str, str | None]:
-    """The folder, and the beginning of the digest behind its `@`."""
+    """Return the folder, and the beginning of the digest behind its `@`."""
     folder, found, pinned = path.rpartition("@")
     return (folder, pinned) if found and PINNED.fullmatch(pinned) else (path, None)
 
@@ -91,20 +91,20 @@ def _holds_classifier(folder: Path) -> bool:
 
 
 def manifest_at(path: str) -> Manifest:
-    """The manifest of the folder that `FOLDER` or `FOLDER@DIGEST` names. Raises `ModelError` R0234."""
+    """Return the manifest of the folder that `FOLDER` or `FOLDER@DIGEST` names. Raises `ModelError` R0234."""
     return read_manifest(Path(_parted(path)[0]).expanduser())
 
 
 def check_reward(path: str) -> None:
-    """Raises `ModelError` R0234 where a name cannot be that of a reward model: a folder that holds none. What lies on
+    """Raise `ModelError` R0234 where a name cannot be that of a reward model: a folder that holds none. What lies on
     the Hub is looked at when it is opened."""
     if not path.startswith(HUB) and not _holds_classifier(Path(_parted(path)[0]).expanduser()):
         manifest_at(path)
 
 
 def open_reward(path: str) -> RewardModel:
-    """The reward model in a folder, ready to score; the beginning of its digest may follow, `FOLDER@DIGEST`. So is one
-    of the Hub, `hf:OWNER/NAME` or `hf:OWNER/NAME@REVISION`.
+    """Return the reward model in a folder, ready to score; the beginning of its digest may follow, `FOLDER@DIGEST`. So
+    is one of the Hub, `hf:OWNER/NAME` or `hf:OWNER/NAME@REVISION`.
 
     Raises `ModelError` R0234 where the folder holds none, R0235 where this version has no engine for its kind, R0237
     where it is another than its digest says, and R0238 where the libraries are lacking.

@@ -36,13 +36,13 @@ class Shape:
     most: int = 256
 
     def to_json(self) -> dict[str, Any]:
-        """The shape as JSON values."""
+        """Return the shape as JSON values."""
         return asdict(self)
 
 
 def parted(text: str, marker: str) -> tuple[str, str]:
-    """What comes before the reply, and the reply: what follows the last `marker` that begins a line. A text without one
-    is all reply.
+    """Return what comes before the reply, and the reply: what follows the last `marker` that begins a line. A text
+    without one is all reply.
 
     >>> parted("Student: 4?\\nTeacher: Why 4?", "Teacher:")
     ('Student: 4?', 'Why 4?')
@@ -65,7 +65,7 @@ class RewardNetwork:
     head: Any = None
 
     def ids(self, before: str, reply: str) -> tuple[list[int], int]:
-        """The tokens of a reply and what comes before it, and how many of them are before the reply."""
+        """Return the tokens of a reply and what comes before it, and how many of them are before the reply."""
         tokenizer, shape = self.tokenizer, self.shape
         tail = tokenizer(before, add_special_tokens=False)["input_ids"][-shape.context :] if shape.context else []
         said = tokenizer(reply, add_special_tokens=False)["input_ids"][: shape.most]
@@ -75,7 +75,8 @@ class RewardNetwork:
         return [*given, *said, *last], len(given)
 
     def pooled(self, rows: Sequence[tuple[list[int], int]]) -> Any:
-        """The features of token rows, of shape `[rows, features]`, in 32 bits; gradients flow where they are on."""
+        """Return the features of token rows, of shape `[rows, features]`, in 32 bits; gradients flow where they are
+        on."""
         import torch
 
         device = next(self.model.parameters()).device
@@ -100,8 +101,8 @@ class RewardNetwork:
         return last[torch.arange(len(rows), device=device), ends]
 
     def features(self, texts: Sequence[tuple[str, str]], at_once: int = AT_ONCE) -> Any:
-        """The features of replies with what comes before them, each given once, of shape `[texts, features]`, on the
-        CPU. Texts of like length go through together."""
+        """Return the features of replies with what comes before them, each given once, of shape `[texts, features]`, on
+        the CPU. Texts of like length go through together."""
         import torch
 
         rows = [self.ids(before, reply) for before, reply in texts]
@@ -114,7 +115,7 @@ class RewardNetwork:
         return torch.stack(found)
 
     def rewards(self, texts: Sequence[tuple[str, str]], at_once: int = AT_ONCE) -> list[float]:
-        """The rewards of replies with what comes before them, in their order.
+        """Return the rewards of replies with what comes before them, in their order.
 
         They are rounded to what 32 bits can tell: the same text in another batch must tie with itself, and not win by
         the order in which sums were taken.
@@ -128,7 +129,7 @@ class RewardNetwork:
 
 
 def by_length(lengths: Sequence[int], at_once: int) -> Iterator[list[int]]:
-    """Places in batches of neighbours in length, so that little is computed on padding.
+    """Yield places in batches of neighbours in length, so that little is computed on padding.
 
     >>> list(by_length([5, 1, 4, 2], 2))
     [[1, 3], [2, 0]]
@@ -139,7 +140,8 @@ def by_length(lengths: Sequence[int], at_once: int) -> Iterator[list[int]]:
 
 
 def load_base(where: str, shape: Shape) -> RewardNetwork:
-    """A base model of transformers without its own head, in 32 bits, on the CPU. Raises what transformers raises."""
+    """Return a base model of transformers without its own head, in 32 bits, on the CPU. Raises what transformers
+    raises."""
     import torch
     from transformers import AutoModel, AutoTokenizer
 
@@ -153,8 +155,8 @@ def load_base(where: str, shape: Shape) -> RewardNetwork:
 
 
 def packed(network: RewardNetwork) -> RewardNetwork:
-    """The same network for a processor, with the weights of its linear layers laid out as oneDNN wants them, which
-    gives the same rewards in two thirds of the time. The network itself where it cannot be packed."""
+    """Return the same network for a processor, with the weights of its linear layers laid out as oneDNN wants them,
+    which gives the same rewards in two thirds of the time. The network itself where it cannot be packed."""
     import torch
 
     weights = sum(each.numel() for each in network.model.parameters())
@@ -174,7 +176,7 @@ def packed(network: RewardNetwork) -> RewardNetwork:
 
 
 def write_network(network: RewardNetwork, folder: Path) -> None:
-    """Writes base, tokenizer and head. Raises `OSError`."""
+    """Write base, tokenizer and head. Raises `OSError`."""
     from safetensors.torch import save_file
 
     network.model.save_pretrained(folder / BASE)
@@ -185,8 +187,8 @@ def write_network(network: RewardNetwork, folder: Path) -> None:
 
 
 def read_network(folder: Path) -> RewardNetwork:
-    """The network that `write_network` wrote, of the shape in its manifest. Raises `OSError`, `ValueError` and what
-    transformers raises."""
+    """Return the network that `write_network` wrote, of the shape in its manifest. Raises `OSError`, `ValueError` and
+    what transformers raises."""
     from safetensors.torch import load_file
 
     said = json.loads((folder / "manifest.json").read_text("utf-8"))

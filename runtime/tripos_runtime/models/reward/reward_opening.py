@@ -16,7 +16,7 @@ def open_reward_model(
     timeout_s: float,
     sleep: Callable[[float], Awaitable[None]],
 ) -> Model:
-    """The reward model of that name, as `open_model` gives it. Raises `ModelError`."""
+    """Return the reward model of that name, as `open_model` gives it. Raises `ModelError`."""
     return BatchedReward(_open(name, endpoints, prices, timeout_s), sleep)
 
 

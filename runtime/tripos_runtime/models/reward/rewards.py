@@ -49,17 +49,17 @@ class RewardModel(Protocol):
     def batches(self) -> int: ...
 
     async def score(self, chats: Sequence[Chat]) -> Sequence[float]:
-        """A finite number for each chat, in their order; more is better, and the scale is the model's own. It must not
-        hold the event loop: what computes does so in a thread. Raises `ModelError`."""
+        """Return a finite number for each chat, in their order; more is better, and the scale is the model's own. It
+        must not hold the event loop: what computes does so in a thread. Raises `ModelError`."""
         ...
 
     async def close(self) -> None:
-        """Lets go of connections, threads and processes."""
+        """Let go of connections, threads and processes."""
         ...
 
 
 def is_reward(name: str) -> bool:
-    """Whether the model of that name gives numbers in place of text.
+    """Return true if the model of that name gives numbers in place of text.
 
     >>> is_reward("mock/reward"), is_reward("reward/models/tutor"), is_reward("mock/careful")
     (True, True, False)
@@ -68,7 +68,7 @@ def is_reward(name: str) -> bool:
 
 
 def as_text(chat: Chat) -> str:
-    """A chat as one text, for models that take no messages; the turns of a dialogue are a transcript.
+    """Return a chat as one text, for models that take no messages; the turns of a dialogue are a transcript.
 
     >>> as_text((Message("system", "You grade."), Message("user", "2 + 2 = 5")))
     'You grade.\\n\\n2 + 2 = 5'
@@ -82,8 +82,8 @@ def as_text(chat: Chat) -> str:
 
 
 def before_and_reply(chat: Chat) -> tuple[str, str] | None:
-    """What stands before the reply that is judged, without the system message, and the reply; None of a chat that has
-    no dialogue.
+    """Return what stands before the reply that is judged, without the system message, and the reply; None of a chat
+    that has no dialogue.
 
     >>> before_and_reply((Message("system", "Judge."), Turn("user", "5", "Ann"), Turn("assistant", "Why?", "T")))
     ('Ann: 5', 'Why?')
@@ -118,16 +118,16 @@ class BatchedReward:
 
     @property
     def endpoint(self) -> str:
-        """Where the reward model is."""
+        """Return where the reward model is."""
         return self.model.endpoint
 
     @property
     def price(self) -> Price | None:
-        """What the reward model costs."""
+        """Return what the reward model costs."""
         return self.model.price
 
     async def ask(self, request: Request) -> Reply:
-        """The reward of the request's messages. Raises `ModelError`."""
+        """Return the reward of the request's messages. Raises `ModelError`."""
         answer = asyncio.get_running_loop().create_future()
         self._waiting.append((request.messages, answer))
         self._begin()
@@ -136,7 +136,7 @@ class BatchedReward:
         return Reply(repr(value), self.name, "stop", None, None, cost)
 
     async def close(self) -> None:
-        """Waits for what is under way and closes the model."""
+        """Wait for what is under way and closes the model."""
         await asyncio.gather(*self._under_way, return_exceptions=True)
         await self.model.close()
 
@@ -148,7 +148,7 @@ class BatchedReward:
             task.add_done_callback(self._under_way.discard)
 
     async def _work(self) -> None:
-        """Takes batches until nobody waits."""
+        """Take batches until nobody waits."""
         try:
             while self._waiting:
                 if len(self._waiting) < FULL:
@@ -183,8 +183,8 @@ class BatchedReward:
 
 
 def checked(name: str, values: Sequence[float], count: int) -> list[float | ModelError]:
-    """What a model gave for `count` chats, with an error in place of what is no finite number. Raises `ModelError`
-    R0233 where these are not so many.
+    """Return what a model gave for `count` chats, with an error in place of what is no finite number. Raises
+    `ModelError` R0233 where these are not so many.
 
     >>> checked("reward/x", [0.5, 2], 2)
     [0.5, 2.0]

@@ -68,7 +68,7 @@ class ServedReward:
         self._line = Line(f"{base_url}{self._form.path}", headers, timeout_s, (key,))
 
     async def score(self, chats: Sequence[Chat]) -> Sequence[float]:
-        """The rewards of some chats, from one request, or of dialogues from one each. Raises `ModelError`."""
+        """Return the rewards of some chats, from one request, or of dialogues from one each. Raises `ModelError`."""
         alone = self._form.dialogue
         if alone is None or not all(isinstance(chat[-1], Turn) for chat in chats):
             return await self._asked(self._form.body(self._model, chats))
@@ -90,7 +90,7 @@ class ServedReward:
             raise ModelError("R0233", message, hint) from error
 
     async def close(self) -> None:
-        """Lets go of the connections."""
+        """Let go of the connections."""
         await self._line.close()
 
 
@@ -118,12 +118,12 @@ def _predict_body(model: str, chats: Sequence[Chat]) -> Mapping[str, Any]:
 
 
 def _in_order(said: Any) -> list[Any]:
-    """The entries of vLLM's `data`, by their index."""
+    """Return the entries of vLLM's `data`, by their index."""
     return sorted(said["data"], key=lambda entry: int(entry["index"]))
 
 
 def _pooled(said: Any) -> list[float]:
-    """The number in each entry of `/pooling`.
+    """Return the number in each entry of `/pooling`.
 
     >>> _pooled({"data": [{"index": 1, "data": [[0.25], [1.5]]}, {"index": 0, "data": -2.0}]})
     [-2.0, 1.5]
@@ -145,7 +145,7 @@ def _scored(said: Any) -> list[float]:
 
 
 def _predicted(said: Any) -> list[float]:
-    """The score of the one label of each text.
+    """Return the score of the one label of each text.
 
     >>> _predicted([[{"label": "LABEL_0", "score": 0.5}], [{"label": "LABEL_0", "score": -1.0}]])
     [0.5, -1.0]

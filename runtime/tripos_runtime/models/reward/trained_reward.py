@@ -66,7 +66,8 @@ class TrainedReward(LocalReward):
 
 
 def open_trained(folder: Path, digest: str, pinned: str | None) -> TrainedReward:
-    """The reward model in a folder whose manifest says `digest`; `pinned` is the beginning of the one that is wanted.
+    """Return the reward model in a folder whose manifest says `digest`; `pinned` is the beginning of the one that is
+    wanted.
 
     Raises `ModelError` R0237 where the files are not those of the digest, R0238 where the libraries are lacking.
     """
@@ -81,7 +82,7 @@ def open_trained(folder: Path, digest: str, pinned: str | None) -> TrainedReward
 
 
 def digest_of(folder: Path) -> str:
-    """The SHA-256 of a reward model: of the names and bytes of all its files.
+    """Return the SHA-256 of a reward model: of the names and bytes of all its files.
 
     The same digest is the same weights, tokenizer and head, and gives the same rewards.
     """
@@ -94,8 +95,8 @@ def digest_of(folder: Path) -> str:
 
 
 def model_files(folder: Path) -> list[Path]:
-    """The files of a reward model: its weights, tokenizer and head, without what is said of it and the data that it
-    learned."""
+    """Return the files of a reward model: its weights, tokenizer and head, without what is said of it and the data that
+    it learned."""
     found = []
     for file in sorted(each for each in folder.rglob("*") if each.is_file()):
         inside = file.relative_to(folder)
@@ -105,7 +106,7 @@ def model_files(folder: Path) -> list[Path]:
 
 
 def need_libraries(what: str) -> None:
-    """Raises `ModelError` R0238 where torch or transformers is not installed; `what` needs them."""
+    """Raise `ModelError` R0238 where torch or transformers is not installed; `what` needs them."""
     import importlib.util
 
     lacking = [name for name in ("torch", "transformers") if importlib.util.find_spec(name) is None]
@@ -115,7 +116,7 @@ def need_libraries(what: str) -> None:
 
 
 def quieten() -> None:
-    """Keeps transformers silent, and its threads from taking the cores of the run that goes on beside them."""
+    """Keep transformers silent, and its threads from taking the cores of the run that goes on beside them."""
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     # Threads that spin while they wait for each other take cores for nothing.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")

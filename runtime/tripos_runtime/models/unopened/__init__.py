@@ -1,1 +1,1 @@
-"""What a model's name says, without opening it: its identity, its settings, whether it can be reached."""
+"""Facts from a model's name, without opening the model: its identity, its settings, whether it can be reached."""

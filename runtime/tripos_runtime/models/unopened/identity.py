@@ -1,4 +1,4 @@
-"""Who answers under a model's name: what its replies are named by, found without opening it or sending anything.
+"""The identity of a model, by which its replies are named, found without opening it or sending anything.
 
 A served model is its name and where it is reached, since another server may hold other weights under that name. The
 address of its provider adds nothing. A model file is the digest of its weights, wherever it lies and is served.
@@ -32,7 +32,7 @@ SECRET = re.compile(r"key|token|secret|sig|pass|auth|credential|code", re.IGNORE
 
 
 def identity_of(name: str, endpoints: Mapping[str, Endpoint] = {}, environ: Mapping[str, str] = os.environ) -> str:
-    """What the replies of a model are named by: its name, and where that does not say who answers, by whom.
+    """Return what the replies of a model are named by: its name, and where that does not say who answers, by whom.
 
     >>> identity_of("openai/gpt-4o", environ={})
     'openai/gpt-4o'
@@ -64,8 +64,8 @@ def identity_of(name: str, endpoints: Mapping[str, Endpoint] = {}, environ: Mapp
 
 
 def public_address(url: str, ends_with: str = "") -> str:
-    """An address in one form, without anything that gives access: neither user nor key. Other parameters count, and
-    stand there as a digest, since nobody knows which of them is a secret.
+    """Return an address in one form, without anything that gives access: neither user nor key. Other parameters count,
+    and stand there as a digest, since nobody knows which of them is a secret.
 
     >>> public_address("https://ann:pass@API.example.org:443/v1/chat/completions?key=abc")
     'https://api.example.org/v1'
@@ -87,6 +87,6 @@ def public_address(url: str, ends_with: str = "") -> str:
 
 
 def _unlisted(provider: str) -> Provider:
-    """What is known of a provider that litellm alone reaches: the variables that name another address."""
+    """Return what is known of a provider that litellm alone reaches: the variables that name another address."""
     upper = provider.upper()
     return Provider(None, (), (f"{upper}_API_BASE", f"{upper}_BASE_URL"))

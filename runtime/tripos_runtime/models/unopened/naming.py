@@ -1,4 +1,5 @@
-"""Whether a model can be reached by its name, found without opening it: no key is needed, and nothing is sent."""
+"""The check that a model can be reached by its name, found without opening it: no key is needed, and nothing is
+sent."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from tripos_runtime.models.reward.rewards import is_reward
 
 
 def check_name(name: str, endpoints: Mapping[str, Endpoint] = {}) -> None:
-    """Raises `ModelError` R0103 where `open_model` would because of the name: no mock or baseline has it, or nobody
+    """Raise `ModelError` R0103 where `open_model` would because of the name: no mock or baseline has it, or nobody
     knows the provider; and R0234 for a folder without a reward model. litellm is imported only for a provider that no
     table of ours and no price tells of.
 
@@ -46,7 +47,7 @@ def check_name(name: str, endpoints: Mapping[str, Endpoint] = {}) -> None:
 
 
 def _check_reward(name: str) -> None:
-    """Raises `ModelError` where no mock of a reward model has this name, or its folder holds none."""
+    """Raise `ModelError` where no mock of a reward model has this name, or its folder holds none."""
     if name.startswith("mock/"):
         from tripos_runtime.models.reward.mock_reward import open_mock_reward
 

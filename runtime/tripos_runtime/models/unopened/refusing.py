@@ -14,13 +14,13 @@ Refuses = Callable[[Settings], tuple[str, ...]]
 
 
 def nothing(_: Settings) -> tuple[str, ...]:
-    """Takes all settings, as far as is known."""
+    """Take all settings, as far as is known."""
     return ()
 
 
 def refusing(name: str, endpoints: Mapping[str, Endpoint] = {}) -> Refuses:
-    """What a model of that name refuses, as the model itself says once it is opened. Of one whose address nobody knows
-    nothing is known.
+    """Return what a model of that name refuses, as the model itself says once it is opened. Of one whose address nobody
+    knows nothing is known.
 
     >>> from tripos_compiler.plan import Settings
     >>> refusing("openai/gpt-4o")(Settings(temperature=0.5, top_k=5)), refusing("mock/careful")(Settings(top_k=5))

@@ -37,7 +37,7 @@ AGGREGATE, INSTANCES = "eval", "instance_level_eval"
 
 @dataclass(frozen=True)
 class Exported:
-    """What was written of a model: its two files, and how many scores without a value are in none."""
+    """The exported files of a model: its two files, and how many scores without a value are in none."""
 
     model: str
     aggregate: Path
@@ -49,7 +49,7 @@ class Exported:
 def write_eee(
     connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run, folder: Path, organization: str, secrets: bool
 ) -> list[Exported]:
-    """Writes both files of every compared model below `folder`, under the paths that the datastore has.
+    """Write both files of every compared model below `folder`, under the paths that the datastore has.
 
     The names depend on the run and the model only, so that the same run gives the same bytes. With `secrets` lines have
     reference answers. Raises `StoreError`: S0603 where nothing has a value, S0604 where the disk refuses, S0605 where a
@@ -196,7 +196,7 @@ def _instance(plan: Plan, row: Mapping[str, Any], secrets: bool) -> dict[str, An
 
 
 def _reference(plan: Plan, row: Mapping[str, Any]) -> list[str]:
-    """The secret fields of an item, which say what would be right."""
+    """Return the secret fields of an item, which say what would be right."""
     if row["fields"] is None or row["dataset"] is None:
         return []
     secret = open_fields(plan, True).get(row["dataset"], {}).keys() - open_fields(plan, False).get(row["dataset"], {})
@@ -222,7 +222,7 @@ def _validator(name: str) -> Any:
 
 
 def check(document: Mapping[str, Any], name: str) -> None:
-    """Raises `StoreError` S0605 where a document does not fit the schema called `name`."""
+    """Raise `StoreError` S0605 where a document does not fit the schema called `name`."""
     from jsonschema.exceptions import best_match
 
     error = best_match(_validator(name).iter_errors(document))
@@ -239,7 +239,7 @@ def _checked(document: Mapping[str, Any], name: str, option: int = 0) -> bytes:
 
 
 def _safe(part: str) -> str:
-    """A part of a path: letters, digits and marks that every file system takes.
+    """Return a part of a path: letters, digits and marks that every file system takes.
 
     >>> _safe("careful:a"), _safe("..")
     ('careful_a', '_')

@@ -47,13 +47,13 @@ class Scored:
     values: list[float]
 
     def is_top(self, plan: Plan, value: float) -> bool:
-        """Whether a value is the highest of its scale; of a score without a highest one it never is."""
+        """Return true if a value is the highest of its scale; of a score without a highest one it never is."""
         high = scale(plan, self.scenario, self.metric)[1]
         return high is not None and value >= high
 
 
 def name_of(benchmark: str, row: Mapping[str, Any], arms: Sequence[str]) -> str:
-    """The name of a result, which is its id too: benchmark, scenario, metric, and the arms of the row.
+    """Return the name of a result, which is its id too: benchmark, scenario, metric, and the arms of the row.
 
     >>> name_of("quiz", {"scenario": "sums", "metric": "RIGHT", "hint": "yes"}, ["hint"])
     'quiz/sums/RIGHT[hint: yes]'
@@ -63,7 +63,7 @@ def name_of(benchmark: str, row: Mapping[str, Any], arms: Sequence[str]) -> str:
 
 
 def model_info(model: str) -> dict[str, Any]:
-    """What is known of a model by its name; of its weights nothing is.
+    """Return what is known of a model by its name; of its weights nothing is.
 
     >>> info = model_info("openrouter/meta-llama/llama-3.1-8b")
     >>> info["id"], info["inference_platform"], info["additional_details"]["deployment_type"]
@@ -83,7 +83,7 @@ def model_info(model: str) -> dict[str, Any]:
 
 
 def scale(plan: Plan, scenario: str, metric: str) -> tuple[float | None, float | None, bool]:
-    """The lowest and the highest value of a score, where there is one, and whether it is true or false."""
+    """Return the lowest and the highest value of a score, where there is one, and whether it is true or false."""
     for each in plan.metrics:
         if each.name == metric:
             return (None, None, False) if each.ends is None else (float(each.low), float(each.high), False)
@@ -129,7 +129,7 @@ DRAWN = ("bootstrap", "jackknife")
 def results_of_measures(
     connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run, model: str
 ) -> list[dict[str, Any]]:
-    """Every value of every measure of a model."""
+    """Return every value of every measure of a model."""
     found = []
     for measure in plan.measures:
         for row in evaluate(connection, plan, measure).rows:
@@ -192,7 +192,7 @@ def _score(
 
 
 def _judging(plan: Plan, run: Run, scored: Scored) -> dict[str, Any]:
-    """Who judged, and with which prompt, where it was a model."""
+    """Return who judged, and with which prompt, where it was a model."""
     scorer = next((each for each in plan.scorers if each.name == scored.scorer), None)
     if scorer is None:
         return {}
@@ -236,7 +236,7 @@ def _steps(plan: Plan, scenario: str) -> Sequence[Any]:
 
 
 def template_text(template: Template) -> str:
-    """A template as text, with its holes as they are written; what is no plain name is `{{ … }}`.
+    """Return a template as text, with its holes as they are written; what is no plain name is `{{ … }}`.
 
     >>> template_text(Template(parts=("Grade this: ",)))
     'Grade this: '

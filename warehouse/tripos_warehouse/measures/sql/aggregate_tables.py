@@ -36,12 +36,12 @@ def arms_of(scored: Scored) -> dict[str, int]:
 
 
 def keys_of(scored: Scored) -> list[str]:
-    """The columns that tell items apart, beside the model: where judges grade, each on each metric by itself."""
+    """Return the columns that tell items apart, beside the model: where judges grade, each on each metric by itself."""
     return ["scenario", "item_id", *(("metric", "evaluator") if scored.judges else ())]
 
 
 def paired_rows(plan: Plan, parts: Parts, rows: str, scored: Scored, least: int) -> str:
-    """The table of rows, which has the columns `keys_of`, without the values of items that lack one under some
+    """Return the table of rows, which has the columns `keys_of`, without the values of items that lack one under some
     combination of arms; `least` is how many replies to one question must have a value."""
     judged = ["evaluator"] if scored.judges else []
     every = parts.add("rows", rows_sql(plan, scored, Cut(), [*judged, *map(named, arm_columns(plan))]))
@@ -118,7 +118,7 @@ class AggregateTables:
         return rows
 
     def _single(self, *beside: str) -> str:
-        """A row a value: `value` as it counts, and whether it was there; `beside` names further columns."""
+        """Return a row a value: `value` as it counts, and whether it was there; `beside` names further columns."""
         scored = self.scored[0]
         weights = {} if "metric" in self.cut.dims else weights_of(scored)
         weight = weight_sql(weights) if self.figure.function == "mean" else "1"
@@ -139,7 +139,7 @@ from (
         return paired_rows(self.plan, self.parts, rows, scored, least if isinstance(least, int) else 1)
 
     def _pairs(self) -> str:
-        """A row a reply: what it has and what it should have, as texts and as numbers."""
+        """Return a row a reply: what it has and what it should have, as texts and as numbers."""
         one, other = self.scored
         arms = arm_columns(self.plan)
         if one.of == other.of:
@@ -169,7 +169,7 @@ from (
         )
 
     def _agreeing(self) -> str:
-        """Pairs as a score: whether both are the same."""
+        """Return pairs as a score: whether both are the same."""
         pairs = self._pairs()
         equal = 'case when "has value" then (key = gold)::double end'
         value = f"case when gold is not null then coalesce({equal}, 0) end" if self.missing == "zero" else equal
@@ -196,14 +196,14 @@ group by {self._by}""",
         return self._enlarged(means, self._pulls(rows, means, pulls))
 
     def _in_role(self, scored: Scored) -> str:
-        """A condition that leaves scores by the raters of the role that the aggregate is taken across, where those of
-        other roles have scores of the same name."""
+        """Return a condition that leaves scores by the raters of the role that the aggregate is taken across, where
+        those of other roles have scores of the same name."""
         found = {step.scorer for step in graded(scored)}
         own = sorted(scorer for scorer in found if self.plan.scorer(scorer).role == self.figure.across)
         return f"\n    and scorer in ({', '.join(map(quoted, own))})" if len(own) < len(found) else ""
 
     def _called(self, function: str, rows: str, subject: str, rater: str, level: str = "''") -> str:
-        """A row a cell, with what a statistic of lists came to."""
+        """Return a row a cell, with what a statistic of lists came to."""
         key = "key" if function in JUDGED else "NULL::varchar"
         lists = ", ".join(
             f"list({each} order by item_id, {subject}, {rater}, value)"
@@ -222,7 +222,7 @@ group by {self._by}""",
         )
 
     def _opened(self, found: str) -> Node:
-        """The tables of cells whose values were found by a function."""
+        """Return the tables of cells whose values were found by a function."""
         cells = self.parts.add(
             "cells",
             f"""select {self._by}, found.value as value, n, total, false as "is share", found.reason as reason
@@ -245,7 +245,7 @@ group by {columns(self.cut.dims, "rows")}, rows.item_id""",
         )
 
     def _enlarged(self, cells: str, pulls: str) -> Node:
-        """The two tables of the figure, from its cells and the plain pulls on them."""
+        """Return the two tables of the figure, from its cells and the plain pulls on them."""
         failing = self.missing == "fail"
         value = "case when c.n = c.total then c.value end" if failing else "c.value"
         told = "(total - n) || ' of ' || total || ' have no value, which `missing: fail` forbids'"

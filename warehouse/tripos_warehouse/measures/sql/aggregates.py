@@ -42,7 +42,7 @@ class LeafSql(ClassMeasures):
     """Writes the tables of one aggregate of what is scored."""
 
     def write(self) -> Node:
-        """The tables."""
+        """Return the tables."""
         match self.figure.function:
             case "mean" | "share":
                 return self._mean(self._single())
@@ -168,7 +168,7 @@ group by {self._by}""",
         return for_every_model(self.parts, self._opened(found), rows)
 
     def _rated(self) -> str:
-        """A row a rating: who gave it, and what it is about."""
+        """Return a row a rating: who gave it, and what it is about."""
         if len(self.scored) == 2:
             pairs = self._pairs()
             return self.parts.add(

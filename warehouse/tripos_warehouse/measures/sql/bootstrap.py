@@ -14,7 +14,7 @@ EACH_DRAW = "unnest(draws) as value, generate_subscripts(draws, 1) as draw"
 
 
 def listed(parts: Parts, dims: tuple[str, ...], rows: str) -> str:
-    """A table of draws, from rows of `draw` and `value`."""
+    """Return a table of draws, from rows of `draw` and `value`."""
     values = parts.add("values", rows)
     return parts.add(
         "drawn",
@@ -25,7 +25,7 @@ group by {columns(dims)}""",
 
 
 def draws_of(parts: Parts, node: Node) -> str:
-    """The table of draws of a figure: its own, or those that the pulls of its items come to."""
+    """Return the table of draws of a figure: its own, or those that the pulls of its items come to."""
     if node.drawn is not None:
         return node.drawn
     cell = columns(node.dims, "c")
@@ -39,8 +39,8 @@ group by {cell}""",
 
 
 def bounded(parts: Parts, node: Node, drawn: str, items: str, df: str) -> str:
-    """The query of a figure with the bounds that its draws show. `items` is the table of the error of the pulls and
-    the number of items, and `df` says how many degrees of freedom these leave."""
+    """Return the query of a figure with the bounds that its draws show. `items` is the table of the error of the pulls
+    and the number of items, and `df` says how many degrees of freedom these leave."""
     found = parts.add(
         "found",
         f"""select c.*, {df} as "df of items", coalesce(i.items, 0) as items,

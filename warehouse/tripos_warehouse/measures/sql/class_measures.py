@@ -107,7 +107,7 @@ from {node.cells} as c join {ratios} as r on {same("c", "r", self.cut.dims)}""",
         return replace(node, cells=cells, classes=True)
 
     def _of_sets(self, said: str, over: str, under: str) -> str:
-        """A row a reply: the measure of its set; two empty sets are the same, which is 1."""
+        """Return a row a reply: the measure of its set; two empty sets are the same, which is 1."""
         return self.parts.add(
             "rows",
             f"""select {self._by}, item_id, sample_id, "has value", 1 as "its weight",
@@ -120,7 +120,7 @@ from (
         )
 
     def _positive(self) -> str:
-        """The class that a binary measure looks at, as a column has it."""
+        """Return the class that a binary measure looks at, as a column has it."""
         positive = self.figure.named.get("positive", True)
         if isinstance(positive, str):
             return json.dumps(positive, ensure_ascii=False)
@@ -128,7 +128,7 @@ from (
 
 
 def _classes(key: str, scored: Scored) -> str:
-    """The classes that a value names: its elements where it is a set, and itself where it is not."""
+    """Return the classes that a value names: its elements where it is a set, and itself where it is not."""
     type_ = scored.type.of if scored.type.kind == "optional" else scored.type
     if type_.kind == "set":
         return f"coalesce([class::varchar for class in from_json({key}, '[\"JSON\"]')], [])"

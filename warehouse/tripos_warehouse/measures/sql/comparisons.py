@@ -26,7 +26,7 @@ class CompareSql(LeafSql):
     """Writes the tables of one aggregate of comparisons."""
 
     def write(self) -> Node:
-        """The tables."""
+        """Return the tables."""
         match self.figure.function:
             case "win_rate":
                 return self._mean(self._sides(self._compared()))
@@ -39,12 +39,12 @@ class CompareSql(LeafSql):
         raise AssertionError(f"no SQL for the aggregate `{self.figure.function}`")
 
     def _compared(self, dims: tuple[str, ...] | None = None) -> str:
-        """A row a comparison."""
+        """Return a row a comparison."""
         cut = Cut(self.cut.dims if dims is None else dims, self.cut.fixed)
         return self.parts.add("compared", compared_sql(self.plan, self.scored[0], cut))
 
     def _sides(self, compared: str) -> str:
-        """A row a comparison and model: whether that is the better one."""
+        """Return a row a comparison and model: whether that is the better one."""
         return self.parts.add(
             "rows",
             f"""select {self._by}, item_id, value is not null as "has value",
@@ -56,7 +56,7 @@ from (
         )
 
     def _orders(self, function: str) -> str:
-        """A row a judge and two replies, for each of the models: what both orders come to together."""
+        """Return a row a judge and two replies, for each of the models: what both orders come to together."""
         dims = "".join(f"{named(dim)}, " for dim in self.cut.dims)
         # Both are 1 where whatever is shown first wins, and 0 where whatever is shown second does.
         value = '"one way" + "other way" - 1' if function == "position_bias" else '("one way" + "other way" in (0, 2))'
@@ -79,8 +79,8 @@ from (
         )
 
     def _found(self, function: str) -> Node:
-        """What is found from all comparisons of a cell. Where it goes by judges, what one thinks of its own is seen
-        beside what the others do."""
+        """Return what is found from all comparisons of a cell. Where it goes by judges, what one thinks of its own is
+        seen beside what the others do."""
         alone = function == "self_preference" and "evaluator" in self.cut.dims
         dims = tuple(dim for dim in self.cut.dims if not (alone and dim == "evaluator"))
         compared = self._compared(dims)

@@ -32,7 +32,7 @@ UNSEEN = Seen()
 
 
 def seen(figure: Aggregate, scored: Sequence[Scored], cut: Cut) -> Seen:
-    """The rows of an aggregate in a cell."""
+    """Return the rows of an aggregate in a cell."""
     of = scored[0]
     required = {"": quoted(_TABLES.get(of.kind, "scores"))}
     if of.within is not None:
@@ -56,7 +56,7 @@ def _given(of: Scored) -> Conditions:
 
 
 def counted_once(parts: Sequence[tuple[str, Seen]], column: str) -> str:
-    """The sum of a column over parts, given by their names, without those whose rows another part counts."""
+    """Return the sum of a column over parts, given by their names, without those whose rows another part counts."""
     terms = []
     for place, (name, rows) in enumerate(parts):
         within: list[str] = []
@@ -78,7 +78,7 @@ def counted_once(parts: Sequence[tuple[str, Seen]], column: str) -> str:
 
 
 def _contained(rows: Seen, wider: Seen) -> tuple[str, ...] | None:
-    """What must hold of a cell for all of the rows to be among the wider ones; None where they never are."""
+    """Return what must hold of a cell for all of the rows to be among the wider ones; None where they never are."""
     known = dict(rows.given) | dict(rows.required)
     conditions = []
     for name, value in wider.required:

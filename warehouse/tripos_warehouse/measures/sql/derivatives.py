@@ -51,7 +51,8 @@ class FormulaSql:
         return f"({texts[0]} {self.operator} {texts[1]})"
 
     def slope(self, name: str) -> str:
-        """The derivative by a part, as SQL; of `min`, `max` and `abs` the one of the side on which the value is."""
+        """Return the derivative by a part, as SQL; of `min`, `max` and `abs` the one of the side on which the value
+        is."""
         texts = [value.text for value in self.values]
         slopes = [value.slope(name) for value in self.values]
         if all(slope == "0" for slope in slopes):

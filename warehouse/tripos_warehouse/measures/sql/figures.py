@@ -24,7 +24,7 @@ from tripos_warehouse.measures.sql.raters import Node
 
 
 def sql_of(plan: Plan, measure: Measure) -> str:
-    """The SQL of a measure of a plan: a query over the views of its benchmark.
+    """Return the SQL of a measure of a plan: a query over the views of its benchmark.
 
     It yields `model`, a column a name of `by`, `value`, `standard_error`, `df` (degrees of freedom), `items`, `n`,
     `total`, `is share` (of independent items), and it may be `reason` (why there is no value or no error) and `low` and
@@ -72,7 +72,7 @@ class _Writer:
     # --- the parts of a formula ---
 
     def _read(self, figure: Figure, cut: Cut, missing: Missing, terms: dict[str, _Term]) -> Arithmetic:
-        """The arithmetic of a figure, over parts that are added to `terms`."""
+        """Return the arithmetic of a figure, over parts that are added to `terms`."""
         match figure:
             case Constant(value=value):
                 return NumberSql(value)
@@ -111,8 +111,8 @@ class _Writer:
         return self._told_apart(figure.function, inner, node) if figure.function in ("min", "max") else node
 
     def _told_apart(self, function: str, inner: Node, node: Node) -> Node:
-        """The least or greatest of cells, which has an error where no other cell comes near it: near is within twice
-        the sum of both errors, which is no less than twice the error of their difference."""
+        """Return the least or greatest of cells, which has an error where no other cell comes near it: near is within
+        twice the sum of both errors, which is no less than twice the error of their difference."""
         errors = self.parts.add(
             "errors",
             f"""select {columns(inner.dims, "c")}, any_value(c.value) as value,
@@ -191,7 +191,7 @@ group by {outer}, p.item_id""",
         return Node(cells, pulls, cut.dims, drawn)
 
     def _drawn(self, value: Arithmetic, terms: list[_Term], cut: Cut, base: str) -> str | None:
-        """The draws of a formula, where one of its parts has such. All parts are drawn with the same items."""
+        """Return the draws of a formula, where one of its parts has such. All parts are drawn with the same items."""
         if all(term.node.drawn is None for term in terms):
             return None
         first = terms[0].name
@@ -210,7 +210,7 @@ group by {outer}, p.item_id""",
     # --- arithmetic ---
 
     def _joined(self, value: Arithmetic, terms: list[_Term], cut: Cut) -> Node:
-        """The tables of a formula over its parts, in every cell that one of them has."""
+        """Return the tables of a formula over its parts, in every cell that one of them has."""
         base = self._cells_of(terms, cut)
         joins = "\n".join(
             f"left join {term.node.cells} as {term.name} on {same('base', term.name, term.node.dims)}" for term in terms
@@ -255,7 +255,8 @@ group by {columns(cut.dims)}, item_id""",
         return Node(cells, pulls, cut.dims, self._drawn(value, terms, cut, base))
 
     def _cells_of(self, terms: list[_Term], cut: Cut) -> str:
-        """Every cell that a formula has a part for; a part that does not go by a dimension counts in all its values."""
+        """Return every cell that a formula has a part for; a part that does not go by a dimension counts in all its
+        values."""
         full = [term for term in terms if set(term.node.dims) == set(cut.dims)]
         if full:
             cells = "\nunion\n".join(f"select {columns(cut.dims)} from {term.node.cells}" for term in full)
@@ -273,7 +274,7 @@ group by {columns(cut.dims)}, item_id""",
         return self.parts.add("base", f"select {columns(cut.dims)}\nfrom " + "\n".join(lines))
 
     def whole(self, node: Node) -> str:
-        """The query: a row a cell, with the error that the pulls come to."""
+        """Return the query: a row a cell, with the error that the pulls come to."""
         items = self.parts.add(
             "items",
             f"""select {columns(node.dims)}, sqrt(sum(pull * pull)) as error, count(*) as items
@@ -320,7 +321,7 @@ _WEIGHTS = {
 
 
 def _part(node: Node, terms: dict[str, _Term]) -> PartSql:
-    """The part that a node is, the same wherever it occurs in the formula."""
+    """Return the part that a node is, the same wherever it occurs in the formula."""
     found = next((term for term in terms.values() if term.node == node), None)
     if found is None:
         found = _Term(f"part{len(terms) + 1}", node)

@@ -109,7 +109,8 @@ with chosen as (
 
 
 def _weighted_pulls(benchmark: str, condition: str, cell: str, weights: Weights, missing: Missing) -> str:
-    """The same where scores weigh differently, or a missing one is not left out. Names with a space are no axis's."""
+    """Return the same where scores weigh differently, or a missing one is not left out. Names with a space are no
+    axis's."""
     mean = 'sum("its weight" * value) over cell / nullif("weight of cell", 0)'
     if missing == "fail":
         mean = f"case when n = total then {mean} end"

@@ -16,7 +16,7 @@ OF_TALK = '"of talk"'
 
 
 def quoted(text: str) -> str:
-    """A SQL text.
+    """Return a SQL text.
 
     >>> quoted("it's")
     "'it''s'"
@@ -25,7 +25,7 @@ def quoted(text: str) -> str:
 
 
 def named(name: str) -> str:
-    """A SQL name.
+    """Return a SQL name.
 
     >>> named("q.subject")
     '"q.subject"'
@@ -34,7 +34,7 @@ def named(name: str) -> str:
 
 
 def columns(dims: Sequence[str], of: str = "") -> str:
-    """The columns of a cell: the model, then the dimensions.
+    """Return the columns of a cell: the model, then the dimensions.
 
     >>> columns(("hint",), "c1")
     'c1.model, c1."hint"'
@@ -44,7 +44,7 @@ def columns(dims: Sequence[str], of: str = "") -> str:
 
 
 def same(one: str, other: str, dims: Sequence[str]) -> str:
-    """Whether rows of two tables are of one cell; a dimension that a scenario lacks is NULL in both."""
+    """Return whether rows of two tables are of one cell; a dimension that a scenario lacks is NULL in both."""
     found = [f"{one}.model = {other}.model"]
     found += [f"{one}.{named(dim)} is not distinct from {other}.{named(dim)}" for dim in dims]
     return " and ".join(found)
@@ -58,7 +58,7 @@ class Parts:
     counts: dict[str, int] = field(default_factory=dict)
 
     def add(self, stem: str, body: str) -> str:
-        """Adds one, and gives its name."""
+        """Add one, and give its name."""
         self.counts[stem] = self.counts.get(stem, 0) + 1
         name = f"{stem}{self.counts[stem]}"
         self.written.append((name, body))
@@ -83,14 +83,14 @@ class Cut:
 
 
 def condition(scored: Scored) -> str:
-    """Which rows of the view are of something scored."""
+    """Return which rows of the view are of something scored."""
     column = {"scorer": "scorer", "compare": "step"}.get(scored.kind, "metric")
     within = f" and scenario = {quoted(scored.within)}" if scored.within is not None else ""
     return f"{column} = {quoted(scored.name)}{within}"
 
 
 def weights_of(scored: Scored) -> Weights:
-    """The weights of a judge's metrics where they are not all alike; of one metric they make no difference."""
+    """Return the weights of a judge's metrics where they are not all alike; of one metric they make no difference."""
     if scored.kind != "scorer":
         return {}
     own = {step.fingerprint: step for step in graded(scored)}
@@ -103,7 +103,7 @@ def weights_of(scored: Scored) -> Weights:
 
 
 def weight_sql(weights: Weights) -> str:
-    """What a row weighs: 1 where nothing is said of it."""
+    """Return what a row weighs: 1 where nothing is said of it."""
     rows = [
         f"when scenario = {quoted(scenario)} and metric = {quoted(metric)} then {weight!r}"
         for scenario, metrics in weights.items()
@@ -114,7 +114,8 @@ def weight_sql(weights: Weights) -> str:
 
 
 def rows_sql(plan: Plan, scored: Scored, cut: Cut, more: Sequence[str] = ()) -> str:
-    """The rows of something scored: `model`, the dimensions, `item_id`, `sample_id`, `value`, `given`, and `more`."""
+    """Return the rows of something scored: `model`, the dimensions, `item_id`, `sample_id`, `value`, `given`, and
+    `more`."""
     schema = named(plan.benchmark.name)
     view = "columns" if scored.kind == "column" else "scores"
     given = "given" if scored.kind == "column" else "NULL::varchar as given"
@@ -123,7 +124,7 @@ def rows_sql(plan: Plan, scored: Scored, cut: Cut, more: Sequence[str] = ()) -> 
 
 
 def compared_sql(plan: Plan, scored: Scored, cut: Cut) -> str:
-    """The rows of comparisons: the dimensions, the arms, and what tells whose replies were compared by whom."""
+    """Return the rows of comparisons: the dimensions, the arms, and what tells whose replies were compared by whom."""
     own = ["item_id", "evaluator", "first_model", "second_model", "first_sample_id", "second_sample_id", '"round"']
     arms = [named(arm) for arm in arm_columns(plan)]
     picked = dict.fromkeys([*map(_plain, cut.dims), "scenario", *own, *arms, "value"])
@@ -131,7 +132,7 @@ def compared_sql(plan: Plan, scored: Scored, cut: Cut) -> str:
 
 
 def with_talks(plan: Plan, parts: Parts, rows: str, scored: Scored) -> str:
-    """The table of rows, each with the conversation that its reply follows; the table itself where none follows
+    """Return the table of rows, each with the conversation that its reply follows; the table itself where none follows
     several."""
     talks = talks_before(scored)
     if not talks:
@@ -147,14 +148,14 @@ where fingerprint in ({", ".join(map(quoted, talks))})""",
 
 
 def with_numbers(plan: Plan, parts: Parts, rows: str) -> str:
-    """The table of rows, each with the number of its sample."""
+    """Return the table of rows, each with the number of its sample."""
     samples = f"{named(plan.benchmark.name)}.samples"
     numbers = parts.add("numbers", f"select distinct sample_id, sample_number\nfrom {samples}")
     return parts.add("rows", f"select * from {rows} left join {numbers} using (sample_id)")
 
 
 def _plain(dim: str) -> str:
-    """A dimension as it is named beside columns that it may be one of."""
+    """Return a dimension as it is named beside columns that it may be one of."""
     return dim if dim in FIXED else named(dim)
 
 
@@ -170,7 +171,7 @@ def _from_view(schema: str, view: str, picked: Sequence[str], scored: Scored, cu
 
 
 def _path(name: str) -> str:
-    """Where a field of a row stands in the JSON of its item.
+    """Return where a field of a row stands in the JSON of its item.
 
     >>> _path("q.subject")
     '$."subject"'
@@ -179,5 +180,5 @@ def _path(name: str) -> str:
 
 
 def given_value(missing: Missing) -> str:
-    """A value, where one that is missing counts as zero or not at all."""
+    """Return a value, where one that is missing counts as zero or not at all."""
     return "coalesce(value, 0)" if missing == "zero" else "value"

@@ -31,12 +31,12 @@ class Node:
 
 
 def without_pair(dims: Sequence[str]) -> tuple[str, ...]:
-    """The dimensions that rows have of their own; who makes a pair follows from them."""
+    """Return the dimensions that rows have of their own; who makes a pair follows from them."""
     return tuple(dim for dim in dims if dim != PAIR)
 
 
 def by_pair(parts: Parts, rows: str) -> str:
-    """Ratings under every pair that their rater is in."""
+    """Return ratings under every pair that their rater is in."""
     raters = f"(select distinct rater from {rows} where rater is not null)"
     pairs = parts.add(
         "pairs",
@@ -51,12 +51,12 @@ from {rows} as r join {pairs} as p on r.rater in (p.one, p.other)""",
 
 
 def models_as_one(parts: Parts, rows: str) -> str:
-    """The same rows with nothing said of whose reply it is, so that cells hold those of all models."""
+    """Return the same rows with nothing said of whose reply it is, so that cells hold those of all models."""
     return parts.add("rows", f"select * replace ('' as model)\nfrom {rows}")
 
 
 def for_every_model(parts: Parts, node: Node, rows: str) -> Node:
-    """A figure of all models together, as that of each of them: what else is made of it goes by model."""
+    """Return a figure of all models together, as that of each of them: what else is made of it goes by model."""
     models = f"(select distinct model from {rows}) as m"
     cells = parts.add("cells", f"select c.* replace (m.model as model)\nfrom {node.cells} as c cross join {models}")
     pulls = parts.add("pulls", f"select p.* replace (m.model as model)\nfrom {node.pulls} as p cross join {models}")

@@ -1,4 +1,4 @@
-"""What raters have in common: the public face of the modules on ranks, chance-corrected agreement and reliability."""
+"""Agreement of raters: the public face of the modules on ranks, chance-corrected agreement and reliability."""
 
 from tripos_warehouse.statistics.agreement.concordance import kendall_tau_b, kendall_w, spearman_rho
 from tripos_warehouse.statistics.agreement.icc import intraclass

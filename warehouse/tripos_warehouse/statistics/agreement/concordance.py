@@ -126,7 +126,7 @@ def spearman_rho(first: Values, second: Values, *, confidence: float = 0.95) -> 
 
 
 def _pair(first: Values, second: Values) -> tuple[Floats, Floats, int] | Found:
-    """The two raters' values of items that both rated, and how many others there were."""
+    """Return the two raters' values of items that both rated, and how many others there were."""
     matrix, left_out = complete_items(np.array([read_values(first), read_values(second)]))
     n = matrix.shape[1]
     if n < 2:
@@ -137,12 +137,12 @@ def _pair(first: Values, second: Values) -> tuple[Floats, Floats, int] | Found:
 
 
 def _bounded(value: float) -> float:
-    """A correlation without what rounding adds beyond ±1."""
+    """Return a correlation without what rounding adds beyond ±1."""
     return max(-1.0, min(1.0, float(value)))
 
 
 def _fisher(found: Found, error: float | None, least: int, confidence: float) -> Found:
-    """The figure with the interval that its `error` on Fisher's scale gives."""
+    """Return the figure with the interval that its `error` on Fisher's scale gives."""
     z = z_quantile(two_sided(confidence))
     value = found.value or 0.0
     if error is None:

@@ -29,7 +29,7 @@ class Squares:
 
     @classmethod
     def of(cls, matrix: Floats) -> Squares:
-        """Those of complete ratings of the shape (raters, items)."""
+        """Return those of complete ratings of the shape (raters, items)."""
         k, n = matrix.shape
         grand = matrix.mean()
         rows = k * float(((matrix.mean(axis=0) - grand) ** 2).sum())
@@ -43,7 +43,7 @@ class Squares:
 
 
 def intraclass(ratings: Ratings, form: Form = "2,1", *, confidence: float = 0.95) -> Found:
-    """The intraclass correlation ICC(`form`) of Shrout and Fleiss (1979), with its F-based interval and test.
+    """Return the intraclass correlation ICC(`form`) of Shrout and Fleiss (1979), with its F-based interval and test.
 
     `ratings` has a row a rater; only items that every rater rated count. The first figure of the form says who rated:
     `1` other raters for each item, `2` the same, drawn from many like them (agreement), `3` these and no others
@@ -101,7 +101,7 @@ def intraclass(ratings: Ratings, form: Form = "2,1", *, confidence: float = 0.95
 
 
 def _bounds(ratio: float, items: int, free: int, raters: int, confidence: float) -> tuple[float, float]:
-    """The interval of one rating, from the F ratio."""
+    """Return the interval of one rating, from the F ratio."""
     from scipy.special import fdtri
 
     upper = two_sided(confidence)
@@ -111,7 +111,7 @@ def _bounds(ratio: float, items: int, free: int, raters: int, confidence: float)
 
 
 def _agreement_bounds(squares: Squares, confidence: float) -> tuple[float, float]:
-    """The interval of one rating by raters drawn from many; the degrees of freedom are Satterthwaite's."""
+    """Return the interval of one rating by raters drawn from many; the degrees of freedom are Satterthwaite's."""
     from scipy.special import fdtri
 
     n, k = squares.items, squares.raters

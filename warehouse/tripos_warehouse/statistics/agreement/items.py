@@ -22,7 +22,7 @@ def over_items(
     seed: int = 0,
     confidence: float = 0.95,
 ) -> Found:
-    """A figure of agreement, with an interval that holds for more items of the same kind.
+    """Return a figure of agreement, with an interval that holds for more items of the same kind.
 
     `statistic` is given ratings of the shape (raters, items); items are drawn again, or left out, as columns, by
     `clusters` where they come in such (one for each item). `n` and `left_out` are the statistic's own. The raters are

@@ -73,7 +73,7 @@ def cohen_kappa(
 
 
 def _agreement(size: int, weights: Weights) -> Floats:
-    """How far two categories agree, from 0 to 1, by their places."""
+    """Return how far two categories agree, from 0 to 1, by their places."""
     places = np.arange(size)
     apart: Floats = np.abs(places[:, None] - places[None, :]) / max(1, size - 1)
     match weights:

@@ -57,7 +57,8 @@ def krippendorff_alpha(
 
 
 def _nominal(values: Floats, items: Ints) -> tuple[float, float]:
-    """The distances of all pairs within items, each over its item's ratings less one; and of all pairs at all."""
+    """Return the distances of all pairs within items, each over its item's ratings less one; and of all pairs at
+    all."""
     _, codes = np.unique(values, return_inverse=True)
     given = np.bincount(items)
     (pairs, counts) = np.unique(np.stack([items, codes]), axis=1, return_counts=True)

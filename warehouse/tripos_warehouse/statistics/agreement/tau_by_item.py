@@ -50,7 +50,7 @@ def tau_by_item(items: Sequence[Floats]) -> TauByItem:
 
 
 def _figures(ratings: Floats) -> Floats:
-    """The figure of each item of (items, raters, replies)."""
+    """Return the figure of each item of (items, raters, replies)."""
     differences = np.sign(ratings[:, :, :, None] - ratings[:, :, None, :])
     taus = []
     for one, other in combinations(range(ratings.shape[1]), 2):

@@ -66,9 +66,9 @@ def bounded(
     null: float | None = None,
     confidence: float = 0.95,
 ) -> Found:
-    """A figure with the interval that its standard error gives between two `ends`; `clusters` of `found` are the units
-    behind it. Against `null` it has the test of Student's t, with s′ for its error; where that tells the value from
-    `null`, the interval stops short of it.
+    """Return a figure with the interval that its standard error gives between two `ends`; `clusters` of `found` are the
+    units behind it. Against `null` it has the test of Student's t, with s′ for its error; where that tells the value
+    from `null`, the interval stops short of it.
 
     Without an error it has an interval and no test, without degrees of freedom neither. An end that the value itself
     passes is none.
@@ -114,6 +114,6 @@ def of_classes(shares: Sequence[float], items: Sequence[int]) -> tuple[float, fl
 
 
 def _enlarged(share: Floats, error: Floats, units: Floats) -> Floats:
-    """The error with that of a unit which was not met."""
+    """Return the error with that of a unit which was not met."""
     found: Floats = np.sqrt(error**2 + share * (1 - share) * (1 - 2 * share) ** 2 / units**2)
     return found

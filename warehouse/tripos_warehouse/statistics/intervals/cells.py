@@ -77,6 +77,6 @@ def mean_of_cells(
 
 
 def _numbered(names: Sequence[object]) -> tuple[Ints, int]:
-    """Numbers from 0 for names, and how many there are."""
+    """Return numbers from 0 for names, and how many there are."""
     known: dict[object, int] = {}
     return np.array([known.setdefault(name, len(known)) for name in names], dtype=np.int64), len(known)

@@ -60,7 +60,7 @@ def mean(
 def with_t(
     found: Found, error: float, df: float, *, confidence: float = 0.95, null: float = 0.0, scale: float = 0.0
 ) -> Found:
-    """A figure with the interval and the test of Student's t, from its standard error and degrees of freedom.
+    """Return a figure with the interval and the test of Student's t, from its standard error and degrees of freedom.
 
     Without any error there is an interval without width and no test. `scale` is how large the values are of which the
     figure is made: an error that rounding may leave of such is none.

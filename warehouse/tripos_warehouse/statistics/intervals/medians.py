@@ -20,9 +20,9 @@ CELLS = 4_000_000
 
 
 def weighted_medians(values: Floats, codes: Ints, weights: Floats) -> Floats:
-    """The median of rows for every row of `weights`, of the shape (draws, clusters): how often the rows of each cluster
-    are there, a whole number. `codes` has the cluster of each of `values`, from 0. NaN where all that has a weight is
-    nothing.
+    """Return the median of rows for every row of `weights`, of the shape (draws, clusters): how often the rows of each
+    cluster are there, a whole number. `codes` has the cluster of each of `values`, from 0. NaN where all that has a
+    weight is nothing.
 
     The weights are added up in the order of the values. Those of draws reach the middle near the median of all, so rows
     that lie far from it are added up by cluster and not one by one.
@@ -46,7 +46,7 @@ def weighted_medians(values: Floats, codes: Ints, weights: Floats) -> Floats:
 
 
 def _targets(totals: Floats) -> Floats:
-    """The places of the two middle rows of every draw, counted from 1; of an odd number they are one."""
+    """Return the places of the two middle rows of every draw, counted from 1; of an odd number they are one."""
     return np.stack([(totals + 1) // 2, totals // 2 + 1], axis=1)
 
 
@@ -57,7 +57,7 @@ def _middle(pairs: Floats, totals: Floats) -> Floats:
 
 
 def _by_level(steps: Ints, codes: Ints, weights: Floats, targets: Floats) -> Ints:
-    """The steps on which the middle rows are."""
+    """Return the steps on which the middle rows are."""
     counts = np.zeros((weights.shape[1], int(steps.max()) + 1))
     np.add.at(counts, (codes, steps), 1)
     sums = np.cumsum(weights @ counts, axis=1)
@@ -65,7 +65,7 @@ def _by_level(steps: Ints, codes: Ints, weights: Floats, targets: Floats) -> Int
 
 
 def _by_row(codes: Ints, weights: Floats, targets: Floats) -> Ints:
-    """The numbers of the middle rows, of rows in the order of their values."""
+    """Return the numbers of the middle rows, of rows in the order of their values."""
     n, groups = len(codes), weights.shape[1]
     below = np.bincount(codes, (np.arange(n) < n / 2) - 0.5, minlength=groups)
     reach = 6 * math.ceil(math.sqrt(float((below**2).sum()))) + 50
@@ -89,7 +89,7 @@ def _by_row(codes: Ints, weights: Floats, targets: Floats) -> Ints:
 
 
 def _reached(sums: Floats, targets: Floats) -> Ints:
-    """Where growing `sums` first reach the two targets of each draw."""
+    """Return where growing `sums` first reach the two targets of each draw."""
     places = np.stack([(sums < targets[:, middle][:, None]).sum(axis=1) for middle in (0, 1)], axis=1)
     found: Ints = np.minimum(places, sums.shape[1] - 1)
     return found

@@ -122,7 +122,8 @@ def bootstrap_mean(
 
 
 def _whole(statistic: Statistic, n: int, clusters: Clusters) -> tuple[Found, Ints, int]:
-    """The statistic of all rows, with a reason where there is no interval; the cluster of each row; their number."""
+    """Return the statistic of all rows, with a reason where there is no interval; the cluster of each row; their
+    number."""
     codes = cluster_codes(clusters, n)
     groups = int(codes.max()) + 1 if n else 0
     value = statistic(np.arange(n)) if n else None
@@ -133,7 +134,7 @@ def _whole(statistic: Statistic, n: int, clusters: Clusters) -> tuple[Found, Int
 
 
 def _strata(codes: Ints, groups: int, strata: Clusters) -> list[Ints]:
-    """The clusters of each stratum."""
+    """Return the clusters of each stratum."""
     if strata is None:
         return [np.arange(groups)]
     layers = cluster_codes(strata, len(codes))

@@ -43,7 +43,7 @@ class Strengths:
     up: where errors come from the spread between `items`."""
 
     def difference(self, first: str, second: str) -> Found:
-        """The log odds that `first` is preferred to `second`, where they do not tie."""
+        """Return the log odds that `first` is preferred to `second`, where they do not tie."""
         a, b = self.by_model[first], self.by_model[second]
         if a.value is None or b.value is None:
             return Found.undefined(a.reason or b.reason or "undefined")
@@ -57,7 +57,8 @@ class Strengths:
         return _with_error(found, math.sqrt(max(0.0, variance)), self.df, draws, self.confidence)
 
     def chance(self, first: str, second: str) -> Found:
-        """The probability that `first` is preferred to `second`, where they do not tie: 1 / (1 + e^−difference)."""
+        """Return the probability that `first` is preferred to `second`, where they do not tie: 1 / (1 +
+        e^−difference)."""
         found = self.difference(first, second)
         value, low, high = (None if each is None else _expit(each) for each in (found.value, found.low, found.high))
         return Found(value, found.reason, low=low, high=high, p=found.p, n=found.n, clusters=found.clusters)
@@ -72,7 +73,7 @@ def bradley_terry(
     seed: int = 0,
     confidence: float = 0.95,
 ) -> Strengths:
-    """The strengths π of models with the highest likelihood, given who was preferred to whom.
+    """Return the strengths π of models with the highest likelihood, given who was preferred to whom.
 
     i wins over j with the odds π_i : π_j, and they tie with the weight ν √(π_i π_j) (Bradley and Terry 1952; Davidson
     1970). Without ties ν is 0. Where no finite strengths fit best, `reason` of each says why: two groups that nobody
@@ -169,7 +170,7 @@ def _fit(wins: Floats, ties: Floats, ridge: float, start: Floats | None = None) 
 
 
 def _climb(values: Floats, wins: Floats, ties: Floats, ridge: float) -> tuple[float, Floats, Floats]:
-    """The log-likelihood less the penalty, its gradient, and the information: minus its second derivatives."""
+    """Return the log-likelihood less the penalty, its gradient, and the information: minus its second derivatives."""
     size = len(wins)
     tied = len(values) > size
     up, level = _probabilities(values, size)
@@ -194,7 +195,7 @@ def _climb(values: Floats, wins: Floats, ties: Floats, ridge: float) -> tuple[fl
 
 
 def _probabilities(values: Floats, size: int) -> tuple[Floats, Floats]:
-    """How likely the model of a row is to beat that of a column, and to tie with it."""
+    """Return how likely the model of a row is to beat that of a column, and to tie with it."""
     strengths = values[:size]
     gap = strengths[:, None] - strengths[None, :]
     draw = np.exp(values[size]) if len(values) > size else 0.0
@@ -206,7 +207,7 @@ def _probabilities(values: Floats, size: int) -> tuple[Floats, Floats]:
 
 
 def _inverse(information: Floats, size: int) -> Floats:
-    """The covariance of parameters whose first `size` add up to 0."""
+    """Return the covariance of parameters whose first `size` add up to 0."""
     total = len(information)
     level = np.zeros((total, total))
     level[:size, :size] = 1.0
@@ -217,7 +218,7 @@ def _inverse(information: Floats, size: int) -> Floats:
 
 
 def _sandwich(pulls: Floats, bread: Floats) -> Floats:
-    """The covariance that the spread of the items' pulls shows."""
+    """Return the covariance that the spread of the items' pulls shows."""
     items = len(pulls)
     if items < 2:
         return bread
@@ -226,7 +227,7 @@ def _sandwich(pulls: Floats, bread: Floats) -> Floats:
 
 
 def _pulls(counts: Counts, fitted: Fit, bread: Floats, items: int) -> Floats:
-    """What the gradient of every item adds to each parameter, to the first order."""
+    """Return what the gradient of every item adds to each parameter, to the first order."""
     size = len(counts.models)
     up, level = _probabilities(fitted.values, size)
     win, lose, tie = (table[counts.first, counts.second] for table in (up, up.T, level))
@@ -262,7 +263,7 @@ def _drawn(
 
 
 def _with_error(found: Found, error: float, df: float | None, draws: Floats | None, confidence: float) -> Found:
-    """The figure with its interval: the percentiles of draws, or that of t or the normal distribution."""
+    """Return the figure with its interval: the percentiles of draws, or that of t or the normal distribution."""
     upper = two_sided(confidence)
     value = found.value or 0.0
     if draws is not None:
@@ -285,7 +286,7 @@ def _with_error(found: Found, error: float, df: float | None, draws: Floats | No
 
 
 def _exponential(found: Found) -> Found:
-    """A figure on the scale of logarithms, taken off it; its error by the delta method."""
+    """Return a figure on the scale of logarithms, taken off it; its error by the delta method."""
     value, low, high = (None if each is None else math.exp(each) for each in (found.value, found.low, found.high))
     error = None if found.standard_error is None or value is None else value * found.standard_error
     return Found(value, found.reason, low=low, high=high, standard_error=error, n=found.n, clusters=found.clusters)

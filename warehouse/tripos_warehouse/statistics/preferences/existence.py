@@ -1,4 +1,4 @@
-"""Whether strengths that fit best exist, and are finite."""
+"""The existence of finite strengths with the best fit."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tripos_warehouse.statistics.ratings import Flags, Floats, Ints
 
 
 def why_no_strengths(models: Sequence[str], wins: Floats, ties: Floats) -> str | None:
-    """Why no finite strengths have the highest likelihood; `None` where they do.
+    """Return why no finite strengths have the highest likelihood; `None` where they do.
 
     `wins[i, j]` is how often i beat j, `ties` how often they tied. Without ties the condition is Ford's (1957): from
     every model a chain of wins leads to every other. A tie is a link both ways. With Davidson's parameter of ties one
@@ -38,7 +38,8 @@ def why_no_strengths(models: Sequence[str], wins: Floats, ties: Floats) -> str |
 
 
 def _one_way(models: Sequence[str], linked: Floats, parts: int, part_of: Ints) -> str:
-    """A group of models that nobody outside beat or tied with: there is one, since parts are in a partial order."""
+    """Return a group of models that nobody outside beat or tied with: there is one, since parts are in a partial
+    order."""
     for part in range(parts):
         inside = part_of == part
         if not linked[np.ix_(~inside, inside)].any():
@@ -49,7 +50,7 @@ def _one_way(models: Sequence[str], linked: Floats, parts: int, part_of: Ints) -
 
 
 def _follows_one_order(wins: Flags, ties: Flags) -> bool:
-    """Whether numbers u exist with u_i ≥ u_j + 1 for each win of i over j and |u_i − u_j| ≤ 1 for each tie.
+    """Return true if numbers u exist with u_i ≥ u_j + 1 for each win of i over j and |u_i − u_j| ≤ 1 for each tie.
 
     Such differences exist unless a cycle of these bounds adds up to less than 0 (Bellman and Ford).
     """

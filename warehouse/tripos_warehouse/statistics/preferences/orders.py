@@ -12,7 +12,7 @@ from tripos_warehouse.statistics.preferences.verdicts import Verdict, item_codes
 
 
 def both_orders(verdicts: Sequence[Verdict]) -> list[tuple[Verdict, Verdict]]:
-    """The verdicts of a judge on the two orders of the same replies, paired by judge, item and models.
+    """Return the verdicts of a judge on the two orders of the same replies, paired by judge, item and models.
 
     Of repeated verdicts the first of one order goes with the first of the other. Those without an item are left out.
 

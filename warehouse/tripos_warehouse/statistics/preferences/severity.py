@@ -17,7 +17,8 @@ NOBODY_ELSE = "nobody else judged what its model took part in"
 
 
 def judge_severity(ratings: Ratings, clusters: Clusters = None, *, confidence: float = 0.95) -> tuple[Found, ...]:
-    """How far each judge lies from the panel, in the unit of the scores: the mean of its rating less the panel's mean.
+    """Return how far each judge lies from the panel, in the unit of the scores: the mean of its rating less the panel's
+    mean.
 
     Below 0 a judge is strict, above lenient. `ratings` has a row a judge; the panel's mean of an item is over all who
     rated it, the judge among them, and items with one rating do not count. Where every judge rated every item the
@@ -39,7 +40,7 @@ def judge_severity(ratings: Ratings, clusters: Clusters = None, *, confidence: f
 
 @dataclass(frozen=True)
 class Grade:
-    """What a judge gave to a model's reply."""
+    """A judge's grade of a model's reply."""
 
     judge: str
     model: str
@@ -87,7 +88,7 @@ class Fondness:
 def fondness(
     verdicts: Sequence[Verdict], model: str, judges: Collection[str], is_own: Callable[[str, str], bool]
 ) -> Fondness:
-    """How much more often `judges`, whose own `model` is, prefer it than others do, comparison by comparison.
+    """Return how much more often `judges`, whose own `model` is, prefer it than others do, comparison by comparison.
 
     `is_own` says of a judge and a model whether it is the judge's own. Those count for whom the other model is not
     their own too, and of the others those for whom neither is. A judge who judged more often counts no more.

@@ -49,7 +49,7 @@ class Verdict:
 
 
 def item_codes(verdicts: Sequence[Verdict]) -> Ints:
-    """A number from 0 for the item of each verdict; a verdict without one has its own.
+    """Return a number from 0 for the item of each verdict; a verdict without one has its own.
 
     >>> item_codes([Verdict("a", "b", "a", 7), Verdict("a", "b", "a"), Verdict("b", "a", "a", 7)]).tolist()
     [0, 1, 0]
@@ -102,7 +102,7 @@ class Counts:
 
     @classmethod
     def of(cls, verdicts: Sequence[Verdict]) -> Counts:
-        """The verdicts as arrays, models by name."""
+        """Return the verdicts as arrays, models by name."""
         models = tuple(sorted({model for verdict in verdicts for model in verdict.models}))
         place = {model: at for at, model in enumerate(models)}
         pairs = np.array([[place[model] for model in each.models] for each in verdicts], dtype=np.int64).reshape(-1, 2)
@@ -110,16 +110,16 @@ class Counts:
         return cls(models, pairs[:, 0], pairs[:, 1], outcome, item_codes(verdicts), np.ones(len(verdicts)))
 
     def wins(self) -> Floats:
-        """How often the model of a row beat that of a column."""
+        """Return how often the model of a row beat that of a column."""
         return self._table(self.outcome == 1) + self._table(self.outcome == -1).T
 
     def ties(self) -> Floats:
-        """How often the two of them tied, both ways round."""
+        """Return how often the two of them tied, both ways round."""
         tied = self._table(self.outcome == 0)
         return tied + tied.T
 
     def _table(self, chosen: Flags) -> Floats:
-        """The weight of the chosen verdicts by their first and second model."""
+        """Return the weight of the chosen verdicts by their first and second model."""
         size = len(self.models)
         cells = self.first[chosen] * size + self.second[chosen]
         total = np.bincount(cells, weights=self.weight[chosen], minlength=size * size)

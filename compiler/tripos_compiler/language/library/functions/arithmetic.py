@@ -13,7 +13,7 @@ LONGEST = 400
 
 
 def absolute(value: N) -> N:
-    """The absolute value.
+    """Return the absolute value.
 
     >>> absolute(-2.5), absolute(-2)
     (2.5, 2)
@@ -31,7 +31,7 @@ def rounded(value: N, digits: int = 0) -> N:
 
 
 def smallest(a: N, b: N, *more: N) -> N:
-    """The smallest of two or more numbers.
+    """Return the smallest of two or more numbers.
 
     >>> smallest(3, 1, 2)
     1
@@ -40,7 +40,7 @@ def smallest(a: N, b: N, *more: N) -> N:
 
 
 def largest(a: N, b: N, *more: N) -> N:
-    """The largest of two or more numbers.
+    """Return the largest of two or more numbers.
 
     >>> largest(3, 1, 2)
     3
@@ -49,7 +49,7 @@ def largest(a: N, b: N, *more: N) -> N:
 
 
 def square_root(value: float) -> float:
-    """The square root of a number that is not negative.
+    """Return the square root of a number that is not negative.
 
     >>> square_root(9)
     3.0
@@ -60,7 +60,7 @@ def square_root(value: float) -> float:
 
 
 def logarithm(value: float, base: float = math.e) -> float:
-    """The logarithm of a positive number, the natural one unless a base is given.
+    """Return the logarithm of a positive number, the natural one unless a base is given.
 
     >>> logarithm(1), logarithm(1000, 10), logarithm(8, 2)
     (0.0, 3.0, 3.0)
@@ -77,7 +77,7 @@ def logarithm(value: float, base: float = math.e) -> float:
 
 
 def power(value: float, exponent: float) -> float:
-    """A number raised to a power.
+    """Return a number raised to a power.
 
     >>> power(2, 10), power(9, 0.5)
     (1024.0, 3.0)
@@ -112,7 +112,7 @@ def has_no_logarithm(given: Mapping[str, object]) -> str | None:
 
 
 def floor(value: float) -> int:
-    """The largest whole number that is not above a number.
+    """Return the largest whole number that is not above a number.
 
     >>> floor(-1.5)
     -2
@@ -121,7 +121,7 @@ def floor(value: float) -> int:
 
 
 def ceiling(value: float) -> int:
-    """The smallest whole number that is not below a number.
+    """Return the smallest whole number that is not below a number.
 
     >>> ceiling(1.2)
     2
@@ -130,7 +130,7 @@ def ceiling(value: float) -> int:
 
 
 def total(items: Collection[N]) -> N:
-    """The sum of a list of numbers; of none it is 0.
+    """Return the sum of a list of numbers; of none it is 0.
 
     >>> total([1, 2, 3]), total([0.1, 0.2, 0.3])
     (6, 0.6)

@@ -11,7 +11,7 @@ from tripos_compiler.plan import IntegerType, Type
 
 
 def default(value: T | None, fallback: T) -> T:
-    """The value, or the fallback where it is missing or has no value.
+    """Return the value, or the fallback where it is missing or has no value.
 
     The fallback is only looked at then: `default(nth(parts, 1), "")`.
 
@@ -22,7 +22,8 @@ def default(value: T | None, fallback: T) -> T:
 
 
 def readable(value: T | None) -> T:
-    """The value; where it is missing, or a reply leaves it undefined, the reply counts as one that could not be read.
+    """Return the value; where it is missing, or a reply leaves it undefined, the reply counts as one that could not be
+    read.
 
     A dependent score is then a `parse_failure`, which no measure counts unless it says `missing: zero`. So
     `readable(last_number(reply.text)) == q.answer` tells an answer that is wrong from one that is none, where
@@ -37,7 +38,7 @@ def readable(value: T | None) -> T:
 
 
 def choose(condition: bool, this: T, other: T) -> T:
-    """The one value where a condition holds, and the other where it does not.
+    """Return the one value where a condition holds, and the other where it does not.
 
     Only that one is looked at, so `choose` guards against what has no value.
 
@@ -48,7 +49,7 @@ def choose(condition: bool, this: T, other: T) -> T:
 
 
 def reveal(value: T, rows: int = 1) -> T:
-    """The value itself, which may be shown though it is secret: the door of the [proof](secrecy.md#reveal).
+    """Return the value itself, which may be shown though it is secret: the door of the [proof](secrecy.md#reveal).
 
     With `rows`, what is shown follows from whole columns of data sets of at least so many rows. It is a whole number
     of 1 or more, written out.
@@ -60,7 +61,7 @@ def reveal(value: T, rows: int = 1) -> T:
 
 
 def rank(value: str, order: Annotated[Sequence[str], Implied("values", "value")] = ()) -> int:
-    """The position of a value, counted from 0, among the values of its choice.
+    """Return the position of a value, counted from 0, among the values of its choice.
 
     They are in the order in which the choice lists them. Of a text, `order` says the order; a text that it does not
     hold has no rank, and what depends on it has no value.
@@ -74,7 +75,7 @@ def rank(value: str, order: Annotated[Sequence[str], Implied("values", "value")]
 
 
 def rank_type(types: Mapping[str, Type | Sequence[Type]]) -> Type | str:
-    """The positions that there are; a message where neither the type nor an argument says the order.
+    """Return the positions that there are; a message where neither the type nor an argument says the order.
 
     >>> from tripos_compiler.plan import ChoiceType, TextType
     >>> rank_type({"value": ChoiceType(values=("low", "high"))}) == IntegerType(low=0, high=1)

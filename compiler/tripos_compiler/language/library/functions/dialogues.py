@@ -22,7 +22,8 @@ def each_before(items: Collection[str], marker: str) -> list[str]:
 
 
 def best_bleu(items: str | Collection[str], references: Collection[str]) -> float:
-    """The BLEU of the best text of several against all references together, 0 to 100; of a text, of its best line.
+    """Return the BLEU of the best text of several against all references together, 0 to 100; of a text, of its best
+    line.
 
     Each is `bleu`: sentence BLEU by sacreBLEU. Of nothing it is 0. One good line is enough, however often it is said:
     see `coverage`.
@@ -35,7 +36,7 @@ def best_bleu(items: str | Collection[str], references: Collection[str]) -> floa
 
 
 def coverage(items: str | Collection[str], references: Collection[str]) -> float:
-    """How much of several references is said by one text each, 0 to 1; a text is taken as its lines.
+    """Return how much of several references is said by one text each, 0 to 1; a text is taken as its lines.
 
     Every reference is paired with at most one text and every text with at most one reference, so that the sum of their
     ROUGE-L is as large as can be (Kuhn, 1955); the value is that sum by the number of references. So it takes a line
@@ -90,7 +91,7 @@ def with_turn(dialogue: Dialogue, speaker: str, text: str) -> Dialogue:
 
 
 def renamed(dialogue: Dialogue, speaker: str, name: str) -> Dialogue:
-    """A dialogue in which a speaker has another name; the old one is compared in capitals or not.
+    """Return a dialogue in which a speaker has another name; the old one is compared in capitals or not.
 
     >>> renamed([{"speaker": "tutor", "text": "Why?"}, {"speaker": "student", "text": "Because."}], "Tutor", "Teacher")
     [{'speaker': 'Teacher', 'text': 'Why?'}, {'speaker': 'student', 'text': 'Because.'}]

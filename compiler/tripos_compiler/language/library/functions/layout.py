@@ -22,8 +22,8 @@ _JOINER = "\u034f"
 
 
 def nfkc(text: str) -> str:
-    """The text in Unicode's form NFKC. Between too many combining marks in a row stands a joiner: to put them in order
-    takes the square of their number.
+    """Return the text in Unicode's form NFKC. Between too many combining marks in a row stands a joiner: to put them in
+    order takes the square of their number.
 
     >>> nfkc("Ａ１ ﬁ"), len(nfkc("a" + "\\u0301\\u0323" * 1000))
     ('A1 fi', 2066)
@@ -47,7 +47,7 @@ def _stream_safe(text: str) -> str:
 
 
 def simplified(text: str) -> str:
-    """The text with traditional Chinese characters in their simplified form; all else stays as it is.
+    """Return the text with traditional Chinese characters in their simplified form; all else stays as it is.
 
     Whole words are looked up first, since some characters have several simplified forms. The dictionary is OpenCC's.
 
@@ -81,7 +81,7 @@ _WORDS = frozenset({"AI", "AL", "DJ", "GI", "HI"})
 
 
 def letters_at(number: int) -> str:
-    """The letters of the option at a place, counted from 0: after Z comes AA.
+    """Return the letters of the option at a place, counted from 0: after Z comes AA.
 
     >>> letters_at(0), letters_at(9), letters_at(26)
     ('A', 'J', 'AA')
@@ -91,7 +91,7 @@ def letters_at(number: int) -> str:
 
 
 def index_of(letters: str) -> int:
-    """The place of the option that letters stand for.
+    """Return the place of the option that letters stand for.
 
     >>> index_of("A"), index_of("J"), index_of("AA")
     (0, 9, 26)
@@ -103,8 +103,8 @@ def index_of(letters: str) -> int:
 
 
 def are_options(run: str) -> bool:
-    """Whether capital letters that stand together are those of options, and not a word or a name. Up to H they are; of
-    others those that are in order, up to L.
+    """Return true if capital letters that stand together are those of options, and not a word or a name. Up to H they
+    are; of others those that are in order, up to L.
 
     >>> are_options("BD"), are_options("IJ"), are_options("CO"), are_options("DNA"), are_options("AI")
     (True, True, False, False, False)
@@ -115,7 +115,7 @@ def are_options(run: str) -> bool:
 
 
 def bullets(items: Collection[str]) -> str:
-    """A line for each item, with a dash; those of a set in order.
+    """Return a line for each item, with a dash; those of a set in order.
 
     >>> print(bullets(["a", "b"]))
     - a
@@ -125,7 +125,7 @@ def bullets(items: Collection[str]) -> str:
 
 
 def numbered(items: Collection[str]) -> str:
-    """A line for each item, numbered from 1; those of a set in order.
+    """Return a line for each item, numbered from 1; those of a set in order.
 
     >>> print(numbered(["a", "b"]))
     1. a
@@ -135,7 +135,7 @@ def numbered(items: Collection[str]) -> str:
 
 
 def lettered(items: Collection[str]) -> str:
-    """A line for each item, lettered from A, after Z from AA; those of a set in order.
+    """Return a line for each item, lettered from A, after Z from AA; those of a set in order.
 
     >>> print(lettered(["a", "b"]))
     A. a
@@ -145,7 +145,7 @@ def lettered(items: Collection[str]) -> str:
 
 
 def json(value: Any) -> str:
-    """The value as JSON on one line; a set is a list in order.
+    """Return the value as JSON on one line; a set is a list in order.
 
     >>> json({"a": [1, "é"], "b": {3, 2}})
     '{"a": [1, "é"], "b": [2, 3]}'

@@ -53,7 +53,7 @@ def has_no_run(given: Mapping[str, object]) -> str | None:
 
 
 def nearest(text: str, texts: Sequence[str], count: int) -> list[str]:
-    """The texts of a list that are nearest to a text, the nearest first.
+    """Return the texts of a list that are nearest to a text, the nearest first.
 
     By BM25 over the list, as [`retrieve`](retrieve.md) ranks by `bm25(text, …)` over its source: of equal ones first
     the one that comes first, and none that has no term of the text. It is what a prompt takes from a collection where
@@ -175,7 +175,7 @@ def edit_similarity(a: str, b: str) -> float:
 
 
 def similarity(a: str, b: str) -> float:
-    """How alike two texts are in their letters, 0 to 1.
+    """Return how alike two texts are in their letters, 0 to 1.
 
     The cosine of how often each run of two and of three characters occurs, in capitals or not, with the ends of the
     text as spaces. In a `retrieve` with `using ROLE` it is the cosine of that role's embeddings. Both blank: 1.
@@ -193,7 +193,7 @@ def similarity(a: str, b: str) -> float:
 
 
 def grams_of(text: str) -> Counter[str]:
-    """How often each run of characters that `similarity` counts occurs in a text.
+    """Return how often each run of characters that `similarity` counts occurs in a text.
 
     >>> sorted(grams_of("Ab"))
     [' a', ' ab', 'ab', 'ab ', 'b ']

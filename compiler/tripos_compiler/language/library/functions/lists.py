@@ -57,7 +57,7 @@ def f1(answer: Collection[K], truth: Collection[K]) -> float:
 
 
 def jaccard(a: Collection[K], b: Collection[K]) -> float:
-    """The number of shared items by that of all items (Jaccard, 1912), 0 to 1.
+    """Return the number of shared items by that of all items (Jaccard, 1912), 0 to 1.
 
     Both empty: 1; one of them: 0. An item that a list has twice counts twice.
 
@@ -69,7 +69,7 @@ def jaccard(a: Collection[K], b: Collection[K]) -> float:
 
 
 def overlap(a: Collection[K], b: Collection[K]) -> float:
-    """The number of shared items by that of the shorter list (Szymkiewicz and Simpson), 0 to 1.
+    """Return the number of shared items by that of the shorter list (Szymkiewicz and Simpson), 0 to 1.
 
     Both empty: 1; one of them: 0. An item that a list has twice counts twice.
 
@@ -80,7 +80,7 @@ def overlap(a: Collection[K], b: Collection[K]) -> float:
 
 
 def length(value: str | Collection[Any]) -> int:
-    """The number of characters of a text, of items of a list or set, of turns of a dialogue.
+    """Return the number of characters of a text, of items of a list or set, of turns of a dialogue.
 
     >>> length("four"), length(["a", "b"])
     (4, 2)
@@ -89,7 +89,7 @@ def length(value: str | Collection[Any]) -> int:
 
 
 def first(items: Collection[T]) -> T:
-    """The first item of a list, the least of a set.
+    """Return the first item of a list, the least of a set.
 
     An empty list has none, and what depends on it has no value.
 
@@ -100,7 +100,7 @@ def first(items: Collection[T]) -> T:
 
 
 def last(items: Collection[T]) -> T:
-    """The last item of a list, the greatest of a set.
+    """Return the last item of a list, the greatest of a set.
 
     An empty list has none, and what depends on it has no value.
 
@@ -111,7 +111,7 @@ def last(items: Collection[T]) -> T:
 
 
 def nth(items: Collection[T], index: int) -> T:
-    """The item of a list or set at a position, counted from 0.
+    """Return the item of a list or set at a position, counted from 0.
 
     Where there is none, what depends on it has no value.
 
@@ -134,7 +134,7 @@ def is_negative(given: Mapping[str, object]) -> str | None:
 
 
 def without_last(items: Collection[T]) -> list[T]:
-    """A list without its last item; an empty list stays empty.
+    """Return a list without its last item; an empty list stays empty.
 
     >>> without_last(["a", "b", "c"])
     ['a', 'b']
@@ -145,7 +145,7 @@ def without_last(items: Collection[T]) -> list[T]:
 def distinct(
     items: Collection[K | None] | Collection[Collection[K]], *more: Collection[K | None] | Collection[Collection[K]]
 ) -> list[K]:
-    """Every different item of one or more lists, or of the lists in them, in order.
+    """Return every different item of one or more lists, or of the lists in them, in order.
 
     Missing items are passed over. Of a data set's column: `distinct(question.concepts, dev.concepts)`.
 
@@ -162,7 +162,7 @@ def distinct(
 
 
 def picked(items: Sequence[T], keys: Sequence[K], key: K) -> list[T]:
-    """The items of a list at the places where another list has a key.
+    """Return the items of a list at the places where another list has a key.
 
     Of the columns of a data set, those of some of its rows: `picked(question.concepts, question.subject, q.subject)`.
     The lists are of one length; where they are not, what depends on it has no value.
@@ -189,7 +189,7 @@ def drawn(items: Collection[K], count: int, by: str) -> list[K]:
 
 
 def in_sequence(items: Collection[K]) -> list[K]:
-    """The items from the least to the greatest; texts by code point.
+    """Return the items from the least to the greatest; texts by code point.
 
     >>> in_sequence([3, 1, 2])
     [1, 2, 3]

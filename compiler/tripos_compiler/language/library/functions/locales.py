@@ -53,8 +53,8 @@ _CONVENTIONS = {
 
 
 def convention_of(locale: str) -> Convention | None:
-    """How a locale writes numbers: the language of a tag of BCP 47, and its region where that differs; None where it
-    is not known.
+    """Return how a locale writes numbers: the language of a tag of BCP 47, and its region where that differs; None
+    where it is not known.
 
     >>> convention_of("de").decimal, convention_of("de_CH").decimal, convention_of("x")
     (',', '.', None)
@@ -96,8 +96,8 @@ _NARROW = str.maketrans(dict.fromkeys("\u00a0\u2009\u202f", " "))
 
 
 def plain_numbers(text: str, locale: str) -> str:
-    """A text whose numbers have a decimal point and nothing between thousands, as `en` or another locale writes them.
-    What contradicts the locale and may mean two things stands between two signs, which `ODD` finds.
+    """Return a text whose numbers have a decimal point and nothing between thousands, as `en` or another locale writes
+    them. What contradicts the locale and may mean two things stands between two signs, which `ODD` finds.
 
     >>> plain_numbers("1.234,50 €", "de"), plain_numbers("1 234", "fr"), plain_numbers("1,234.5", "en")
     ('1234.50 €', '1234', '1234.5')
@@ -118,7 +118,7 @@ def plain_numbers(text: str, locale: str) -> str:
 
 
 def odd_number(odd: str, locale: str) -> str:
-    """Why digits are no number, in words.
+    """Return why digits are no number, in words.
 
     >>> odd_number("2,5", "en")
     '`2,5` is no number as `en` writes it; another locale would read it: write `numbers in LOCALE`'
@@ -158,7 +158,7 @@ def _plain(run: str, convention: Convention | None, in_brackets: bool = False, l
 
 
 def _of(run: str, convention: Convention) -> str | None:
-    """A number as a convention writes it; None where it is none."""
+    """Return a number as a convention writes it; None where it is none."""
     decimal, thousands = re.escape(convention.decimal), re.escape(convention.thousands)
     forms = [r"\d+"]
     if thousands:
@@ -172,7 +172,7 @@ def _of(run: str, convention: Convention) -> str | None:
 
 
 def _other(run: str, convention: Convention, in_brackets: bool) -> str:
-    """What a convention does not write so: a number where nothing else can be meant, a list, or what is odd."""
+    """Return what a convention does not write so: a number where nothing else can be meant, a list, or what is odd."""
     if _MIXED.fullmatch(run):
         decimal = max(run.rfind("."), run.rfind(","))
         return re.sub(r"[.,]", "", run[:decimal]) + "." + run[decimal + 1 :]

@@ -27,7 +27,7 @@ Locale = Annotated[str, Implied("locale")]
 
 
 def last_number(text: str, numbers: Locale = DEFAULT) -> float | None:
-    """The last number in a text; missing where there is none.
+    """Return the last number in a text; missing where there is none.
 
     Read are thousands separators, a currency sign, an exponent, digits of any script, and numbers that touch a unit or
     a Chinese character. Not read are digits in a name (`x2`, `H2O`) and ordinals (`2nd`). A per cent sign changes
@@ -53,13 +53,13 @@ _NUMBER_OR_ODD = re.compile(f"{ODD.pattern}|{NUMBER_IN_TEXT.pattern}")
 
 
 def float_of(numeral: str) -> float | str:
-    """The value of what stands in a text whose numbers are plain; what is odd as it was written."""
+    """Return the value of what stands in a text whose numbers are plain; what is odd as it was written."""
     odd = ODD.fullmatch(numeral)
     return float(re.sub(rf"{_CURRENCY}|,", "", numeral)) if odd is None else odd[1]
 
 
 def settled(number: float | str, locale: str) -> float:
-    """The number that was found. Raises `Unread` where it is odd."""
+    """Return the number that was found. Raises `Unread` where it is odd."""
     if isinstance(number, str):
         raise Unread(odd_number(number, locale))
     return number
@@ -78,7 +78,7 @@ _VULGAR = re.compile("[¼-¾⅐-⅞]")
 
 
 def number(text: str, numbers: Locale = DEFAULT) -> float | None:
-    """The number that a whole text is; missing where it is anything else.
+    """Return the number that a whole text is; missing where it is anything else.
 
     Read are thousands separators, a currency sign, an exponent, digits of any script, fractions (`3/4`, `1 3/4`, `½`),
     and their LaTeX (`\\frac{3}{4}`, between dollar signs or not). A per cent sign changes nothing: `50%` is 50. The
@@ -99,7 +99,7 @@ def number(text: str, numbers: Locale = DEFAULT) -> float | None:
 
 
 def whole_number(plain: str) -> float | None:
-    """The number that a whole text is whose numbers are plain.
+    """Return the number that a whole text is whose numbers are plain.
 
     >>> whole_number("1234.5"), whole_number("-1 3/4")
     (1234.5, -1.75)

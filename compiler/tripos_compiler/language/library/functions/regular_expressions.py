@@ -64,7 +64,7 @@ class NotLinearError(ValueError):
 
 @lru_cache(256)
 def searcher(pattern: str) -> Callable[[str], bool]:
-    """Says of a text whether an expression is found in it. Raises `re.error` where it is none, and `NotLinearError`.
+    """Say of a text whether an expression is found in it. Raises `re.error` where it is none, and `NotLinearError`.
 
     >>> searcher(r"^(a+)+$")("a" * 100_000 + "b"), searcher(r"\\bcafé\\b")("le café noir")
     (False, True)
@@ -104,7 +104,7 @@ class _Writer:
         self.has_edges = False
 
     def sequence(self, parts: Iterable[tuple[Any, Any]], flags: int) -> str:
-        """One part behind the other."""
+        """Return one part behind the other."""
         return "".join(self._part(op, value, flags) for op, value in parts)
 
     def _part(self, op: Any, value: Any, flags: int) -> str:
@@ -181,7 +181,7 @@ def _escaped(code: int, flags: int) -> str:
 
 
 def _more_of_range(low: int, high: int, flags: int) -> str:
-    """The letters that a range has too where case does not matter."""
+    """Return the letters that a range has too where case does not matter."""
     if not flags & re.IGNORECASE:
         return ""
     if flags & re.ASCII:
@@ -199,7 +199,7 @@ def _category(category: Any, flags: int) -> str:
 
 @lru_cache
 def _without(ranges: str) -> str:
-    """The ranges of all other characters: RE2 has no negated set within a set."""
+    """Return the ranges of all other characters: RE2 has no negated set within a set."""
     import re2
 
     pieces: list[str] = []
@@ -211,12 +211,12 @@ def _without(ranges: str) -> str:
 
 
 def _encodable(text: str) -> str:
-    """A text whose halves of characters are characters of private use, since UTF-8 has none for them."""
+    """Return a text whose halves of characters are characters of private use, since UTF-8 has none for them."""
     return text if text.isascii() else _HALF.sub(lambda half: chr(ord(half[0]) + 0x100000), text)
 
 
 def _edged(text: str) -> str:
-    """A text with a sign on both sides of each character, `a` beside one of a word; lines stay lines."""
+    """Return a text with a sign on both sides of each character, `a` beside one of a word; lines stay lines."""
     return "".join(
         each if each == "\n" else f"a{each}a" if each.isalnum() or each == "_" else f"-{each}-" for each in text
     )

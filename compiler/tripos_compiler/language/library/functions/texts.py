@@ -20,7 +20,8 @@ PATTERN = rf"(?V1)[{UNSPACED}]\p{{M}}*|{WORD}(?:{INSIDE}{WORD})*"
 
 
 def words_of(text: str) -> list[str]:
-    """The words of a text as they stand in it. In a script that puts no space between words, each character is one.
+    """Return the words of a text as they stand in it. In a script that puts no space between words, each character is
+    one.
 
     >>> words_of("It's 3.5 well-known words: 两个字。")
     ["It's", '3.5', 'well-known', 'words', '两', '个', '字']
@@ -30,7 +31,7 @@ def words_of(text: str) -> list[str]:
 
 
 def tokens_of(text: str) -> list[str]:
-    """The words of a text, all in the same case.
+    """Return the words of a text, all in the same case.
 
     >>> tokens_of("Ein GROSSER Fuß")
     ['ein', 'grosser', 'fuss']
@@ -50,7 +51,7 @@ VERSION = "1"
 
 
 def terms_of(text: str) -> list[str]:
-    """The terms of a text for BM25, as often as they occur.
+    """Return the terms of a text for BM25, as often as they occur.
 
     >>> terms_of("The cat sat")
     ['the', 'cat', 'sat']
@@ -141,7 +142,7 @@ def is_no_pattern(given: Mapping[str, object]) -> str | Wrong | None:
 
 
 def words(text: str) -> int:
-    """The number of words of a text.
+    """Return the number of words of a text.
 
     `it's`, `well-known` and `3.14` are one each. In scripts that put no space between words, such as Chinese, Japanese
     and Thai, each character counts as one.
@@ -153,7 +154,7 @@ def words(text: str) -> int:
 
 
 def lower(text: str) -> str:
-    """The text in lower case.
+    """Return the text in lower case.
 
     >>> lower("ABC")
     'abc'
@@ -162,7 +163,7 @@ def lower(text: str) -> str:
 
 
 def upper(text: str) -> str:
-    """The text in upper case.
+    """Return the text in upper case.
 
     >>> upper("abc")
     'ABC'
@@ -171,7 +172,7 @@ def upper(text: str) -> str:
 
 
 def trim(text: str) -> str:
-    """The text without the space around it.
+    """Return the text without the space around it.
 
     >>> trim("  a ")
     'a'
@@ -180,7 +181,7 @@ def trim(text: str) -> str:
 
 
 def replace(text: str, old: str, new: str) -> str:
-    """The text with every `old` replaced by `new`.
+    """Return the text with every `old` replaced by `new`.
 
     >>> replace("1.000.000", ".", "")
     '1000000'
@@ -191,7 +192,7 @@ def replace(text: str, old: str, new: str) -> str:
 
 
 def split(text: str, separator: str) -> list[str]:
-    """The parts of a text between separators, as they are; one part more than there are separators.
+    """Return the parts of a text between separators, as they are; one part more than there are separators.
 
     >>> split("a, b,", ",")
     ['a', ' b', '']
@@ -213,7 +214,7 @@ def is_empty(given: Mapping[str, object]) -> str | None:
 
 
 def lines(text: str) -> list[str]:
-    """The lines of a text that are not blank, without the space around them.
+    """Return the lines of a text that are not blank, without the space around them.
 
     >>> lines("one\\n\\n  two\\n")
     ['one', 'two']
@@ -222,7 +223,7 @@ def lines(text: str) -> list[str]:
 
 
 def join(items: Collection[str], separator: str) -> str:
-    """The texts of a list in a row, with a separator between them; those of a set in order.
+    """Return the texts of a list in a row, with a separator between them; those of a set in order.
 
     >>> join(["a", "b"], ", ")
     'a, b'

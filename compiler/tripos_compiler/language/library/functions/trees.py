@@ -32,7 +32,7 @@ def leaves(tree: Tree) -> list[Path]:
 
 
 def leaf(path: Path) -> str:
-    """The last name of a path: of `Algebra / Sets` it is `Sets`.
+    """Return the last name of a path: of `Algebra / Sets` it is `Sets`.
 
     >>> leaf(Path("Algebra / Sets"))
     'Sets'
@@ -41,7 +41,7 @@ def leaf(path: Path) -> str:
 
 
 def parent(path: Path) -> Path | None:
-    """The path to the node above, of `Algebra / Sets` it is `Algebra`; missing at the root.
+    """Return the path to the node above, of `Algebra / Sets` it is `Algebra`; missing at the root.
 
     >>> parent(Path("Algebra / Sets")), parent(Path("Algebra"))
     ('Algebra', None)
@@ -51,7 +51,7 @@ def parent(path: Path) -> Path | None:
 
 
 def depth(path: Path) -> int:
-    """The number of names of a path: of `Algebra / Sets` it is 2.
+    """Return the number of names of a path: of `Algebra / Sets` it is 2.
 
     >>> depth(Path("Algebra / Sets"))
     2
@@ -65,7 +65,7 @@ def examples_for(
     at: Annotated[str, Implied("path", "rows")] = "",
     fields: Annotated[Sequence[str], Implied("texts", "rows")] = (),
 ) -> list[str]:
-    """The rows that belong to one of the points, each as its texts, a line each.
+    """Return the rows that belong to one of the points, each as its texts, a line each.
 
     `rows` is a data set made from the leaves of a tree. `at` is the field that says where a row belongs, the first that
     is a path unless it is named; `fields` are those that are printed, all that are texts unless they are named. A text
@@ -88,7 +88,7 @@ def siblings(
     rows: Sequence[T],
     at: Annotated[str, Implied("paths", "rows")] = "",
 ) -> list[T]:
-    """The rows that belong to a sibling of a point, another leaf below the same node, and to none of the points.
+    """Return the rows that belong to a sibling of a point, another leaf below the same node, and to none of the points.
 
     `at` is the field that says where a row belongs: the first that is a path, or holds paths, unless it is named. Rows
     come in an order that is always the same for the same points, and another for others, so that `first(siblings(…))`
@@ -113,12 +113,12 @@ def siblings(
 
 
 def _places(value: Path | Collection[Path] | None) -> set[Path]:
-    """The paths at which a row stands, by what its field says: one, several, or nothing."""
+    """Return the paths at which a row stands, by what its field says: one, several, or nothing."""
     return {Path(value)} if isinstance(value, str) else set(value or ())
 
 
 def siblings_type(types: Mapping[str, Type | Sequence[Type]]) -> Type | str:
-    """A list of the rows that are given; a message where none of their fields is a path or holds paths."""
+    """Return a list of the rows that are given; a message where none of their fields is a path or holds paths."""
     rows = types["rows"]
     assert not isinstance(rows, Sequence)
     record = element(rows)
@@ -130,7 +130,7 @@ def siblings_type(types: Mapping[str, Type | Sequence[Type]]) -> Type | str:
 
 
 def examples_type(types: Mapping[str, Type | Sequence[Type]]) -> Type | str:
-    """A list of texts; a message where the rows have no path or no text."""
+    """Return a list of texts; a message where the rows have no path or no text."""
     rows = types["rows"]
     assert not isinstance(rows, Sequence)
     record = element(rows)

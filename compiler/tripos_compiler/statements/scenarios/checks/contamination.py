@@ -45,7 +45,7 @@ class Found:
 
 
 def check_shown(program: Program, steps: Steps, cases: Cases, rows: Sequence[dict[str, Any]]) -> None:
-    """Warns of shots and of rows to retrieve that have a question of the scenario. `rows` are the names of its rows."""
+    """Warn of shots and of rows to retrieve that have a question of the scenario. `rows` are the names of its rows."""
     if cases.alias is None or cases.loaded is None:
         return
     for step in steps.lowered:
@@ -56,7 +56,7 @@ def check_shown(program: Program, steps: Steps, cases: Cases, rows: Sequence[dic
 
 
 def check_learned(program: Program) -> None:
-    """Warns of exports whose rows have a question of a scenario."""
+    """Warn of exports whose rows have a question of a scenario."""
     known: dict[tuple[object, ...], list[Found]] = {}
     for name, export in program.exports.items():
         if not isinstance(export, Pairing) or export.dataset not in program.loaded:
@@ -92,7 +92,7 @@ def check_learned(program: Program) -> None:
 
 
 def check_kept_out(program: Program) -> None:
-    """Warns of exports whose rows have a text of rows that are asked about, or that the export names as kept out,
+    """Warn of exports whose rows have a text of rows that are asked about, or that the export names as kept out,
     whatever the fields are called."""
     known: dict[tuple[str, str], KeptOut[LoadedRow]] = {}
     for name, export in program.exports.items():
@@ -164,7 +164,7 @@ def _sources(program: Program, step: object) -> Iterator[Source]:
 
 
 def _fields(templates: Iterable[Template], alias: str) -> frozenset[str]:
-    """The fields of a row that texts print."""
+    """Return the fields of a row that texts print."""
     paths = {path for template in templates for expr in template_exprs(template) for path in paths_in(expr)}
     return frozenset(path[1] for path in paths if path[0] == alias and len(path) > 1)
 
@@ -172,7 +172,7 @@ def _fields(templates: Iterable[Template], alias: str) -> frozenset[str]:
 def _asked_in(
     program: Program, source: Source, asked: LoadedDataset, alias: str, rows: Sequence[Mapping[str, Any]]
 ) -> Iterator[Found]:
-    """The rows whose question, in fields that both have, is one of a source's rows that may be shown for it."""
+    """Yield the rows whose question, in fields that both have, is one of a source's rows that may be shown for it."""
     common = _common(source, asked, alias, rows)
     if not common:
         return
@@ -195,13 +195,14 @@ def _asked_in(
 
 
 def _common(source: Source, asked: LoadedDataset, alias: str, rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The public fields that both have, that are shown and that tell rows apart."""
+    """Return the public fields that both have, that are shown and that tell rows apart."""
     public = {each.name for each in asked.dataset.fields if not each.secret}
     return sorted(name for name in source.fields & public if _tells_apart(name, rows, alias))
 
 
 def _tells_apart(name: str, rows: Sequence[Mapping[str, Any]], alias: str) -> bool:
-    """Whether a field has a text of its own in most rows, and not one that rows have in common, as a subject is."""
+    """Return true if a field has a text of its own in most rows, and not one that rows have in common, as a subject
+    is."""
     texts = [str(names[alias].get(name, "")) for names in rows[:MOST_ROWS]]
     return 2 * len(set(texts)) > len(texts)
 
@@ -209,7 +210,7 @@ def _tells_apart(name: str, rows: Sequence[Mapping[str, Any]], alias: str) -> bo
 def _may_show(
     source: Source, asked: LoadedDataset, row: LoadedRow, names: Mapping[str, Any], own: Mapping[str, Any]
 ) -> bool:
-    """Whether a row may be shown where another is asked about: it is not of its key, and the condition holds."""
+    """Return true if a row may be shown where another is asked about: it is not of its key, and the condition holds."""
     keys = source.loaded.dataset.key, asked.dataset.key
     if keys[0] is not None and keys[1] is not None and _value(keys[0], row.values) == _value(keys[1], own):
         return False
@@ -217,7 +218,7 @@ def _may_show(
 
 
 def _holds(where: Expr | None, names: Mapping[str, Any]) -> bool:
-    """Whether a condition holds, as far as it can be told."""
+    """Return true if a condition holds, as far as it can be told."""
     if where is None:
         return True
     try:

@@ -28,7 +28,7 @@ LETTERED = frozenset({"chosen_option", "lettered"})
 
 
 def check_protocol(program: Program, statement: Statement, scenario: Scenario, cases: Cases, steps: Steps) -> None:
-    """Warns of what makes the figures of a scenario mean less than they seem to."""
+    """Warn of what makes the figures of a scenario mean less than they seem to."""
     _samples_alike(program, steps)
     if not cases.from_file or cases.alias is None or not cases.kept:
         return
@@ -54,7 +54,7 @@ def _samples_alike(program: Program, steps: Steps) -> None:
 
 
 def _told(step: Step) -> Iterator[Expr]:
-    """The expressions of what a step sends to a model."""
+    """Yield the expressions of what a step sends to a model."""
     if isinstance(step, Ask | Converse):
         yield from (expr for expr in exprs_of(step) if expr is not step.when)
     elif isinstance(step, Retrieve):
@@ -62,14 +62,14 @@ def _told(step: Step) -> Iterator[Expr]:
 
 
 def _shown(steps: Sequence[Step], cases: Cases) -> frozenset[str]:
-    """The fields of the row that some model is told of; with `*`, the whole row."""
+    """Return the fields of the row that some model is told of; with `*`, the whole row."""
     paths = {path for step in steps for expr in _told(step) for path in paths_in(expr)}
     below = {path[1] if len(path) > 1 else "*" for path in paths if path[0] == cases.alias}
     return frozenset(below | {path[0] for path in paths if path[0] in {axis.name for axis in cases.axes}})
 
 
 def _all_asked_of_rows(scenario: Scenario) -> bool:
-    """Whether everything that is asked is asked anew for every row, and of nothing that differs without it."""
+    """Return true if everything that is asked is asked anew for every row, and of nothing that differs without it."""
     steps = [step for treatment in scenario.treatments for step in treatment.steps]
     return any(isinstance(step, Ask | Converse) for step in steps)
 

@@ -45,7 +45,7 @@ class Trial:
 
 
 def check_replies(program: Program, scenario: Scenario, cases: Cases, steps: Steps, shown: frozenset[str]) -> None:
-    """Warns of constant replies that win, and of rows that no reply gets right. What several arms score under one name
+    """Warn of constant replies that win, and of rows that no reply gets right. What several arms score under one name
     is tried together: a reply that is right in one of two arms only does not win."""
     assert cases.kept is not None and cases.alias is not None
     if len(cases.kept) < FEWEST:
@@ -71,7 +71,7 @@ class _Tried:
     shown: frozenset[str]
 
     def report(self, where: Span) -> None:
-        """Warns of what the trials show."""
+        """Warn of what the trials show."""
         name = self.scored[0].score.name
         trials = list({trial.name: trial for each in self.scored for trial in each.trials(self.shown)}.values())
         trials.sort(key=lambda trial: trial.wins)  # the answers first: of most rows they are right
@@ -107,7 +107,7 @@ class _Tried:
         return right / (right + wrong) if right + wrong >= FEWEST else 0.0
 
     def _without_answer(self, trials: Sequence[Trial], sample: Sequence[Mapping[str, Any]]) -> list[int]:
-        """The numbers of rows that no reply gets right, where nearly all others have one."""
+        """Return the numbers of rows that no reply gets right, where nearly all others have one."""
         keys = [pair for each in self.scored for pair in each.option_keys()]
         if keys:
             named = enumerate(self.rows, 1)
@@ -118,7 +118,7 @@ class _Tried:
         return [number for number, names in enumerate(self.rows, 1) if self._lacks(trials, names)]
 
     def _lacks(self, trials: Sequence[Trial], names: Mapping[str, Any]) -> bool | None:
-        """Whether some arm gives a row to no reply; None where the score does not apply to it."""
+        """Return true if some arm gives a row to no reply; None where the score does not apply to it."""
         applies = False
         for each in self.scored:
             outcomes: set[bool | None] = set()
@@ -159,13 +159,14 @@ class _Scored:
         return cls(score, asks[0], cases.alias, cases.kept)
 
     def option_keys(self) -> Iterator[tuple[Expr, Expr]]:
-        """The options of a question and the letter that is right, where the score compares a chosen option with it."""
+        """Yield the options of a question and the letter that is right, where the score compares a chosen option with
+        it."""
         for said, key in self._compared():
             if isinstance(said, Call) and said.function == "chosen_option":
                 yield said.args[-1], key
 
     def _compared(self) -> Iterator[tuple[Expr, Expr]]:
-        """What the score compares: what is taken of the reply, and what the row wants."""
+        """Yield what the score compares: what is taken of the reply, and what the row wants."""
         match self.score.value:
             case Binary(operator="==", left=left, right=right):
                 sides = (left, right)
@@ -178,7 +179,8 @@ class _Scored:
                 yield said, key
 
     def right(self, trial: Trial, names: Mapping[str, Any]) -> bool | None:
-        """Whether the score is true of a trial reply, which may be of another type; None where it does not apply."""
+        """Return true if the score is true of a trial reply, which may be of another type; None where it does not
+        apply."""
         try:
             value = trial.value if trial.of is None else trial.of(names)
             known = {**names, self.ask.name: self._reply(value)}
@@ -205,7 +207,8 @@ class _Scored:
         return {"text": text, "prompt": "", "value": value}
 
     def trials(self, shown: frozenset[str]) -> Iterator[Trial]:
-        """The replies to try: constants, the answers that most rows want, the answer of each row, its question."""
+        """Yield the replies to try: constants, the answers that most rows want, the answer of each row, its
+        question."""
         type_ = self._type()
         plain = type_ is None or type_.kind == "text"
         values: list[Any] = list(CONSTANTS) if type_ is None or plain else list(_values(type_))
@@ -227,7 +230,7 @@ class _Scored:
             yield Trial("the question itself as the reply", True, of=partial(_question, self.alias, sorted(shown)))
 
     def _type(self) -> Type | None:
-        """What the score takes of the reply; None for its text."""
+        """Return what the score takes of the reply; None for its text."""
         returns = self.ask.returns
         if returns is None:
             return None
@@ -284,7 +287,7 @@ def _printed(value: Any) -> str:
 
 
 def _no_option(options: Expr, key: Expr, names: Mapping[str, Any]) -> bool:
-    """Whether the letter that is right names none of the options."""
+    """Return true if the letter that is right names none of the options."""
     try:
         count, letter = len(evaluate(options, names)), evaluate(key, names)
     except (Unavailable, Fault, LookupError, TypeError):

@@ -54,7 +54,7 @@ OF_USE = frozenset({"W0209", "W0610", "W0611"})
 
 
 def check_unused_steps(program: Program, statement: Statement, scenario: Scenario, steps: Steps) -> None:
-    """Warns of replies that nothing takes, and of arms under which nothing differs."""
+    """Warn of replies that nothing takes, and of arms under which nothing differs."""
     taken = {name for treatment in scenario.treatments for step in treatment.steps for name in uses_of(step)}
     for step in steps.lowered:
         if isinstance(step, Ask | Converse | Retrieve) and step.name not in taken:
@@ -75,7 +75,7 @@ def check_unused_steps(program: Program, statement: Statement, scenario: Scenari
 
 
 def check_unused_declarations(program: Program) -> None:
-    """Warns of declarations of the main file that nothing names. What a used file declares may serve others."""
+    """Warn of declarations of the main file that nothing names. What a used file declares may serve others."""
     if program.diagnostics.failed:  # what would use them may have been left out
         items = program.diagnostics.items
         program.diagnostics.items = [item for item in items if item.code not in OF_USE]

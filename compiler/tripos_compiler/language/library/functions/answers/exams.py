@@ -52,7 +52,7 @@ _MARKS = 32
 
 
 def plain(answer: str) -> str:
-    """An answer in letters of one width and one script, without what a model thought aloud.
+    """Return an answer in letters of one width and one script, without what a model thought aloud.
 
     >>> plain("<think>Ａ?</think>應選Ｂ")
     '应选B'
@@ -62,9 +62,9 @@ def plain(answer: str) -> str:
 
 
 def read_marked(text: str, read: Callable[[str], list[str]]) -> list[str]:
-    """What `read` finds where a plain text gives the answer of one question: in the field of JSON, the last box, behind
-    the last `答案：` or the like, or else the last `选`. In all of the text only where nothing is marked: the reasons
-    for an answer that was put in other words are not the answer."""
+    """Return what `read` finds where a plain text gives the answer of one question: in the field of JSON, the last box,
+    behind the last `答案：` or the like, or else the last `选`. In all of the text only where nothing is marked: the
+    reasons for an answer that was put in other words are not the answer."""
     marked = False
     for said in _places(text):
         marked = True
@@ -77,9 +77,9 @@ def read_marked(text: str, read: Callable[[str], list[str]]) -> list[str]:
 def read_parts(
     text: str, parts: int, read: Callable[[str], list[str]], read_all: Callable[[str], list[str]]
 ) -> list[str]:
-    """What a plain text answers to several questions, in their order. `read` finds one answer, `read_all` as many as
-    there are. Of the ways to read it the first that finds as many as there are parts counts, else the first that finds
-    something."""
+    """Return what a plain text answers to several questions, in their order. `read` finds one answer, `read_all` as
+    many as there are. Of the ways to read it the first that finds as many as there are parts counts, else the first
+    that finds something."""
     said = [_until_reasons(text[mark.end() :][:_TAIL]) for mark in [*_STATED.finditer(text)][:_MARKS]]
     places = list(_places(text))
     ways: list[Callable[[], list[str]]] = [
@@ -102,7 +102,7 @@ def read_parts(
 
 
 def _places(text: str) -> Iterator[str]:
-    """Where an answer is marked, the likeliest first."""
+    """Yield where an answer is marked, the likeliest first."""
     for fields in (_FIELD, _BOX, _BARE):
         found = [next(filter(None, each.groups()), "") for each in fields.finditer(text)]
         if found:
@@ -121,7 +121,7 @@ def _until_reasons(text: str) -> str:
 
 
 def _numbered(text: str, read: Callable[[str], list[str]]) -> list[str]:
-    """One answer behind each number."""
+    """Return one answer behind each number."""
     numbers = list(_NUMBER.finditer(text))
     ends: Sequence[int] = [*(number.start() for number in numbers[1:]), len(text)]
     return [
@@ -184,7 +184,7 @@ _SO = re.compile(r"因此|所以|综上|总之|故|可见|应[为是]|therefore|
 
 
 def option_letters(answer: str | Collection[str], parts: int = 1) -> list[str]:
-    """The letters of options that an answer gives, in their order.
+    """Return the letters of options that an answer gives, in their order.
 
     Only the marked answer counts: a field of JSON, what stands in the last `\\boxed{…}` or follows the last
     `答案：`, `answer is` or the like, else the last `选`; as far as the reasons. Of one part, the letters that stand
@@ -222,7 +222,7 @@ def right_or_wrong(answer: str | Collection[str], parts: int = 1) -> list[str]:
 
 
 def _letters_of(said: str) -> list[str]:
-    """The letters of one answer."""
+    """Return the letters of one answer."""
     if _SMALL.fullmatch(said) or _SMALL_ALONE.fullmatch(said):
         said = said.upper()
     opening = _OPENS_WITH_ANY.match(said)
@@ -243,7 +243,7 @@ def _letters_of(said: str) -> list[str]:
 
 
 def _of_options(letters: str) -> list[str]:
-    """The letters of several options, in their order; none where some of them are a word."""
+    """Return the letters of several options, in their order; none where some of them are a word."""
     runs = re.findall("[A-Z]+", letters)
     return [letter for run in runs for letter in run] if all(map(are_options, runs)) else []
 
@@ -257,7 +257,7 @@ def _all_letters(said: str) -> list[str]:
 
 
 def _verdict_of(said: str) -> list[str]:
-    """The verdict of one answer."""
+    """Return the verdict of one answer."""
     bare = said.strip(_AROUND)
     first = re.split(r"[。.!?\n;,]", bare)[0].strip(_AROUND)
     for alone in (bare, first):

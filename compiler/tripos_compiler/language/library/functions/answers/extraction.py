@@ -13,7 +13,7 @@ _PRONOUN = re.compile(PRONOUN)
 
 
 def choice_letters(text: str | Collection[str]) -> set[str]:
-    """The option letters A to Z that stand alone in a text, or together as in `BD`.
+    """Return the option letters A to Z that stand alone in a text, or together as in `BD`.
 
     Of a list, those of all its texts. Full-width letters are read too. Letters after H that stand together count where
     they are in order, as in `IJ`, and `I` where it is no pronoun. An `A` that is an article counts as well, so ask for

@@ -72,7 +72,7 @@ _DIGIT = re.compile(r"\d")
 
 
 def labels_of(text: str) -> list[tuple[int, int]]:
-    """Where each label of a final answer begins and where what it announces does, in order.
+    """Return where each label of a final answer begins and where what it announces does, in order.
 
     A result is one where it is called final or stands before a colon at the head of its line; and where it says the
     last number of all, and nothing else is announced.
@@ -96,13 +96,13 @@ def labels_of(text: str) -> list[tuple[int, int]]:
 
 
 def _has_another(text: str, start: int) -> bool:
-    """Whether another number stands behind the sentence that is announced."""
+    """Return true if another number stands behind the sentence that is announced."""
     end = _SENTENCE_END.search(text, start)
     return end is not None and _DIGIT.search(text, end.end()) is not None
 
 
 def _worded(text: str, label: re.Match[str]) -> bool | None:
-    """Whether a noun announces the answer by itself; None where it announces nothing."""
+    """Return true if a noun announces the answer by itself; None where it announces nothing."""
     ahead = text[max(0, label.start() - _FAR) : label.start()]
     final = _FINAL_BEFORE.search(ahead)
     word_before = _WORD_BEFORE.search(ahead if final is None else ahead[: final.start()])
@@ -127,7 +127,7 @@ def _chinese_label(text: str, label: re.Match[str]) -> bool | None:
 
 
 def _heads(text: str, start: int) -> bool:
-    """Whether only marks stand before a place in its line."""
+    """Return true if only marks stand before a place in its line."""
     ahead = text[max(0, start - 12) : start]
     return not re.search(r"\w", ahead.rpartition("\n")[2])
 
@@ -165,7 +165,7 @@ _WORDS_OF_ONE = frozenset("样般些起定直下致切共旦面种边同")
 
 
 def final_number(text: str, numbers: Locale = DEFAULT) -> float | None:
-    """The number at which a worked answer arrives; missing where there is none.
+    """Return the number at which a worked answer arrives; missing where there is none.
 
     Looked for is, in this order: what follows the last `####`; the last `\\boxed{…}`; what a label says (`Answer: …`,
     `the final answer is …`, `答案是…`, `Antwort: …`) with a number in its sentence, after the last `=` there; the last
@@ -184,7 +184,7 @@ def final_number(text: str, numbers: Locale = DEFAULT) -> float | None:
 
 
 def _final(text: str, numbers: str) -> float | str | None:
-    """The same; of digits that are no number of the locale, what is written."""
+    """Return the same; of digits that are no number of the locale, what is written."""
     if _MARK in text:
         return _first(_tidy(_lines_from(text.rpartition(_MARK)[2]), numbers))
     inside = boxed(text)
@@ -206,12 +206,12 @@ def _final(text: str, numbers: str) -> float | str | None:
 
 
 def _lines_from(text: str) -> str:
-    """The first line of a text that is not blank."""
+    """Return the first line of a text that is not blank."""
     return next((line for line in text.splitlines() if line.strip()), "")
 
 
 def _tidy(text: str, numbers: str) -> str:
-    """A text with plain numbers, without marks of emphasis and the LaTeX around numbers."""
+    """Return a text with plain numbers, without marks of emphasis and the LaTeX around numbers."""
     plain = plain_numbers(text.replace("\\;", " ").replace("⁄", "/"), numbers)
     return _EMPHASIS.sub("", _LATEX_FRACTION.sub(r"\1/\2", plain))
 
@@ -222,8 +222,8 @@ def _first(tidy: str) -> float | str | None:
 
 
 def _numbers(text: str) -> list[float | str]:
-    """Every number of a tidy text, in order, and what is written for those that are odd. What is part of a longer one
-    is not one by itself."""
+    """Return every number of a tidy text, in order, and what is written for those that are odd. What is part of a
+    longer one is not one by itself."""
     found: list[tuple[int, float | str]] = []
     taken = bytearray(len(text))
 
@@ -259,7 +259,7 @@ def _numbers(text: str) -> list[float | str]:
 
 
 def _is_number(text: str, match: re.Match[str], *, alone: bool) -> bool:
-    """Whether Chinese numerals within a text are a number, and not a word or a part of one."""
+    """Return true if Chinese numerals within a text are a number, and not a word or a part of one."""
     if match[0] in _NO_NUMBER or (match[0] == "一" and text[match.end() : match.end() + 1] in _WORDS_OF_ONE):
         return False
     stated = _STATED.search(text[max(0, match.start() - _STATED_MOST) : match.start()]) is not None
@@ -267,7 +267,7 @@ def _is_number(text: str, match: re.Match[str], *, alone: bool) -> bool:
 
 
 def _chinese(text: str) -> float | None:
-    """A Chinese numeral; missing where it is none, or too long to be one.
+    """Return a Chinese numeral; missing where it is none, or too long to be one.
 
     >>> _chinese("一百二十三"), _chinese("两千"), _chinese("三点五"), _chinese("一千一万")
     (123.0, 2000.0, 3.5, None)

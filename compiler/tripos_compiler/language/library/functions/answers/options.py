@@ -47,7 +47,8 @@ _ENDS = " \t\n.,;:!?。，；：！？、\"'“”‘’「」『』()（）[]�
 
 
 def chosen_option(text: str, options: Sequence[str]) -> str | None:
-    """The letter of the option that a reply chooses, `A` for the first; missing where it chooses none, or several.
+    """Return the letter of the option that a reply chooses, `A` for the first; missing where it chooses none, or
+    several.
 
     Looked for is, in this order: the last `\\\\boxed{…}`; what follows the last `答案是`, `故选`, `选`, `the answer is`
     and the like; a reply that is a letter, with the text of its option or without; a last line that is; a single letter
@@ -98,8 +99,8 @@ class _Forms:
 
 @cache
 def _forms(options: int) -> _Forms:
-    """The forms of so many options. Letters up to H are letters of options, where there are fewer too; those after Z
-    are two."""
+    """Return the forms of so many options. Letters up to H are letters of options, where there are fewer too; those
+    after Z are two."""
     last = chr(ord("A") + min(max(options, _FEWEST), ALPHABET) - 1)
     small = last.lower()
     pair = r"[A-Z]{2}(?![A-Za-z])|" if options > ALPHABET else ""
@@ -139,7 +140,7 @@ class _Texts:
         return _forms(len(self.folded))
 
     def one(self, letters: str) -> str | None:
-        """The one letter among these, where it is that of an option."""
+        """Return the one letter among these, where it is that of an option."""
         chosen = {letter.upper() for letter in self.forms.single.findall(letters)}
         if len(chosen) != 1:
             return None
@@ -147,7 +148,7 @@ class _Texts:
         return letter if index_of(letter) < len(self.folded) else None
 
     def named(self, place: str) -> str | None:
-        """The option that a place is all about: its letter, its text, or both."""
+        """Return the option that a place is all about: its letter, its text, or both."""
         folded = _folded(place, self.cased)
         same = [index for index, option in enumerate(self.folded) if option and option == folded]
         if len(same) == 1:
@@ -160,7 +161,7 @@ class _Texts:
         return letter if not rest or rest == self.folded[index_of(letter)] else None
 
     def first(self, rest: str) -> str | None:
-        """The option with whose text a rest begins; the longest, where several do."""
+        """Return the option with whose text a rest begins; the longest, where several do."""
         start = _folded(rest, self.cased)
         found = [index for index, option in enumerate(self.folded) if option and _stands(option, start, at_start=True)]
         most = max((len(self.folded[index]) for index in found), default=0)
@@ -168,7 +169,7 @@ class _Texts:
         return letters_at(longest[0]) if len(longest) == 1 else None
 
     def mentioned(self, plain: str) -> str | None:
-        """The only option whose text stands somewhere, beside those that are part of its text. One of a single
+        """Return the only option whose text stands somewhere, beside those that are part of its text. One of a single
         character is nowhere by intent."""
         text, texts = _folded(plain, self.cased), self.folded
         found = [index for index, option in enumerate(texts) if option and _stands(option, text)]
@@ -178,17 +179,18 @@ class _Texts:
 
 
 def _plain(text: str) -> str:
-    """A text without emphasis, in half-width letters and simplified characters."""
+    """Return a text without emphasis, in half-width letters and simplified characters."""
     return simplified(_MARKS.sub("", nfkc(text))).strip()
 
 
 def _folded(text: str, cased: bool = False) -> str:
-    """A text as it is compared: without case, the marks at its ends, and space, but between Latin words."""
+    """Return a text as it is compared: without case, the marks at its ends, and space, but between Latin words."""
     return _SPACE.sub("", text if cased else text.casefold()).strip(_ENDS)
 
 
 def _stands(option: str, text: str, at_start: bool = False) -> bool:
-    """Whether a text has that of an option as words and numbers of its own: `8` does not stand in `80` or `1.8`."""
+    """Return true if a text has that of an option as words and numbers of its own: `8` does not stand in `80` or
+    `1.8`."""
     before = r"(?<![A-Za-z0-9])(?<![0-9]\.)" if _LATIN.match(option[0]) else ""
     after = r"(?![A-Za-z0-9])(?!\.[0-9])" if _LATIN.match(option[-1]) else ""
     pattern = rf"{before}{re.escape(option)}{after}"
