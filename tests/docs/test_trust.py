@@ -1,0 +1,56 @@
+"""The page about trust names modules that are there, and every one that opens connections, starts programs or runs
+code."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs/trust.md").read_text("utf-8")
+LEGS = ("tripos", "runtime", "compiler", "warehouse")
+LIBRARIES = {"socket", "http", "urllib.request", "aiohttp", "requests", "httpx", "websockets", "obstore"}
+LIBRARIES |= {"huggingface_hub", "subprocess", "multiprocessing", "pickle", "marshal", "shelve", "ftplib", "smtplib"}
+CALLS = {"exec", "eval"}
+
+
+def crosses(path: Path) -> bool:
+    """Whether a module imports what reaches out of the process, or evaluates code."""
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        names: list[str] = []
+        if isinstance(node, ast.Import):
+            names = [each.name for each in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module is not None:
+            names = [node.module, *(f"{node.module}.{each.name}" for each in node.names)]
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in CALLS:
+            return True
+        if any(name in LIBRARIES or name.partition(".")[0] in LIBRARIES for name in names):
+            return True
+    return False
+
+
+def test_every_module_that_reaches_out_is_named_and_no_other() -> None:
+    found = {
+        path.relative_to(ROOT).as_posix()
+        for leg in LEGS
+        for path in (ROOT / leg).rglob("*.py")
+        if "__pycache__" not in path.parts and crosses(path)
+    }
+    listed = set(re.findall(r"^\| `([\w/]+\.py)` \|", PAGE, re.MULTILINE))
+    assert found == listed
+
+
+def test_every_module_of_the_page_is_there() -> None:
+    named = set(re.findall(r"`([\w/]+/[\w/]+\.py)`", PAGE))
+    assert {name for name in named if not (ROOT / name).is_file()} == set()
+    assert len(named) > 20
+
+
+def test_a_module_that_reaches_out_is_found(tmp_path: Path) -> None:
+    for number, text in enumerate(("import socket", "from urllib import request", "def f():\n    exec('1')")):
+        path = tmp_path / f"{number}.py"
+        path.write_text(text)
+        assert crosses(path)
+    (tmp_path / "plain.py").write_text("import re\nre.compile('a')\n")
+    assert not crosses(tmp_path / "plain.py")
