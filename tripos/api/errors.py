@@ -45,9 +45,9 @@ class SpecError(TriposError):
     def __str__(self) -> str:
         if not self.diagnostics:
             return super().__str__()
-        from tripos_compiler.diagnostics import render_text
+        from tripos_compiler.diagnostics import MOST_SHOWN, render_text
 
-        return f"{self.message}\n\n{render_text(self.diagnostics)}".rstrip()
+        return f"{self.message}\n\n{render_text(self.diagnostics, most=MOST_SHOWN)}".rstrip()
 
 
 class RunError(TriposError):

@@ -80,11 +80,12 @@ def compile_given(options: Namespace, config: Config) -> tuple[Compilation, Data
     return compilation, spec.folders
 
 
-def show_diagnostics(diagnostics: Iterable[Diagnostic]) -> None:
-    """Print diagnostics on standard error."""
-    from tripos_compiler.diagnostics import render_text
+def show_diagnostics(diagnostics: Iterable[Diagnostic], *, every: bool = False) -> None:
+    """Print diagnostics on standard error: the first hundred, or every one."""
+    from tripos_compiler.diagnostics import MOST_SHOWN, render_text
 
-    text = render_text(diagnostics, color=is_colored(sys.stderr), width=columns())
+    most, others = None if every else MOST_SHOWN, ": `tripos check --all` shows them"
+    text = render_text(diagnostics, color=is_colored(sys.stderr), width=columns(), most=most, others=others)
     if text:
         print(text, file=sys.stderr)
 

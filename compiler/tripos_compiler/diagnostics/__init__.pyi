@@ -21,6 +21,7 @@ from .suppressions import (
     silence as silence,
 )
 from .text import (
+    MOST_SHOWN as MOST_SHOWN,
     render_silenced as render_silenced,
     render_text as render_text,
     summary as summary,

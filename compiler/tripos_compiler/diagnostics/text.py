@@ -10,6 +10,8 @@ from tripos_compiler.diagnostics.suppressions import Silenced
 from tripos_compiler.diagnostics.wrapping import cells, printable, wrap
 
 TAB = "    "
+NEAR = 8
+"""As many characters a column are looked at on both sides of a place: most have one, and marks above letters none."""
 ROOM = 30
 """The columns that the text of a label needs to be worth wrapping."""
 
@@ -54,10 +56,11 @@ def draw(labels: Sequence[Label], primary: Label, width: int) -> Snippet:
     """
     source = labels[0].span.source
     number, _ = source.position(labels[0].span.start)
-    text = printable(source.line(number))
-    places = [_place(label, text) for label in labels]
+    line = source.line(number)
+    places = [_place(label, line) for label in labels]
+    text, places, is_start = _near(line, places, width)
     first = _cut(text, min(start for start, _ in places), max(end for _, end in places), width)
-    before = "…" if first else ""
+    before = "…" if first or not is_start else ""
     marks = []
     for label, (start, end) in zip(labels, places, strict=True):
         column = cells(before + _untabbed(text[first:start]))
@@ -73,9 +76,18 @@ def fit_together(one: Label, other: Label, width: int) -> bool:
     number, _ = source.position(one.span.start)
     if other.span.source is not source or source.position(other.span.start)[0] != number:
         return False
-    text = printable(source.line(number))
-    places = [_place(label, text) for label in (one, other)]
-    return cells(_untabbed(text[min(start for start, _ in places) : max(end for _, end in places)])) <= width - 2
+    line = source.line(number)
+    places = [_place(label, line) for label in (one, other)]
+    start, end = min(start for start, _ in places), max(end for _, end in places)
+    return end - start <= NEAR * width and cells(_untabbed(printable(line[start:end]))) <= width - 2
+
+
+def _near(line: str, places: list[tuple[int, int]], width: int) -> tuple[str, list[tuple[int, int]], bool]:
+    """The part of a line around places of it, as it may be shown, with the places in it, and whether it is the start
+    of the line. What is further away is not seen, and a line may be a file."""
+    low = max(0, min(start for start, _ in places) - NEAR * width)
+    high = min(len(line), max(start for start, _ in places) + NEAR * width)
+    return printable(line[low:high]), [(start - low, min(end, high) - low) for start, end in places], low == 0
 
 
 def _place(label: Label, line: str) -> tuple[int, int]:
@@ -92,8 +104,8 @@ def _cut(text: str, start: int, end: int, width: int) -> int:
     if seen <= (width if cells(_untabbed(text)) <= width else width - 1):
         return 0
     before = max(width // 2, width - 1 - max(1, cells(_untabbed(text[start:]))))
-    first = start
-    while first > 0 and cells(_untabbed(text[first - 1 : start])) < before:
+    first, taken = start, 0
+    while first > 0 and (taken := taken + cells(_untabbed(text[first - 1]))) < before:
         first -= 1
     return first
 
@@ -161,19 +173,39 @@ def _rows(marks: list[_Mark], width: int) -> list[tuple[Piece, ...]]:
 
 
 RED, YELLOW, BLUE, CYAN, BOLD, PLAIN = "\x1b[31m", "\x1b[33m", "\x1b[34m", "\x1b[36m", "\x1b[1m", "\x1b[0m"
+MOST_SHOWN = 100
+"""So many diagnostics are shown unless all are asked for: those at the end follow from those at the start."""
 LEAST = 20
 """The columns that words are given however narrow the terminal is."""
 
 Paint = Callable[..., str]
 
 
-def render_text(diagnostics: Iterable[Diagnostic], *, color: bool = False, width: int = 80) -> str:
+def render_text(
+    diagnostics: Iterable[Diagnostic],
+    *,
+    color: bool = False,
+    width: int = 80,
+    most: int | None = None,
+    others: str = "",
+) -> str:
     """Return all diagnostics, an empty line between them, ending in a line feed; empty where there are none.
 
     Words are wrapped and quoted lines cut to `width` columns; a path is neither.
+    With `most` only so many are shown, errors before warnings; then a line says how many more there are, and `others`.
     """
-    blocks = [_block(diagnostic, color, width) for diagnostic in diagnostics]
+    found = list(diagnostics)
+    shown = found if most is None else _worst(found, most)
+    blocks = [_block(diagnostic, color, width) for diagnostic in shown]
+    if len(shown) < len(found):
+        blocks.append(f"and {len(found) - len(shown):,} more{others}")
     return "\n\n".join(blocks) + "\n" if blocks else ""
+
+
+def _worst(found: list[Diagnostic], most: int) -> list[Diagnostic]:
+    """So many of the diagnostics, in their order; warnings only where there is room beside the errors."""
+    places = sorted(range(len(found)), key=lambda place: found[place].severity != "error")[:most]
+    return [found[place] for place in sorted(places)]
 
 
 def summary(diagnostics: Iterable[Diagnostic]) -> str:

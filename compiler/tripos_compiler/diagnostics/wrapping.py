@@ -21,16 +21,19 @@ def wrap(text: str, width: int) -> list[str]:
     ['每一行', '都不宽']
     """
     lines: list[str] = []
-    line, gap = "", ""
+    line: list[str] = []
+    used, gap = 0, ""
     for word in _words(text, width):
         if word.isspace():
             gap = " " if line else ""
-        elif line and cells(line + gap + word) > width:
-            lines.append(line)
-            line, gap = word, ""
-        else:
-            line, gap = line + gap + word, ""
-    return [*lines, line] if line or not lines else lines
+            continue
+        wide = cells(word)
+        if line and used + len(gap) + wide > width:
+            lines.append("".join(line))
+            line, used, gap = [], 0, ""
+        line += (gap, word)
+        used, gap = used + len(gap) + wide, ""
+    return [*lines, "".join(line)] if line or not lines else lines
 
 
 def _words(text: str, width: int) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence, Set as AbstractSet
 from enum import Enum
 
 from tripos_compiler.diagnostics import Diagnostics
@@ -31,14 +31,20 @@ def line_breaks(
     """Report the brackets of a piece of that length that do not pair, close its braces, and drop the line breaks inside
     round and square brackets and those where no statement ends. Also the places of the brackets that stay open."""
     unclosed, stray = _pair_brackets(tokens)
-    for index in sorted(unclosed | stray):
-        token = tokens[index]
-        span = Span(segment, token.start, token.start + len(token.text))
-        if index in stray:
-            message, help_ = f"this `{token.text}` closes nothing", "remove it, or open it before"
-        else:
-            close = {"(": ")", "[": "]", "{": "}"}[token.text]
-            message, help_ = f"this `{token.text}` is never closed", f"close it with `{close}`"
+    for run in _runs(tokens, stray):
+        (first, *_, last), sign = (run * 2), run[0].text
+        span = Span(segment, first.start, last.start + len(last.text))
+        message, help_ = f"this `{sign}` closes nothing", "remove it, or open it before"
+        if len(run) > 1:
+            message, help_ = f"these {len(run):,} `{sign}` close nothing", "remove them, or open them before"
+        diagnostics.error("E0103", message, span, help=help_)
+    for run in _runs(tokens, unclosed):
+        (first, *_, last), sign = (run * 2), run[0].text
+        span = Span(segment, first.start, last.start + len(last.text))
+        close = {"(": ")", "[": "]", "{": "}"}[sign]
+        message, help_ = f"this `{sign}` is never closed", f"close it with `{close}`"
+        if len(run) > 1:
+            message, help_ = f"these {len(run):,} `{sign}` are never closed", f"close them with `{close}`"
         diagnostics.error("E0103", message, span, help=help_)
     kept: list[Token] = []
     depth: list[bool] = []  # for every open bracket: does it swallow line breaks?
@@ -132,10 +138,14 @@ def lex(segment: Segment, text: str, diagnostics: Diagnostics) -> list[Token]:
     """Return the tokens of a segment, whose text that is. What fits nothing is reported, and read as what was likely
     meant."""
     tokens: list[Token] = []
+    unknown: list[Token] = []
     for token in raw_tokens(text):
+        if unknown and not _goes_on(text, unknown[-1], token):
+            tokens.extend(_unknown(segment, text, unknown, diagnostics))
+            unknown = []
         match token.kind:
             case "UNKNOWN":
-                tokens.extend(_unknown(segment, text, token, diagnostics))
+                unknown.append(token)
             case "UNCLOSED_STRING":
                 help_ = 'close it with `"`; for more than one line use `"""`'
                 span = Span(segment, token.start, token.end)
@@ -150,11 +160,32 @@ def lex(segment: Segment, text: str, diagnostics: Diagnostics) -> list[Token]:
                 tokens.append(token._replace(kind="TEXT", text=token.text + '"""'))
             case _:
                 tokens.append(token)
+    if unknown:
+        tokens.extend(_unknown(segment, text, unknown, diagnostics))
     return tokens
 
 
-def _unknown(segment: Segment, text: str, token: Token, diagnostics: Diagnostics) -> Iterator[Token]:
-    found, start = token.text, token.start
+def _goes_on(text: str, before: Token, token: Token) -> bool:
+    """Whether a token is the character before it once more, with nothing but blanks between them."""
+    return token.kind == "UNKNOWN" and token.text == before.text and not text[before.end : token.start].strip(" \t")
+
+
+def _runs(tokens: Sequence[Token], places: AbstractSet[int]) -> Iterator[list[Token]]:
+    """The tokens at these places, those of one sign that stand side by side together."""
+    run: list[int] = []
+    for place in sorted(places):
+        if run and (place != run[-1] + 1 or tokens[place].text != tokens[run[-1]].text):
+            yield [tokens[each] for each in run]
+            run = []
+        run.append(place)
+    if run:
+        yield [tokens[each] for each in run]
+
+
+def _unknown(segment: Segment, text: str, run: Sequence[Token], diagnostics: Diagnostics) -> Iterator[Token]:
+    """Reports a character that fits nothing, however often it stands there in a row."""
+    token = run[0]
+    found = token.text
     char = found if found.isprintable() else f"U+{ord(found):04X}"
     help_ = "remove it, or put it inside a string"
     if found in ENDINGS:
@@ -162,11 +193,14 @@ def _unknown(segment: Segment, text: str, token: Token, diagnostics: Diagnostics
     if found in LOOKALIKES:
         help_ = f"write `{LOOKALIKES[found][0]}`"
     message = f"the character `{char}` means nothing here"
-    diagnostics.error("E0104", message, Span(segment, start, token.end), help=help_)
+    if len(run) > 1:
+        message = f"the character `{char}` means nothing here: it stands {len(run):,} times in a row"
+    diagnostics.error("E0104", message, Span(segment, token.start, run[-1].end), help=help_)
     if found in LOOKALIKES:
         sign, kind = LOOKALIKES[found]
-        touching = start > 0 and (text[start - 1].isalnum() or text[start - 1] in "_)]")
-        yield token._replace(kind="_CALL" if kind == "_LPAR" and touching else kind, text=sign)
+        for each in run:
+            touching = each.start > 0 and (text[each.start - 1].isalnum() or text[each.start - 1] in "_)]")
+            yield each._replace(kind="_CALL" if kind == "_LPAR" and touching else kind, text=sign)
     elif found not in ENDINGS:
         yield token  # the parser takes the statement as broken
 

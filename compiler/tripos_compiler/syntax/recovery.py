@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tripos_compiler.diagnostics import Diagnostics
-from tripos_compiler.source import Span
+from tripos_compiler.source import Source, Span
 from tripos_compiler.syntax.automaton import END, Branch, Machine, Token
 from tripos_compiler.syntax.grammar_tables import tables
 from tripos_compiler.syntax.lexer import CLOSERS, OPENERS
@@ -48,7 +48,7 @@ Place = Callable[[int, int], Span]
 """The span of the stretch `start:end` of what is parsed, where tokens count from its start."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class Report:
     """Where mistakes are reported, and with what code. `unclosed` are the places of the round and square brackets that
     are never closed; `slipped` tells whether a bracket that does not pair was reported earlier in the file."""
@@ -58,6 +58,22 @@ class Report:
     code: str
     unclosed: frozenset[int] = frozenset()
     slipped: bool = False
+    seen: int = 0
+    """So many diagnostics were looked through."""
+    lines: set[int] = field(default_factory=set)
+    """The lines that have a syntax error."""
+    unpaired: int | None = None
+    """The first place of a bracket that does not pair."""
+
+    def look_through(self, source: Source) -> None:
+        """Notes where syntax errors of a source have been reported."""
+        for earlier in self.diagnostics.items[self.seen :]:
+            place = earlier.labels[0].span if earlier.labels else None
+            if earlier.code.startswith("E010") and place and place.source is source:
+                self.lines.add(source.position(place.start)[0])
+                if earlier.code == "E0103":
+                    self.unpaired = place.start if self.unpaired is None else min(self.unpaired, place.start)
+        self.seen = len(self.diagnostics.items)
 
 
 def read_lines(tokens: Iterable[Token], report: Report) -> Branch:
@@ -156,13 +172,11 @@ def _report(machine: Machine, token: Token, last: Token | None, report: Report) 
     ends = token.kind in ("_NL", "_LBRACE", "_RBRACE")
     if report.slipped and ends:
         return
-    for earlier in report.diagnostics.items:  # one syntax error a line: the rest follow from the first
-        place = earlier.labels[0].span if earlier.labels else None
-        if earlier.code.startswith("E010") and place and place.source is source:
-            if source.position(place.start)[0] == line:
-                return
-            if earlier.code == "E0103" and place.start <= start and ends:
-                return
+    report.look_through(source)
+    if line in report.lines:  # one syntax error a line: the rest follow from the first
+        return
+    if ends and report.unpaired is not None and report.unpaired <= start:
+        return
     found = "the line ends too early" if token.kind == "_NL" else f"`{token.text}` does not fit here"
     expected = sorted({HUMAN[name] for name in machine.expected() if name in HUMAN})
     help_ = f"expected {' or '.join(expected)}" if 0 < len(expected) <= 3 else None

@@ -54,7 +54,7 @@ def main(options: Namespace) -> int:
 
             print(to_github(diagnostics, path_from=_path_from_root), end="")
         case _:
-            show_diagnostics(diagnostics)
+            show_diagnostics(diagnostics, every=options.all)
             for path, compilation in found.items():
                 if compilation.plan is not None:
                     print(f"{path}: {_size(compilation)}")

@@ -22,6 +22,7 @@ def add_check(parser: argparse.ArgumentParser) -> None:
     add_releases(parser)
     add_allow_outside(parser)
     add_deny(parser)
+    parser.add_argument("--all", action="store_true", help="show every error and warning, not only the first 100")
     formats = ("text", "json", "sarif", "github")
     parser.add_argument("--format", choices=formats, default="text", help="set the format of errors and warnings")
     help_ = "check the version number against an earlier version: a spec, or a plan in JSON"
