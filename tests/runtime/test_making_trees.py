@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -16,8 +15,10 @@ from tripos_compiler.plan import Ask, Settings, SetType, TextType
 from tripos_runtime.asking.asking import Answer, Outcome, Question
 from tripos_runtime.datasets.cases import Selection
 from tripos_runtime.datasets.runnable import NotApproved
+from tripos_runtime.generate.author import MakingProgram
 from tripos_runtime.generate.walks import MOST_NAMED, among, matched, walk
 from tripos_runtime.models.base import Request
+from tripos_runtime.program.needs import drive
 from tripos_runtime.scheduling.calling import Stopped
 
 CHOOSING = Ask(name="points", role="author", system=None, prompt=None, returns=SetType(of=TextType()), fingerprint="")
@@ -349,14 +350,19 @@ def test_what_is_only_looked_into_is_counted_from_nothing_to_all(tmp_path: Path)
     assert (count.least, count.calls, count.most) == (0, 12, 24)
 
 
+def no_need(need: object) -> None:
+    raise AssertionError("those who choose need nothing")
+
+
 def test_paths_are_in_the_order_of_the_tree_and_not_in_that_of_their_depth_or_choice() -> None:
     tree = {"b": {"d": {"z": {}, "y": {}}, "c": {}}, "a": {}}
     chosen = {"": ["a", "b"], "b": ["c", "d"], "b / d": ["y", "z"]}
 
-    async def choose(path: tuple[str, ...], branches: list[str]) -> tuple[Answer, str]:
+    def choose(path: tuple[str, ...], branches: list[str]) -> MakingProgram:
+        yield from ()
         return Answer("ok", "", chosen[" / ".join(path)], "", {}), "r"
 
-    assert asyncio.run(walk(tree, choose)).paths == ("b / d / z", "b / d / y", "b / c", "a")
+    assert drive(walk(tree, choose), no_need, list).paths == ("b / d / z", "b / d / y", "b / c", "a")
 
 
 class _Beside(dict[str, Any]):
@@ -369,10 +375,11 @@ class _Beside(dict[str, Any]):
 def test_what_lies_beside_the_chosen_branches_is_not_gone_through() -> None:
     tree = {"a": {"x": {}}, "large": _Beside({"y": {}})}
 
-    async def choose(path: tuple[str, ...], branches: list[str]) -> tuple[Answer, str]:
+    def choose(path: tuple[str, ...], branches: list[str]) -> MakingProgram:
+        yield from ()
         return Answer("ok", "", branches[:1], "", {}), "r"
 
-    assert asyncio.run(walk(tree, choose)).paths == ("a / x",)
+    assert drive(walk(tree, choose), no_need, list).paths == ("a / x",)
 
 
 def test_branches_that_differ_in_case_alone_are_told_apart_by_it() -> None:

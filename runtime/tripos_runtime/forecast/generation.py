@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from tripos_compiler.language import TREES, Missing, Unavailable
+from tripos_compiler.language import TREES, Missing, Tree, Unavailable
 from tripos_compiler.plan import Ask, Made, Plan, Scenario, Walk
 from tripos_runtime.asking.statuses import PENDING
 from tripos_runtime.asking.tally import Tally
@@ -16,7 +16,7 @@ from tripos_runtime.datasets.cases import Case, CaseSource, Selection
 from tripos_runtime.datasets.slots import Slot, looked_into
 from tripos_runtime.forecast.fates import Fate, Saying
 from tripos_runtime.forecast.sizes.sizes import NO_SIZE, Known, Outline, Size, is_waiting, sum_of
-from tripos_runtime.generate.author import MadeCall, Unasked
+from tripos_runtime.generate.author import MadeCall, MadeReply, Unasked
 from tripos_runtime.generate.data import DataMaker
 from tripos_runtime.generate.maker import Maker
 from tripos_runtime.generate.outcomes import place_of
@@ -126,12 +126,7 @@ def foresee_making(
     reused: Counter[str] = Counter()
     unasked: list[_Unasked] = []
     maker.reused = lambda call: reused.update((call.step.fingerprint,))
-    maker.unasked = lambda call, sent: unasked.append(_Unasked(call, Size.sent(sent)))
-
-    def deeper(levels: int) -> None:
-        unasked[-1].levels = levels
-
-    maker.deeper = deeper
+    maker.unasked = lambda need: unasked.append(_Unasked(need.call, Size.sent(need.sent), _levels_below(need)))
     maker.go_through()
     for name, each in maker.makers.items():
         foreseen = _MadeSet(plan, maker, each, found, slots.get(name, 0))
@@ -146,6 +141,11 @@ class _Unasked:
     call: MadeCall
     size: Size
     levels: int = 0
+
+
+def _levels_below(need: MadeReply) -> int:
+    """How far a walk would go on from a node at which nobody was asked: one path, down to a leaf."""
+    return 0 if need.node is None else Tree(need.node).depth - 1
 
 
 class _MadeSet:

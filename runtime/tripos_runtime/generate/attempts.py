@@ -9,17 +9,18 @@ from typing import Any, assert_never
 
 from tripos_compiler.language import TREES, Unavailable, evaluate
 from tripos_compiler.plan import Ask, Derived, Made, Verify, Walk, digest
-from tripos_runtime.asking.asking import Answer, Question
+from tripos_runtime.asking.asking import Question
 from tripos_runtime.asking.prompting import messages
+from tripos_runtime.asking.questions import Questions
 from tripos_runtime.asking.statuses import AGAIN, OK, REFUSED, TRUNCATED
 from tripos_runtime.datasets.row_errors import Reason, Rejection, note, one_of_several
 from tripos_runtime.datasets.slots import Slot, looked_into
 from tripos_runtime.datasets.sources import Sources
-from tripos_runtime.generate.author import Asker, Found, MadeCall, Unasked
+from tripos_runtime.generate.author import Asker, Found, MadeCall, MadeReply, MakingProgram, Planned, Unasked
 from tripos_runtime.generate.check_schedule import Due
 from tripos_runtime.generate.distinctness import Others
 from tripos_runtime.generate.outcomes import place_of
-from tripos_runtime.generate.walks import Path, among, levels_below, node_at, walk
+from tripos_runtime.generate.walks import Path, among, below, node_at, walk
 from tripos_runtime.models.base import Message
 from tripos_runtime.roles.binding import Binding
 from tripos_runtime.roles.provenance import makers_of, making_binding
@@ -77,6 +78,11 @@ class Attempts:
         """True if another attempt can come to another row: somebody writes it, or chooses paths for it."""
         return any(isinstance(step, Ask | Walk) for step in self.made.steps)
 
+    @property
+    def questions(self) -> Questions:
+        """What the steps ask."""
+        return self.asker.questions
+
     @cached_property
     def due(self) -> Due:
         """Return what is looked at of a row, and after which step."""
@@ -124,11 +130,15 @@ class Attempts:
         return names
 
     async def make(self, slot: Slot, number: int, before: Before | None, found: Found) -> Attempt:
-        """Make attempt `number`, counted from 0, at a slot. Raises `Unasked` where it takes a reply that is not kept
-        and nobody is to be asked, and what callers raise."""
+        """The outcome of attempt `number`, counted from 0, at a slot. Raises `Unasked` where it takes a reply that is
+        not kept and nobody is to be asked, and what callers raise."""
         if self.asker.on_attempt is not None:
             self.asker.on_attempt(self.made.name, slot.place, number)
-        return await _Trial(self, slot, number, before, found).go()
+        program = _Trial(self, slot, number, before).go()
+        attempt: Attempt = await self.asker.drive(program, found)
+        if attempt.row is None and attempt.rejection is None:
+            self.asker.whole = False
+        return attempt
 
     def call(self, ask: Ask, slot: Slot, item: str, number: int, upstream: tuple[str, ...]) -> MadeCall:
         """Return the call of a step about `item`."""
@@ -164,27 +174,27 @@ class Attempts:
 class _Trial:
     """One attempt, while it is made. `row` grows from step to step, `replies` are the names of what was replied."""
 
-    def __init__(self, attempts: Attempts, slot: Slot, number: int, before: Before | None, found: Found) -> None:
-        self.attempts, self.slot, self.number, self.before, self.found = attempts, slot, number, before, found
+    def __init__(self, attempts: Attempts, slot: Slot, number: int, before: Before | None) -> None:
+        self.attempts, self.slot, self.number, self.before = attempts, slot, number, before
         self.row = attempts.first_row(slot)
         self.names = attempts.names_at(slot, self.row)
         self.reply: str | None = None
         self.replies: tuple[str, ...] = ()
         self.asked = 0
 
-    async def go(self) -> Attempt:
-        attempts, made = self.attempts, self.attempts.made
+    def go(self) -> MakingProgram:
+        """The program of the attempt, whose result is the `Attempt`."""
+        made = self.attempts.made
         try:
             rejection = self._required(0)
             for place, step in enumerate(made.steps, 1):
                 if rejection is not None:
                     break
-                rejection = await self._step(step) or self._required(place)
+                rejection = (yield from self._step(step)) or self._required(place)
         except _NoReply:
             return Attempt(names=self.replies, asked=self.asked + 1)
         except Unavailable as reason:
             if reason.status in AGAIN:
-                attempts.asker.whole = False
                 return Attempt(names=self.replies, asked=self.asked)
             rejection = Rejection("no_value", {"error": str(reason)})
         if rejection is not None:
@@ -193,20 +203,21 @@ class _Trial:
             {each.name: self.row[each.name] for each in made.fields}, None, self.reply, self.replies, self.asked
         )
 
-    async def _step(self, step: Ask | Walk | Derived | Verify) -> Rejection | None:
+    def _step(self, step: Ask | Walk | Derived | Verify) -> MakingProgram:
+        """Takes a step; its result is why the row is rejected, if so."""
         match step:
             case Ask():
-                answer = await self._next(step, tell=True)
+                answer = yield from self._next(step, tell=True)
                 self.reply = answer.text
                 if answer.value is None:
                     return Rejection(_reason(answer.status), {"step": step.name, "error": answer.columns["error"]})
                 self.row |= answer.value
             case Walk():
-                return await self._walk(step)
+                return (yield from self._walk(step))
             case Derived():
                 self.row[step.name] = evaluate(step.value, self.names)
             case Verify():
-                answer = await self._next(step.ask)
+                answer = yield from self._next(step.ask)
                 if answer.value is None:
                     told = {"step": step.ask.name, "error": answer.columns["error"]}
                     return Rejection("unverified", told)
@@ -217,39 +228,30 @@ class _Trial:
                 assert_never(step)
         return None
 
-    async def _walk(self, step: Walk) -> Rejection | None:
-        """Go down a tree. Whoever walks is told of the attempt before where nobody else made the row."""
-        tell, planned = self.attempts.author is None, self.attempts.asker.tally.planned
-        lane, start = (step.ask.role, self.attempts.made.name), self._start(step, self.names[TREES][step.tree])
+    def _walk(self, step: Walk) -> MakingProgram:
+        """Goes down a tree. Whoever walks is told of the attempt before where nobody else made the row."""
+        tell, tree = self.attempts.author is None, self.names[TREES][step.tree]
+        lane, start = (step.ask.role, self.attempts.made.name), self._start(step, tree)
 
-        async def choose(path: tuple[str, ...], branches: list[str]) -> tuple[Answer, str]:
-            # One call was planned, that at the first node; how many follow is known as nodes are reached.
-            planned[lane] += path != start
+        def choose(path: tuple[str, ...], branches: list[str]) -> MakingProgram:
+            if path != start:  # one call was planned; how many follow is known as nodes are reached
+                yield Planned(lane, 1)
             # What there is to choose among is in the name, so a branch that is added is asked about.
             item = digest([self.slot.name, step.name, path, branches])
-            asked = self.attempts.asker.questions.of(step.ask, self.attempts.language(self.slot))
+            asked = self.attempts.questions.of(step.ask, self.attempts.language(self.slot))
             question = among(asked, branches, step.ask)
             names = {**self.names, "branches": branches}
-            try:
-                return await self.ask(step.ask, item, names, tell=tell, question=question)
-            except Unasked:
-                self._foretell(step, path)
-                raise
+            return (yield from self._ask(step.ask, item, names, tell=tell, question=question, node=below(tree, path)))
 
-        walked = await walk(self.names[TREES][step.tree], choose, start)
+        walked = yield from walk(tree, choose, start)
         self.replies = (*self.replies, *walked.replies)
         self.asked += 1
-        planned[lane] -= not walked.replies
+        if not walked.replies:
+            yield Planned(lane, -1)
         if walked.unknown is not None:
             return Rejection("unreadable", {"step": step.name, "error": walked.unknown})
         self.row[step.name] = list(walked.paths)
         return None
-
-    def _foretell(self, step: Walk, path: Path) -> None:
-        """Say how far a walk would go on from a node at which nobody was asked: one path, down to a leaf."""
-        tell = self.attempts.asker.on_deeper
-        if tell is not None:
-            tell(levels_below(self.names[TREES][step.tree], path) - 1)
 
     def _start(self, step: Walk, tree: Mapping[str, Any]) -> Path:
         """Return the node at which a walk begins. Raises `Unavailable` where the tree has none of that name."""
@@ -258,27 +260,38 @@ class _Trial:
         value = evaluate(step.below, self.names)
         return node_at(tree, step.starts.get(value, value))
 
-    async def _next(self, ask: Ask, *, tell: bool = False) -> Answer:
-        """Return the answer to a step, on which what follows builds."""
-        answer, name = await self.ask(ask, self.slot.name, self.names, tell=tell)
+    def _next(self, ask: Ask, *, tell: bool = False) -> MakingProgram:
+        """The answer to a step, on which what follows builds."""
+        answer, name = yield from self._ask(ask, self.slot.name, self.names, tell=tell)
         self.replies = (*self.replies, name)
         self.asked += 1
         return answer
 
-    async def ask(
-        self, ask: Ask, item: str, names: Mapping[str, Any], *, tell: bool, question: Question | None = None
-    ) -> tuple[Answer, str]:
-        """Return the answer to a step about `item` and the name of the reply; with `tell`, it is said why the attempt
-        before was rejected. The value is `None` where the reply is of no use. Raises `_NoReply` where there is none."""
+    def _ask(
+        self,
+        ask: Ask,
+        item: str,
+        names: Mapping[str, Any],
+        *,
+        tell: bool,
+        question: Question | None = None,
+        node: Mapping[str, Any] | None = None,
+    ) -> MakingProgram:
+        """The answer to a step about `item` and the name of the reply; with `tell`, it is said why the attempt before
+        was rejected. The value is `None` where the reply is of no use. Raises `_NoReply` where there is none, and
+        `Unasked` where it is pending."""
         attempts = self.attempts
         call = attempts.call(ask, self.slot, item, self.number, (*_after(self.before), *self.replies))
-        sent = messages(attempts.asker.questions.of(ask, call.language), names, call.language, attempts.sources.axes)
+        own = attempts.questions.of(ask, call.language)
+        sent = messages(own, names, call.language, attempts.sources.axes)
         if call.author and self.slot.number:
             said = one_of_several(call.language, self.slot.number + 1)
             sent = (*sent[:-1], replace(sent[-1], content=f"{sent[-1].content}\n\n{said}"))
         if tell and self.before is not None:
             sent = (*sent, *self._told(self.before, call.language))
-        answer = await attempts.asker.ask(call, sent, self.found, question)
+        answer = yield MadeReply(call, sent, question or own, node)
+        if isinstance(answer, Unavailable):
+            raise Unasked
         if answer.status in AGAIN:
             raise _NoReply
         return (answer if answer.status in (OK, TRUNCATED) else replace(answer, value=None)), call.name

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
+from tripos_compiler.language import Unavailable
 from tripos_compiler.plan import Ask, Plan
 from tripos_runtime.asking.asking import Adopted, Answer, Draft, Question, as_one_text, reread
 from tripos_runtime.asking.kept_rows import answer_of, draft_of
@@ -19,6 +20,8 @@ from tripos_runtime.asking.tally import Tally
 from tripos_runtime.datasets.sources import Sources
 from tripos_runtime.models.base import Message
 from tripos_runtime.program.adopting import NOWHERE, Adoption, Wanted
+from tripos_runtime.program.case_cache import together
+from tripos_runtime.program.needs import pending
 from tripos_runtime.scheduling.calling import Caller
 
 
@@ -75,9 +78,32 @@ class Unasked(Exception):
     """A reply, or what a function gives, is not there, and nobody is to be asked for it."""
 
 
+@dataclass(frozen=True, slots=True)
+class MadeReply:
+    """A program that makes a row needs a reply: to `question`, for which `sent` is sent. `node` is the node of a tree
+    at which a walk is, where it is one. Sent: the `Answer`, or `Unavailable` where nobody is asked."""
+
+    call: MadeCall
+    sent: tuple[Message, ...]
+    question: Question
+    node: Mapping[str, Any] | None = None
+
+
+class Planned(NamedTuple):
+    """So many calls more, or fewer, are made for a row than one of each step. Sent: nothing."""
+
+    lane: tuple[str, str]
+    more: int
+
+
+MakingProgram = Generator["MadeReply | Planned | list[MakingProgram]", Any, Any]
+"""A program that makes a row: as the program of a unit, with needs of its own."""
+
+
 @dataclass
 class Asker:
-    """Asks by `callers`, or nobody where there are none: then `Unasked` is raised for what is not kept."""
+    """Drives programs that make rows: it asks by `callers`. Where there are none nobody is asked, and what is not kept
+    is pending."""
 
     plan: Plan
     sources: Sources
@@ -90,9 +116,7 @@ class Asker:
     whole: bool = True
     """Whether nothing failed that a later run would try again."""
     on_reused: Callable[[MadeCall], None] | None = None
-    on_unasked: Callable[[MadeCall, tuple[Message, ...]], None] | None = None
-    on_deeper: Callable[[int], None] | None = None
-    """Told of a walk that met a reply that is not kept, after that, how many levels lie below it."""
+    on_unasked: Callable[[MadeReply], None] | None = None
     on_attempt: Callable[[str, int, int], None] | None = None
     """Told of every attempt before it is made: the data set, the place of the slot, and the attempt from 0."""
     adoption: Adoption | None = None
@@ -104,12 +128,35 @@ class Asker:
         """Return what the steps ask."""
         return Questions(self.plan, tuple(self.sources.axes.values()))
 
-    async def ask(
-        self, call: MadeCall, sent: tuple[Message, ...], found: Found, question: Question | None = None
-    ) -> Answer:
-        """Return the answer to a call: the one that the ledger has, or a new one; to `question`, where that is not the
-        step's own."""
-        question, name = question or self.questions.of(call.step, call.language), call.name
+    async def drive(self, program: MakingProgram, found: Found) -> Any:
+        """The result of a program; `found` is what was looked up for it. Raises what callers raise."""
+        got: Any = None
+        try:
+            while True:
+                need = program.send(got)
+                match need:
+                    case MadeReply():
+                        got = await self._answer(need, found)
+                    case Planned(lane, more):
+                        self.tally.planned[lane] += more
+                        got = None
+                    case _:
+                        got = await self._side_by_side(need, found)
+        except StopIteration as end:
+            return end.value
+
+    async def _side_by_side(self, programs: Sequence[MakingProgram], found: Found) -> list[Any]:
+        results: list[Any] = [None] * len(programs)
+
+        async def run(place: int) -> None:
+            results[place] = await self.drive(programs[place], found)
+
+        await together([run(place) for place in range(len(programs))])
+        return results
+
+    async def _answer(self, need: MadeReply, found: Found) -> Answer | Unavailable:
+        """The answer to a call: the one that the ledger has, or a new one; pending where nobody is asked."""
+        call, question, sent, name = need.call, need.question, need.sent, need.call.name
         self.enlist(call.place, [name])
         if name not in found.names:
             found = find(self.ledger, [name])
@@ -125,8 +172,8 @@ class Asker:
                     self.on_reused(call)
                 return answer
             if self.on_unasked is not None:
-                self.on_unasked(call, sent)
-            raise Unasked
+                self.on_unasked(need)
+            return pending(call.step.name)
         caller = self.callers[call.model]
         asked = Asked(caller.model, question, sent, call.language)
         row = {**self._row(call), "request_digest": request, "adopted_from": None}

@@ -13,9 +13,8 @@ from tripos_runtime.asking.tally import Tally
 from tripos_runtime.datasets.cases import CaseSource, Selection
 from tripos_runtime.datasets.slot_choice import Choice
 from tripos_runtime.generate.attempts import Attempts
-from tripos_runtime.generate.author import Asker, MadeCall
+from tripos_runtime.generate.author import Asker, MadeCall, MadeReply
 from tripos_runtime.generate.maker import Maker
-from tripos_runtime.models.base import Message
 from tripos_runtime.program.adopting import Adoption
 from tripos_runtime.program.case_cache import at_once
 from tripos_runtime.roles.binding import Binding
@@ -44,9 +43,8 @@ class DataMaker:
     stop: Callable[[], None]
     makers: dict[str, Maker] = field(default_factory=dict)
     reused: Callable[[MadeCall], None] | None = None
-    unasked: Callable[[MadeCall, tuple[Message, ...]], None] | None = None
-    deeper: Callable[[int], None] | None = None
-    """Who is told of a reply that is kept, of one that nobody was asked for, and how far a walk would go on from it."""
+    unasked: Callable[[MadeReply], None] | None = None
+    """Who is told of a reply that is kept, and of one that nobody was asked for."""
     adoption: Adoption | None = None
     """Who finds replies that the ledger has under other names."""
     on_made: Callable[[Attempts], None] | None = None
@@ -66,7 +64,7 @@ class DataMaker:
             self.plan, sources, self.callers, self.ledger, self.tally, self.work, self.run_id, self.now
         )
         asker.adoption, asker.on_attempt = self.adoption, self.on_attempt
-        asker.on_reused, asker.on_unasked, asker.on_deeper = self.reused, self.unasked, self.deeper
+        asker.on_reused, asker.on_unasked = self.reused, self.unasked
         for name in choice.order:
             if name in sources.made.frozen:
                 continue

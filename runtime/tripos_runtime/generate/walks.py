@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tripos_compiler.language import Tree, Unavailable
+from tripos_compiler.language import Unavailable
 from tripos_compiler.language.library import BETWEEN
 from tripos_compiler.plan import Ask, ChoiceType, RecordType, SetType, Type
-from tripos_runtime.asking.asking import Answer, Outcome, Question
+from tripos_runtime.asking.asking import Outcome, Question
 from tripos_runtime.asking.statuses import PARSE_FAILURE, status_of_reply
-from tripos_runtime.program.case_cache import together
+from tripos_runtime.generate.author import MakingProgram
 from tripos_runtime.reading import schema_of
 
 Path = tuple[str, ...]
-Choose = Callable[[Path, list[str]], Awaitable[tuple[Answer, str]]]
-"""Asks which of the branches at a node fit: the answer, and the name of the reply."""
+Choose = Callable[[Path, list[str]], MakingProgram]
+"""Asks which of the branches at a node fit: its result are the answer and the name of the reply."""
 MOST_NAMED = 200
 """Of more branches than that the schema of a reply does not name each: providers bound how long one may be."""
 MARKS = re.compile(r"^(?:[-*•·]|\(?\d{1,3}[.)、:])\s*")
@@ -34,28 +34,23 @@ class Walked:
     unknown: str | None = None
 
 
-async def walk(tree: Mapping[str, Any], choose: Choose, start: Path = ()) -> Walked:
-    """Go down a tree from the node `start`, which is one of its; a leaf there is chosen without asking. All nodes of
-    one level are asked about at once; where a reply is of no use, no further level is."""
-    level: list[Path] = [start] if _below(tree, start) else []
+def walk(tree: Mapping[str, Any], choose: Choose, start: Path = ()) -> MakingProgram:
+    """Goes down a tree from the node `start`, which is one of its; a leaf there is chosen without asking. All nodes of
+    one level are asked about at once; where a reply is of no use, no further level is. Its result is what was
+    `Walked`."""
+    level: list[Path] = [start] if below(tree, start) else []
     ends: set[Path] = set() if level else {start}
     names: list[str] = []
     while level:
-        answers: dict[Path, tuple[Answer, str]] = {}
-
-        async def ask(path: Path, answers: dict[Path, tuple[Answer, str]] = answers) -> None:
-            answers[path] = await choose(path, list(_below(tree, path)))
-
-        await together([ask(path) for path in level])
-        below: list[Path] = []
-        for path in level:
-            answer, name = answers[path]
+        answers = yield [choose(path, list(below(tree, path))) for path in level]
+        further: list[Path] = []
+        for path, (answer, name) in zip(level, answers, strict=True):
             names.append(name)
             if answer.value is None:
                 return Walked((), tuple(names), str(answer.columns["error"]))
             for branch in answer.value:
-                (below.append if _below(tree, (*path, branch)) else ends.add)((*path, branch))
-        level = below
+                (further.append if below(tree, (*path, branch)) else ends.add)((*path, branch))
+        level = further
     return Walked(tuple(BETWEEN.join(path) for path in _in_order(tree, ends)), tuple(names))
 
 
@@ -91,19 +86,10 @@ def node_at(tree: Mapping[str, Any], path: str) -> Path:
     """
     names = tuple(path.split(BETWEEN)) if path else ()
     try:
-        _below(tree, names)
+        below(tree, names)
     except KeyError:
         raise Unavailable("below", "no_value", f"the tree has no branch `{path}`") from None
     return names
-
-
-def levels_below(tree: Mapping[str, Any], path: Path) -> int:
-    """Return how many levels a tree has below a node.
-
-    >>> levels_below({"Algebra": {"Sets": {}}, "Logic": {}}, ()), levels_below({"Logic": {}}, ("Logic",))
-    (2, 0)
-    """
-    return Tree(_below(tree, path)).depth
 
 
 def matched(chosen: Collection[str], branches: Sequence[str]) -> list[str] | str:
@@ -137,7 +123,8 @@ def _plain(name: str) -> str:
     return " ".join(name.split()).casefold()
 
 
-def _below(tree: Mapping[str, Any], path: Path) -> Mapping[str, Any]:
+def below(tree: Mapping[str, Any], path: Path) -> Mapping[str, Any]:
+    """The node of a tree at a path: its branches with what lies below them."""
     for name in path:
         tree = tree[name]
     return tree
