@@ -80,7 +80,7 @@ class Attempts:
 
     @property
     def questions(self) -> Questions:
-        """What the steps ask."""
+        """Return the questions of the steps."""
         return self.asker.questions
 
     @cached_property
@@ -130,7 +130,7 @@ class Attempts:
         return names
 
     async def make(self, slot: Slot, number: int, before: Before | None, found: Found) -> Attempt:
-        """The outcome of attempt `number`, counted from 0, at a slot. Raises `Unasked` where it takes a reply that is
+        """Make attempt `number`, counted from 0, at a slot. Raises `Unasked` where it takes a reply that is
         not kept and nobody is to be asked, and what callers raise."""
         if self.asker.on_attempt is not None:
             self.asker.on_attempt(self.made.name, slot.place, number)
@@ -183,7 +183,7 @@ class _Trial:
         self.asked = 0
 
     def go(self) -> MakingProgram:
-        """The program of the attempt, whose result is the `Attempt`."""
+        """Return the program of the attempt, whose result is the `Attempt`."""
         made = self.attempts.made
         try:
             rejection = self._required(0)
@@ -204,7 +204,7 @@ class _Trial:
         )
 
     def _step(self, step: Ask | Walk | Derived | Verify) -> MakingProgram:
-        """Takes a step; its result is why the row is rejected, if so."""
+        """Take a step; its result is why the row is rejected, if so."""
         match step:
             case Ask():
                 answer = yield from self._next(step, tell=True)
@@ -229,7 +229,7 @@ class _Trial:
         return None
 
     def _walk(self, step: Walk) -> MakingProgram:
-        """Goes down a tree. Whoever walks is told of the attempt before where nobody else made the row."""
+        """Go down a tree. Whoever walks is told of the attempt before where nobody else made the row."""
         tell, tree = self.attempts.author is None, self.names[TREES][step.tree]
         lane, start = (step.ask.role, self.attempts.made.name), self._start(step, tree)
 
@@ -261,7 +261,7 @@ class _Trial:
         return node_at(tree, step.starts.get(value, value))
 
     def _next(self, ask: Ask, *, tell: bool = False) -> MakingProgram:
-        """The answer to a step, on which what follows builds."""
+        """Return the answer to a step, on which what follows builds."""
         answer, name = yield from self._ask(ask, self.slot.name, self.names, tell=tell)
         self.replies = (*self.replies, name)
         self.asked += 1
@@ -277,7 +277,7 @@ class _Trial:
         question: Question | None = None,
         node: Mapping[str, Any] | None = None,
     ) -> MakingProgram:
-        """The answer to a step about `item` and the name of the reply; with `tell`, it is said why the attempt before
+        """Return the answer to a step about `item` and the name of the reply; with `tell`, it is said why the attempt before
         was rejected. The value is `None` where the reply is of no use. Raises `_NoReply` where there is none, and
         `Unasked` where it is pending."""
         attempts = self.attempts

@@ -90,7 +90,7 @@ class MadeReply:
 
 
 class Planned(NamedTuple):
-    """So many calls more, or fewer, are made for a row than one of each step. Sent: nothing."""
+    """A row takes more calls, or fewer, than one of each step. Sent: nothing."""
 
     lane: tuple[str, str]
     more: int
@@ -129,7 +129,7 @@ class Asker:
         return Questions(self.plan, tuple(self.sources.axes.values()))
 
     async def drive(self, program: MakingProgram, found: Found) -> Any:
-        """The result of a program; `found` is what was looked up for it. Raises what callers raise."""
+        """Return the result of a program; `found` is what was looked up for it. Raises what callers raise."""
         got: Any = None
         try:
             while True:
@@ -155,7 +155,7 @@ class Asker:
         return results
 
     async def _answer(self, need: MadeReply, found: Found) -> Answer | Unavailable:
-        """The answer to a call: the one that the ledger has, or a new one; pending where nobody is asked."""
+        """Return the answer to a call: the one that the ledger has, or a new one; pending where nobody is asked."""
         call, question, sent, name = need.call, need.question, need.sent, need.call.name
         self.enlist(call.place, [name])
         if name not in found.names:

@@ -35,7 +35,7 @@ class Walked:
 
 
 def walk(tree: Mapping[str, Any], choose: Choose, start: Path = ()) -> MakingProgram:
-    """Goes down a tree from the node `start`, which is one of its; a leaf there is chosen without asking. All nodes of
+    """Go down a tree from the node `start`, which is one of its; a leaf there is chosen without asking. All nodes of
     one level are asked about at once; where a reply is of no use, no further level is. Its result is what was
     `Walked`."""
     level: list[Path] = [start] if below(tree, start) else []
@@ -124,7 +124,7 @@ def _plain(name: str) -> str:
 
 
 def below(tree: Mapping[str, Any], path: Path) -> Mapping[str, Any]:
-    """The node of a tree at a path: its branches with what lies below them."""
+    """Return the node of a tree at a path: its branches with what lies below them."""
     for name in path:
         tree = tree[name]
     return tree
