@@ -277,9 +277,9 @@ class _Trial:
         question: Question | None = None,
         node: Mapping[str, Any] | None = None,
     ) -> MakingProgram:
-        """Return the answer to a step about `item` and the name of the reply; with `tell`, it is said why the attempt before
-        was rejected. The value is `None` where the reply is of no use. Raises `_NoReply` where there is none, and
-        `Unasked` where it is pending."""
+        """Return the answer to a step about `item` and the name of the reply; with `tell`, it is said why the attempt
+        before was rejected. The value is `None` where the reply is of no use. Raises `_NoReply` where there is none,
+        and `Unasked` where it is pending."""
         attempts = self.attempts
         call = attempts.call(ask, self.slot, item, self.number, (*_after(self.before), *self.replies))
         own = attempts.questions.of(ask, call.language)
