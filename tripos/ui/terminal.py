@@ -31,24 +31,6 @@ def _spelt(char: str) -> str:
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
-def fold(line: str, room: int) -> list[str]:
-    """Return a line cut into lines of at most `room` columns, between words where there are any.
-
-    >>> fold("the sum is forty-two", 10), fold("四十二就是答案", 6), fold("", 6)
-    (['the sum is', 'forty-two'], ['四十二', '就是答', '案'], [''])
-    """
-    from rich.cells import cell_len, chop_cells
-
-    lines: list[str] = []
-    while cell_len(line) > room:
-        head = chop_cells(line[: room + 1], room)[0]
-        space = head.rfind(" ") if line[len(head) : len(head) + 1] != " " else len(head)
-        cut = space if space > 0 else len(head)
-        lines.append(line[:cut].rstrip())
-        line = line[cut:].lstrip(" ")
-    return [*lines, line]
-
-
 def aside(text: str, stream: TextIO | None = None) -> None:
     """Print a text on `stream` (standard error), if that can still be written."""
     stream = sys.stderr if stream is None else stream

@@ -9,7 +9,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from rich.cells import cell_len, set_cell_size
+from rich.cells import cell_len, chop_cells, set_cell_size
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -30,6 +30,22 @@ def wrapped(text: str, width: int) -> str:
     return "\n".join(lines)
 
 
+def fold(line: str, room: int) -> list[str]:
+    """Return a line cut into lines of at most `room` cells, between words where there are any.
+
+    >>> fold("the sum is forty-two", 10), fold("四十二就是答案", 6), fold("", 6)
+    (['the sum is', 'forty-two'], ['四十二', '就是答', '案'], [''])
+    """
+    lines: list[str] = []
+    while cell_len(line) > room:
+        head = chop_cells(line[: room + 1], room)[0]
+        space = head.rfind(" ") if line[len(head) : len(head) + 1] != " " else len(head)
+        cut = space if space > 0 and head[:space].strip() else len(head)
+        lines.append(line[:cut].rstrip())
+        line = line[cut:].lstrip(" ")
+    return [*lines, line]
+
+
 GAP = "  "
 NARROWEST = 6
 READABLE = 12
@@ -41,20 +57,25 @@ NOTHING = "—"
 
 @dataclass(frozen=True)
 class Column:
-    """A column of texts under a heading; numbers stand to the `right`. A column to keep `whole` is cut last."""
+    """A column of texts under a heading, which may have several lines; numbers stand to the `right`. A column to keep
+    `whole` shrinks last. Texts that do not fit are cut, or go on below where the column is to `fold`."""
 
     heading: str
     cells: tuple[str, ...]
     right: bool = False
     whole: bool = False
+    fold: bool = False
+    most: int | None = None
+    """The most cells that it takes."""
 
     @property
     def width(self) -> int:
-        """The cells that its widest text takes."""
-        return max(map(cell_len, (self.heading, *self.cells)))
+        """The cells that its widest text takes, up to the most that it may."""
+        widest = max(map(cell_len, (*self.heading.split("\n"), *self.cells)))
+        return widest if self.most is None else min(widest, self.most)
 
 
-def grid(columns: Sequence[Column], width: int) -> list[str]:
+def grid(columns: Sequence[Column], width: int, *, rule: bool = True) -> list[str]:
     """Return the lines of a table: headings, a rule and the rows, none wider than `width` cells.
 
     Where they do not fit, the widest columns of text give way first and what is cut ends in `…`.
@@ -64,15 +85,35 @@ def grid(columns: Sequence[Column], width: int) -> list[str]:
     ────  ──
     数学   1
     abc   12
+    >>> columns = [Column("name", ("one two three",), fold=True, most=9), Column("n\\nof", ("1",))]
+    >>> print("\\n".join(grid(columns, 40, rule=False)))
+               n
+    name       of
+    one two    1
+    three
     """
     widths = fit([column.width for column in columns], [column.right or column.whole for column in columns], width)
-    texts = [[column.heading, *column.cells] for column in columns]
-    lines = []
-    for cells in zip(*texts, strict=True):
-        padded = [_pad(text, room, column.right) for text, room, column in zip(cells, widths, columns, strict=True)]
-        lines.append(GAP.join(padded).rstrip())
-    lines.insert(1, GAP.join("─" * room for room in widths))
+    heads = [column.heading.split("\n") for column in columns]
+    tallest = max(map(len, heads))
+    lines = [
+        _row([head[at - tallest] if len(head) >= tallest - at else "" for head in heads], widths, columns)
+        for at in range(tallest)
+    ]
+    if rule:
+        lines.append(GAP.join("─" * room for room in widths).rstrip())
+    for cells in zip(*(column.cells for column in columns), strict=True):
+        folded = [
+            fold(text, room) if column.fold else [text]
+            for text, room, column in zip(cells, widths, columns, strict=True)
+        ]
+        for at in range(max(map(len, folded))):
+            lines.append(_row([part[at] if at < len(part) else "" for part in folded], widths, columns))
     return lines
+
+
+def _row(texts: Sequence[str], widths: Sequence[int], columns: Sequence[Column]) -> str:
+    padded = [_pad(text, room, column.right) for text, room, column in zip(texts, widths, columns, strict=True)]
+    return GAP.join(padded).rstrip()
 
 
 def fit(widths: Sequence[int], fixed: Sequence[bool], width: int) -> list[int]:

@@ -12,7 +12,7 @@ from rich.cells import cell_len
 
 from tripos.cli.inputs import open_store
 from tripos.failure import GOOD, Failure
-from tripos.ui.terminal import columns, fold, harmless
+from tripos.ui.terminal import columns, harmless
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.language.changes import changes, comparable
 from tripos_compiler.plan import Plan
@@ -22,6 +22,7 @@ from tripos_warehouse.report.comparison_text import render, verdicts
 from tripos_warehouse.report.report import PROVING
 from tripos_warehouse.report.report_text import CAUTION
 from tripos_warehouse.store.store import Store
+from tripos_warehouse.text_table import fold
 from tripos_warehouse.views.runs import Run, find_previous, get_selected
 from tripos_warehouse.views.views import connect_run
 

@@ -16,12 +16,13 @@ from rich.cells import cell_len
 
 from tripos.cli.inputs import open_store
 from tripos.failure import GOOD, Failure
-from tripos.ui.terminal import columns, fold, harmless
+from tripos.ui.terminal import columns, harmless
 from tripos_compiler.language.changes import comparable
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.report.leaderboard import Board, Standing, leaderboard
 from tripos_warehouse.report.report import PROVING
 from tripos_warehouse.report.report_text import CAUTION
+from tripos_warehouse.text_table import Column, fold, grid
 from tripos_warehouse.views.runs import all_runs
 from tripos_warehouse.views.views import connect
 
@@ -89,6 +90,8 @@ HEAD = (
 """The columns of CSV."""
 WIDEST_MODEL = 32
 """Columns that the name of a model gets at most in a text; what is longer goes on in the next line."""
+UNBOUNDED = 1_000_000
+"""The width of a table whose columns have their own limits."""
 
 
 def main(options: Namespace) -> int:
@@ -230,20 +233,16 @@ def _notes(board: Board, published: Sequence[Published]) -> list[str]:
 
 
 def _table(rows: Sequence[Sequence[str]], left: Sequence[int] = (0, 1, 5)) -> list[str]:
-    """Return rows under their head, in columns; a long name of a model goes on below."""
-    widths = [max(min(cell_len(harmless(row[at])), WIDEST_MODEL) for row in rows) for at in range(len(rows[0]))]
-    lines = []
-    for row in rows:
-        first, *more = fold(harmless(row[1]), widths[1]) if len(row) > 1 else [""]
-        cells = [first if at == 1 else text for at, text in enumerate(row)]
-        lines.append("  ".join(_set(text, widths[at], at in left) for at, text in enumerate(cells)).rstrip())
-        lines += [" " * (widths[0] + 4) + each for each in more]
-    return [lines[0], "  ".join("─" * width for width in widths if width), *lines[1:]]
-
-
-def _set(text: str, width: int, left: bool) -> str:
-    blank = " " * (width - cell_len(text))
-    return text + blank if left else blank + text
+    """Rows under their head, in columns; a long name of a model goes on below."""
+    head, *others = [[harmless(text) for text in row] for row in rows]
+    cells = list(zip(*others, strict=True)) or [()] * len(head)
+    return grid(
+        [
+            Column(head[at], tuple(texts), right=at not in left, fold=at == 1, most=WIDEST_MODEL)
+            for at, texts in enumerate(cells)
+        ],
+        UNBOUNDED,
+    )
 
 
 def _side_by_side(boards: Sequence[Board], width: int) -> list[str]:
@@ -266,13 +265,9 @@ def _side_by_side(boards: Sequence[Board], width: int) -> list[str]:
         while end < len(boards) and used + 2 + sizes[end] <= width:
             used += 2 + sizes[end]
             end += 1
-        head = "  ".join([f"{'model':<{first}}", *(f"{labels[i]:>{sizes[i]}}" for i in range(at, end))])
-        lines += ["", head, "  ".join("─" * each for each in [first, *sizes[at:end]])]
-        for place, model in enumerate(models):
-            name, *more = fold(harmless(model), first)
-            beside = [f"{cells[i][place]:>{sizes[i]}}" for i in range(at, end)]
-            lines.append("  ".join([_set(name, first, True), *beside]))
-            lines += more
+        names = Column("model", tuple(map(harmless, models)), fold=True, most=WIDEST_MODEL)
+        beside = [Column(labels[i], tuple(cells[i]), right=True) for i in range(at, end)]
+        lines += ["", *grid([names, *beside], UNBOUNDED)]
         at = end
     return lines
 

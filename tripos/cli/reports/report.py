@@ -7,11 +7,13 @@ import shutil
 import sys
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from tripos.api.selection import selected_values
 from tripos.cli.inputs import open_store
 from tripos.failure import GOOD, NOT_HELD, SOME_FAILED, USAGE, Failure
+from tripos.ui.tables import columns_of, table_lines
 from tripos_compiler.language import under
 from tripos_compiler.plan import Plan
 from tripos_warehouse.errors import StoreError
@@ -32,24 +34,16 @@ def list_main(options: Namespace) -> int:
     if options.json:
         print(json.dumps(rows, ensure_ascii=False, indent=2))
         return GOOD
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for name, justify in (("run", "left"), ("benchmark", "left"), ("models", "left"), ("samples", "right")):
-        table.add_column(name, justify=justify, overflow="fold", no_wrap=name == "run")  # type: ignore[arg-type]
-    table.add_column("scored", justify="right")
-    table.add_column("status")
+    shown = []
     for row in rows:
         share = row["scored_share"]
         scored = "—" if share is None else f"{share:.0%}"
         name = f"{row['benchmark']} {row['version']}"
         status = f"{row['status']}, {row['withheld']:,} items withheld" if row["withheld"] else row["status"]
-        table.add_row(row["run_id"], name, ", ".join(row["models"]), f"{row['samples']:,}", scored, status)
-    console = Console(width=shutil.get_terminal_size((80, 24)).columns, highlight=False)
-    with console.capture() as captured:
-        console.print(table)
-    print("\n".join(line.rstrip() for line in captured.get().splitlines()))
+        shown.append((row["run_id"], name, ", ".join(row["models"]), f"{row['samples']:,}", scored, status))
+    headings = ("run", "benchmark", "models", "samples", "scored", "status")
+    run, *others = columns_of(headings, shown, left=("run", "benchmark", "models", "status"))
+    print(*table_lines([replace(run, whole=True, fold=False), *others]), sep="\n")
     return GOOD
 
 

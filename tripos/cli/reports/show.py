@@ -11,11 +11,11 @@ from tripos.cli.inputs import open_store
 from tripos.cli.reports.provenance import Row
 from tripos.cli.reports.transcripts import Transcript, Utterance, find, to_data
 from tripos.failure import GOOD, Failure
-from tripos.ui.terminal import columns, fold, harmless
+from tripos.ui.terminal import columns, harmless
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.query.answers import render_table, run_query
 from tripos_warehouse.query.sandbox import duckdb
-from tripos_warehouse.text_table import wrapped
+from tripos_warehouse.text_table import fold, wrapped
 from tripos_warehouse.views.views import connect
 
 SHOWN = 20

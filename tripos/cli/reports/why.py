@@ -12,9 +12,10 @@ from rich.cells import cell_len, chop_cells
 from tripos.cli.inputs import open_store
 from tripos.cli.reports.provenance import Row, Trace, TracedReply, find
 from tripos.failure import GOOD, Failure
-from tripos.ui.terminal import columns, fold, harmless
+from tripos.ui.terminal import columns, harmless
 from tripos.ui.units import usd
 from tripos_warehouse.errors import StoreError
+from tripos_warehouse.text_table import fold
 from tripos_warehouse.views.views import connect
 
 

@@ -6,7 +6,6 @@ import textwrap
 from argparse import Namespace
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from tripos.api.compilation import CompiledSpec
 from tripos.api.run_plan import plan_run
@@ -16,6 +15,7 @@ from tripos.cli.runs.several import each_of
 from tripos.failure import GOOD, USAGE, Failure
 from tripos.releases.items import standing
 from tripos.settings.load import ChosenSettings, chosen_settings
+from tripos.ui.tables import columns_of, table_lines
 from tripos.ui.terminal import columns, harmless
 from tripos_compiler.compile import Compilation
 from tripos_compiler.language import left_out_of, sharing
@@ -23,10 +23,7 @@ from tripos_compiler.plan import Plan, Scenario, Walk
 from tripos_runtime.datasets.cases import Planned, Selection
 from tripos_runtime.datasets.data_folders import DataFolders
 from tripos_warehouse.statistics.power import detectable_difference, paired_variance
-
-if TYPE_CHECKING:
-    from rich.table import Table
-
+from tripos_warehouse.text_table import Column
 
 WORST = 0.25
 """The greatest variance on a scale of length 1, (1 / 2)²: half of the values at either end (Popoviciu, 1935)."""
@@ -139,6 +136,7 @@ def show_plan(
 ) -> None:
     """Print contexts, items and call by data set, scenario and arm, and what is revealed."""
     from rich.console import Console
+    from rich.text import Text
 
     plan = selection.under(whole)
     console = Console(width=columns(), highlight=False, markup=False)
@@ -149,7 +147,9 @@ def show_plan(
             console.print(f"extends {release.name} {release.version}, {release.digest[:12]}")
         roles = [role.name for role in plan.roles if any(each.role == role.name for each in planned)]
         lines = list(_lines(plan, planned, items, slots))
-        console.print(_wide(lines, roles) if len(roles) <= MOST_COLUMNS else _long(lines, roles))
+        table = _wide(lines, roles) if len(roles) <= MOST_COLUMNS else _long(lines, roles)
+        for line in table_lines(table, sums=True):
+            console.print(Text.from_ansi(line), soft_wrap=True)
         filled = ", ".join(f"{models.get(role, 1)} for {role}" for role in roles)
         console.print(f"Calls for this many models: {filled}. A reply that cannot be read is asked for once more.")
         spans = (_span(line.steps, role) for line in lines for role in roles)
@@ -196,10 +196,8 @@ def _lines(plan: Plan, planned: Sequence[Planned], items: dict[str, int], slots:
     yield PlanLine("total", f"{cells:,}", f"{sum(items.values()):,}", tuple(planned), total=True)
 
 
-def _wide(lines: Sequence[PlanLine], roles: Sequence[str]) -> Table:
-    """Return a column a role. Headings have two lines where that makes room; numbers are never broken."""
-    from rich.table import Table
-
+def _wide(lines: Sequence[PlanLine], roles: Sequence[str]) -> list[Column]:
+    """A column a role. Headings have two lines where that makes room; numbers are never broken."""
     rows = [
         (
             line.label,
@@ -213,38 +211,18 @@ def _wide(lines: Sequence[PlanLine], roles: Sequence[str]) -> Table:
     needed = sum(max(map(len, cells)) for cells in zip(heads, *rows, strict=True)) + 2 * (len(heads) - 1)
     if needed > columns():
         heads = [*heads[:3], *(f"{role}\ncalls" for role in roles)]
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for head in heads:
-        table.add_column(
-            head, justify="left" if head == "scenario" else "right", no_wrap=head != "scenario", overflow="fold"
-        )
-    for line, row in zip(lines, rows, strict=True):
-        if line.total:
-            table.add_section()
-        table.add_row(*row, style="bold" if line.total else None)
-    return table
+    return columns_of(heads, rows, left=("scenario",))
 
 
-def _long(lines: Sequence[PlanLine], roles: Sequence[str]) -> Table:
-    """Return a line a role, where a column each would not fit."""
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("scenario", overflow="fold")
-    table.add_column("contexts", justify="right")
-    table.add_column("items", justify="right")
-    table.add_column("role")
-    table.add_column("calls", justify="right")
+def _long(lines: Sequence[PlanLine], roles: Sequence[str]) -> list[Column]:
+    """A line a role, where a column each would not fit."""
+    rows = []
     for line in lines:
-        if line.total:
-            table.add_section()
         own = [role for role in roles if any(each.role == role for each in line.steps or ())]
-        style = "bold" if line.total else None
         first = own[0] if own else ""
-        table.add_row(line.label, line.contexts, line.items, first, _span(line.steps, first), style=style)
-        for role in own[1:]:
-            table.add_row("", "", "", role, _span(line.steps, role), style=style)
-    return table
+        rows.append((line.label, line.contexts, line.items, first, _span(line.steps, first)))
+        rows += [("", "", "", role, _span(line.steps, role)) for role in own[1:]]
+    return columns_of(("scenario", "contexts", "items", "role", "calls"), rows, left=("scenario", "role"))
 
 
 def _span(steps: Sequence[Planned] | None, role: str) -> str:

@@ -10,9 +10,10 @@ from typing import TextIO
 
 from tripos.cli.runs import run
 from tripos.failure import Failure
-from tripos.ui.terminal import columns, fold, harmless
+from tripos.ui.terminal import columns, harmless
 from tripos_runtime.models.base import Message
 from tripos_runtime.models.human import HumanModel
+from tripos_warehouse.text_table import fold
 
 PATIENCE_S = 30 * 86_400.0
 """A person may think for as long as they like."""

@@ -19,12 +19,13 @@ from tripos.annotation.replies import chosen_role
 from tripos.api.selection import chosen_only, chosen_scenarios, chosen_subset
 from tripos.cli.inputs import open_store
 from tripos.failure import GOOD, SOME_FAILED, Failure
-from tripos.ui.terminal import columns, fold, harmless
+from tripos.ui.terminal import columns, harmless
 from tripos.ui.units import counted
 from tripos_compiler.language import Drawn, under
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.ledger.given_scores import Kept, keep
 from tripos_warehouse.store.store import Store
+from tripos_warehouse.text_table import fold
 from tripos_warehouse.views.marked_items import known_in_run, marked_items
 from tripos_warehouse.views.runs import find_run, get_selected
 from tripos_warehouse.views.views import connect, connect_run

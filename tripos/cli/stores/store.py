@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import shutil
 import sys
 from argparse import Namespace
 from dataclasses import asdict
 
 from tripos.cli.inputs import open_store
 from tripos.failure import GOOD, SOME_FAILED, Failure
+from tripos.ui.tables import columns_of, table_lines
 from tripos.ui.units import counted, file_size
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.store.store import Store
@@ -74,18 +74,18 @@ def _check(store: Store, options: Namespace) -> int:
     if options.json:
         _print({**asdict(found), "whole": not found.damages})
         return SOME_FAILED if found.damages else GOOD
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("table")
-    for name in ("parts", "rows", "doubles"):
-        table.add_column(name, justify="right")
-    table.add_column("content")
-    for each in found.tables:
-        digest = "—" if each.digest is None else each.digest[:32]
-        table.add_row(each.table, f"{each.parts:,}", f"{each.rows:,}", f"{each.doubles:,}", digest)
-    Console(width=shutil.get_terminal_size((80, 24)).columns, highlight=False).print(table)
+    rows = [
+        (
+            each.table,
+            f"{each.parts:,}",
+            f"{each.rows:,}",
+            f"{each.doubles:,}",
+            "—" if each.digest is None else each.digest[:32],
+        )
+        for each in found.tables
+    ]
+    headings = ("table", "parts", "rows", "doubles", "content")
+    print(*table_lines(columns_of(headings, rows, left=("table", "content"))), sep="\n")
     replaced = f", and {found.replaced:,} that were compacted" if found.replaced else ""
     print(f"\n{counted(found.commits, 'commit')}{replaced}")
     if found.live:
