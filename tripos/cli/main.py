@@ -9,13 +9,11 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from tripos.cli.failures import show_failure
 from tripos.cli.parser import Parser
 from tripos.failure import GOOD, INTERRUPTED, USAGE, Failure
 from tripos.settings.api_keys import key_values, without_keys
 from tripos.version import __version__
-
-NARROWEST = 20
-"""Columns that the words of a message get however narrow a terminal is."""
 
 BUG = "this is a bug of Tripos: please report it with the command you typed and the lines above"
 
@@ -139,35 +137,6 @@ def _main(verb: Callable[[argparse.Namespace], int], options: argparse.Namespace
     finally:
         if "tripos.cli.inputs" in sys.modules:
             sys.modules["tripos.cli.inputs"].forget()
-
-
-def show_failure(failure: Failure) -> None:
-    """Print a failure on standard error, in the form of a diagnostic, without any key and with nothing in it that a
-    terminal would obey."""
-    from tripos.ui.terminal import harmless
-
-    secrets = key_values(os.environ)
-    for begin, text in ((f"error[{failure.code}]: ", failure.message), ("  = help: ", failure.hint)):
-        if text:
-            print(_hung(begin, harmless(without_keys(text, secrets))), file=sys.stderr)
-    print(f"  = more: tripos explain {failure.code}", file=sys.stderr)
-
-
-def _hung(begin: str, text: str) -> str:
-    """Return a text that begins with something, its further lines below its first. For a terminal its words are wrapped
-    too; elsewhere a line stays whole, so that a log can be searched for what it says.
-
-    >>> print(_hung("  = help: ", "write\\ninput = ..."))
-      = help: write
-              input = ...
-    """
-    lines = text.splitlines()
-    if sys.stderr.isatty():
-        from tripos.ui.terminal import columns
-        from tripos_compiler.diagnostics import wrap
-
-        lines = [part for line in lines for part in wrap(line, max(columns() - len(begin), NARROWEST))]
-    return begin + f"\n{' ' * len(begin)}".join(lines)
 
 
 def main() -> None:

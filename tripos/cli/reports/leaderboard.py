@@ -233,7 +233,7 @@ def _notes(board: Board, published: Sequence[Published]) -> list[str]:
 
 
 def _table(rows: Sequence[Sequence[str]], left: Sequence[int] = (0, 1, 5)) -> list[str]:
-    """Rows under their head, in columns; a long name of a model goes on below."""
+    """Return rows under their head, in columns; a long name of a model goes on below."""
     head, *others = [[harmless(text) for text in row] for row in rows]
     cells = list(zip(*others, strict=True)) or [()] * len(head)
     return grid(

@@ -197,7 +197,7 @@ def _lines(plan: Plan, planned: Sequence[Planned], items: dict[str, int], slots:
 
 
 def _wide(lines: Sequence[PlanLine], roles: Sequence[str]) -> list[Column]:
-    """A column a role. Headings have two lines where that makes room; numbers are never broken."""
+    """Return a column a role. Headings have two lines where that makes room; numbers are never broken."""
     rows = [
         (
             line.label,
@@ -215,7 +215,7 @@ def _wide(lines: Sequence[PlanLine], roles: Sequence[str]) -> list[Column]:
 
 
 def _long(lines: Sequence[PlanLine], roles: Sequence[str]) -> list[Column]:
-    """A line a role, where a column each would not fit."""
+    """Return a line a role, where a column each would not fit."""
     rows = []
     for line in lines:
         own = [role for role in roles if any(each.role == role for each in line.steps or ())]

@@ -96,7 +96,7 @@ def each_of(options: Namespace, chosen: ChosenSettings, do: Doing) -> int:
 
 def _one(each: _Read, options: Namespace, chosen: ChosenSettings, do: Doing) -> int:
     """Return one of them; a failure of it is told, and is its exit code. As JSON it is told in one line."""
-    from tripos.cli.main import show_failure
+    from tripos.cli.failures import show_failure
 
     printed, failure = io.StringIO(), each.failure
     code = USAGE

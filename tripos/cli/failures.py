@@ -1,0 +1,41 @@
+"""Failures of commands on standard error, in the form of diagnostics."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from tripos.failure import Failure
+from tripos.settings.api_keys import key_values, without_keys
+
+NARROWEST = 20
+"""Columns that the words of a message get however narrow a terminal is."""
+
+
+def show_failure(failure: Failure) -> None:
+    """Print a failure on standard error, in the form of a diagnostic, without any key and with nothing in it that a
+    terminal would obey."""
+    from tripos.ui.terminal import harmless
+
+    secrets = key_values(os.environ)
+    for begin, text in ((f"error[{failure.code}]: ", failure.message), ("  = help: ", failure.hint)):
+        if text:
+            print(_hung(begin, harmless(without_keys(text, secrets))), file=sys.stderr)
+    print(f"  = more: tripos explain {failure.code}", file=sys.stderr)
+
+
+def _hung(begin: str, text: str) -> str:
+    """Return a text that begins with something, its further lines below its first. For a terminal its words are wrapped
+    too; elsewhere a line stays whole, so that a log can be searched for what it says.
+
+    >>> print(_hung("  = help: ", "write\\ninput = ..."))
+      = help: write
+              input = ...
+    """
+    lines = text.splitlines()
+    if sys.stderr.isatty():
+        from tripos.ui.terminal import columns
+        from tripos_compiler.diagnostics import wrap
+
+        lines = [part for line in lines for part in wrap(line, max(columns() - len(begin), NARROWEST))]
+    return begin + f"\n{' ' * len(begin)}".join(lines)
