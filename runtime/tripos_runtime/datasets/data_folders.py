@@ -46,6 +46,7 @@ class DataFolders:
         Raises `DataError` where there is none.
         """
         path = Path(_fetched(source) if source.startswith(HUB) else source)
+        _check_length(path)
         folders = (_fixed(path),) if path.is_absolute() else self._around(Path(near).parent)
         inside = path.relative_to(folders[0]) if path.is_absolute() else path
         if self.access is not None and not all(self.access.allows(_plain(each / inside)) for each in folders[:1]):
@@ -93,9 +94,27 @@ class DataFolders:
         return placed_in(Path(file.location), file.path)
 
 
+LONGEST_NAME = 255
+"""Bytes: the limit of the file systems of Linux, macOS and Windows."""
+LONGEST_PATH = 3_000
+SHOWN = 40
+
+
 def _outside(source: str) -> DataError:
     help_ = f"put it beside the spec, or name its folder with --data DIR; {LEAVE}"
     return DataError(f"`{source}` lies outside of the benchmark", help_)
+
+
+def _check_length(path: Path) -> None:
+    """Raise `DataError` for a name that no file can have: the system refuses to look for it."""
+    for part in path.parts:
+        size = len(part.encode("utf-8", "surrogatepass"))
+        if size > LONGEST_NAME:
+            limit = f"it has {size:,} bytes, and at most {LONGEST_NAME} are allowed"
+            raise DataError(f"`{part[:SHOWN]}…` is the name of no file: {limit}", "shorten the name")
+    if len(path.as_posix()) > LONGEST_PATH:
+        message = f"`{path.as_posix()[:SHOWN]}…` is no path: it has more than {LONGEST_PATH:,} characters"
+        raise DataError(message, "move the file to a folder that is less deep")
 
 
 def _plain(path: Path) -> Path:

@@ -30,6 +30,8 @@ LONE = re.compile(rb"\\(?:u|U0000)[dD][89a-fA-F]")
 """Half of a surrogate pair, escaped: a text that was cut between the two is written so."""
 BROKEN = (OSError, EOFError, UnicodeDecodeError, zlib.error)
 """What reading a damaged file may raise."""
+DAMAGED = (SystemError, MemoryError, OverflowError, ValueError, TypeError)
+"""What Arrow raises besides, where the lengths in a damaged file are none."""
 
 
 def rows_in(path: Path, shown: str) -> Iterator[dict[str, Any]]:
@@ -227,7 +229,7 @@ def _parquet(path: Path, shown: str) -> Iterator[dict[str, Any]]:
         file = pyarrow.parquet.ParquetFile(path)
         for batch in file.iter_batches():
             yield from _rows_of(batch, shown)
-    except pyarrow.ArrowException as error:
+    except (pyarrow.ArrowException, *DAMAGED) as error:
         raise DataError(f"cannot read {shown}: {error}", "check that it is a Parquet file") from error
 
 
@@ -235,7 +237,7 @@ def _rows_of(batch: Any, shown: str) -> list[dict[str, Any]]:
     """Return the rows of a batch of columns, which may hold dates and durations that Python has no value for."""
     try:
         return cast("list[dict[str, Any]]", batch.to_pylist())
-    except (OverflowError, ValueError) as error:
+    except (OverflowError, ValueError) as error:  # not what is damaged, but what Python has no value for
         raise DataError(f"{shown} holds a value that cannot be read: {error}", "store it as text") from error
 
 
@@ -255,7 +257,7 @@ def _arrow(path: Path, shown: str) -> Iterator[dict[str, Any]]:
                 source.seek(0)
                 for batch in pyarrow.ipc.open_stream(source):
                     yield from _rows_of(batch, shown)
-    except pyarrow.ArrowException as error:
+    except (pyarrow.ArrowException, *DAMAGED) as error:
         raise DataError(f"cannot read {shown}: {error}", "check that it is an Arrow IPC or Feather file") from error
 
 

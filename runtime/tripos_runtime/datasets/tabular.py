@@ -5,13 +5,11 @@ from __future__ import annotations
 import csv
 import io
 import warnings
-import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from datetime import date, datetime, time
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
-from xml.etree.ElementTree import ParseError
 
 from tripos_compiler.inputs import DataError
 from tripos_compiler.language import EMPTY_CELL
@@ -30,14 +28,15 @@ def workbook_rows(path: Path, shown: str) -> Iterator[dict[str, Any]]:
 
     `shown` is what the file is called in messages. Raises `DataError`.
     """
-    from openpyxl.utils.exceptions import InvalidFileException
-
     try:
         # What openpyxl warns of, such as a missing style, is nothing that a row has.
         with path.open("rb") as file, path.open("rb") as again, warnings.catch_warnings():
             warnings.simplefilter("ignore")
             found = list(_found(file, again, shown))
-    except (InvalidFileException, zipfile.BadZipFile, KeyError, ValueError, TypeError, ParseError) as error:
+    except DataError:
+        raise
+    except Exception as error:
+        # Whatever openpyxl and the parsers below it make of a damaged file, it cannot be read.
         told = " ".join(str(error).split())
         raise DataError(f"cannot read {shown} ({told})", RESAVE) from error
     yield from found

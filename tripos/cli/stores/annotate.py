@@ -32,6 +32,8 @@ from tripos_warehouse.views.views import connect, connect_run
 
 SHEET = ".xlsx"
 MOST_FAULTS = 40
+LONGEST_NAME = 200
+"""Bytes of the name of a person, which is also that of a file."""
 
 
 def main(options: Namespace) -> int:
@@ -105,6 +107,9 @@ def _round(options: Namespace) -> int | None:
 def _output(options: Namespace) -> Path:
     if not options.name:
         raise Failure("R0202", "the name of the person is missing", "give --name NAME; the scores will say human/NAME")
+    if len(options.name.encode("utf-8", "surrogatepass")) > LONGEST_NAME:
+        message = f"the name of the person has {len(options.name):,} characters, which no file name can hold"
+        raise Failure("R0202", message, "write a shorter one, such as --name anna")
     if options.port is not None and not options.page:
         raise Failure("R0202", "`--port` is for a page", "give --page too")
     later = "" if _round(options) is None else f"-round{options.round}"

@@ -75,11 +75,14 @@ def searcher(pattern: str) -> Callable[[str], bool]:
         parsed = _parser.parse(pattern)
     writer = _Writer()
     plain = _compiled(writer.sequence(parsed, parsed.state.flags))
-    if not writer.has_edges:
+    if not writer.edges:
         return lambda text: plain(_encodable(text))
+    if len(writer.edges) > 1:
+        raise NotLinearError("has edges of words of two kinds", "write `(?a)` in front, or not at all")
+    is_ascii = True in writer.edges
     edged = _Writer(edged=True).sequence(parsed, parsed.state.flags)
     wide = _compiled(rf"\A(?:{_EDGE}[^\n]{_EDGE}|\n)*?(?:{edged})")
-    return lambda text: plain(text) if text.isascii() else wide(_edged(_encodable(text)))
+    return lambda text: plain(text) if text.isascii() else wide(_edged(_encodable(text), is_ascii))
 
 
 def _compiled(pattern: str) -> Callable[[str], bool]:
@@ -101,7 +104,8 @@ class _Writer:
 
     def __init__(self, edged: bool = False) -> None:
         self.edged = edged
-        self.has_edges = False
+        self.edges: set[bool] = set()
+        """Which edges of words it looks for: of those of ASCII letters, of all, or of both."""
 
     def sequence(self, parts: Iterable[tuple[Any, Any]], flags: int) -> str:
         """Return one part behind the other."""
@@ -141,10 +145,7 @@ class _Writer:
             return r"\A"
         if place is ops.AT_END_STRING:
             return r"\z"
-        if not flags & re.ASCII:
-            self.has_edges = True
-        elif self.edged:
-            raise NotLinearError("has edges of words of two kinds", "write `(?a)` in front, or not at all")
+        self.edges.add(bool(flags & re.ASCII))
         return r"\b" if place is ops.AT_BOUNDARY else r"\B"
 
     def _one_of(self, items: Iterable[tuple[Any, Any]], flags: int) -> str:
@@ -215,8 +216,11 @@ def _encodable(text: str) -> str:
     return text if text.isascii() else _HALF.sub(lambda half: chr(ord(half[0]) + 0x100000), text)
 
 
-def _edged(text: str) -> str:
+def _edged(text: str, is_ascii: bool) -> str:
     """Return a text with a sign on both sides of each character, `a` beside one of a word; lines stay lines."""
-    return "".join(
-        each if each == "\n" else f"a{each}a" if each.isalnum() or each == "_" else f"-{each}-" for each in text
-    )
+    pieces = []
+    for each in text:
+        in_word = each == "_" or (each.isalnum() and (each.isascii() or not is_ascii))
+        sign = "" if each == "\n" else "a" if in_word else "-"
+        pieces.append(f"{sign}{each}{sign}")
+    return "".join(pieces)
