@@ -15,7 +15,8 @@ from tripos.api.compilation import find_spec
 from tripos_compiler.plan import Plan
 from tripos_runtime.datasets.cases import CaseSource, Selection
 from tripos_runtime.drivers.engine import Engine
-from tripos_runtime.forecast.forecast import Forecast, forecast
+from tripos_runtime.forecast.forecast import forecast
+from tripos_runtime.forecast.lines import Forecast
 from tripos_runtime.forecast.reasons import NO_HISTORY, Earlier, History
 from tripos_runtime.models.base import FREE, ModelError, Price, Reply, Request
 from tripos_runtime.roles.binding import Binding, bind

@@ -10,7 +10,7 @@ import pytest
 from tests.runtime.foretelling import SPEC, Bench
 from tripos_compiler.plan import Settings
 from tripos_runtime.forecast.estimates import Basis, Estimate, Span, replies
-from tripos_runtime.forecast.forecast import Forecast
+from tripos_runtime.forecast.lines import Forecast
 from tripos_runtime.forecast.reasons import History, Usage
 from tripos_runtime.forecast.sizes.sizes import Size
 from tripos_runtime.models.base import Price

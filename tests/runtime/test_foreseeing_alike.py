@@ -10,7 +10,7 @@ import pytest
 from tests.runtime.foretelling import Bench
 from tests.runtime.in_memory import MemoryLedger
 from tripos.api.compilation import find_spec
-from tripos_runtime.forecast.forecast import Forecast
+from tripos_runtime.forecast.lines import Forecast
 
 ARMS = """\
 benchmark t "1.0.0" { languages en }

@@ -14,7 +14,9 @@ from tripos_compiler.inputs import DataError
 from tripos_compiler.plan import Plan
 from tripos_runtime.datasets.cases import CaseSource, Selection
 from tripos_runtime.drivers.prepared import PreparedRun
-from tripos_runtime.forecast.forecast import Forecast, NothingKept, forecast
+from tripos_runtime.forecast.forecast import forecast
+from tripos_runtime.forecast.kept import NothingKept
+from tripos_runtime.forecast.lines import Forecast
 from tripos_runtime.forecast.reasons import NO_HISTORY
 from tripos_runtime.models.base import FREE, ModelError, Price
 from tripos_runtime.models.mocks.baseline import CONSTANT

@@ -12,7 +12,7 @@ import duckdb
 import orjson
 
 from tripos_runtime.forecast.estimates import Estimate, Span
-from tripos_runtime.forecast.forecast import Forecast
+from tripos_runtime.forecast.lines import Forecast
 from tripos_runtime.forecast.reasons import NO_HISTORY, Earlier, History, Place, Usage
 from tripos_runtime.scheduling.budget import Budget
 from tripos_warehouse.errors import StoreError

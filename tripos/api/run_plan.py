@@ -17,7 +17,7 @@ from tripos_runtime.forecast.estimates import Span
 
 if TYPE_CHECKING:
     from tripos_runtime.drivers.prepared import PreparedRun
-    from tripos_runtime.forecast.forecast import Forecast
+    from tripos_runtime.forecast.lines import Forecast
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,6 @@ from tripos_compiler.plan import Ask, Step
 from tripos_runtime.asking.asking import Adopted, Answer, Draft
 from tripos_runtime.asking.kept_rows import answer_of, draft_of, talk_of, turn_of
 from tripos_runtime.asking.reply import Asked, First, adopted, first_replies, run_reply, settled
-from tripos_runtime.asking.statuses import NOT_ASKED
 from tripos_runtime.drivers.keeping import Keeping
 from tripos_runtime.drivers.near import Retriever
 from tripos_runtime.drivers.rows import answered_turn
@@ -134,7 +133,7 @@ class Live(Keeping):
             return await asyncio.shield(shared.answers[call.name])
         numbers = self._siblings(need, at)
         sent: tuple[Message, ...] = ()
-        if len(numbers) > 1 or shared.kept.get(call.name, NOT_MADE) in NOT_ASKED:
+        if len(numbers) > 1 or not shared.has_reply(call.name):
             try:
                 sent = self._sent(need, at)
             except Unavailable as reason:
@@ -277,7 +276,7 @@ class Live(Keeping):
         talk, shared = need.talk, at.shared
         if talk.name in shared.answers:
             return await asyncio.shield(shared.answers[talk.name])
-        if shared.kept.get(talk.name, NOT_MADE) in NOT_ASKED:
+        if not shared.has_reply(talk.name):
             try:
                 need.systems()
             except Unavailable as reason:
@@ -308,10 +307,6 @@ class Live(Keeping):
             (model,) = at.unit.wiring.retrieved[need.step.name]
             near[need.key] = asyncio.ensure_future(self.retriever.values(need.step, model, lane, need.names))
         return await asyncio.shield(near[need.key])
-
-
-NOT_MADE = next(iter(NOT_ASKED))
-"""Stands for the status of what is not kept: its prompt is made."""
 
 
 def _no_draft(draft: Draft) -> None:

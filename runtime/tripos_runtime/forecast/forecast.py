@@ -8,8 +8,8 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, Protocol, cast
+from dataclasses import replace
+from typing import Any, cast
 
 from tripos_compiler.language import Unavailable, calling
 from tripos_compiler.plan import Ask, Compare, Converse, Judging, Plan, Retrieve, Scenario, Settings, Verdict
@@ -19,10 +19,12 @@ from tripos_runtime.asking.statuses import AGAIN, FAILED, NOT_APPLICABLE, NOT_AS
 from tripos_runtime.datasets.cases import Case, CaseSource, Selection
 from tripos_runtime.drivers.lookup import Lookup, wirings
 from tripos_runtime.forecast.driver import Foresight
-from tripos_runtime.forecast.estimates import Estimate, Load, estimates
+from tripos_runtime.forecast.estimates import estimates
 from tripos_runtime.forecast.fates import OPEN, Fate, Foreseen, Where
 from tripos_runtime.forecast.generation import foresee_making
-from tripos_runtime.forecast.reasons import NO_HISTORY, Cause, History, Reason, Reasons
+from tripos_runtime.forecast.kept import Kept
+from tripos_runtime.forecast.lines import Forecast, Line
+from tripos_runtime.forecast.reasons import NO_HISTORY, Cause, History, Reasons
 from tripos_runtime.forecast.sample_classes import alike, arms_of, times
 from tripos_runtime.forecast.sizes.sizes import NO_SIZE, Size, is_waiting
 from tripos_runtime.forecast.vectors import ForeseenVectors
@@ -36,68 +38,6 @@ from tripos_runtime.program.units import Names, Unit, Wiring
 from tripos_runtime.roles.binding import Binding
 
 TABLES = ("samples", "turns", "judgements", "scores", "comparisons")
-
-
-@dataclass
-class Line:
-    """The calls of one place: those `reused`, those that are `ruled_out`, and the `load` of those that are made or may
-    be. Of these `failed` counts those that failed before, by the code of the error."""
-
-    reused: int = 0
-    ruled_out: int = 0
-    failed: Counter[str] = field(default_factory=Counter)
-    load: Load = field(default_factory=Load)
-
-    @property
-    def certain(self) -> int:
-        """The calls that are made for sure."""
-        return self.load.calls[Fate.CERTAIN]
-
-    @property
-    def perhaps(self) -> int:
-        """The calls that depend on replies, or rows, which are not there."""
-        return self.load.calls.total() - self.certain
-
-    @property
-    def most(self) -> int:
-        """The calls that are made at the most."""
-        return self.certain + self.perhaps
-
-
-@dataclass(frozen=True)
-class Forecast:
-    """The forecast of a run. `lines` are in the order of the plan; `scores` counts those that are taken anew from
-    replies that are kept. `estimates` says what calls take, `reasons` why they are made, the most frequent first."""
-
-    lines: Mapping[Where, Line]
-    estimates: Mapping[Where, Estimate]
-    reasons: tuple[Reason, ...]
-    items: Mapping[str, int]
-    scores: int
-    unpriced: tuple[str, ...]
-    """The models of calls whose price is not known."""
-    unmade: Mapping[str, int] = field(default_factory=dict)
-    """How many items of a scenario are yet to be made, at the most."""
-
-    @property
-    def reused(self) -> int:
-        """The calls that an earlier run made."""
-        return sum(line.reused for line in self.lines.values())
-
-    @property
-    def certain(self) -> int:
-        """The calls that are made for sure."""
-        return sum(line.certain for line in self.lines.values())
-
-    @property
-    def perhaps(self) -> int:
-        """The calls that depend on replies which are not there."""
-        return sum(line.perhaps for line in self.lines.values())
-
-    @property
-    def total(self) -> Estimate:
-        """Return what all calls take."""
-        return Estimate.of_all(self.estimates.values())
 
 
 def forecast(
@@ -129,54 +69,6 @@ def forecast(
         unpriced=tuple(model for model in models if prices.get(model) is None),
         unmade=watcher.unmade,
     )
-
-
-class Kept(Protocol):
-    """A reader of kept results: a `Ledger`, of which nothing else is needed."""
-
-    def statuses(self, table: str, ids: Sequence[str]) -> list[str | None]:
-        """Return the status of each of these rows; `None` for those that are not kept."""
-        ...
-
-    def rows(self, table: str, ids: Collection[str]) -> Mapping[str, Row]:
-        """Return whole rows, by id."""
-        ...
-
-    def held(self) -> Collection[str]:
-        """Return the fingerprints of the plan of which anything is kept."""
-        ...
-
-    def repliers(self, table: str) -> Collection[str]:
-        """As `Ledger.repliers`."""
-        ...
-
-    def replies(self, table: str, request: str) -> Sequence[tuple[Row, Row | None]]:
-        """As `Ledger.replies`."""
-        ...
-
-
-class NothingKept:
-    """The kept results of an empty store."""
-
-    def statuses(self, table: str, ids: Sequence[str]) -> list[str | None]:
-        """None of them."""
-        return [None] * len(ids)
-
-    def rows(self, table: str, ids: Collection[str]) -> Mapping[str, Row]:
-        """None."""
-        return {}
-
-    def held(self) -> Collection[str]:
-        """Of none."""
-        return ()
-
-    def repliers(self, table: str) -> Collection[str]:
-        """Nobody."""
-        return ()
-
-    def replies(self, table: str, request: str) -> Sequence[tuple[Row, Row | None]]:
-        """None."""
-        return ()
 
 
 class _Watcher:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from tripos_runtime.asking.asking import Answer
 from tripos_runtime.asking.ledger import Row
+from tripos_runtime.asking.statuses import NOT_ASKED
 from tripos_runtime.models.base import Message
 from tripos_runtime.scheduling.stopped import Halted
 
@@ -45,6 +46,11 @@ class Shared:
     """What every retrieving step found, by the same."""
     names: dict[Unit, Names] = field(default_factory=dict)
     """What the expressions of a unit saw in the end, for those that were gone through."""
+
+    def has_reply(self, name: str) -> bool:
+        """Return True if the ledger has a reply of that name, and not only that there was nothing to ask."""
+        status = self.kept.get(name)
+        return status is not None and status not in NOT_ASKED
 
     def reuses(self, name: str) -> bool:
         """Return true if a reply of an earlier run is used for the first time."""

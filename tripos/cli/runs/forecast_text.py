@@ -14,7 +14,7 @@ from tripos.ui.terminal import harmless
 from tripos.ui.units import abbreviated, usd
 from tripos_compiler.plan import Plan
 from tripos_runtime.forecast.estimates import Estimate, Span
-from tripos_runtime.forecast.forecast import Forecast, Line
+from tripos_runtime.forecast.lines import Forecast, Line
 from tripos_runtime.scheduling.budget import Budget
 from tripos_warehouse.text_table import Column, grid
 
