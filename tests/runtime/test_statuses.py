@@ -1,0 +1,78 @@
+"""What becomes of a reply: cut off, refused, unreadable, and by how much of it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.compiler.compiling import compile_text, plan_of
+from tripos_compiler.plan import Metric, Scorer
+from tripos_runtime.asking.grading import grade_reader
+from tripos_runtime.asking.statuses import (
+    OK,
+    PARSE_FAILURE,
+    REFUSED,
+    SCORED,
+    TRUNCATED,
+    status_of_reply,
+    status_of_text,
+)
+
+JUDGED = """\
+benchmark judged "1.0.0" { languages en }
+role candidate compared
+role judge
+dimension quality "Quality" {
+  metric CLEAR "Clarity" { scale 1..10, asks "Is it clear?" }
+  metric RIGHT "Correctness" { scale 1..10, asks "Is it right?" }
+}
+scorer rubric(reply: text) by judge { prompt "{{ metrics }} {{ reply }}", gives allocated metrics }
+allocate rubric {
+  |      | CLEAR | RIGHT |
+  | sums |   x   |   x   |
+}
+scenario sums {
+  ask answer by candidate { prompt "1+1" }
+  score rubric(answer.text)
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("read", "reason", "status"),
+    [
+        (OK, "length", OK),
+        (OK, "stop", OK),
+        (PARSE_FAILURE, "length", TRUNCATED),
+        (PARSE_FAILURE, "stop", PARSE_FAILURE),
+        (PARSE_FAILURE, None, PARSE_FAILURE),
+        (REFUSED, "length", REFUSED),
+    ],
+)
+def test_a_reply_is_cut_off_only_where_it_could_not_be_read(read: str, reason: str | None, status: str) -> None:
+    assert status_of_reply(read, reason) == status
+
+
+@pytest.mark.parametrize(
+    ("reason", "status"), [("length", TRUNCATED), ("max_tokens", TRUNCATED), ("stop", OK), (None, OK)]
+)
+def test_a_text_is_cut_off_where_the_provider_says_so(reason: str | None, status: str) -> None:
+    assert status_of_text(reason) == status
+
+
+@pytest.fixture(scope="module")
+def judge() -> tuple[Scorer, tuple[Metric, ...]]:
+    plan = plan_of(compile_text(JUDGED))
+    return plan.scorer("rubric"), plan.metrics
+
+
+def test_a_judgement_is_refused_only_where_all_of_it_is(judge: tuple[Scorer, tuple[Metric, ...]]) -> None:
+    read = grade_reader(*judge, "en")
+    whole = read("I cannot help with that.", "stop")
+    assert (whole.status, {status for _, status in whole.value.values()}) == (REFUSED, {REFUSED})
+    one = {"CLEAR": {"reason": "", "score": 7}, "RIGHT": {"reason": "", "score": "I cannot help with that."}}
+    part = read(json.dumps(one), "stop")
+    assert part.value["CLEAR"] == (7.0, SCORED)
+    assert part.value["RIGHT"][0] is None
+    assert part.status == PARSE_FAILURE
