@@ -133,6 +133,18 @@ def tripos(capsys: pytest.CaptureFixture[str]) -> Command:
     return run
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _no_waiting_for_the_disk() -> Iterator[None]:
+    """Has nothing wait for the disk: no test of this process pulls the plug, and a run waits some thirty times."""
+
+    def is_open(handle: int) -> None:
+        os.fstat(handle)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(os, "fsync", is_open)
+        yield
+
+
 @pytest.fixture(scope="module", autouse=True)
 def _let_go() -> Iterator[None]:
     """Collect what modules of tests left behind, once it is much: with files and sockets in it, a process soon has too
