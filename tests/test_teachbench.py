@@ -184,6 +184,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Finished:
     return Finished(folder, json.loads(told.getvalue()))
 
 
+@pytest.mark.long
 def test_arms_without_a_teacher_run_once_and_not_once_a_teacher(finished: Finished) -> None:
     samples = finished.ask("select step, count(*) from main.samples group by all")
     assert dict(samples) == {"talk": ITEMS * 2 * 2 * 3, "untaught": ITEMS * 2 * 4, "taught": ITEMS * 2 * 2 * 3 * 4}

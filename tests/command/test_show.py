@@ -134,6 +134,7 @@ def test_replies_that_follow_a_conversation_are_not_imported(tripos: Command) ->
     assert "conversations cannot be imported" in " ".join((done.out + done.err).split())
 
 
+@pytest.mark.long
 def test_a_run_that_is_killed_in_a_conversation_asks_no_turn_twice(tripos: Command) -> None:
     slow = TALKS.replace('say LESSON OVER."', 'say GOOD BYE."')  # so it goes on to its limit
     Path("talks.tripos").write_text(slow, "utf-8")

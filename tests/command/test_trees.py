@@ -443,6 +443,7 @@ def test_of_some_of_the_questions_the_most_calls_are_those_of_the_widest_of_them
     assert "2 calls where nothing is chosen at the first, 3 with one path for each row, 12 with" in shown
 
 
+@pytest.mark.long
 def test_a_run_that_is_killed_while_it_places_questions_asks_nothing_twice(placed: Path, tripos: Command) -> None:
     slow = ("--model", "mock/careful", "--role", "tagger=mock/slow")
     command = [sys.executable, "-m", "tripos", "run", "s.tripos", *slow]

@@ -219,6 +219,7 @@ def test_help_imports_nothing_heavy() -> None:
     assert build_parser().prog == "tripos"
 
 
+@pytest.mark.long
 @pytest.mark.skipif(os.name == "nt", reason="signals")
 def test_ctrl_c_keeps_what_was_done_and_the_same_command_goes_on(quiz: Path, tripos: Command) -> None:
     lines = (json.dumps({"question": f"{n} + {n}", "answer": str(2 * n)}) for n in range(400))

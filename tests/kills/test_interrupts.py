@@ -72,6 +72,7 @@ def test_ctrl_c_finishes_what_is_under_way_and_the_same_command_asks_the_rest(re
     assert tally.again == 0
 
 
+@pytest.mark.long
 def test_ctrl_c_twice_stops_at_once_and_the_same_command_asks_the_rest(ready: tuple[Scene, Peace]) -> None:
     made, expected = ready
     life = begun(made, "twice")

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
 from tests.compiler.compiling import compile_text, plan_of
-from tripos_compiler.plan import Metric, Scorer
+from tripos_compiler.plan import Metric, Scorer, Settings
+from tripos_runtime.asking.asking import UNUSED, Outcome, Question
 from tripos_runtime.asking.grading import grade_reader
+from tripos_runtime.asking.reply import Asked, _repaired
 from tripos_runtime.asking.statuses import (
     OK,
     PARSE_FAILURE,
@@ -18,6 +23,8 @@ from tripos_runtime.asking.statuses import (
     status_of_reply,
     status_of_text,
 )
+from tripos_runtime.models.base import Message, Model, Reply
+from tripos_runtime.scheduling.calling import Called
 
 JUDGED = """\
 benchmark judged "1.0.0" { languages en }
@@ -76,3 +83,26 @@ def test_a_judgement_is_refused_only_where_all_of_it_is(judge: tuple[Scorer, tup
     assert part.value["CLEAR"] == (7.0, SCORED)
     assert part.value["RIGHT"][0] is None
     assert part.status == PARSE_FAILURE
+
+
+def repaired(parsed: dict[str, int]) -> dict[str, Any]:
+    """The columns of a first reply of which nothing could be read, after a second of which so much could be."""
+    question = Question(None, None, Settings(), {"type": "object"}, lambda text, reason: Outcome(None, parsed, "no"))
+    sent = (Message("user", "?"),)
+    asked = Asked(cast("Model", SimpleNamespace(name="m", structured=False)), question, sent, "en")
+    columns: dict[str, Any] = {"reply": "first", "finish_reason": "stop", **dict.fromkeys(UNUSED, 1.0)}
+    program = _repaired(asked, sent, Outcome(None, {}, "no", PARSE_FAILURE), columns, 0)
+    next(program)
+    with suppress(StopIteration):
+        program.send(Called(Reply("second", "m", "stop", 3, 4, 0.5), 1, 2.0))
+    return columns
+
+
+def test_a_repair_takes_the_place_of_a_reply_only_where_more_of_it_can_be_read() -> None:
+    assert repaired({})["reply"] == "first"
+    assert repaired({"CLEAR": 7})["reply"] == "second"
+
+
+def test_a_repair_costs_what_both_replies_cost() -> None:
+    columns = repaired({})
+    assert (columns["attempts"], columns["tokens_in"], columns["tokens_out"], columns["cost_usd"]) == (2, 4, 5, 1.5)

@@ -10,7 +10,8 @@ from hypothesis import given, settings, strategies as st
 from scipy import stats
 
 from tests.lengths import sized
-from tripos_warehouse.statistics.comparing import Test, compare_paired, holm, rank_groups
+from tripos_warehouse.statistics.comparing import Test, compare_paired, holm, rank_by, rank_groups
+from tripos_warehouse.statistics.found import Found
 from tripos_warehouse.statistics.letters import letters_of
 
 PAIRS = np.random.default_rng(8).normal(0.4, 1, (2, 25))
@@ -146,3 +147,19 @@ def test_a_model_without_a_score_stands_last_and_is_told_from_none() -> None:
     ranking = rank_groups({"a": {1: 1.0, 2: 2.0}, "none": {}})
     assert [(rank.model, rank.letters) for rank in ranking.ranks] == [("a", "a"), ("none", "a")]
     assert ranking.ranks[1].mean.value is None
+
+
+def test_of_errors_the_lowest_is_first() -> None:
+    values = {"poor": Found(0.9, n=50), "fair": Found(0.3, n=50), "good": Found(0.2, n=50)}
+
+    def compared(first: str, second: str) -> Found:
+        difference = (values[first].value or 0.0) - (values[second].value or 0.0)
+        return Found(difference, p=0.001 if abs(difference) > 0.2 else 0.4)
+
+    ranks = rank_by(values, compared, lower_is_better=True).ranks
+    assert [(rank.model, rank.rank, rank.letters) for rank in ranks] == [
+        ("good", 1, "a"),
+        ("fair", 1, "a"),
+        ("poor", 3, "b"),
+    ]
+    assert [rank.model for rank in rank_by(values, compared).ranks] == ["poor", "fair", "good"]

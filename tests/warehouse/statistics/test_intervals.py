@@ -222,3 +222,11 @@ def test_no_items_and_no_difference_have_reasons() -> None:
     assert detectable_difference(0, 1).reason == "no items"
     assert power_of(1, 10, 0).reason == "no variance: any difference shows"
     assert items_needed(0, 1).value is None
+
+
+def test_a_mean_is_drawn_again_as_any_statistic_is_where_clusters_differ_in_size() -> None:
+    clusters = ["a", "b", "b", "c", "c", "c", "c", "d", "d", "d"]
+    values = np.array([9.0, 1, 2, 0, 1, 0, 2, 5, 4, 6])
+    one = bootstrap_mean(values, clusters, method="percentile", seed=3)
+    other = bootstrap(lambda rows: float(values[rows].mean()), 10, clusters, method="percentile", seed=3)
+    assert (one.value, one.low, one.high) == pytest.approx((other.value, other.low, other.high))
