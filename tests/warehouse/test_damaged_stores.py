@@ -20,6 +20,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 import tripos
+from tests.conftest import ITEMS, QUIZ
 from tests.lengths import ALL, sized
 from tests.warehouse.keeping import PRINTS, die, score, unit
 from tripos.cli.main import run_command
@@ -285,3 +286,28 @@ def test_a_plan_that_cannot_be_read_hides_one_benchmark_and_no_other(template: P
     shown = ask(template, "select count(*) as n from edubench.scores")
     assert shown.code == 0 and "error[S0104]: the plan of run `other`" in shown.err
     assert json.loads(shown.out)[0]["n"] > 0
+
+
+@pytest.mark.parametrize(("table", "column", "value"), [("runs", "roles", "7"), ("items", "fields", "x")])
+def test_verbs_that_write_name_the_damaged_part(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, table: str, column: str, value: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("quiz.tripos").write_text(QUIZ, "utf-8")
+    Path("items.jsonl").write_text("".join(json.dumps(item) + "\n" for item in ITEMS), "utf-8")
+    models = ("--model", "mock/careful", "--role", "judge=mock/careful:a")
+    assert say("run", "quiz.tripos", *models, "--store", "results").code == 0
+    for path in Path("results/commits").glob("*.json"):
+        body = json.loads(path.read_text())
+        for part in body["parts"]:
+            if part["table"] == table:
+                file = Path("results") / part["path"]
+                content = pq.read_table(file)
+                place = content.schema.names.index(column)
+                new = content.set_column(place, pa.field(column, pa.string()), pa.array([value] * len(content)))
+                file.unlink()
+                pq.write_table(new, file)
+                part["bytes"] = file.stat().st_size
+        path.write_text(json.dumps(body))
+    said = say("annotate", "--role", "judge", "--name", "anna", "-o", "anna.xlsx", "--store", "results")
+    assert said.code == 2 and "error[S0103]" in said.err

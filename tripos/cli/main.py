@@ -131,9 +131,12 @@ def _main(verb: Callable[[argparse.Namespace], int], options: argparse.Namespace
     except Exception as error:
         inputs = sys.modules.get("tripos.cli.inputs")
         damaged = ("S0103",) if options.verb == "sql" else ("S0103", "S0201")  # in SQL a person makes mistakes
-        if inputs is None or (isinstance(error, Failure) and error.code not in damaged) or not inputs.found_damage():
-            raise
-        return int(verb(options))
+        if inputs is not None and (not isinstance(error, Failure) or error.code in damaged) and inputs.found_damage():
+            return int(verb(options))
+        stores = None if isinstance(error, Failure) else sys.modules.get("tripos_warehouse.store.store")
+        if stores is not None and (damage := stores.damage_of_opened()) is not None:
+            raise Failure(damage.code, damage.message, damage.hint) from error
+        raise
     finally:
         if "tripos.cli.inputs" in sys.modules:
             sys.modules["tripos.cli.inputs"].forget()

@@ -17,6 +17,7 @@ files that nobody reads, and a journal that the next one commits.
 from __future__ import annotations
 
 import os
+import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -136,6 +137,7 @@ class Store:
                 "update Tripos",
             )
         store = cls(folder, clock, tell, tolerant=tolerant)
+        _opened.add(store)
         with suppress(StoreError):  # who only reads need not be able to write
             store.recover()
         return store
@@ -301,6 +303,16 @@ class Store:
                     self._left_out.add(path)
         return len(self._left_out) > before
 
+    def first_damage(self) -> StoreError | None:
+        """The error of the first part whose rows are not sound; None where all are."""
+        try:
+            for table, paths in self.files().items():
+                for path in paths:
+                    check_rows(table, path)
+        except StoreError as error:
+            return error
+        return None
+
     def _path(self, part: Part, commit: Commit) -> Path | None:
         """Return the file of a part; None where it is left out."""
         try:
@@ -387,3 +399,12 @@ class Store:
                         continue
                     content = file.read(columns).filter(hits)
             yield conform(table, columns, content)
+
+
+_opened: weakref.WeakSet[Store] = weakref.WeakSet()
+
+
+def damage_of_opened() -> StoreError | None:
+    """The error of rows that are not sound in a store that this process has open: the reason of a failure that nobody
+    foresaw."""
+    return next(filter(None, (store.first_damage() for store in list(_opened))), None)
