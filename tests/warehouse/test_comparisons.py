@@ -30,7 +30,13 @@ from tripos_runtime.scheduling.limits import Limits
 from tripos_warehouse.measures import MeasureRow, evaluate
 from tripos_warehouse.query.functions import add_functions
 from tripos_warehouse.statistics import Found
-from tripos_warehouse.statistics.preferences import Verdict, bradley_terry, flip_rate, position_bias, self_preference
+from tripos_warehouse.statistics.preferences import (
+    Verdict,
+    flip_rate,
+    position_bias,
+    self_preference,
+    strengths as bradley_terry,
+)
 from tripos_warehouse.statistics.preferences.verdicts import win_rate
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.views.views import connect_run

@@ -10,7 +10,7 @@ import pytest
 
 from tests.warehouse.keeping import PRINTS, committed, die, name, sample, score, unit
 from tripos_warehouse.ledger.ledger import open_ledger
-from tripos_warehouse.store.locks import PARTS, Locks, place_of
+from tripos_warehouse.store.locks import PARTS_LOCK, Locks, place_of
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.upkeep.compaction import compact
 from tripos_warehouse.upkeep.housekeeping import GRACE_S, collect
@@ -72,7 +72,7 @@ def test_rubbish_of_every_kind_is_read_by_nobody(store: Store) -> None:
 def test_parts_whose_writer_lives_stay_however_old_they_are(store: Store) -> None:
     path = put(store, RUBBISH[0])
     writer = Locks(store.root)
-    writer.share(place_of(PARTS, "20260301T080000000000-0123456789ab"))
+    writer.share(place_of(PARTS_LOCK, "20260301T080000000000-0123456789ab"))
     assert collect(store) == []
     writer.close()
     assert [each.path for each in collect(store)] == [path]

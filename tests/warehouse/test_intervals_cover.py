@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from tests.bench.coverage import FEWEST, ITEMS, Family, covered, families
-from tripos_warehouse.statistics.intervals.bounded import shares_between
+from tripos_warehouse.statistics.intervals.bounded_values import shares_between
 
 GROUPS = {name: tuple(found) for name, found in groupby(families(), lambda family: family.name)}
 

@@ -14,8 +14,8 @@ from rich.cells import cell_len
 from tripos_compiler.plan import Expectation, Measure, Plan
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.measures import evaluate, sql_of
-from tripos_warehouse.report.report import Report, report
-from tripos_warehouse.report.report_text import render
+from tripos_warehouse.report.report_text import render_report
+from tripos_warehouse.report.run_report import Report, report
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.views.runs import find_run, get_plan, list_runs
 from tripos_warehouse.views.views import connect
@@ -97,7 +97,7 @@ def test_a_measure_whose_sql_fails_hides_no_other(
     assert (found.failed, found.held, found.gates[0].failed) == (True, False, True)
     data = found.to_json()["measures"]
     assert (data[1]["rows"], "Binder Error" in data[1]["error"], data[0]["error"]) == (None, True, None)
-    text = render(found, 80).plain
+    text = render_report(found, 80).plain
     assert all(cell_len(line) <= 80 for line in text.split("\nSQL of")[0].splitlines())
     assert "no values: internal error: the SQL of measure `broken` failed: Binder Error" in " ".join(text.split())
     assert text.index("broken\n") < text.index("by_metric")
@@ -108,7 +108,7 @@ def test_the_report_at_80_columns(store: Store, run_rows: Build, plan: Plan) -> 
     for row in rows["scores"][:3]:
         row.update(value=None, status="parse_failure")
     store.append(rows)
-    text = render(reported(store, "20260301-080000-abcd"), 80).plain.replace(plan.digest[:12], "<digest>")
+    text = render_report(reported(store, "20260301-080000-abcd"), 80).plain.replace(plan.digest[:12], "<digest>")
     if os.environ.get("TRIPOS_UPDATE_GOLDEN"):
         GOLDEN.write_text(text, encoding="utf-8")
     assert text == GOLDEN.read_text(encoding="utf-8")
@@ -122,14 +122,14 @@ def test_only_sql_is_wider_than_the_terminal(
     store: Store, run_rows: Build, models: tuple[str, ...], width: int
 ) -> None:
     store.append(run_rows("r1", models))
-    lines = render(reported(store, "r1"), width).plain.split("\nSQL of")[0].splitlines()
+    lines = render_report(reported(store, "r1"), width).plain.split("\nSQL of")[0].splitlines()
     assert max(map(cell_len, lines)) <= width
 
 
 def test_all_sql_is_shown_on_demand(store: Store, run_rows: Build) -> None:
     store.append(run_rows("r1"))
-    assert render(reported(store, "r1")).plain.count("SQL of") == 1
-    assert render(reported(store, "r1"), sql=True).plain.count("SQL of") == 3
+    assert render_report(reported(store, "r1")).plain.count("SQL of") == 1
+    assert render_report(reported(store, "r1"), sql=True).plain.count("SQL of") == 3
 
 
 @pytest.mark.parametrize(("models", "caution"), [(("openai/gpt",), False), (("openai/gpt", "local/small"), True)])
@@ -139,7 +139,7 @@ def test_a_model_that_stands_in_brings_a_caution(
     store.append(run_rows("r1", models))
     found = reported(store, "r1")
     assert found.only_proves_the_pipeline is caution
-    assert ("They say nothing about any model's" in render(found).plain) is caution
+    assert ("They say nothing about any model's" in render_report(found).plain) is caution
 
 
 def test_a_report_is_json(store: Store, run_rows: Build) -> None:
@@ -154,7 +154,7 @@ def test_a_report_is_json(store: Store, run_rows: Build) -> None:
 def test_a_run_without_scores_has_a_report(store: Store, run_rows: Build) -> None:
     rows = run_rows("r1")
     store.append({table: rows[table] for table in ("runs", "run_items", "items")})
-    text = render(reported(store, "r1")).plain
+    text = render_report(reported(store, "r1")).plain
     assert "samples    none" in text
     assert text.count("no scores") == 3
 

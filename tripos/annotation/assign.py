@@ -16,8 +16,8 @@ from tripos.annotation.replies import GradableReply, RunReplies, ShownReply, cho
 from tripos.failure import Failure
 from tripos_compiler.language import Drawn
 from tripos_compiler.plan import Plan, digest
-from tripos_warehouse.store.store import Store
-from tripos_warehouse.views.runs import Run
+from tripos_warehouse.store import Store
+from tripos_warehouse.views import Run
 
 Show = Callable[[Sequence[GradableReply]], Mapping[str, ShownReply]]
 

@@ -17,9 +17,7 @@ import orjson
 from tripos.failure import Failure
 from tripos_compiler.plan import digest
 from tripos_warehouse.errors import unwritable
-from tripos_warehouse.store.folders import read_plain
-from tripos_warehouse.store.store import Store
-from tripos_warehouse.store.table_schema import HUMAN
+from tripos_warehouse.store import HUMAN, Store, read_plain
 
 
 @dataclass(frozen=True)

@@ -22,11 +22,9 @@ from tripos_compiler.plan import Grade, Plan
 from tripos_runtime.drivers.bindings import given_bindings
 from tripos_runtime.roles.binding import Binding
 from tripos_warehouse import sql
-from tripos_warehouse.ledger.given_scores import GivenScore, difference, imported_score, is_given, rows_of
-from tripos_warehouse.store.schemas import JUDGEMENTS
-from tripos_warehouse.store.store import Store
-from tripos_warehouse.views.runs import Run, get_plan
-from tripos_warehouse.views.views import connect, connect_run
+from tripos_warehouse.ledger import GivenScore, difference, imported_score, is_given, rows_of
+from tripos_warehouse.store import JUDGEMENTS, Store
+from tripos_warehouse.views import Run, connect, connect_run, get_plan
 
 
 class _GivenJudgement(NamedTuple):

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tripos.annotation.batch import Answers, Batch, EnteredGrade, HandedReply, WantedGrade
-from tripos_warehouse.ledger.given_scores import GivenScore
+from tripos_warehouse.ledger import GivenScore
 
 
 @dataclass(frozen=True)

@@ -30,9 +30,9 @@ from tripos_runtime.drivers.human import Human
 from tripos_runtime.program.prompts import World
 from tripos_runtime.program.units import Unit, Wiring
 from tripos_runtime.roles.binding import Binding
-from tripos_warehouse.ledger.given_scores import imported_score
-from tripos_warehouse.store.table_schema import HUMAN
-from tripos_warehouse.views.runs import Run
+from tripos_warehouse.ledger import imported_score
+from tripos_warehouse.store import HUMAN
+from tripos_warehouse.views import Run
 
 OF_REPLY = ("status", "messages", "reply", "parsed", "finish_reason", "error")
 """The columns that a reply is read back from."""

@@ -30,7 +30,7 @@ from tripos.annotation.i18n import words_for
 from tripos.annotation.replies import ShownReply, ShownScale
 from tripos.failure import Failure
 from tripos.importing.records import SHEET_MARK
-from tripos_warehouse.exports import spreadsheet_text
+from tripos_warehouse.exports import put_text
 
 
 def read_sheet(path: Path) -> Answers:
@@ -143,9 +143,9 @@ def sheet_bytes(batch: Batch, shown: Mapping[str, ShownReply], made_at: datetime
     return out.getvalue()
 
 
-def put_text(cell: Cell, text: str) -> None:
+def put_sheet_text(cell: Cell, text: str) -> None:
     """Put a text into a cell that is read, with the line ends of one system."""
-    spreadsheet_text.put_text(cell, ILLEGAL_CHARACTERS_RE.sub("\ufffd", text.replace("\r\n", "\n").replace("\r", "\n")))
+    put_text(cell, ILLEGAL_CHARACTERS_RE.sub("\ufffd", text.replace("\r\n", "\n").replace("\r", "\n")))
     cell.quotePrefix = True
     cell.alignment = _TOP
 
@@ -205,7 +205,7 @@ class _Grades:
         titles += [words["rationale"], ROW_KEY]
         widths = [6, 16, *[WIDE] * len(self.labels), *[GRADE] * len(self.scales), 40, NARROW]
         for column, (key, title, width) in enumerate(zip(self.keys, titles, widths, strict=True), 1):
-            put_text(_cell(self.sheet, KEYS_ROW, column), key)
+            put_sheet_text(_cell(self.sheet, KEYS_ROW, column), key)
             _heading(_cell(self.sheet, HEADINGS_ROW, column), title)
             self.sheet.column_dimensions[get_column_letter(column)].width = width
         self.sheet.row_dimensions[HEADINGS_ROW].height = 5 * LINE
@@ -215,12 +215,12 @@ class _Grades:
         texts = dict(shown.texts)
         cells = [_cell(self.sheet, place, column) for column in range(1, len(self.keys) + 1)]
         cells[0].value, cells[0].alignment = number, _TOP
-        put_text(cells[1], shown.title)
+        put_sheet_text(cells[1], shown.title)
         tallest = 1
         for label, cell in zip(self.labels, cells[2:], strict=False):
             text = texts.get(label, "")
             tallest = max(tallest, lines_of(text, WIDE))
-            put_text(cell, self._fitting(text, number, label, cells[0]))
+            put_sheet_text(cell, self._fitting(text, number, label, cells[0]))
         marks = {mark.metric for mark in row.marks}
         for name, cell in zip(self.scales, cells[2 + len(self.labels) :], strict=False):
             if name in marks:
@@ -230,7 +230,7 @@ class _Grades:
                 cell.fill = _SHUT
         _grade_cell(cells[-2])
         cells[-2].alignment = _TOP
-        put_text(cells[-1], row.row)
+        put_sheet_text(cells[-1], row.row)
         for cell in cells:
             cell.border = _BORDER
         self.sheet.row_dimensions[place].height = min(TALLEST, max(2, tallest) * LINE)
@@ -249,7 +249,7 @@ class _Grades:
             link.font = Font(underline="single", color="1F3A5F")
         _heading(_cell(self.texts, first, 1), f"{self.words['number']} {number} · {label}")
         for place, line in enumerate(_pieces(text), first + 1):
-            put_text(_cell(self.texts, place, 1), line)
+            put_sheet_text(_cell(self.texts, place, 1), line)
         whole = f"{self.words['whole']} «{self.texts_title}», {first}"
         return text if len(text) <= CELL_MOST else f"{text[:CELL_MOST]}\n{whole}"
 
@@ -280,7 +280,7 @@ class _Grades:
                 ends = "" if low is None or high is None else str(low) if low == high else f"{low}–{high}"
                 said = (title, scale.asks) if index == 0 else ("", "")
                 for column, told in enumerate((*said, ends, text), 1):
-                    put_text(_cell(sheet, place, column), told)
+                    put_sheet_text(_cell(sheet, place, column), told)
                     _cell(sheet, place, column).border = _BORDER
                 place += 1
         sheet.freeze_panes = "A2"
@@ -335,7 +335,7 @@ def _cell(sheet: Worksheet, row: int, column: int) -> Cell:
 
 
 def _heading(cell: Cell, title: str) -> None:
-    put_text(cell, title)
+    put_sheet_text(cell, title)
     cell.font = Font(bold=True, color="FFFFFF")
     cell.fill = _HEAD
     cell.border = _BORDER

@@ -23,8 +23,8 @@ from tripos_runtime.models.mocks.baseline import CONSTANT
 from tripos_runtime.models.unopened.naming import check_name
 from tripos_runtime.roles.binding import Binding
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.ledger.ledger import RunLedger, open_ledger
-from tripos_warehouse.store.store import Store
+from tripos_warehouse.ledger import RunLedger, open_ledger
+from tripos_warehouse.store import Store
 
 AT_NO_COST = (*AT_HOME, "replay/")
 MOCKED = Price(0.0, 0.0, most_out=4_096)

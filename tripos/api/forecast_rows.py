@@ -16,7 +16,7 @@ from tripos_runtime.forecast.lines import Forecast
 from tripos_runtime.forecast.reasons import NO_HISTORY, Earlier, History, Place, Usage
 from tripos_runtime.scheduling.budget import Budget
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.store.store import Store
+from tripos_warehouse.store import Store
 
 
 def to_json(found: Forecast, budget: Budget | None = None, withheld: Mapping[str, int] = MappingProxyType({})) -> str:

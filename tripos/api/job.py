@@ -27,9 +27,8 @@ from tripos_runtime.scheduling.budget import Budget
 from tripos_runtime.scheduling.calling import Caller, Limits, Stopped, open_callers
 from tripos_runtime.scheduling.limits import most_at_once
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.ledger.index_cache import Shelf
-from tripos_warehouse.ledger.ledger import RunLedger, open_ledger
-from tripos_warehouse.store.store import Store
+from tripos_warehouse.ledger import RunLedger, Shelf, open_ledger
+from tripos_warehouse.store import Store
 
 
 @dataclass(frozen=True)

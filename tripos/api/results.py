@@ -11,16 +11,15 @@ import duckdb
 import pyarrow as pa
 
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.query.relations import reading
-from tripos_warehouse.query.statements import answering, names_of, statements_of
-from tripos_warehouse.report.report import Report
-from tripos_warehouse.store.store import Store
-from tripos_warehouse.views.views import connect, connect_run, snippet
+from tripos_warehouse.query import answering, names_of, reading, statements_of
+from tripos_warehouse.report import Report
+from tripos_warehouse.store import Store
+from tripos_warehouse.views import connect, connect_run, snippet
 
 if TYPE_CHECKING:
     from tripos_compiler.plan import Plan
-    from tripos_warehouse.report.report import Report
-    from tripos_warehouse.views.runs import ListedRun
+    from tripos_warehouse.report import Report
+    from tripos_warehouse.views import ListedRun
 
 
 FIRST = {"measure": pa.string(), "model": pa.string()}
@@ -100,15 +99,15 @@ class Results:
 
     def runs(self) -> list[ListedRun]:
         """Return every run, newest first, with what it covers."""
-        from tripos_warehouse.views.runs import list_runs
+        from tripos_warehouse.views import list_runs
 
         return list_runs(self._connection)
 
     def report(self, run: str | None = None) -> Report:
         """Return the measures of a run, with their errors and intervals; of the last one without `run`, which is the id
         of a run or how one begins. Raises `StoreError` S0301 where there is no such run."""
-        from tripos_warehouse.report.report import report
-        from tripos_warehouse.views.runs import get_selected
+        from tripos_warehouse.report import report
+        from tripos_warehouse.views import get_selected
 
         connection, found = connect_run(self._store, run)
         try:
@@ -118,7 +117,7 @@ class Results:
 
     def plan(self, run: str | None = None) -> Plan:
         """Return the plan that a run was made from. Raises as `report` does."""
-        from tripos_warehouse.views.runs import find_run, get_plan
+        from tripos_warehouse.views import find_run, get_plan
 
         return get_plan(self._connection, find_run(self._connection, run))
 

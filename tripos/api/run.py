@@ -22,14 +22,14 @@ from tripos_runtime.drivers.prepared import PreparedRun
 from tripos_runtime.models import ModelError
 from tripos_runtime.scheduling.budget import BudgetError
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.store.store import Store
-from tripos_warehouse.upkeep.compaction import compact_if_needed
+from tripos_warehouse.store import Store
+from tripos_warehouse.upkeep import compact_if_needed
 
 if TYPE_CHECKING:
     import duckdb
 
     from tripos.api.results import Results
-    from tripos_warehouse.report.report import Report
+    from tripos_warehouse.report import Report
 
 Value = TypeVar("Value")
 
@@ -101,9 +101,8 @@ class Run:
     def report(self) -> Report:
         """Return the report: every measure with its standard error and interval. Raises `StoreError`."""
         if self._report is None:
-            from tripos_warehouse.report.report import report
-            from tripos_warehouse.views.runs import get_selected
-            from tripos_warehouse.views.views import connect_run
+            from tripos_warehouse.report import report
+            from tripos_warehouse.views import connect_run, get_selected
 
             connection, found = connect_run(self.job.store, self.id)
             with connection:

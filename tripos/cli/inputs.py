@@ -13,7 +13,7 @@ from tripos.settings.config import Config
 from tripos.settings.load import chosen_settings
 from tripos.ui.terminal import columns, harmless, is_colored
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.store.store import Store
+from tripos_warehouse.store import Store
 
 if TYPE_CHECKING:
     from tripos.api.preparation import RunWarning

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import Any, NoReturn
 
 from tripos.failure import Failure
-from tripos_warehouse.store.folders import why_no_folder
+from tripos_warehouse.store import why_no_folder
 
 INVALID = re.compile(r"argument (?P<named>\S+): invalid choice: '(?P<said>.*)' \(choose from (?P<known>.*)\)")
 """What argparse says of a value that is not among those that it may be."""

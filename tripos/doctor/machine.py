@@ -21,9 +21,8 @@ from tripos.settings.environment import set_in
 from tripos.settings.load import UNKNOWN_VARIABLE, ChosenSettings, env_files
 from tripos.ui.units import file_size
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.store.journal import segments
-from tripos_warehouse.store.store import Store
-from tripos_warehouse.upkeep.compaction import BIG_BYTES, MANY_COMMITS
+from tripos_warehouse.store import Store, segments
+from tripos_warehouse.upkeep import BIG_BYTES, MANY_COMMITS
 
 SETTINGS = "settings"
 

@@ -18,8 +18,8 @@ from tripos.importing.trees import sound
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.inputs import Placed
 from tripos_compiler.language import DEEPEST, Tree, TreeFault, TreeRead, read_tree
-from tripos_warehouse.store.store import Store
-from tripos_warehouse.views.views import connect_run
+from tripos_warehouse.store import Store
+from tripos_warehouse.views import connect_run
 
 CODE = "S0838"
 QUERY = """

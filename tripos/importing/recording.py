@@ -29,9 +29,9 @@ from tripos_runtime.drivers.engine import item_row, new_run_id
 from tripos_runtime.drivers.recorded import Recorder, Refusal
 from tripos_runtime.forecast.generation import data_maker
 from tripos_runtime.roles.binding import Binding
-from tripos_warehouse.ledger.ledger import open_ledger
-from tripos_warehouse.store.store import MARKER, Store
-from tripos_warehouse.views.views import connect
+from tripos_warehouse.ledger import open_ledger
+from tripos_warehouse.store import MARKER, Store
+from tripos_warehouse.views import connect
 
 FREE = "mock/careful"
 """A model that costs nothing."""

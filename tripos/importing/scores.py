@@ -20,9 +20,9 @@ from tripos_compiler.plan import Plan
 from tripos_runtime.drivers.bindings import given_bindings
 from tripos_runtime.roles.binding import Binding
 from tripos_warehouse import sql
-from tripos_warehouse.ledger.given_scores import GivenScore, imported_score
-from tripos_warehouse.store.table_schema import HUMAN
-from tripos_warehouse.views.runs import Run
+from tripos_warehouse.ledger import GivenScore, imported_score
+from tripos_warehouse.store import HUMAN
+from tripos_warehouse.views import Run
 
 OWN = ("scenario", "item", "position", "sample_id", "model", "sample", "step", "scorer", "metric", "value",
        "evaluator", "round", "rationale", "reply")  # fmt: skip

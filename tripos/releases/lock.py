@@ -15,8 +15,8 @@ from tripos_compiler.plan import Canonical, Plan
 from tripos_runtime.models.base import Price
 from tripos_runtime.roles.binding import Binding
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.store.store import Store
-from tripos_warehouse.views.views import connect
+from tripos_warehouse.store import Store
+from tripos_warehouse.views import connect
 
 LOCK = "tripos.lock"
 MOST_TOLD = 4

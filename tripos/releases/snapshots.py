@@ -26,8 +26,8 @@ from tripos_runtime.datasets.row_store import MadeRow, Origins, RowFile
 from tripos_runtime.forecast.generation import data_maker
 from tripos_runtime.roles.binding import Binding, BindingError, bind
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.store.store import Store
-from tripos_warehouse.views.views import connect
+from tripos_warehouse.store import Store
+from tripos_warehouse.views import connect
 
 MADE, WITHHELD = "made", "withheld"
 """The folder of a release for the rows that were made."""

@@ -14,7 +14,7 @@ from tripos_compiler.plan import Ask, Compare, Converse, Grade, Plan, Settings, 
 from tripos_runtime.models import Model, ModelError, Reply
 from tripos_runtime.models.replay import ASSISTANT, ReplayModel, request_key
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.exports.recordings import (
+from tripos_warehouse.exports import (
     VECTORS,
     Recorded,
     RecordedCall,
@@ -23,9 +23,8 @@ from tripos_warehouse.exports.recordings import (
     recorded_calls,
     settings_key,
 )
-from tripos_warehouse.store.store import MARKER, Store
-from tripos_warehouse.views.runs import Run, find_run, get_plan
-from tripos_warehouse.views.views import connect
+from tripos_warehouse.store import MARKER, Store
+from tripos_warehouse.views import Run, connect, find_run, get_plan
 
 PREFIX = "replay/"
 

@@ -13,11 +13,8 @@ from tripos_compiler.plan import Plan, Scenario
 from tripos_runtime.drivers.bindings import bound
 from tripos_runtime.roles.binding import Binding
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.ledger.draws import Draws
-from tripos_warehouse.ledger.lookup import Lookup
-from tripos_warehouse.store.index import RESULTS, Index, pack
-from tripos_warehouse.store.rows import Row
-from tripos_warehouse.store.store import Store
+from tripos_warehouse.ledger import Draws, Lookup
+from tripos_warehouse.store import RESULTS, Index, Row, Store, pack
 
 
 def run_row(

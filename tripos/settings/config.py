@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
-from tripos_warehouse.store.folders import why_no_folder
+from tripos_warehouse.store import why_no_folder
 
 NAME = "tripos.toml"
 

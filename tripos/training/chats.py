@@ -13,7 +13,7 @@ import orjson
 
 from tripos.failure import Failure
 from tripos_compiler.plan import digest
-from tripos_warehouse.exports.files import beside
+from tripos_warehouse.exports import beside
 
 IGNORED = -100
 """The label of a token that is not learned, as torch's cross entropy has it."""

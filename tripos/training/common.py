@@ -14,7 +14,7 @@ from typing import Any
 
 from tripos.failure import Failure
 from tripos_compiler.plan import digest
-from tripos_warehouse.exports.files import beside, write_lines
+from tripos_warehouse.exports import beside, write_lines
 
 NAME, DATA = "training.json", "data.jsonl"
 """What stands beside a model in its folder: the report, and the data where they were exported for it."""

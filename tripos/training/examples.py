@@ -28,7 +28,7 @@ from tripos_runtime.datasets.cases import Case, CaseSource
 from tripos_runtime.datasets.sources import SourceRow
 from tripos_runtime.program.units import Names
 from tripos_runtime.retrieval.choosing import Chooser
-from tripos_warehouse.exports.files import beside, write_lines
+from tripos_warehouse.exports import beside, write_lines
 
 Messages = list[dict[str, str]]
 

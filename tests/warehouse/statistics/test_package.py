@@ -18,7 +18,10 @@ FACES = [
     import_module(f"tripos_warehouse.statistics.{name}")
     for name in ("agreement", "intervals", "sampling", "power", "comparing", "preferences")
 ]
-NOT_FOR_PEOPLE = {"Paired", "Pairwise", "Rank", "Ranking"}
+NOT_FOR_PEOPLE = {
+    *("Level", "Paired", "Pairwise", "Rank", "Ranking", "fondness", "mid_ranks", "w_of", "weighted_medians", "with_t"),
+    *("ALIKE", "FEW_OF_A_CLASS", "NOBODY_ELSE", "ROUNDING"),
+}
 """What the functions are made of, or return."""
 
 

@@ -22,7 +22,7 @@ from tripos_warehouse.statistics.preferences import (
     self_preference_in_grades,
     win_rate,
 )
-from tripos_warehouse.statistics.preferences.bradley_terry import _fit
+from tripos_warehouse.statistics.preferences.strengths import _fit
 from tripos_warehouse.statistics.preferences.verdicts import Counts
 
 CITATIONS = {

@@ -9,8 +9,7 @@ from tripos.failure import GOOD, Failure
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.plan import Export, Pairing, Plan
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.views.runs import get_selected
-from tripos_warehouse.views.views import connect_run
+from tripos_warehouse.views import connect_run, get_selected
 
 TRAINING = ("distillation", "preferences")
 TABLES = ("csv", "parquet", "xlsx")

@@ -17,7 +17,7 @@ from tripos.training.reward.pairing import write_pairs
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.plan import Pairing, Plan
 from tripos_runtime.datasets.cases import CaseSource
-from tripos_warehouse.exports.files import beside
+from tripos_warehouse.exports import beside
 
 LEFT_OUT = {**REASONS, "alone": "rows without another beside them"}
 """The reasons why rows give no example, in words."""

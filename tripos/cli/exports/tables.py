@@ -15,13 +15,13 @@ from tripos.ui.units import counted
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.plan import Plan
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.exports.tables import TABLES, Table, open_fields, sources, to_data, write_csv, write_parquet
-from tripos_warehouse.views.runs import Run
+from tripos_warehouse.exports import TABLES, Table, open_fields, sources, to_data, write_csv, write_parquet
+from tripos_warehouse.views import Run
 
 
 def export_eee(connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run, options: Namespace) -> None:
     """Write the files of Every Eval Ever. Raises what `write_eee` does."""
-    from tripos_warehouse.exports.every_eval_ever.export import VERSION, write_eee
+    from tripos_warehouse.exports.every_eval_ever import VERSION, write_eee
 
     folder = Path(options.output)
     _folder(folder)
@@ -89,7 +89,7 @@ def export_tables(connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run, o
 def _workbook(
     connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run, names: Sequence[str], path: Path, secrets: bool
 ) -> list[Table]:
-    from tripos_warehouse.exports.workbook import longest_texts, write_workbook
+    from tripos_warehouse.exports import longest_texts, write_workbook
 
     sizes = {name: longest_texts(connection, plan, run, name) for name in names}
     return write_workbook(sources(connection, plan, run, names, secrets), path, sizes.__getitem__)

@@ -111,7 +111,7 @@ def _exported(options: Namespace, path: Path) -> Path:
     from tripos.cli.exports.training_data import export_training
     from tripos.cli.inputs import compile_given, open_store
     from tripos.settings.load import chosen_settings
-    from tripos_warehouse.views.views import connect_run
+    from tripos_warehouse.views import connect_run
 
     spec = Namespace(**{**vars(options), "path": options.source})
     plan = compile_given(spec, chosen_settings(options).config)[0].plan

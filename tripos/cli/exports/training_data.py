@@ -18,16 +18,23 @@ from tripos_compiler.diagnostics import nearest
 from tripos_compiler.language import Unavailable, evaluate
 from tripos_compiler.plan import Binary, Call, Export, Expr, Items, Literal_, Plan, Ref, Unary
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.exports.distillation import Replied, Training, distil, score_names
-from tripos_warehouse.exports.files import beside, write_lines
-from tripos_warehouse.exports.preferences import pairs
-from tripos_warehouse.exports.provenance import counts, provenance
-from tripos_warehouse.exports.replies import Keep, Wanted, asked_steps
-from tripos_warehouse.report.report import PROVING
+from tripos_warehouse.exports import (
+    Keep,
+    Replied,
+    Training,
+    Wanted,
+    asked_steps,
+    beside,
+    counts,
+    distil,
+    pairs,
+    provenance,
+    score_names,
+    write_lines,
+)
+from tripos_warehouse.report import PROVING
 from tripos_warehouse.text_table import Column, decimals_of, grid
-from tripos_warehouse.views.dimensions import label
-from tripos_warehouse.views.runs import Run, get_plan
-from tripos_warehouse.views.views import connect_run
+from tripos_warehouse.views import Run, connect_run, dimension_label, get_plan
 
 
 def chosen_filter(options: Namespace, plan: Plan, where: Expr | None) -> tuple[Keep, tuple[str, ...]]:
@@ -196,7 +203,7 @@ def _summary_lines(plan: Plan, wanted: Wanted, made: Training, path: Path) -> It
         yield ""
         figures = decimals_of([each.value for each in made.best])
         labels = [
-            Column(name, tuple(label(plan, name, each.cell[index]) for each in made.best))
+            Column(name, tuple(dimension_label(plan, name, each.cell[index]) for each in made.best))
             for index, name in enumerate(wanted.per)
         ]
         models = tuple(each.model + (f" (tied with {', '.join(each.ties)})" if each.ties else "") for each in made.best)

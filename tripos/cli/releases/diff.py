@@ -22,8 +22,8 @@ from tripos_compiler.language.changes import WEIGHTS, Change, changes, least_ver
 from tripos_compiler.plan import Plan
 from tripos_warehouse import sql
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.store.store import Store
-from tripos_warehouse.views.views import connect
+from tripos_warehouse.store import Store
+from tripos_warehouse.views import connect
 
 _ARCHIVE = ".revision.tar"
 GIT_S = 60

@@ -17,14 +17,19 @@ from tripos_compiler.diagnostics import nearest
 from tripos_compiler.language.changes import changes, comparable
 from tripos_compiler.plan import Plan
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.report.comparison import Comparison, Side, check_comparable, compare
-from tripos_warehouse.report.comparison_text import render, verdicts
-from tripos_warehouse.report.report import PROVING
-from tripos_warehouse.report.report_text import CAUTION
-from tripos_warehouse.store.store import Store
+from tripos_warehouse.report import (
+    CAUTION,
+    PROVING,
+    Comparison,
+    Side,
+    check_comparable,
+    compare,
+    render_comparison,
+    verdicts,
+)
+from tripos_warehouse.store import Store
 from tripos_warehouse.text_table import fold
-from tripos_warehouse.views.runs import Run, find_previous, get_selected
-from tripos_warehouse.views.views import connect_run
+from tripos_warehouse.views import Run, connect_run, find_previous, get_selected
 
 MOST_CHANGES = 12
 """The number of changes of the spec that are shown; the rest are counted."""
@@ -62,7 +67,8 @@ def main(options: Namespace) -> int:
     if options.json:
         print(json.dumps(_data(one, two, changed, found), ensure_ascii=False, indent=2))
     else:
-        print("\n".join(each for line in [*_head(one, two, changed), *render(found, columns())] for each in _fit(line)))
+        lines = [*_head(one, two, changed), *render_comparison(found, columns())]
+        print("\n".join(each for line in lines for each in _fit(line)))
     return GOOD
 
 

@@ -19,12 +19,9 @@ from tripos.failure import GOOD, Failure
 from tripos.ui.terminal import columns, harmless
 from tripos_compiler.language.changes import comparable
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.report.leaderboard import Board, Standing, leaderboard
-from tripos_warehouse.report.report import PROVING
-from tripos_warehouse.report.report_text import CAUTION
+from tripos_warehouse.report import CAUTION, PROVING, Board, Standing, leaderboard
 from tripos_warehouse.text_table import Column, fold, grid
-from tripos_warehouse.views.runs import all_runs
-from tripos_warehouse.views.views import connect
+from tripos_warehouse.views import all_runs, connect
 
 COLUMNS = ("benchmark", "measure", "model", "value", "source")
 MARK = "published"

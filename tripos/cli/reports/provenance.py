@@ -17,7 +17,7 @@ from tripos_runtime.asking.ledger import conversation_id, judgement_id, sample_i
 from tripos_runtime.roles.provenance import made_by
 from tripos_warehouse import sql
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.views.benchmark_views import read_plan
+from tripos_warehouse.views import read_plan
 
 TABLES = {
     "samples": "sample_id",

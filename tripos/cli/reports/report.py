@@ -17,12 +17,9 @@ from tripos.ui.tables import columns_of, table_lines
 from tripos_compiler.language import under
 from tripos_compiler.plan import Plan
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.report.junit import junit
-from tripos_warehouse.report.report import Report, report as report_of
-from tripos_warehouse.report.report_text import render
-from tripos_warehouse.store.store import Store
-from tripos_warehouse.views.runs import Run, get_selected, list_runs
-from tripos_warehouse.views.views import connect, connect_run
+from tripos_warehouse.report import Report, junit, render_report, report as report_of
+from tripos_warehouse.store import Store
+from tripos_warehouse.views import Run, connect, connect_run, get_selected, list_runs
 
 
 def list_main(options: Namespace) -> int:
@@ -105,7 +102,7 @@ def show_report(report: Report, *, sql: bool, store: str | None) -> None:
     where = f"--store {store}" if store else ""
     console = Console(file=sys.stdout, width=width, highlight=False)
     with console.capture() as captured:  # rich would end the program where nobody reads this any more
-        console.print(render(report, width, sql, where), soft_wrap=True)
+        console.print(render_report(report, width, sql, where), soft_wrap=True)
     sys.stdout.write(captured.get())
 
 

@@ -13,10 +13,9 @@ from tripos.cli.reports.transcripts import Transcript, Utterance, find, to_data
 from tripos.failure import GOOD, Failure
 from tripos.ui.terminal import columns, harmless
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.query.answers import render_table, run_query
-from tripos_warehouse.query.sandbox import duckdb
-from tripos_warehouse.text_table import fold, wrapped
-from tripos_warehouse.views.views import connect
+from tripos_warehouse.query import duckdb, run_query
+from tripos_warehouse.text_table import fold, render_table, wrapped
+from tripos_warehouse.views import connect
 
 SHOWN = 20
 """Replies that are listed."""

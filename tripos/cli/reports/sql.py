@@ -24,10 +24,9 @@ def quick_answer(options: Namespace) -> bool:
     if root is None or _has_left_over(root):
         return False
     from tripos_warehouse.errors import StoreError
-    from tripos_warehouse.query.sandbox import duckdb
-    from tripos_warehouse.query.statements import statements_of
+    from tripos_warehouse.query import duckdb, statements_of
     from tripos_warehouse.text_table import render_columns
-    from tripos_warehouse.views.kept_views import connect_kept
+    from tripos_warehouse.views import connect_kept
 
     try:
         connection = connect_kept(root, options.query)
@@ -76,7 +75,7 @@ def main(options: Namespace) -> int:
         return GOOD
     from tripos.cli.inputs import open_store
     from tripos_warehouse.errors import StoreError
-    from tripos_warehouse.views.views import connect, connect_run, snippet
+    from tripos_warehouse.views import connect, connect_run, snippet
 
     store = open_store(options)
     try:

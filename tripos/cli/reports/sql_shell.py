@@ -14,7 +14,7 @@ import duckdb
 
 from tripos.failure import GOOD, USAGE
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.query.statements import names_of
+from tripos_warehouse.query import names_of
 
 KEYWORDS = (
     *("and", "as", "asc", "avg(", "between", "case", "count(", "cross", "desc", "distinct", "else", "end", "exists"),
@@ -196,7 +196,8 @@ def _prepare_terminal(completer: Completer) -> None:
 def show_answer(connection: duckdb.DuckDBPyConnection, query: str, output: str | None) -> None:
     """Print what a query gives, or write it to `output`. Raises `StoreError`."""
     from tripos.ui.terminal import columns
-    from tripos_warehouse.query.answers import render_table, run_query, write_answer
+    from tripos_warehouse.query import run_query, write_answer
+    from tripos_warehouse.text_table import render_table
 
     table = run_query(connection, query)
     if output is None:

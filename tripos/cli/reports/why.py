@@ -16,7 +16,7 @@ from tripos.ui.terminal import columns, harmless
 from tripos.ui.units import usd
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.text_table import fold
-from tripos_warehouse.views.views import connect
+from tripos_warehouse.views import connect
 
 
 def main(options: Namespace) -> int:

@@ -22,7 +22,7 @@ from tripos_compiler.language import left_out_of, sharing
 from tripos_compiler.plan import Plan, Scenario, Walk
 from tripos_runtime.datasets.cases import Planned, Selection
 from tripos_runtime.datasets.data_folders import DataFolders
-from tripos_warehouse.statistics.power import detectable_difference, paired_variance
+from tripos_warehouse.statistics import detectable_difference, paired_variance
 from tripos_warehouse.text_table import Column
 
 WORST = 0.25

@@ -40,7 +40,7 @@ from tripos_runtime.models import Model
 from tripos_runtime.scheduling.budget import Budget
 from tripos_runtime.scheduling.calling import snapshot
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.report.report import Report
+from tripos_warehouse.report import Report
 
 
 def main(options: Namespace, people: Mapping[str, Model] = {}) -> int:

@@ -23,12 +23,10 @@ from tripos.ui.terminal import columns, harmless
 from tripos.ui.units import counted
 from tripos_compiler.language import Drawn, under
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.ledger.given_scores import Kept, keep
-from tripos_warehouse.store.store import Store
+from tripos_warehouse.ledger import Kept, keep
+from tripos_warehouse.store import Store
 from tripos_warehouse.text_table import fold
-from tripos_warehouse.views.marked_items import known_in_run, marked_items
-from tripos_warehouse.views.runs import find_run, get_selected
-from tripos_warehouse.views.views import connect, connect_run
+from tripos_warehouse.views import connect, connect_run, find_run, get_selected, known_in_run, marked_items
 
 SHEET = ".xlsx"
 MOST_FAULTS = 40

@@ -20,8 +20,8 @@ from tripos_warehouse.errors import StoreError
 
 if TYPE_CHECKING:
     from tripos.importing.scores import ScoreImport
-    from tripos_warehouse.ledger.given_scores import GivenScore
-    from tripos_warehouse.store.store import Store
+    from tripos_warehouse.ledger import GivenScore
+    from tripos_warehouse.store import Store
 
 COUNTS = {
     "new": "new",
@@ -49,9 +49,8 @@ def main(options: Namespace) -> int:
 
 def _scores(options: Namespace) -> int:
     from tripos.importing.scores import read_scores
-    from tripos_warehouse.ledger.given_scores import alone
-    from tripos_warehouse.views.runs import get_plan
-    from tripos_warehouse.views.views import connect_run
+    from tripos_warehouse.ledger import alone
+    from tripos_warehouse.views import connect_run, get_plan
 
     table = _table(options, {"evaluator": options.evaluator, "round": options.round})
     store = open_store(options, writes=True)
@@ -65,7 +64,7 @@ def _scores(options: Namespace) -> int:
 def _bring_in(options: Namespace, store: Store, run_id: str, table: FileRows, found: ScoreImport) -> int:
     """Write the scores that are new, where nothing speaks against it, and say what was done."""
     from tripos.annotation.carried_scores import carry_to_other_runs
-    from tripos_warehouse.ledger.given_scores import difference, rows_of
+    from tripos_warehouse.ledger import difference, rows_of
 
     change = difference(store, found.scores)
     told: dict[str, Any] = {

@@ -12,7 +12,7 @@ from tripos.failure import GOOD, SOME_FAILED, Failure
 from tripos.ui.tables import columns_of, table_lines
 from tripos.ui.units import counted, file_size
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.store.store import Store
+from tripos_warehouse.store import Store
 
 
 def main(options: Namespace) -> int:
@@ -31,7 +31,7 @@ def main(options: Namespace) -> int:
 
 
 def _collect(store: Store, options: Namespace) -> int:
-    from tripos_warehouse.upkeep.housekeeping import collect
+    from tripos_warehouse.upkeep import collect
 
     removed = collect(store, options.grace, dry_run=options.dry_run)
     size = sum(each.size for each in removed)
@@ -52,7 +52,7 @@ def _collect(store: Store, options: Namespace) -> int:
 
 
 def _compact(store: Store, options: Namespace) -> int:
-    from tripos_warehouse.upkeep.compaction import compact
+    from tripos_warehouse.upkeep import compact
 
     done = compact(store)
     if options.json:
@@ -68,7 +68,7 @@ def _compact(store: Store, options: Namespace) -> int:
 
 
 def _check(store: Store, options: Namespace) -> int:
-    from tripos_warehouse.upkeep.checking import check_store
+    from tripos_warehouse.upkeep import check_store
 
     found = check_store(store)
     if options.json:

@@ -17,7 +17,7 @@ from tripos_compiler.language import Unavailable, evaluate, render
 from tripos_compiler.language.contamination import KeptOut, learned_texts
 from tripos_compiler.plan import PairedReply, Pairing, Plan
 from tripos_runtime.datasets.cases import CaseSource
-from tripos_warehouse.exports.files import beside, write_lines
+from tripos_warehouse.exports import beside, write_lines
 
 FORMAT = "tripos.training/2"
 KEPT_OUT = "rows with a text that is kept out"

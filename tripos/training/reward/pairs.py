@@ -15,7 +15,7 @@ import orjson
 
 from tripos.failure import Failure
 from tripos_compiler.diagnostics import nearest
-from tripos_warehouse.exports.files import beside
+from tripos_warehouse.exports import beside
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from tripos.training.reward.recipe import AROUND, ENCODER, PACKAGE, RewardRecipe
 from tripos.training.reward.tuning import TunedLearner
 from tripos_runtime.models.reward.reward_network import RewardNetwork, load_base, packed, write_network
 from tripos_runtime.models.reward.trained_reward import KIND, digest_of as network_digest
-from tripos_warehouse.exports.files import write_lines
+from tripos_warehouse.exports import write_lines
 
 
 def find_base(name: str) -> str:

@@ -16,10 +16,8 @@ from tripos_warehouse import sql
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.exports.held_out import NOTHING, HeldOut, read_held_out
 from tripos_warehouse.exports.replies import Replies, Reply, Wanted, place_columns, plain, read_replies
-from tripos_warehouse.measures import evaluate
-from tripos_warehouse.measures.unavailable import is_called, looked_at
-from tripos_warehouse.views import dimensions
-from tripos_warehouse.views.runs import Run
+from tripos_warehouse.measures import evaluate, is_called, looked_at
+from tripos_warehouse.views import Run, dimension_place
 
 SCORE_DIMS = ("metric", "dimension", "evaluator", "scorer")
 """What a score has and a reply has not: a reply is in every cell that one of its scores is in."""
@@ -97,7 +95,7 @@ def distil(
     by, values = _values(connection, plan, run, wanted)
     lower = any(each.name == wanted.by and each.lower_is_better for each in plan.measures)
     best = choose_best(by, values, wanted.per, wanted.models, lower_is_better=lower)
-    places = [dimensions.place(plan, name) for name in wanted.per]
+    places = [dimension_place(plan, name) for name in wanted.per]
     best.sort(key=lambda each: [place(value) for place, value in zip(places, each.cell, strict=True)])
     winners = {each.cell: each for each in best}
     held, found = _replies(Replied(connection, plan, run), wanted) if not replied else _others(replied, run, wanted)

@@ -14,8 +14,7 @@ from tripos_compiler.language.contamination import ALIKE, NearTexts, runs_of
 from tripos_compiler.plan import Plan
 from tripos_warehouse import sql
 from tripos_warehouse.exports.replies import Replies, Wanted
-from tripos_warehouse.views.marked_items import Known, known_in_store
-from tripos_warehouse.views.runs import Run, find_run
+from tripos_warehouse.views import Known, Run, find_run, known_in_store
 
 SHORTEST = 24
 """Runs of characters that a field has at least to be compared alone: below, it is a word or two, which items share."""

@@ -14,7 +14,7 @@ from tripos_warehouse import sql
 from tripos_warehouse.exports.distillation import Example, Training, metric_weights, no_such_score, score_condition
 from tripos_warehouse.exports.held_out import read_held_out
 from tripos_warehouse.exports.replies import Reply, Wanted, plain, read_replies
-from tripos_warehouse.views.runs import Run
+from tripos_warehouse.views import Run
 
 Marks = Mapping[tuple[str, str | None], float]
 """What a reply got, by metric and by who gave it."""

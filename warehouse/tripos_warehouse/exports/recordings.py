@@ -13,9 +13,8 @@ import orjson
 
 from tripos_compiler.language import leave_out, seen_by
 from tripos_compiler.language.library import Turn
-from tripos_warehouse.store.index import FAILED
-from tripos_warehouse.store.rows import Row
-from tripos_warehouse.views.runs import Run
+from tripos_warehouse.store import FAILED, Row
+from tripos_warehouse.views import Run
 
 _TURNS = """select turn.* exclude (created_at), epoch_us(turn.created_at) as made_at, talk.messages
   from main.turns as turn join main.samples as talk on talk.sample_id = turn.conversation_id

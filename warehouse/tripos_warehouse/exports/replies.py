@@ -13,11 +13,7 @@ import orjson
 from tripos_compiler.plan import Ask, Grade, Plan, Score
 from tripos_warehouse import sql
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.views import dimensions
-from tripos_warehouse.views.benchmark_views import axis_columns
-from tripos_warehouse.views.dimensions import LANGUAGE
-from tripos_warehouse.views.runs import Run
-from tripos_warehouse.views.treatments import arm_columns
+from tripos_warehouse.views import LANGUAGE, Run, arm_columns, axis_columns, dimension_place
 
 CUT = ("length", "max_tokens", "MAX_TOKENS")
 """How providers say that a reply was cut off; one that was read in spite of it is no example to anybody."""
@@ -141,7 +137,7 @@ def _check(plan: Plan, run: Run, wanted: Wanted) -> None:
 
 
 def _order(plan: Plan, columns: Sequence[str], models: Sequence[str]) -> Callable[[Reply], Any]:
-    places = [dimensions.place(plan, name) for name in columns]
+    places = [dimension_place(plan, name) for name in columns]
 
     def key(reply: Reply) -> Any:
         where = [place(reply.place[name]) for place, name in zip(places, columns, strict=True)]

@@ -23,9 +23,8 @@ from tripos_warehouse import sql
 from tripos_warehouse.exports.files import appearing
 from tripos_warehouse.exports.replies import place_columns
 from tripos_warehouse.measures import evaluate
-from tripos_warehouse.query.answers import cell
-from tripos_warehouse.views.runs import Run
-from tripos_warehouse.views.treatments import arm_columns
+from tripos_warehouse.query import cell
+from tripos_warehouse.views import Run, arm_columns
 
 TABLES = ("items", "samples", "scores", "measures")
 BATCH = 10_000

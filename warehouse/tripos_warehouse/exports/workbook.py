@@ -19,8 +19,8 @@ from tripos_warehouse import sql
 from tripos_warehouse.exports.files import appearing
 from tripos_warehouse.exports.spreadsheet_text import put_text
 from tripos_warehouse.exports.tables import Source, Table, open_fields
-from tripos_warehouse.query.answers import cell
-from tripos_warehouse.views.runs import Run
+from tripos_warehouse.query import cell
+from tripos_warehouse.views import Run
 
 if TYPE_CHECKING:
     from openpyxl import Workbook

@@ -11,11 +11,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tripos_warehouse.ledger.lookup import Lookup
-from tripos_warehouse.store.index import AGAIN, Halves, Index, halves, pack, pack_column, rows_by_part
-from tripos_warehouse.store.parts import reading
-from tripos_warehouse.store.rows import Row, get_table
-from tripos_warehouse.store.schemas import DRAFTS, TURNS
-from tripos_warehouse.store.table_schema import REQUEST
+from tripos_warehouse.store import (
+    AGAIN,
+    DRAFTS,
+    REQUEST,
+    TURNS,
+    Halves,
+    Index,
+    Row,
+    get_table,
+    halves,
+    pack,
+    pack_column,
+    reading,
+    rows_by_part,
+)
 
 Places = npt.NDArray[np.uint64]
 Paths = Callable[[str], Iterable[Path]]

@@ -18,9 +18,7 @@ import orjson
 from tripos_compiler.plan import Grade, digest
 from tripos_warehouse import sql
 from tripos_warehouse.errors import StoreError, unwritable
-from tripos_warehouse.store.locks import IMPORT, Locks, place_of
-from tripos_warehouse.store.store import Store
-from tripos_warehouse.store.table_schema import HUMAN
+from tripos_warehouse.store import HUMAN, IMPORT, Locks, Store, place_of
 
 Row = dict[str, Any]
 

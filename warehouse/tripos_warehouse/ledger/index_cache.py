@@ -12,10 +12,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from tripos_warehouse.store.folders import read_plain
+from tripos_warehouse.store import read_plain
 
 SHELF = "indexes"
-SUFFIX = ".npz"
+INDEX_CACHE_SUFFIX = ".npz"
 UNUSED_S = 30 * 24 * 3600.0
 """An index that nobody read for so long is taken away."""
 MOST_BYTES = 4 * 2**30
@@ -36,7 +36,7 @@ class Shelf:
 
     def get(self, name: str) -> bytes | None:
         """Return what was kept under a name; None where nothing was, or it cannot be read."""
-        path = self.root / SHELF / f"{name}{SUFFIX}"
+        path = self.root / SHELF / f"{name}{INDEX_CACHE_SUFFIX}"
         try:
             kept = read_plain(path, MOST_BYTES)
         except OSError:
@@ -52,6 +52,6 @@ class Shelf:
             folder.mkdir(exist_ok=True)
             with tempfile.NamedTemporaryFile(dir=folder, delete=False) as file:
                 file.write(kept)
-            Path(file.name).replace(folder / f"{name}{SUFFIX}")
+            Path(file.name).replace(folder / f"{name}{INDEX_CACHE_SUFFIX}")
         except OSError:
             return

@@ -19,15 +19,38 @@ from tripos_warehouse.errors import StoreError, unwritable
 from tripos_warehouse.ledger.draws import Draws, rows_of
 from tripos_warehouse.ledger.lookup import Lookup
 from tripos_warehouse.ledger.run_cache import WorkList
-from tripos_warehouse.store.commits import Commit, new_name
-from tripos_warehouse.store.index import FAILED, RESULTS, Index, has_all, pack
-from tripos_warehouse.store.journal import JOURNAL, Segment, to_line
-from tripos_warehouse.store.locks import SEGMENT, Claims, Locks, Peers, Ticks, place_of
-from tripos_warehouse.store.parts import check_part, reading
-from tripos_warehouse.store.rows import Row, check_columns, get_table, to_arrow
-from tripos_warehouse.store.schemas import DRAFTS, JUDGEMENTS, RUN_ITEMS, SAMPLES, TABLES
-from tripos_warehouse.store.store import WORKS, Store
-from tripos_warehouse.store.table_schema import RELEASE
+from tripos_warehouse.store import (
+    DRAFTS,
+    FAILED,
+    JOURNAL,
+    JUDGEMENTS,
+    RELEASE,
+    RESULTS,
+    RUN_ITEMS,
+    SAMPLES,
+    SEGMENT,
+    TABLES,
+    WORKS,
+    Claims,
+    Commit,
+    Index,
+    Locks,
+    Peers,
+    Row,
+    Segment,
+    Store,
+    Ticks,
+    check_columns,
+    check_part,
+    get_table,
+    has_all,
+    new_name,
+    pack,
+    place_of,
+    reading,
+    to_arrow,
+    to_line,
+)
 
 
 def count_rows(paths: Iterable[Path], column: str, text: str) -> int:

@@ -10,9 +10,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from tripos_warehouse.store.parts import conform, reading
-from tripos_warehouse.store.rows import Row
-from tripos_warehouse.store.schemas import TABLES
+from tripos_warehouse.store import TABLES, Row, conform, reading
 
 CACHED_BYTES = 64 * 2**20
 """So much stays unpacked, since rows that are asked for one after the other lie together."""

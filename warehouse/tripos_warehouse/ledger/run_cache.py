@@ -18,14 +18,10 @@ import numpy as np
 import orjson
 
 from tripos_warehouse.errors import unwritable
-from tripos_warehouse.store.commits import check_name, sync
-from tripos_warehouse.store.folders import open_plain
-from tripos_warehouse.store.index import SIZE, pack
-from tripos_warehouse.store.locks import LIST, Locks, place_of
-from tripos_warehouse.store.store import WORKS
+from tripos_warehouse.store import LIST, SIZE, WORKS, Locks, check_name, open_plain, pack, place_of, sync
 
 WORK_FORMAT = "tripos.work/1"
-SUFFIX = ".ids"
+RUN_CACHE_SUFFIX = ".ids"
 HEADER_BYTES = 512
 _WAITING = 4096
 _CHUNK = 2**18
@@ -40,7 +36,7 @@ class WorkList:
 
     def __init__(self, root: Path, name: str, locks: Locks, is_kept: IsKept) -> None:
         self._root = root
-        self._path = root / WORKS / f"{check_name(name)}{SUFFIX}"
+        self._path = root / WORKS / f"{check_name(name)}{RUN_CACHE_SUFFIX}"
         self._locks = locks
         self._is_kept = is_kept
         self._new: Path | None = None

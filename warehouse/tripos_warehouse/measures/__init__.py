@@ -1,19 +1,5 @@
 """Measures: figures of a plan, compiled to SQL, evaluated with intervals."""
 
-from tripos_warehouse.measures.evaluation import (
-    CONFIDENCE,
-    MeasureRow,
-    MeasureTable,
-    evaluate,
-    evaluate_or_tell,
-)
-from tripos_warehouse.measures.sql.figures import sql_of
+import lazy_loader
 
-__all__ = [
-    "CONFIDENCE",
-    "MeasureRow",
-    "MeasureTable",
-    "evaluate",
-    "evaluate_or_tell",
-    "sql_of",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

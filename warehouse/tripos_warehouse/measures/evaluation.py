@@ -13,13 +13,11 @@ from tripos_compiler.plan import Aggregate, Measure, Plan
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.measures.figure_walk import is_moved_median
 from tripos_warehouse.measures.gaps import why_missing
-from tripos_warehouse.measures.sql.figures import sql_of
-from tripos_warehouse.query.answers import run_query
-from tripos_warehouse.statistics.found import Found
-from tripos_warehouse.statistics.intervals import clopper_pearson
-from tripos_warehouse.statistics.intervals.bounded import ROUNDING, bounded, of_classes
-from tripos_warehouse.statistics.quantiles import t_quantile
-from tripos_warehouse.views import dimensions
+from tripos_warehouse.measures.sql import sql_of
+from tripos_warehouse.query import run_query
+from tripos_warehouse.statistics import Found, t_quantile
+from tripos_warehouse.statistics.intervals import ROUNDING, bounded, clopper_pearson, of_classes
+from tripos_warehouse.views import dimension_place
 
 CONFIDENCE = 0.95
 JACKKNIFED = frozenset(("kendall_w", "krippendorff_alpha", "kendall_tau", "spearman", "cohen_kappa", "quadratic_kappa"))
@@ -113,7 +111,7 @@ def evaluate(connection: duckdb.DuckDBPyConnection, plan: Plan, measure: Measure
     rows = [_row(measure, found, still, of_metrics) for found in table.to_pylist()]
     if measure.missing == "fail":
         rows = [_failed(connection, plan, measure, row) for row in rows]
-    places = [dimensions.place(plan, name) for name in measure.by]
+    places = [dimension_place(plan, name) for name in measure.by]
     rows.sort(key=lambda row: ([place(value) for place, value in zip(places, row.by, strict=True)], row.model))
     return MeasureTable(measure, tuple(rows))
 

@@ -10,7 +10,7 @@ from typing import Any
 import duckdb
 
 from tripos_compiler.plan import Expectation, Measure, Plan
-from tripos_warehouse.measures import MeasureRow, evaluate_or_tell
+from tripos_warehouse.measures.evaluation import MeasureRow, evaluate_or_tell
 
 CLOSE = 1e-9
 """Figures that are closer than this are equal: rounding makes such differences."""

@@ -22,13 +22,11 @@ import duckdb
 from tripos_compiler.plan import Aggregate, Constant, Figure, Formula, Measure, Measured, Plan
 from tripos_warehouse import sql
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.measures import evaluate
+from tripos_warehouse.measures.evaluation import evaluate
 from tripos_warehouse.measures.figure_walk import aggregates
-from tripos_warehouse.statistics.found import Found
-from tripos_warehouse.statistics.intervals.bounded import ROUNDING, bounded
-from tripos_warehouse.statistics.intervals.cells import ALIKE
-from tripos_warehouse.statistics.intervals.means import with_t
-from tripos_warehouse.views import dimensions
+from tripos_warehouse.statistics import Found
+from tripos_warehouse.statistics.intervals import ALIKE, ROUNDING, bounded, with_t
+from tripos_warehouse.views import dimension_label
 
 GROWING = frozenset(("sum", "count"))
 """Aggregates of values that are twice as large where there are twice as many items."""
@@ -135,7 +133,7 @@ def remeasure(
     found = []
     for cell, (a, b) in whole.items():
         base = Found(b.value - a.value, n=min(a.n, b.n), clusters=min(a.items, b.items))
-        labels = tuple(dimensions.label(plan, name, value) for name, value in zip(measure.by, cell, strict=True))
+        labels = tuple(dimension_label(plan, name, value) for name, value in zip(measure.by, cell, strict=True))
         found.append(Remeasured(labels, a.value, b.value, _with_error(base, cell, without, reason, _ends(measure))))
     return found
 

@@ -18,9 +18,6 @@ import pyarrow.parquet as pq
 
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.query.statements import answering, statements_of
-from tripos_warehouse.text_table import render_table
-
-__all__ = ["render_table", "run_query", "write_answer"]
 
 
 def run_query(connection: duckdb.DuckDBPyConnection, sql: str) -> pa.Table:

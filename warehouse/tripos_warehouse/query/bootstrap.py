@@ -19,9 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from tripos_warehouse.statistics.intervals.medians import weighted_medians
-from tripos_warehouse.statistics.quantiles import t_quantile, two_sided
-from tripos_warehouse.statistics.ratings import Floats, Ints
+from tripos_warehouse.statistics import Floats, Ints, t_quantile, two_sided
+from tripos_warehouse.statistics.intervals import weighted_medians
 
 DRAWS = 1000
 SEED = 20_260_301

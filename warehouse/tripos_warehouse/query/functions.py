@@ -8,7 +8,7 @@ from typing import Any
 import duckdb
 from duckdb.func import SPECIAL
 
-from tripos_warehouse.statistics.quantiles import t_quantile
+from tripos_warehouse.statistics import t_quantile
 
 Given = Sequence[Any] | None
 FOUND = "struct(value double, reason varchar, items varchar[], pulls double[], draws double[])"

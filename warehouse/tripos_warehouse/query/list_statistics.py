@@ -18,11 +18,9 @@ import numpy.typing as npt
 from tripos_compiler.language import is_kin
 from tripos_warehouse.query.bootstrap import LEAST_ITEMS, medians
 from tripos_warehouse.query.raters import COMPLETE, find_statistic, find_value
-from tripos_warehouse.statistics.agreement.tau_by_item import tau_by_item
-from tripos_warehouse.statistics.preferences.bradley_terry import bradley_terry
-from tripos_warehouse.statistics.preferences.severity import NOBODY_ELSE, fondness
-from tripos_warehouse.statistics.preferences.verdicts import Verdict
-from tripos_warehouse.statistics.ratings import Floats
+from tripos_warehouse.statistics import Floats
+from tripos_warehouse.statistics.agreement import tau_by_item
+from tripos_warehouse.statistics.preferences import NOBODY_ELSE, Verdict, bradley_terry, fondness
 
 BETWEEN = "\x1f"
 """Stands between a model and a judge where a statistic is about both."""

@@ -8,17 +8,17 @@ from typing import cast
 
 import numpy as np
 
-from tripos_warehouse.statistics import Found
+from tripos_warehouse.statistics import Floats, Found
 from tripos_warehouse.statistics.agreement import (
+    Level,
     cohen_kappa,
     kendall_tau_b,
     kendall_w,
     krippendorff_alpha,
+    mid_ranks,
     pairwise,
+    w_of,
 )
-from tripos_warehouse.statistics.agreement.concordance import mid_ranks, w_of
-from tripos_warehouse.statistics.agreement.krippendorff import Level
-from tripos_warehouse.statistics.ratings import Floats
 
 COMPLETE = frozenset({"kendall_w"})
 """What takes only subjects that every rater rated."""

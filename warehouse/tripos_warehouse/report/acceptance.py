@@ -11,8 +11,7 @@ import duckdb
 from tripos_compiler.plan import Made, Plan
 from tripos_warehouse import sql
 from tripos_warehouse.text_table import NOTHING, Column, grid, wrapped
-from tripos_warehouse.views.dimensions import label
-from tripos_warehouse.views.runs import Run
+from tripos_warehouse.views import Run, dimension_label
 
 LANGUAGE = "language"
 ALL = "all"
@@ -88,7 +87,7 @@ def acceptance_lines(plan: Plan, found: tuple[Acceptance, ...], width: int) -> l
     many = {axis.name for axis in plan.axes if len(axis.values) > MOST_VALUES}
     found = tuple(each for each in found if each.by not in many)
     heads = [each for each in found if each.by is None]
-    contexts = [ALL if each.by is None else f"{each.by} {label(plan, each.by, each.value)}" for each in found]
+    contexts = [ALL if each.by is None else f"{each.by} {dimension_label(plan, each.by, each.value)}" for each in found]
     columns = [
         Column("data set", tuple(each.dataset if each.by is None else "" for each in found)),
         Column("", tuple(contexts)),

@@ -27,18 +27,11 @@ from tripos_compiler.plan import (
 )
 from tripos_warehouse import sql
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.exports.distillation import metric_weights
-from tripos_warehouse.measures import evaluate_or_tell
-from tripos_warehouse.measures.figure_walk import aggregates
-from tripos_warehouse.measures.jackknife import Half, remeasure
-from tripos_warehouse.statistics.comparing import holm
-from tripos_warehouse.statistics.found import Found
-from tripos_warehouse.statistics.intervals.cells import mean_of_cells
-from tripos_warehouse.views import dimensions
-from tripos_warehouse.views.benchmark_views import axis_columns
-from tripos_warehouse.views.dimensions import LANGUAGE
-from tripos_warehouse.views.runs import Run
-from tripos_warehouse.views.treatments import arm_columns
+from tripos_warehouse.exports import metric_weights
+from tripos_warehouse.measures import Half, aggregates, evaluate_or_tell, remeasure
+from tripos_warehouse.statistics import Found, holm
+from tripos_warehouse.statistics.intervals import mean_of_cells
+from tripos_warehouse.views import LANGUAGE, Run, arm_columns, axis_columns, dimension_label, dimension_place
 
 LEVEL = 0.05
 """A corrected p value below this settles which side is better."""
@@ -355,15 +348,15 @@ def _means(plan: Plan, found: _Pairs, judged: Judged) -> Iterable[Compared]:
 
 
 def _metrics(plan: Plan, found: _Pairs, judged: Judged) -> Iterable[Compared]:
-    place = dimensions.place(plan, "metric")
+    place = dimension_place(plan, "metric")
     for metric in sorted(set(found.columns["metric"].tolist()), key=place):
         mask = found.columns["metric"] == metric
-        label = dimensions.label(plan, "metric", metric)
+        label = dimension_label(plan, "metric", metric)
         yield _row(metric, label if label != metric else "", found.where(mask), (), False, judged)
 
 
 def _scenarios(plan: Plan, found: _Pairs, judged: Judged) -> Iterable[Compared]:
-    place = dimensions.place(plan, "scenario")
+    place = dimension_place(plan, "scenario")
     pairs = set(zip(found.columns["scenario"].tolist(), found.columns["scorer"].tolist(), strict=True))
     for scenario, scorer in sorted(pairs, key=lambda pair: (place(pair[0]), pair[1])):
         mask = (found.columns["scenario"] == scenario) & (found.columns["scorer"] == scorer)

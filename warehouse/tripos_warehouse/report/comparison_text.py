@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tripos_warehouse.report.comparison import LEVEL, Compared, Comparison, Section
-from tripos_warehouse.statistics.intervals.bounded import ROUNDING
-from tripos_warehouse.statistics.intervals.cells import ALIKE
+from tripos_warehouse.statistics.intervals import ALIKE, ROUNDING
 from tripos_warehouse.text_table import NOTHING, Column, decimals_of, grid
 
 TITLES = {"measure": "over all", "metric": "by metric", "scenario": "by scenario"}
@@ -56,7 +55,7 @@ def verdicts(section: Section, decimals: int = 2) -> list[str]:
     return [verdict(row, decimals, tests) for row in section.rows]
 
 
-def render(comparison: Comparison, width: int = 80) -> list[str]:
+def render_comparison(comparison: Comparison, width: int = 80) -> list[str]:
     """Return the lines of a comparison: a table and the verdicts of every section, and what it leaves out."""
     lines: list[str] = []
     for section in comparison.sections:

@@ -10,7 +10,7 @@ from typing import Any
 from tripos_compiler.plan import Aggregate, Figure, Formula, Measured, Plan
 from tripos_warehouse.measures import MeasureRow, MeasureTable
 from tripos_warehouse.text_table import GAP, NOTHING, Column, decimals_of, grid
-from tripos_warehouse.views import dimensions
+from tripos_warehouse.views import dimension_label
 
 
 def with_interval(row: MeasureRow, figure: Callable[[float | None], str]) -> str:
@@ -132,7 +132,7 @@ def _lines(
     keys = list(found)
     before: tuple[Any, ...] = ()
     for place, key in enumerate(keys):
-        labels = [dimensions.label(plan, dim, value) for dim, value in zip(rest, key, strict=True)]
+        labels = [dimension_label(plan, dim, value) for dim, value in zip(rest, key, strict=True)]
         same = next((i for i, (one, other) in enumerate(zip(before, key, strict=False)) if one != other), 0)
         yield Line(tuple("" if i < same else label for i, label in enumerate(labels)), found[key])
         before = key

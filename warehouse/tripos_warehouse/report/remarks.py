@@ -12,7 +12,7 @@ import orjson
 from tripos_compiler.language import Only, left_out_of, names_in
 from tripos_compiler.plan import Ask, Converse, Grade, Plan, Score
 from tripos_warehouse import sql
-from tripos_warehouse.views.runs import Run
+from tripos_warehouse.views import Run
 
 
 def several_snapshots(connection: duckdb.DuckDBPyConnection, schema: str) -> dict[str, dict[str, int]]:

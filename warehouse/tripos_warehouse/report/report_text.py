@@ -12,16 +12,16 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from tripos_compiler.plan import Plan
-from tripos_warehouse.measures import MeasureRow, MeasureTable, sql_of
-from tripos_warehouse.measures.expectations import Gate, Outcome, as_measure
+from tripos_warehouse.measures import Gate, MeasureRow, MeasureTable, Outcome, as_measure
+from tripos_warehouse.measures.sql import sql_of
 from tripos_warehouse.report.acceptance import acceptance_lines
 from tripos_warehouse.report.baselines import Matched, matched
 from tripos_warehouse.report.pivot_table import ALL, beside, coverage, is_pooled, with_interval
 from tripos_warehouse.text_table import GAP, NOTHING, Column, decimals_of, grid, wrapped
-from tripos_warehouse.views import dimensions
+from tripos_warehouse.views import dimension_label
 
 if TYPE_CHECKING:
-    from tripos_warehouse.report.report import Report
+    from tripos_warehouse.report.run_report import Report
 
 
 def baseline_lines(plan: Plan, table: MeasureTable, width: int) -> list[str]:
@@ -35,7 +35,7 @@ def baseline_lines(plan: Plan, table: MeasureTable, width: int) -> list[str]:
 
 
 def _told(plan: Plan, table: MeasureTable, each: Matched, decimals: int) -> str:
-    cell = [dimensions.label(plan, name, value) for name, value in zip(table.measure.by, each.by, strict=True)]
+    cell = [dimension_label(plan, name, value) for name, value in zip(table.measure.by, each.by, strict=True)]
     where = f"{', '.join(cell)}: " if cell else ""
     return f"{where}{each.value:.{decimals}f} to {each.baseline_value:.{decimals}f} of {each.baseline}"
 
@@ -66,7 +66,7 @@ def _columns(plan: Plan, gate: Gate) -> list[Column]:
     return [
         Column("model", tuple(row.model for row in rows), whole=True),
         *(
-            Column(name.replace("_", " "), tuple(dimensions.label(plan, name, row.by[place]) for row in rows))
+            Column(name.replace("_", " "), tuple(dimension_label(plan, name, row.by[place]) for row in rows))
             for place, name in enumerate(gate.expectation.by)
         ),
         Column("value", tuple("—" if row.value is None else f"{row.value:.4g}" for row in rows), right=True),
@@ -95,7 +95,7 @@ MOST_GAPS = 3
 """So many reasons are told of what is undefined, and of what was not asked; `--json` has all."""
 
 
-def render(report: Report, width: int = 80, sql: bool = False, where: str = "") -> Text:
+def render_report(report: Report, width: int = 80, sql: bool = False, where: str = "") -> Text:
     """Return the report, to be printed with `console.print(…, soft_wrap=True)` or read as `.plain`.
 
     Lines take at most `width` cells, but for SQL, which is never broken: that of every measure with `sql`,
@@ -281,7 +281,7 @@ def _counts(rows: Sequence[MeasureRow]) -> list[Column]:
 
 def _labels(plan: Plan, table: MeasureTable, keys: Sequence[tuple[Any, ...]]) -> list[Column]:
     return [
-        Column(name.replace("_", " "), tuple(dimensions.label(plan, name, key[index]) for key in keys))
+        Column(name.replace("_", " "), tuple(dimension_label(plan, name, key[index]) for key in keys))
         for index, name in enumerate(table.measure.by)
     ]
 

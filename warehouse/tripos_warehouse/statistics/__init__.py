@@ -12,7 +12,6 @@ Every function returns a `Found` (or a few): a value, or the reason why there is
 needed first.
 """
 
-from tripos_warehouse.statistics.found import Found
-from tripos_warehouse.statistics.quantiles import t_quantile
+import lazy_loader
 
-__all__ = ["Found", "t_quantile"]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 
 from tripos_warehouse.statistics.found import Found
-from tripos_warehouse.statistics.intervals.means import mean
+from tripos_warehouse.statistics.intervals import mean
 from tripos_warehouse.statistics.letters import letters_of
 from tripos_warehouse.statistics.ratings import Floats, Ints, cluster_codes, is_missing
 

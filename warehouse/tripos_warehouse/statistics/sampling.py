@@ -7,7 +7,7 @@ from dataclasses import replace
 from math import comb
 
 from tripos_warehouse.statistics.found import Found
-from tripos_warehouse.statistics.intervals.means import mean
+from tripos_warehouse.statistics.intervals import mean
 from tripos_warehouse.statistics.ratings import Clusters
 
 

@@ -110,7 +110,7 @@ class Peers:
 
 
 CLAIMS = "claims"
-CLAIM, SEGMENT, PARTS, LIST, COMPACTION, IMPORT = "claim", "segment", "parts", "list", "compaction", "import"
+CLAIM, SEGMENT, PARTS_LOCK, LIST, COMPACTION, IMPORT = "claim", "segment", "parts", "list", "compaction", "import"
 """What is locked: a piece of work, a journal segment, the parts of a commit, a list of names, the right to compact, and
 the right to import scores."""
 

@@ -36,7 +36,7 @@ from tripos_warehouse.store.commits import COMMITS, Commit, Part, check_name, ne
 from tripos_warehouse.store.folders import check_links, read_plain, why_no_folder
 from tripos_warehouse.store.index import FAILED
 from tripos_warehouse.store.journal import JOURNAL, REJECTED, SUFFIX, merge, read_segment, segments, set_aside
-from tripos_warehouse.store.locks import PARTS as PARTS_LOCK, SEGMENT, Locks, place_of
+from tripos_warehouse.store.locks import PARTS_LOCK, SEGMENT, Locks, place_of
 from tripos_warehouse.store.parts import PARTS, check_part, conform, discard, reading, write_part
 from tripos_warehouse.store.rows import Row, get_table, to_arrow
 from tripos_warehouse.store.schemas import RUNS, TABLES

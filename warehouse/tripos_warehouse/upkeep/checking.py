@@ -15,14 +15,25 @@ import pyarrow as pa
 
 from tripos_warehouse import sql
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.store.commits import COMMITS, Commit, Part, read_commit
-from tripos_warehouse.store.journal import JOURNAL, REJECTED, SUFFIX, segments
-from tripos_warehouse.store.locks import SEGMENT, place_of
-from tripos_warehouse.store.parts import check_part, conform, reading
-from tripos_warehouse.store.schemas import TABLES
-from tripos_warehouse.store.soundness import check_rows
-from tripos_warehouse.store.store import Store
-from tripos_warehouse.store.table_schema import Table
+from tripos_warehouse.store import (
+    COMMITS,
+    JOURNAL,
+    REJECTED,
+    SEGMENT,
+    SUFFIX,
+    TABLES,
+    Commit,
+    Part,
+    Store,
+    Table,
+    check_part,
+    check_rows,
+    conform,
+    place_of,
+    read_commit,
+    reading,
+    segments,
+)
 from tripos_warehouse.upkeep.deduplication import Numbers, lost_rows, open_database, without
 
 WHOLE = """

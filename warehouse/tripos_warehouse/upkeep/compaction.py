@@ -19,12 +19,21 @@ import pyarrow.parquet as pq
 from obstore.exceptions import BaseError
 
 from tripos_warehouse.errors import StoreError, unwritable
-from tripos_warehouse.store.commits import Part, number_of
-from tripos_warehouse.store.locks import COMPACTION, place_of
-from tripos_warehouse.store.parts import GROUP_ROWS, check_part, conform, layout, new_part, reading
-from tripos_warehouse.store.schemas import TABLES
-from tripos_warehouse.store.soundness import check_schema
-from tripos_warehouse.store.store import Store
+from tripos_warehouse.store import (
+    COMPACTION,
+    GROUP_ROWS,
+    TABLES,
+    Part,
+    Store,
+    check_part,
+    check_schema,
+    conform,
+    layout,
+    new_part,
+    number_of,
+    place_of,
+    reading,
+)
 from tripos_warehouse.upkeep.deduplication import Numbers, lost_rows, without
 
 BIG_BYTES = 128 * 2**20

@@ -16,8 +16,7 @@ import pyarrow as pa
 
 from tripos_warehouse import sql
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.store.index import FAILED
-from tripos_warehouse.store.table_schema import Table
+from tripos_warehouse.store import FAILED, Table
 
 Numbers = npt.NDArray[np.int64]
 

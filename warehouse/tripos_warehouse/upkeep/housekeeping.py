@@ -9,16 +9,25 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tripos_warehouse.errors import unwritable
-from tripos_warehouse.ledger.index_cache import SHELF, SUFFIX as SHELF_SUFFIX, UNUSED_S
-from tripos_warehouse.ledger.run_cache import SUFFIX as LIST_SUFFIX, said_of
-from tripos_warehouse.store.commits import COMMITS
-from tripos_warehouse.store.folders import lies_in
-from tripos_warehouse.store.index import RESULTS, Index, has_all
-from tripos_warehouse.store.journal import JOURNAL, REJECTED, segments
-from tripos_warehouse.store.locks import LIST, PARTS as PARTS_LOCK, place_of
-from tripos_warehouse.store.parts import PARTS, stem_of
-from tripos_warehouse.store.store import WORKS, Store
-from tripos_warehouse.views.kept_views import CACHE
+from tripos_warehouse.ledger import INDEX_CACHE_SUFFIX, RUN_CACHE_SUFFIX, SHELF, UNUSED_S, said_of
+from tripos_warehouse.store import (
+    COMMITS,
+    JOURNAL,
+    LIST,
+    PARTS,
+    PARTS_LOCK,
+    REJECTED,
+    RESULTS,
+    WORKS,
+    Index,
+    Store,
+    has_all,
+    lies_in,
+    place_of,
+    segments,
+    stem_of,
+)
+from tripos_warehouse.views import CACHE
 
 GRACE_S = 3600.0
 """Readers may have opened what was replaced so long ago."""
@@ -119,7 +128,7 @@ def _temporary(store: Store, grace_s: float) -> Iterator[tuple[Path, str]]:
     """Yield files that were on their way to something else when their writer died."""
     below = (COMMITS, f"{JOURNAL}/{REJECTED}", WORKS, CACHE)
     folders = [*sorted((store.root / PARTS).glob("*")), *(store.root / each for each in below)]
-    finished = {COMMITS: ".json", CACHE: ".json", REJECTED: ".jsonl", WORKS: LIST_SUFFIX}
+    finished = {COMMITS: ".json", CACHE: ".json", REJECTED: ".jsonl", WORKS: RUN_CACHE_SUFFIX}
     for folder in folders:
         for path in sorted(folder.glob("*")):
             if path.suffix == finished.get(folder.name, ".parquet"):
@@ -138,15 +147,15 @@ def _unused_indexes(store: Store, grace_s: float) -> Iterator[tuple[Path, str]]:
     """Indexes that nobody read for a long time, and what is left of some that were not written to their end."""
     for path in sorted((store.root / SHELF).glob("*")):
         age_s = _age(store, path)
-        if path.suffix == SHELF_SUFFIX and age_s > max(grace_s, UNUSED_S):
+        if path.suffix == INDEX_CACHE_SUFFIX and age_s > max(grace_s, UNUSED_S):
             yield path, "an index that was not used for 30 days"
-        elif path.suffix != SHELF_SUFFIX and age_s > grace_s:
+        elif path.suffix != INDEX_CACHE_SUFFIX and age_s > grace_s:
             yield path, "half written"
 
 
 def _stale_works(store: Store, grace_s: float) -> Iterator[tuple[Path, str]]:
     """Lists of work of which not every result is there: they save nobody anything."""
-    lists = [path for path in sorted((store.root / WORKS).glob(f"*{LIST_SUFFIX}")) if _age(store, path) > grace_s]
+    lists = [path for path in sorted((store.root / WORKS).glob(f"*{RUN_CACHE_SUFFIX}")) if _age(store, path) > grace_s]
     if not lists:
         return
     indexes = []

@@ -56,7 +56,7 @@ def _positions(plan: Plan) -> dict[str, Iterable[str]]:
     return columns | axes | {arm.name: [value.name for value in arm.values] for arm in plan.arms}
 
 
-def label(plan: Plan, dimension: str, value: Any, language: str | None = None) -> str:
+def dimension_label(plan: Plan, dimension: str, value: Any, language: str | None = None) -> str:
     """Return what to print for a value of a dimension: a title of the plan, or the value itself.
 
     `language` is one of the benchmark; by default its first. `None`, which a row without that axis has, is `—`.
@@ -74,7 +74,7 @@ def label(plan: Plan, dimension: str, value: Any, language: str | None = None) -
     return titles.get(str(value)) or str(value)
 
 
-def place(plan: Plan, dimension: str) -> Callable[[Any], tuple[int, str]]:
+def dimension_place(plan: Plan, dimension: str) -> Callable[[Any], tuple[int, str]]:
     """Return a sort key for values of a dimension: those that the plan lists come first, in its order."""
     listed = {value: index for index, value in enumerate(dict.fromkeys(_listed(plan, dimension)))}
     return lambda value: (listed.get(value, len(listed)), "" if value is None else str(value))

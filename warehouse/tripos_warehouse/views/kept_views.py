@@ -18,8 +18,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.query.sandbox import duckdb, open_box
-from tripos_warehouse.store.folders import check_links, is_plain, part_path, read_plain
+from tripos_warehouse.query import duckdb, open_box
+from tripos_warehouse.store import check_links, is_plain, part_path, read_plain
 
 CACHE = "cache"
 NAME = "views.json"

@@ -19,13 +19,20 @@ from tripos_compiler.language import Only, under
 from tripos_compiler.plan import Plan
 from tripos_warehouse import sql
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.query import sandbox as box
-from tripos_warehouse.query.functions import add_functions
-from tripos_warehouse.store.index import FAILED
-from tripos_warehouse.store.parts import FORMER
-from tripos_warehouse.store.schemas import RUN_ENDS, RUN_ITEMS, RUN_SLOTS, RUN_STEPS, RUNS, TABLES
-from tripos_warehouse.store.store import Store, Tell
-from tripos_warehouse.store.table_schema import Table
+from tripos_warehouse.query import add_functions, open_box
+from tripos_warehouse.store import (
+    FAILED,
+    FORMER,
+    RUN_ENDS,
+    RUN_ITEMS,
+    RUN_SLOTS,
+    RUN_STEPS,
+    RUNS,
+    TABLES,
+    Store,
+    Table,
+    Tell,
+)
 from tripos_warehouse.views import kept_views
 from tripos_warehouse.views.benchmark_views import Current, benchmark_views, read_plan
 from tripos_warehouse.views.macros import main_macros
@@ -117,7 +124,7 @@ def _shown(
     found = store.files()
     files = tuple(str(path) for paths in found.values() for path in paths)
     kept = None if store.damages else kept_views.read(store.root)
-    connection = box.open_box(files)
+    connection = open_box(files)
     _open.add(connection)
     try:
         add_functions(connection)

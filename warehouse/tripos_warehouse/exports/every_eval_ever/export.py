@@ -28,8 +28,7 @@ from tripos_warehouse.exports.every_eval_ever.results import Scored, model_info,
 from tripos_warehouse.exports.files import Written, write_lines
 from tripos_warehouse.exports.replies import place_columns
 from tripos_warehouse.exports.tables import open_fields
-from tripos_warehouse.views.runs import Run
-from tripos_warehouse.views.treatments import arm_columns
+from tripos_warehouse.views import Run, arm_columns
 
 VERSION = "0.3.0"
 AGGREGATE, INSTANCES = "eval", "instance_level_eval"

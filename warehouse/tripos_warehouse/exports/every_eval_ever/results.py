@@ -26,8 +26,8 @@ from tripos_compiler.plan import (
     Template,
 )
 from tripos_warehouse.measures import CONFIDENCE, MeasureRow, evaluate
-from tripos_warehouse.statistics.intervals.cells import mean_of_cells
-from tripos_warehouse.views.runs import Run
+from tripos_warehouse.statistics.intervals import mean_of_cells
+from tripos_warehouse.views import Run
 
 SELF_DEPLOYED = ("local", "mock", "ollama", "hosted_vllm", "vllm", "llamafile", "lm_studio")
 """Providers whose models run on a machine of one's own."""

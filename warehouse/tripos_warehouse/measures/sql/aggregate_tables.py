@@ -23,7 +23,7 @@ from tripos_warehouse.measures.sql.parts import (
 from tripos_warehouse.measures.sql.raters import (
     Node,
 )
-from tripos_warehouse.views.treatments import arm_columns
+from tripos_warehouse.views import arm_columns
 
 
 def arms_of(scored: Scored) -> dict[str, int]:

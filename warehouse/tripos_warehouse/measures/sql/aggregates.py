@@ -34,7 +34,7 @@ from tripos_warehouse.measures.sql.raters import (
     models_as_one,
     without_pair,
 )
-from tripos_warehouse.views.treatments import arm_columns
+from tripos_warehouse.views import arm_columns
 
 
 @dataclass(frozen=True)

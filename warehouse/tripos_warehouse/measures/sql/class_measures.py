@@ -15,7 +15,7 @@ from tripos_warehouse.measures.sql.parts import (
 from tripos_warehouse.measures.sql.raters import (
     Node,
 )
-from tripos_warehouse.statistics.intervals.bounded import FEW_OF_A_CLASS
+from tripos_warehouse.statistics.intervals import FEW_OF_A_CLASS
 
 CLASSED = {"precision": ("tp", "tp + fp"), "recall": ("tp", "tp + fn"), "f1": ("2 * tp", "2 * tp + fp + fn")}
 """Measures of classes, as one sum over another."""

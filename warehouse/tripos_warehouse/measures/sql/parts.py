@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from tripos_compiler.language.figures import Scored, graded, talks_before
 from tripos_compiler.plan import FIXED, Missing, Plan
-from tripos_warehouse.views.treatments import arm_columns
+from tripos_warehouse.views import arm_columns
 
 Weights = Mapping[str, Mapping[str, float]]
 """What a metric counts, by scenario and metric."""

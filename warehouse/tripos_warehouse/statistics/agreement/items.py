@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from tripos_warehouse.statistics.found import Found
-from tripos_warehouse.statistics.intervals.resampling import bootstrap, jackknife
+from tripos_warehouse.statistics.intervals import bootstrap, jackknife
 from tripos_warehouse.statistics.ratings import Clusters, Floats, Ints, Ratings, read_ratings
 
 

@@ -9,8 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from tripos_warehouse.statistics.found import Found
-from tripos_warehouse.statistics.intervals.means import mean
-from tripos_warehouse.statistics.intervals.shares import clopper_pearson
+from tripos_warehouse.statistics.intervals import clopper_pearson, mean
 from tripos_warehouse.statistics.quantiles import two_sided, z_quantile
 from tripos_warehouse.statistics.ratings import Floats, Ratings, complete_items, read_ratings
 

@@ -4,8 +4,6 @@ Rows of one cluster (the samples of an item, the items of a text) are not indepe
 left out or drawn again. A plain row is a cluster of its own.
 """
 
-from tripos_warehouse.statistics.intervals.means import mean
-from tripos_warehouse.statistics.intervals.resampling import bootstrap, bootstrap_mean, jackknife
-from tripos_warehouse.statistics.intervals.shares import clopper_pearson, wilson
+import lazy_loader
 
-__all__ = ["bootstrap", "bootstrap_mean", "clopper_pearson", "jackknife", "mean", "wilson"]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tripos_warehouse.statistics.found import Found
-from tripos_warehouse.statistics.intervals.bounded import ROUNDING, bounded
+from tripos_warehouse.statistics.intervals.bounded_values import ROUNDING, bounded
 from tripos_warehouse.statistics.intervals.means import with_t
 from tripos_warehouse.statistics.ratings import Ints
 

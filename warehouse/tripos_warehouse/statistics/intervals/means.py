@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from tripos_warehouse.statistics.found import Found
-from tripos_warehouse.statistics.intervals.bounded import bounded
+from tripos_warehouse.statistics.intervals.bounded_values import bounded
 from tripos_warehouse.statistics.quantiles import t_quantile, t_tails, two_sided
 from tripos_warehouse.statistics.ratings import Clusters, Values, cluster_codes, read_values
 

@@ -7,7 +7,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import replace
 
 from tripos_warehouse.statistics.found import Found
-from tripos_warehouse.statistics.intervals.means import mean
+from tripos_warehouse.statistics.intervals import mean
 from tripos_warehouse.statistics.preferences.verdicts import Verdict, item_codes, share
 
 

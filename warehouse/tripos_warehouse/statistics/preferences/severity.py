@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tripos_warehouse.statistics.found import Found
-from tripos_warehouse.statistics.intervals.means import mean
+from tripos_warehouse.statistics.intervals import mean
 from tripos_warehouse.statistics.preferences.verdicts import Verdict
 from tripos_warehouse.statistics.ratings import Clusters, Ratings, is_missing, read_ratings
 

@@ -8,8 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from tripos_warehouse.statistics.found import Found
-from tripos_warehouse.statistics.intervals.means import mean
-from tripos_warehouse.statistics.intervals.shares import clopper_pearson
+from tripos_warehouse.statistics.intervals import clopper_pearson, mean
 from tripos_warehouse.statistics.ratings import Flags, Floats, Ints
 
 

@@ -13,16 +13,13 @@ import orjson
 from tripos_compiler.language import Only
 from tripos_compiler.plan import Plan
 from tripos_warehouse import sql
-from tripos_warehouse.measures import MeasureTable, evaluate_or_tell, sql_of
-from tripos_warehouse.measures.expectations import Gate, expected
-from tripos_warehouse.measures.gaps import Gap, find_gaps
-from tripos_warehouse.measures.unavailable import find_unworked
+from tripos_warehouse.measures import Gap, Gate, MeasureTable, evaluate_or_tell, expected, find_gaps, find_unworked
+from tripos_warehouse.measures.sql import sql_of
 from tripos_warehouse.report.acceptance import Acceptance, acceptances
 from tripos_warehouse.report.baselines import matched
 from tripos_warehouse.report.remarks import Remark, find_remarks
-from tripos_warehouse.store.table_schema import HUMAN
-from tripos_warehouse.views.runs import Run
-from tripos_warehouse.views.treatments import shows_several_times
+from tripos_warehouse.store import HUMAN
+from tripos_warehouse.views import Run, shows_several_times
 
 PROVING = ("local/", "mock/")
 """What begins a model whose figures show that the pipeline works, and nothing about the model."""

@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
-from tripos_warehouse.measures.expectations import Gate, Outcome
+from tripos_warehouse.measures import Gate, Outcome
 
 if TYPE_CHECKING:
-    from tripos_warehouse.report.report import Report
+    from tripos_warehouse.report.run_report import Report
 
 FAILED = ("provider_error", "function_error")
 """Statuses of what did not come about, and is tried again by the next run."""

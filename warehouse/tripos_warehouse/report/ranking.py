@@ -16,12 +16,9 @@ from tripos_compiler.language.figures import why_no_headline
 from tripos_compiler.plan import Ask, Converse, Measure, Plan, Retrieve
 from tripos_warehouse import sql
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.measures import evaluate
-from tripos_warehouse.measures.jackknife import Half, remeasure_pairs
-from tripos_warehouse.statistics.comparing import rank_by
-from tripos_warehouse.statistics.found import Found
-from tripos_warehouse.views.run_rows import step_counts
-from tripos_warehouse.views.runs import Run, get_selected
+from tripos_warehouse.measures import Half, evaluate, remeasure_pairs
+from tripos_warehouse.statistics import Found, rank_by
+from tripos_warehouse.views import Run, get_selected, step_counts
 
 WHOLE = "overall"
 """What a measure is called that stands for its benchmark."""

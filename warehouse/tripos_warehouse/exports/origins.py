@@ -10,7 +10,7 @@ from tripos_compiler.plan import Ask, Plan
 from tripos_warehouse.exports.distillation import Example, Training
 from tripos_warehouse.exports.files import Written
 from tripos_warehouse.exports.replies import Wanted
-from tripos_warehouse.views.runs import Run
+from tripos_warehouse.views import Run
 
 FORMAT = "tripos.training/2"
 TERMS = (

@@ -1,0 +1,4 @@
+from .export import (
+    VERSION as VERSION,
+    write_eee as write_eee,
+)

@@ -1,0 +1,30 @@
+from .draws import (
+    Draws as Draws,
+)
+from .given_scores import (
+    GivenScore as GivenScore,
+    Kept as Kept,
+    alone as alone,
+    difference as difference,
+    imported_score as imported_score,
+    is_given as is_given,
+    keep as keep,
+    rows_of as rows_of,
+)
+from .index_cache import (
+    INDEX_CACHE_SUFFIX as INDEX_CACHE_SUFFIX,
+    SHELF as SHELF,
+    UNUSED_S as UNUSED_S,
+    Shelf as Shelf,
+)
+from .ledger import (
+    RunLedger as RunLedger,
+    open_ledger as open_ledger,
+)
+from .lookup import (
+    Lookup as Lookup,
+)
+from .run_cache import (
+    RUN_CACHE_SUFFIX as RUN_CACHE_SUFFIX,
+    said_of as said_of,
+)

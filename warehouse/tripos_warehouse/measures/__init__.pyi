@@ -1,0 +1,33 @@
+from .evaluation import (
+    CONFIDENCE as CONFIDENCE,
+    MeasureRow as MeasureRow,
+    MeasureTable as MeasureTable,
+    evaluate as evaluate,
+    evaluate_or_tell as evaluate_or_tell,
+)
+from .expectations import (
+    Gate as Gate,
+    Outcome as Outcome,
+    as_measure as as_measure,
+    expected as expected,
+)
+from .figure_walk import (
+    aggregates as aggregates,
+)
+from .gaps import (
+    Gap as Gap,
+    find_gaps as find_gaps,
+)
+from .jackknife import (
+    Half as Half,
+    remeasure as remeasure,
+    remeasure_pairs as remeasure_pairs,
+)
+from .sql.figures import (
+    sql_of as sql_of,
+)
+from .unavailable import (
+    find_unworked as find_unworked,
+    is_called as is_called,
+    looked_at as looked_at,
+)

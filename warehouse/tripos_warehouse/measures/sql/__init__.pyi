@@ -1,0 +1,3 @@
+from .figures import (
+    sql_of as sql_of,
+)

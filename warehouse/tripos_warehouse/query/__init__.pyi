@@ -1,0 +1,20 @@
+from .answers import (
+    cell as cell,
+    run_query as run_query,
+    write_answer as write_answer,
+)
+from .functions import (
+    add_functions as add_functions,
+)
+from .relations import (
+    reading as reading,
+)
+from .sandbox import (
+    duckdb as duckdb,
+    open_box as open_box,
+)
+from .statements import (
+    answering as answering,
+    names_of as names_of,
+    statements_of as statements_of,
+)

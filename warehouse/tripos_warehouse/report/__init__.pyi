@@ -1,0 +1,27 @@
+from .comparison import (
+    Comparison as Comparison,
+    Side as Side,
+    check_comparable as check_comparable,
+    compare as compare,
+)
+from .comparison_text import (
+    render_comparison as render_comparison,
+    verdicts as verdicts,
+)
+from .junit_xml import (
+    junit as junit,
+)
+from .ranking import (
+    Board as Board,
+    Standing as Standing,
+    leaderboard as leaderboard,
+)
+from .report_text import (
+    CAUTION as CAUTION,
+    render_report as render_report,
+)
+from .run_report import (
+    PROVING as PROVING,
+    Report as Report,
+    report as report,
+)

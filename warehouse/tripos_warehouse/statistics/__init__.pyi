@@ -1,0 +1,19 @@
+from .comparing import (
+    holm as holm,
+    rank_by as rank_by,
+)
+from .found import (
+    Found as Found,
+)
+from .power import (
+    detectable_difference as detectable_difference,
+    paired_variance as paired_variance,
+)
+from .quantiles import (
+    t_quantile as t_quantile,
+    two_sided as two_sided,
+)
+from .ratings import (
+    Floats as Floats,
+    Ints as Ints,
+)

@@ -1,0 +1,26 @@
+from .bounded_values import (
+    FEW_OF_A_CLASS as FEW_OF_A_CLASS,
+    ROUNDING as ROUNDING,
+    bounded as bounded,
+    of_classes as of_classes,
+)
+from .cells import (
+    ALIKE as ALIKE,
+    mean_of_cells as mean_of_cells,
+)
+from .means import (
+    mean as mean,
+    with_t as with_t,
+)
+from .medians import (
+    weighted_medians as weighted_medians,
+)
+from .resampling import (
+    bootstrap as bootstrap,
+    bootstrap_mean as bootstrap_mean,
+    jackknife as jackknife,
+)
+from .shares import (
+    clopper_pearson as clopper_pearson,
+    wilson as wilson,
+)

@@ -1,0 +1,97 @@
+from .commits import (
+    COMMITS as COMMITS,
+    Commit as Commit,
+    Part as Part,
+    check_name as check_name,
+    new_name as new_name,
+    number_of as number_of,
+    read_commit as read_commit,
+    sync as sync,
+)
+from .folders import (
+    check_links as check_links,
+    is_plain as is_plain,
+    lies_in as lies_in,
+    open_plain as open_plain,
+    part_path as part_path,
+    read_plain as read_plain,
+    why_no_folder as why_no_folder,
+)
+from .index import (
+    AGAIN as AGAIN,
+    FAILED as FAILED,
+    RESULTS as RESULTS,
+    SIZE as SIZE,
+    Halves as Halves,
+    Index as Index,
+    halves as halves,
+    has_all as has_all,
+    pack as pack,
+    pack_column as pack_column,
+    rows_by_part as rows_by_part,
+)
+from .journal import (
+    JOURNAL as JOURNAL,
+    REJECTED as REJECTED,
+    SUFFIX as SUFFIX,
+    Segment as Segment,
+    segments as segments,
+    to_line as to_line,
+)
+from .locks import (
+    COMPACTION as COMPACTION,
+    IMPORT as IMPORT,
+    LIST as LIST,
+    PARTS_LOCK as PARTS_LOCK,
+    SEGMENT as SEGMENT,
+    Claims as Claims,
+    Locks as Locks,
+    Peers as Peers,
+    Ticks as Ticks,
+    place_of as place_of,
+)
+from .parts import (
+    FORMER as FORMER,
+    GROUP_ROWS as GROUP_ROWS,
+    PARTS as PARTS,
+    check_part as check_part,
+    conform as conform,
+    layout as layout,
+    new_part as new_part,
+    reading as reading,
+    stem_of as stem_of,
+)
+from .rows import (
+    Row as Row,
+    check_columns as check_columns,
+    get_table as get_table,
+    to_arrow as to_arrow,
+)
+from .schemas import (
+    DRAFTS as DRAFTS,
+    JUDGEMENTS as JUDGEMENTS,
+    RUN_ENDS as RUN_ENDS,
+    RUN_ITEMS as RUN_ITEMS,
+    RUN_SLOTS as RUN_SLOTS,
+    RUN_STEPS as RUN_STEPS,
+    RUNS as RUNS,
+    SAMPLES as SAMPLES,
+    TABLES as TABLES,
+    TURNS as TURNS,
+)
+from .soundness import (
+    check_rows as check_rows,
+    check_schema as check_schema,
+)
+from .store import (
+    MARKER as MARKER,
+    WORKS as WORKS,
+    Store as Store,
+    Tell as Tell,
+)
+from .table_schema import (
+    HUMAN as HUMAN,
+    RELEASE as RELEASE,
+    REQUEST as REQUEST,
+    Table as Table,
+)

@@ -1,0 +1,12 @@
+from .checking import (
+    check_store as check_store,
+)
+from .compaction import (
+    BIG_BYTES as BIG_BYTES,
+    MANY_COMMITS as MANY_COMMITS,
+    compact as compact,
+    compact_if_needed as compact_if_needed,
+)
+from .housekeeping import (
+    collect as collect,
+)

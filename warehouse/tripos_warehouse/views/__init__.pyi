@@ -1,0 +1,41 @@
+from .benchmark_views import (
+    axis_columns as axis_columns,
+    read_plan as read_plan,
+)
+from .dimensions import (
+    LANGUAGE as LANGUAGE,
+    dimension_label as dimension_label,
+    dimension_place as dimension_place,
+)
+from .kept_views import (
+    CACHE as CACHE,
+    connect_kept as connect_kept,
+)
+from .run_rows import (
+    step_counts as step_counts,
+)
+from .runs import (
+    ListedRun as ListedRun,
+    Run as Run,
+    all_runs as all_runs,
+    find_previous as find_previous,
+    find_run as find_run,
+    get_plan as get_plan,
+    get_selected as get_selected,
+    list_runs as list_runs,
+)
+from .subset_items import (
+    Known as Known,
+    known_in_run as known_in_run,
+    known_in_store as known_in_store,
+    marked_items as marked_items,
+)
+from .treatments import (
+    arm_columns as arm_columns,
+    shows_several_times as shows_several_times,
+)
+from .views import (
+    connect as connect,
+    connect_run as connect_run,
+    snippet as snippet,
+)
