@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from tests.conftest import Command
-from tripos.ui.terminal import fold, harmless
+from tripos.ui.terminal import harmless
+from tripos_warehouse.text_table import fold
 
 CHAIN = """\
 benchmark chain "1.0.0" { languages en }
