@@ -117,7 +117,7 @@ def test_cases_are_chosen_by_keyword(quiz: Path) -> None:
     with pytest.raises(tripos.RunError) as caught:
         spec.plan(seed=3)
     assert (caught.value.message, caught.value.hint) == (
-        "`seed` draws items, and nothing says how many",
+        "`seed` draws items, but their number is missing",
         "give limit=N too",
     )
     with pytest.raises(tripos.RunError, match="R0202: `limit` must be at least 1"):
