@@ -213,7 +213,7 @@ def test_a_value_that_does_not_fit_is_told_with_its_line(tmp_path: Path, text: s
 
 def test_a_limit_stands_once(tmp_path: Path) -> None:
     failure = refused(tmp_path, "max_connections = 1\n[limits]\nmax_connections = 2\n")
-    assert "stands at the top and in [limits]" in failure.message
+    assert "is at the top and in [limits]" in failure.message
 
 
 @pytest.mark.parametrize(

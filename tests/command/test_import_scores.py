@@ -346,7 +346,7 @@ def test_a_file_that_is_not_there_is_an_error(graded: Path, tripos: Command) -> 
 def test_a_file_without_any_metric_is_an_error(graded: Path, tripos: Command) -> None:
     (graded / "odd.csv").write_text("question,mark\n1+1,3\n", "utf-8")
     done = take(tripos, "odd.csv")
-    assert (done.code, "no column says which metric a value is of" in done.err) == (2, True)
+    assert (done.code, "no column names the metric" in done.err) == (2, True)
 
 
 def test_the_words_of_a_level_of_one_number_are_that_number(quiz: Path, tripos: Command, once: Command) -> None:
