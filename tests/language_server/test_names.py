@@ -36,7 +36,10 @@ def compiled(folder: Path, texts: Mapping[str, str], main: str = "quiz.tripos") 
         ("over item where item.|stage", ["field stage", "- `easy`", "in dataset `item`"]),
         ("long = wor|ds(", ["words(text: text) -> integer", "Return the number of words of a text."]),
         ("measure easy    = me|an(", ["mean(values: scores)", "the arithmetic mean"]),
-        ("as|k reply by candidate {\n    prompt en", ["ask NAME by ROLE [when COND] { … }", "one model call for each row and sample"]),
+        (
+            "as|k reply by candidate {\n    prompt en",
+            ["ask NAME by ROLE [when COND] { … }", "one model call for each row and sample"],
+        ),
         ("answer    text secr|et", ["NAME [TYPE] [secret]"]),
         ("answer    te|xt secret", ["any text"]),
         ("scenario su|ms", ["4 contexts", "2 items", "candidate: 2 calls", "judge: 0 to 2 calls"]),
