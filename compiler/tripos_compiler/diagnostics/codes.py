@@ -217,6 +217,8 @@ CODES: dict[str, str] = {
     # W warnings
     "W0110": "allow without effect",
     "W0111": "allow without a reason",
+    "W0112": "text in another order",
+    "W0113": "names that look alike",
     "W0209": "never used",
     "W0309": "repeated row",
     "W0320": "may be undefined",

@@ -224,7 +224,9 @@ def render_silenced(silenced: Iterable[Silenced], *, width: int = 80) -> str:
     for each in silenced:
         span = each.diagnostic.labels[0].span
         why = printable(each.reason) or "no reason given"
-        told.append(f"{each.diagnostic.code} at {span.source.path}:{span.source.position(span.start)[0]} ({why})")
+        told.append(
+            f"{each.diagnostic.code} at {printable(span.source.path)}:{span.source.position(span.start)[0]} ({why})"
+        )
     if not told:
         return ""
     head = f"{_counted(len(told), 'warning')} silenced:"
@@ -281,7 +283,7 @@ def _places(labels: tuple[Label, ...], gutter: int, width: int, tone: str, paint
         line, column = source.position(group[0].span.start)
         if source.path != path:
             arrow = paint("-->" if path is None else ":::", BLUE)
-            lines.append(f"{margin}{arrow} {source.path}:{line}:{column}")
+            lines.append(f"{margin}{arrow} {printable(source.path)}:{line}:{column}")
             lines.append(f"{margin} {bar}")
             path = source.path
         snippet = draw(group, labels[0], room)

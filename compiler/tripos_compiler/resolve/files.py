@@ -17,7 +17,7 @@ from tripos_compiler.resolve.memory import Memory
 from tripos_compiler.resolve.program import Extended, Program, ReadText, beside, locale_of
 from tripos_compiler.resolve.release_selection import take
 from tripos_compiler.source import Name, Source, Text
-from tripos_compiler.syntax import parse
+from tripos_compiler.syntax import parse, warn_of_deception
 
 
 @dataclass(frozen=True)
@@ -40,6 +40,7 @@ class SpecFiles:
         program.sources.append(source)
         block = parse(source, program.diagnostics, memory.parses if memory is not None else None)
         known = memory.statements if memory is not None else None
+        warn_of_deception(source, program.diagnostics)
         statements = read_statements(block, program.diagnostics, known=known)
         into.extend(statements)
         for statement in statements:

@@ -1,6 +1,9 @@
 from .automaton import (
     Token as Token,
 )
+from .deceptive import (
+    warn_of_deception as warn_of_deception,
+)
 from .lexer import (
     CLOSERS as CLOSERS,
     OPENERS as OPENERS,

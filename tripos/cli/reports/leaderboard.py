@@ -19,6 +19,7 @@ from tripos.failure import GOOD, Failure
 from tripos.ui.terminal import columns, harmless
 from tripos_compiler.language.changes import comparable
 from tripos_warehouse.errors import StoreError
+from tripos_warehouse.query import export_cell
 from tripos_warehouse.report import CAUTION, PROVING, Board, Standing, leaderboard
 from tripos_warehouse.text_table import Column, fold, grid
 from tripos_warehouse.views import all_runs, connect
@@ -278,11 +279,13 @@ def _csv(boards: Sequence[Board], published: Sequence[Published]) -> str:
             place = [each.rank, str(each.tied).lower(), each.letters, each.model]
             figures = [each.value, each.low, each.high, each.items, each.n, each.total, each.coverage]
             lower = str(board.measure.lower_is_better).lower()
-            writer.writerow([board.benchmark, board.version, board.measure.name, *place, *figures, lower])
+            row = [board.benchmark, board.version, board.measure.name, *place, *figures, lower]
+            writer.writerow(map(export_cell, row))
         for beside in on_board(published, board):
             lower = str(board.measure.lower_is_better).lower()
             place = ["", "", MARK, beside.model, beside.value]
-            writer.writerow([board.benchmark, board.version, board.measure.name, *place, *[""] * 6, lower])
+            row = [board.benchmark, board.version, board.measure.name, *place, *[""] * 6, lower]
+            writer.writerow(map(export_cell, row))
     return out.getvalue()
 
 

@@ -16,7 +16,7 @@ from tripos.cli.inputs import show_diagnostics
 from tripos.failure import GOOD, SOME_FAILED, USAGE
 from tripos.settings.denied_warnings import chosen_denials
 from tripos.settings.load import load_config
-from tripos.ui.terminal import columns
+from tripos.ui.terminal import columns, harmless
 from tripos.version import __version__
 from tripos_compiler.compile import Compilation
 from tripos_compiler.diagnostics import render_silenced, summary, to_data
@@ -57,7 +57,7 @@ def main(options: Namespace) -> int:
             show_diagnostics(diagnostics, every=options.all)
             for path, compilation in found.items():
                 if compilation.plan is not None:
-                    print(f"{path}: {_size(compilation)}")
+                    print(harmless(f"{path}: {_size(compilation)}"))
                 if path in trials:
                     print(*trials[path].lines(path), sep="\n")
             if diagnostics:

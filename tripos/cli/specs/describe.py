@@ -21,6 +21,7 @@ from tripos_compiler.diagnostics import nearest
 from tripos_compiler.language.library import words
 from tripos_compiler.plan import ChoiceType, DataField, Dataset, ListType, Plan, RecordType, SetType, TextType, Type
 from tripos_runtime.datasets.cases import CaseSource
+from tripos_warehouse.query import export_cell
 from tripos_warehouse.text_table import NOTHING, Column, grid
 
 Row = Mapping[str, Any]
@@ -365,4 +366,4 @@ def _write_csv(found: Sequence[Described]) -> None:
         for group, of in each.groups.items():
             for name, figures in of.items():
                 values = [getattr(figures, figure) for figure in FIGURES]
-                writer.writerow([each.name, *group, name, *values, figures.unit])
+                writer.writerow(map(export_cell, [each.name, *group, name, *values, figures.unit]))

@@ -7,7 +7,6 @@ other roles than the compared one, who may be told what is secret.
 from __future__ import annotations
 
 import csv
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +22,7 @@ from tripos_warehouse import sql
 from tripos_warehouse.exports.files import appearing
 from tripos_warehouse.exports.replies import place_columns
 from tripos_warehouse.measures import evaluate
-from tripos_warehouse.query import cell
+from tripos_warehouse.query import cell, export_cell
 from tripos_warehouse.views import Run, arm_columns
 
 TABLES = ("items", "samples", "scores", "measures")
@@ -31,10 +30,6 @@ BATCH = 10_000
 """Rows that are in memory at once."""
 TOLD = ("reply", "parsed", "messages", "error")
 """The columns of a sample that say what was told."""
-
-_NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
-RISKY = ("=", "+", "-", "@", "\t", "\r")
-"""How a text begins that a spreadsheet which opens a CSV file may take for a formula."""
 
 
 @dataclass(frozen=True)
@@ -161,7 +156,7 @@ def write_csv(source: Source, path: Path, raw: bool) -> Table:
             for values in batch.columns:
                 cells = [cell(value) for value in values.to_pylist()]
                 if not raw and pa.types.is_string(values.type):
-                    safe = [harmless(text) for text in cells]
+                    safe = [export_cell(text) for text in cells]
                     marked += sum(one is not two for one, two in zip(cells, safe, strict=True))
                     cells = safe
                 columns.append(cells)
@@ -169,15 +164,6 @@ def write_csv(source: Source, path: Path, raw: bool) -> Table:
             rows += batch.num_rows
     notes = (f"{marked:,} texts begin like a formula: an apostrophe stands before them",) if marked else ()
     return Table(source.name, path, rows, notes)
-
-
-def harmless(text: str) -> str:
-    """Return a text that no spreadsheet takes for a formula.
-
-    >>> harmless("=1+1"), harmless("-5"), harmless("- one"), harmless("one")
-    ("'=1+1", '-5', "'- one", 'one')
-    """
-    return f"'{text}" if text.startswith(RISKY) and not _NUMBER.fullmatch(text) else text
 
 
 def to_data(tables: Sequence[Table]) -> list[Mapping[str, Any]]:

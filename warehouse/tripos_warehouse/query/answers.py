@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import os
+import re
 import tempfile
 from collections.abc import Callable
 from functools import partial
@@ -78,8 +79,28 @@ def _csv(table: pa.Table) -> bytes:
     writer.writerow(table.column_names)
     for batch in table.to_batches():
         for row in zip(*(column.to_pylist() for column in batch.columns), strict=True):
-            writer.writerow([cell(value) for value in row])
+            writer.writerow([export_cell(value) for value in row])
     return text.getvalue().encode()
+
+
+RISKY = ("=", "+", "-", "@", "\t", "\r")
+"""How a text begins that a spreadsheet which opens a CSV file may take for a formula (OWASP, CSV injection)."""
+_NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
+
+
+def export_cell(value: Any) -> Any:
+    """Return a value as a cell of CSV that no spreadsheet takes for a formula: a text that begins like one gets an
+    apostrophe before it, a number does not.
+
+    >>> export_cell("=1+1"), export_cell("-5"), export_cell("- one"), export_cell(-5), export_cell(None)
+    ("'=1+1", '-5', "'- one", -5, '')
+    """
+    written = cell(value)
+    if not isinstance(written, str):
+        return written
+    marked = f"'{written}" if written.startswith(RISKY) and not _NUMBER.fullmatch(written) else written
+    # Before Python 3.13 a carriage return stands in no quotation marks: what follows it would begin a row of its own.
+    return marked.replace("\r\n", "\n").replace("\r", "\n") if "\r" in marked else marked
 
 
 def cell(value: Any) -> Any:
