@@ -47,3 +47,15 @@ def test_a_mean_of_cells_counts_every_cell_alike(store: Store) -> None:
     results.write(store)
     assert [row.value for row in measured(store, plan, "sums.by_level").rows] == [2.0, 9.0]
     assert single(store, plan, "sums.whole").value == pytest.approx(5.5)
+
+
+def test_a_score_that_does_not_apply_is_none_that_is_missing(store: Store) -> None:
+    plan = plan_of(compile_text(SPEC))
+    results = Results(plan)
+    for number, (value, status) in enumerate(
+        ((4.0, None), (6.0, None), (None, "parse_failure"), (None, "not_applicable"))
+    ):
+        results.add("sums", "long", f"i{number}", value, status=status)
+    results.write(store)
+    row = single(store, plan, "sums.length")
+    assert (row.value, row.n, row.total, row.coverage) == (5.0, 2, 3, pytest.approx(2 / 3))
