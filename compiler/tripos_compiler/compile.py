@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from tripos_compiler.diagnostics import Diagnostic, Diagnostics, Silenced, silence
+from tripos_compiler.diagnostics import Diagnostic, Diagnostics, Silenced, split_silenced
 from tripos_compiler.inputs import DataReader, FoundRelease, NoData, ReleaseFinder
 from tripos_compiler.language.changes import check_version
 from tripos_compiler.plan import Extended, Plan
 from tripos_compiler.resolve import Index, Memory, Program, ReadText, check_released, resolve
 from tripos_compiler.secrecy import check_marks, prove
 from tripos_compiler.source import Source
-from tripos_compiler.statements.analysis import embedded_once
-from tripos_compiler.statements.datasets import check_origins, lower_datasets, made_calls
+from tripos_compiler.statements.analysis import count_embeddings_once
+from tripos_compiler.statements.datasets import check_origins, generation_calls, lower_datasets
 from tripos_compiler.statements.declarations import (
     lower_arms,
     lower_axes,
@@ -106,7 +106,7 @@ def compile_spec(
     if plan is not None and against is not None:
         check_version(against, plan, program.of("benchmark")[0].text("version").span, program.diagnostics)
         plan = None if program.diagnostics.failed else plan
-    shown, silenced = silence(program.diagnostics.sorted(), program.sources)
+    shown, silenced = split_silenced(program.diagnostics.sorted(), program.sources)
     return Compilation(
         plan,
         shown,
@@ -139,8 +139,8 @@ def _plan(program: Program) -> Plan:
         exports=tuple(program.exports.values()),
         reveals=tuple(program.reveals),
         calls=(
-            *(count for made in program.made.values() for count in made_calls(program, made)),
-            *embedded_once(program.calls, program.scenarios.values()),
+            *(count for made in program.made.values() for count in generation_calls(program, made)),
+            *count_embeddings_once(program.calls, program.scenarios.values()),
         ),
     )
 

@@ -18,7 +18,7 @@ DIGEST = re.compile("[0-9a-f]{64}")
 
 
 @dataclass(frozen=True)
-class Asked:
+class ReleaseRequest:
     """A request for a release: a benchmark, the version or the first numbers of it, where it says that it lies, and the
     digest that it must have."""
 
@@ -36,9 +36,10 @@ class Asked:
         """Return true if a version is one of those that are asked for. An early one, such as `1.2.0-rc1`, must be
         named.
 
-        >>> Asked("edubench", "1.2").fits("1.2.7"), Asked("edubench", "1.2").fits("1.20.0")
+        >>> ReleaseRequest("edubench", "1.2").fits("1.2.7"), ReleaseRequest("edubench", "1.2").fits("1.20.0")
         (True, False)
-        >>> Asked("edubench", "1.2").fits("1.2.0-rc1"), Asked("edubench", "1.2.0-rc1").fits("1.2.0-rc1")
+        >>> early = ReleaseRequest("edubench", "1.2.0-rc1")
+        >>> ReleaseRequest("edubench", "1.2").fits("1.2.0-rc1"), early.fits("1.2.0-rc1")
         (False, True)
         """
         if self.version == version:
@@ -46,16 +47,16 @@ class Asked:
         return re.fullmatch(r"[\d.]+", version) is not None and version.startswith(f"{self.version}.")
 
 
-def read_asked(text: str) -> Asked | None:
+def read_asked(text: str) -> ReleaseRequest | None:
     """Return what `"edubench@1.2"` asks for; None where it is not written so.
 
     >>> read_asked("edubench@1.2")
-    Asked(name='edubench', version='1.2', place=None, sha256=None)
+    ReleaseRequest(name='edubench', version='1.2', place=None, sha256=None)
     >>> read_asked("edubench"), read_asked("edubench@latest")
     (None, None)
     """
     found = ASKED.fullmatch(text)
-    return None if found is None else Asked(found["name"], found["version"])
+    return None if found is None else ReleaseRequest(found["name"], found["version"])
 
 
 @dataclass(frozen=True)
@@ -106,7 +107,7 @@ class ReleaseError(Exception):
 class ReleaseFinder(Protocol):
     """Finds the releases that a spec extends."""
 
-    def find(self, asked: Asked, near: str) -> FoundRelease:
+    def find(self, asked: ReleaseRequest, near: str) -> FoundRelease:
         """Return the release that a spec at path `near` asks for: of those that fit, the highest version. Raises
         `ReleaseError`."""
         ...
@@ -115,7 +116,7 @@ class ReleaseFinder(Protocol):
 class NoReleases:
     """A finder for specs that extend no release."""
 
-    def find(self, asked: Asked, near: str) -> FoundRelease:
+    def find(self, asked: ReleaseRequest, near: str) -> FoundRelease:
         """Always raises `ReleaseError`."""
         raise ReleaseError("E0912", f"there is no release `{asked.text}`", "give its folder with --releases DIR")
 
@@ -168,10 +169,10 @@ class DataError(Exception):
         self.help = help
 
 
-class Placed(str):
+class LocatedText(str):
     """A text of a document that knows the line, from 1, on which it stands in its file.
 
-    >>> name = Placed("Sets", 3)
+    >>> name = LocatedText("Sets", 3)
     >>> name == "Sets", name.line
     (True, 3)
     """
@@ -179,7 +180,7 @@ class Placed(str):
     __slots__ = ("line",)
     line: int
 
-    def __new__(cls, text: str, line: int) -> Placed:
+    def __new__(cls, text: str, line: int) -> LocatedText:
         """The text with its line."""
         placed = super().__new__(cls, text)
         placed.line = line
@@ -203,8 +204,8 @@ class DataReader(Protocol):
         ...
 
     def placed(self, file: FoundFile) -> Any:
-        """As `document`, and every text is `Placed` where the lines can be told: slower, for what is wrong in a file.
-        Raises `DataError`."""
+        """As `document`, and every text is `LocatedText` where the lines can be told: slower, for what is wrong in a
+        file. Raises `DataError`."""
         ...
 
 

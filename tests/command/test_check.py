@@ -13,7 +13,7 @@ import pytest
 from tests.conftest import ITEMS, QUIZ, Command
 from tests.each import each
 from tripos_compiler.diagnostics.codes import CODES, find_page
-from tripos_compiler.diagnostics.wrapping import cells
+from tripos_compiler.diagnostics.wrapping import display_width
 
 SCHEMA = json.loads((Path(__file__).parents[1] / "data" / "sarif-schema-2.1.0.json").read_text("utf-8"))
 ALLOW = "# allow W0309: the published file repeats a row"
@@ -192,7 +192,7 @@ def test_words_are_wrapped_at_the_width_of_the_terminal(
 ) -> None:
     monkeypatch.setenv("COLUMNS", "44")
     lines = tripos("check", "quiz.tripos").err.splitlines()
-    assert max(cells(line) for line in lines) <= 44
+    assert max(display_width(line) for line in lines) <= 44
 
 
 @each("code", CODES)
@@ -200,7 +200,7 @@ def test_a_page_fits_80_columns_but_for_its_code(tripos: Command, monkeypatch: p
     monkeypatch.setenv("COLUMNS", "80")
     text = tripos("explain", code).out
     prose = re.sub(r"^```.*?^```$", "", text, flags=re.DOTALL | re.MULTILINE)
-    assert max(map(cells, prose.splitlines())) <= 80
+    assert max(map(display_width, prose.splitlines())) <= 80
     page = find_page(code)
     assert page is not None
     assert text.split() == page.split()
@@ -214,7 +214,7 @@ def test_a_page_on_a_terminal_is_drawn_and_names_the_files_of_its_example(
     text = re.sub(r"\x1b\[[\d;]*m", "", tripos("explain", "w0309").out)
     assert "```" not in text
     assert re.search(r"^items\.jsonl\s*$", text, re.MULTILINE)
-    assert max(map(cells, text.splitlines())) <= 80
+    assert max(map(display_width, text.splitlines())) <= 80
 
 
 def test_several_codes_are_explained_one_after_the_other(tripos: Command) -> None:

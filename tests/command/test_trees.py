@@ -23,7 +23,7 @@ from tests.lengths import sized
 from tripos.failure import Failure
 from tripos.importing.outlines import read_outline
 from tripos.importing.trees import approve, tree_text
-from tripos_compiler.language.trees import Tree, read_tree
+from tripos_compiler.language.trees import ParsedTree, read_tree
 
 ALGEBRA = {"代数": {"集合": ["交集", "并集"], "逻辑": None}, "几何": ["圆"]}
 OUTLINES = {
@@ -119,8 +119,8 @@ BRANCHED = st.recursive(st.just({}), lambda below: st.dictionaries(NAMED, below,
 @given(BRANCHED.filter(bool), st.sampled_from([".yaml", ".json"]))
 @example({"name": {}, "children": {"a": {}}}, ".json")
 def test_no_name_is_taken_for_what_it_looks_like_in_a_file(tree: dict[str, Any], suffix: str) -> None:
-    document = yaml.safe_load(tree_text(Tree(tree), suffix))
-    assert read_tree(document).tree == Tree(tree)
+    document = yaml.safe_load(tree_text(ParsedTree(tree), suffix))
+    assert read_tree(document).tree == ParsedTree(tree)
 
 
 @pytest.fixture

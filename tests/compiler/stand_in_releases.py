@@ -9,14 +9,14 @@ import json
 import re
 from pathlib import Path
 
-from tripos_compiler.inputs import Asked, FoundRelease, ReleaseError
-from tripos_compiler.language.changes.versions import order
+from tripos_compiler.inputs import FoundRelease, ReleaseError, ReleaseRequest
+from tripos_compiler.language.changes.versions import version_order
 
 
 class StandInReleases:
     """Finds the highest version that fits, or that of the digest."""
 
-    def find(self, asked: Asked, near: str) -> FoundRelease:
+    def find(self, asked: ReleaseRequest, near: str) -> FoundRelease:
         places = [asked.place] if asked.place is not None else ["releases"]
         above = [Path(near).parent, *Path(near).parent.parents]
         folders = [
@@ -26,7 +26,7 @@ class StandInReleases:
         if not found:
             raise ReleaseError("E0912", f"there is no release `{asked.text}`", "give its folder with --releases DIR")
         if asked.sha256 is None:
-            return max(found, key=lambda each: order(each.version))
+            return max(found, key=lambda each: version_order(each.version))
         same = [each for each in found if each.digest == asked.sha256]
         if not same:
             raise ReleaseError("E0913", f"`{found[0].folder}` has another digest: {found[0].digest}", "get the other")

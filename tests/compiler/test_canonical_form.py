@@ -19,7 +19,7 @@ from tests.each import each
 from tripos_compiler.plan import Grade, Judging, Part, Plan, Settings, Step
 from tripos_compiler.plan.base import canonical, digest
 from tripos_compiler.resolve.program import Program
-from tripos_compiler.statements.analysis.fingerprints import Prints
+from tripos_compiler.statements.analysis.fingerprints import StepFingerprints
 
 NAMES = ("cjeval", "edubench", "mathtutorbench", "teachbench")
 EXAMPLES = [ROOT / "docs" / "examples" / f"{name}.tripos" for name in NAMES]
@@ -107,7 +107,7 @@ def prints_of(step: Step) -> str:
     program = SimpleNamespace(home=lambda kind, name: "t", datasets={}, made={}, trees={}, plugins={}, axes={})
     program.scorers = {scorer.name: scorer for scorer in plan.scorers}
     program.metrics = {metric.name: metric for metric in plan.metrics}
-    found = Prints(cast("Program", program), "sums").of(step)
+    found = StepFingerprints(cast("Program", program), "sums").of(step)
     return found.judgement if isinstance(found, Judging) else found.fingerprint
 
 

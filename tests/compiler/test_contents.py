@@ -17,7 +17,7 @@ from tripos_compiler.resolve.declared_names import resolve
 from tripos_compiler.resolve.program import Program
 from tripos_compiler.resolve.scope import Copy, Field, KnownCopies
 from tripos_compiler.secrecy.copies import copies as contents
-from tripos_compiler.secrecy.copies.copies import same_content, unmarked
+from tripos_compiler.secrecy.copies.copies import copies_by_field, unmarked_copies
 from tripos_compiler.statements.datasets.ordering import lower_datasets
 from tripos_compiler.statements.declarations.declarations import lower_axes, lower_benchmark
 from tripos_runtime.datasets.data_folders import DataFolders
@@ -51,7 +51,7 @@ def loaded(folder: Path, spec: str, files: dict[str, str | bytes]) -> Program:
 
 
 def copies(folder: Path, spec: str, files: dict[str, str | bytes] | None = None) -> dict[Field, tuple[Copy, ...]]:
-    return same_content(loaded(folder, spec, files or {}).loaded, KnownCopies())
+    return copies_by_field(loaded(folder, spec, files or {}).loaded, KnownCopies())
 
 
 def held(folder: Path, spec: str, files: dict[str, str | bytes] | None = None) -> dict[str, set[str]]:
@@ -246,8 +246,8 @@ def test_what_the_author_left_public_is_no_copy(tmp_path: Path) -> None:
     spec = 'dataset item from "items.jsonl" { question text, first text, answer text secret }\n'
     spec += 'dataset copy from "copy.jsonl" { question text, first text }'
     found = loaded(tmp_path, spec, {"items.jsonl": lines(rows), "copy.jsonl": lines(rows)})
-    assert same_content(found.loaded, KnownCopies()) == {}
-    [copy] = unmarked(found.loaded, KnownCopies())
+    assert copies_by_field(found.loaded, KnownCopies()) == {}
+    [copy] = unmarked_copies(found.loaded, KnownCopies())
     assert copy.why == "`item.first` has the value of `item.answer` in 40 of 40 rows of the same data set"
 
 
@@ -302,9 +302,9 @@ def test_rows_that_repeat_keep_their_places(tmp_path: Path) -> None:
 def test_nothing_is_compared_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = loaded(tmp_path, ITEM + 'dataset copy from "items.jsonl" { solution text from "answer" }', {}).loaded
     known = KnownCopies()
-    first = same_content(found, known)
+    first = copies_by_field(found, known)
     monkeypatch.setattr(contents, "_copies", None)
-    assert same_content(found, known) == first
+    assert copies_by_field(found, known) == first
 
 
 def test_a_mark_that_is_missing_is_warned_of(tmp_path: Path) -> None:

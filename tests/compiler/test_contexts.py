@@ -12,7 +12,7 @@ from hypothesis import given, settings, strategies as st
 
 from tests.each import each
 from tests.lengths import sized
-from tripos_compiler.language.contexts import broken_guard, cells, count_cells, guards_of
+from tripos_compiler.language.contexts import allowed_cells, axes_in_guards, broken_guard, count_cells
 from tripos_compiler.language.evaluation import evaluate
 from tripos_compiler.language.rendering import render
 from tripos_compiler.language.rows import DoesNotFit, Misfit, item_id, read_row, read_value
@@ -100,7 +100,7 @@ def brute_force(axes: list[Axis]) -> list[dict[str, str]]:
 def test_cells_are_counted_as_if_they_were_listed_one_by_one(axes: list[Axis]) -> None:
     listed = brute_force(axes)
     assert count_cells(axes) == len(listed)
-    assert list(cells(axes)) == listed
+    assert list(allowed_cells(axes)) == listed
 
 
 @settings(deadline=None, max_examples=sized(30, 50))
@@ -120,8 +120,8 @@ def test_axes_that_no_guard_ties_are_multiplied_and_not_listed() -> None:
 
 def test_the_guards_of_an_axis_name_the_axes_they_look_at() -> None:
     plan = plan_of(compile_file(EDUBENCH / "edubench.tripos"))
-    assert guards_of(plan.axis("subject")) == {"stage"}
-    assert guards_of(plan.axis("stage")) == set()
+    assert axes_in_guards(plan.axis("subject")) == {"stage"}
+    assert axes_in_guards(plan.axis("stage")) == set()
 
 
 # --- templates ---------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.each import each
-from tripos_compiler.language.conversations import says
+from tripos_compiler.language.conversations import ends_conversation
 
 
 @each(
@@ -37,11 +37,11 @@ from tripos_compiler.language.conversations import says
     ],
 )
 def test_a_turn_that_says_it_ends_the_lesson(turn: str) -> None:
-    assert says(turn, "teach done")
+    assert ends_conversation(turn, "teach done")
 
 
 @pytest.mark.parametrize(
     "turn", ["", "…", "teaching is done", "done teaching", "TEACH, and we are not DONE", "教学结束"]
 )
 def test_a_turn_that_does_not_say_it_ends_nothing(turn: str) -> None:
-    assert not says(turn, "teach done")
+    assert not ends_conversation(turn, "teach done")

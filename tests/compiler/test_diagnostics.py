@@ -12,7 +12,7 @@ from hypothesis import given, settings, strategies as st
 from tripos_compiler.diagnostics import Diagnostic, Label, nearest
 from tripos_compiler.diagnostics.codes import CODES
 from tripos_compiler.diagnostics.formats import to_data
-from tripos_compiler.diagnostics.text import cells, render_text, summary
+from tripos_compiler.diagnostics.text import display_width, render_text, summary
 from tripos_compiler.source.text import Source, Span
 
 HEAD = 'benchmark demo "1.0.0" { languages en }\nrole candidate compared\n'
@@ -28,15 +28,15 @@ def test_a_caret_stands_below_what_it_marks_after_chinese_text() -> None:
     text = render_text([diagnostic('role 评委 评委团 "难度"', "评委团", "这里")])
     quoted, marks = text.splitlines()[3:5]
     before = quoted[: quoted.index("评委团")]
-    assert cells(before) == marks.index("^")
-    assert marks.count("^") == cells("评委团") == 6
+    assert display_width(before) == marks.index("^")
+    assert marks.count("^") == display_width("评委团") == 6
     assert marks.endswith("^ 这里")
 
 
 @pytest.mark.parametrize("before", ["", "\t", "难", "é", "e\u0301", "\u200b", "\t难\t"])
 def test_a_caret_stands_in_its_column_whatever_stands_before_it(before: str) -> None:
     quoted, marks = render_text([diagnostic(f"{before}here", "here")]).splitlines()[3:5]
-    assert cells(quoted[: quoted.index("here")]) == marks.index("^")
+    assert display_width(quoted[: quoted.index("here")]) == marks.index("^")
     assert marks.count("^") == 4
 
 
@@ -48,13 +48,13 @@ def test_every_span_of_every_text_can_be_shown_within_the_width(text: str, start
     shown = render_text([Diagnostic("E0101", "m", (Label(span),))], width=width)
     assert "\x1b" not in shown
     for line in shown.split("\n")[3:5]:
-        assert cells(line) <= width
+        assert display_width(line) <= width
 
 
 def test_a_long_line_is_cut_round_what_is_marked() -> None:
     text = render_text([diagnostic(f"{'a ' * 100}here{' b' * 100}", "here")], width=60)
     quoted, marks = text.splitlines()[3:5]
-    assert cells(quoted) <= 60
+    assert display_width(quoted) <= 60
     assert quoted[marks.index("^") :].startswith("here")
 
 

@@ -17,11 +17,11 @@ from hypothesis import HealthCheck, assume, given, settings, strategies as st
 from tests.each import each
 from tests.lengths import sized
 from tripos_compiler.diagnostics import Diagnostics
-from tripos_compiler.diagnostics.wrapping import cells
+from tripos_compiler.diagnostics.wrapping import display_width
 from tripos_compiler.editing.columns import TYPES
 from tripos_compiler.editing.format_tokens import Scan
 from tripos_compiler.editing.formatter import Unfaithful, Unparsable, format_text, require_faithful, same
-from tripos_compiler.source.text import Source, comments
+from tripos_compiler.source.text import Source, find_comments
 from tripos_compiler.source.tree import Block
 from tripos_compiler.syntax.parser import parse
 
@@ -45,7 +45,7 @@ def tree_of(text: str) -> Block:
 
 def comments_of(text: str) -> list[tuple[str, bool]]:
     """Return every comment in order, and whether it stands alone on its line."""
-    return [(comment.text, comment.alone) for comment in comments(Source("x.tripos", text))]
+    return [(comment.text, comment.alone) for comment in find_comments(Source("x.tripos", text))]
 
 
 def formatted(text: str) -> str:
@@ -157,8 +157,8 @@ def test_what_an_allowing_comment_speaks_of_stays_on_its_line() -> None:
 
 def test_columns_are_counted_in_cells_of_a_terminal() -> None:
     lines = formatted('axis a {\n难度 zh "难" en "x"\neasy zh "e" en "y"\n}').splitlines()[1:3]
-    assert {cells(line[: line.index("zh")]) for line in lines} == {8}
-    assert {cells(line[: line.index("en")]) for line in lines} == {17}
+    assert {display_width(line[: line.index("zh")]) for line in lines} == {8}
+    assert {display_width(line[: line.index("en")]) for line in lines} == {17}
 
 
 def test_every_simple_type_makes_a_field() -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from compiling import ROOT, compile_file
 
-from tripos_compiler.diagnostics.text import cells, render_text, summary
+from tripos_compiler.diagnostics.text import display_width, render_text, summary
 
 BROKEN = ROOT / "tests" / "golden" / "broken"
 SPECS = sorted(BROKEN.glob("*.tripos"))
@@ -39,7 +39,7 @@ def test_a_broken_spec_is_explained_word_for_word(path: Path) -> None:
 @pytest.mark.parametrize("path", SPECS, ids=lambda path: path.stem)
 def test_quoted_lines_fit_the_terminal(path: Path) -> None:
     quoted = [line for line in said(path).splitlines() if " | " in line]
-    assert max(map(cells, quoted)) <= WIDTH
+    assert max(map(display_width, quoted)) <= WIDTH
 
 
 def test_there_are_ten_broken_specs_and_a_text_for_each() -> None:

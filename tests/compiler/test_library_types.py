@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from tests.each import each
-from tripos_compiler.language.library import FUNCTIONS, GROUPS, Function, define, fits, join, shown
+from tripos_compiler.language.library import FUNCTIONS, GROUPS, Function, define, fits, join, type_notation
 from tripos_compiler.language.library.types import TURN
 from tripos_compiler.plan import (
     BoolType,
@@ -233,7 +233,7 @@ def test_an_annotation_without_a_type_is_refused() -> None:
     ],
 )
 def test_types_are_shown_as_they_are_written(type_: Type | None, text: str) -> None:
-    assert shown(type_) == text
+    assert type_notation(type_) == text
 
 
 FEWER = ChoiceType(values=("easy", "hard"))

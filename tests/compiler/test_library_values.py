@@ -22,8 +22,8 @@ from tripos_compiler.language.library.patterns import (
     Exactly,
     Kind,
     ListOf,
-    Maybe,
     OneOf,
+    OptionalPattern,
     Pattern,
     SetOf,
     Variable,
@@ -173,7 +173,7 @@ def fitting(draw: st.DrawFn, pattern: Pattern, bound: dict[str, Type]) -> Type:
             return SetType(of=held) if plain and draw(st.booleans()) else ListType(of=held)
         case SetOf(of=of):
             return SetType(of=draw(fitting(of, bound)))
-        case Maybe(of=of):
+        case OptionalPattern(of=of):
             inner = draw(fitting(of, bound))
             return OptionalType(of=inner) if draw(st.booleans()) else inner
         case OneOf(patterns=patterns):

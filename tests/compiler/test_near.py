@@ -7,7 +7,7 @@ import random
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from tripos_compiler.language.contamination.near_duplicates import ALIKE, NearTexts, overlap, runs_of
+from tripos_compiler.language.contamination.near_duplicates import ALIKE, NearTexts, jaccard_overlap, runs_of
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_whatever_is_found_is_as_alike_as_it_must_be(one: str, two: str) -> None
     kept.add(1, one)
     found = kept.find(two)
     if found is not None:
-        assert found[1] == overlap(runs_of(one), runs_of(two)) >= ALIKE
+        assert found[1] == jaccard_overlap(runs_of(one), runs_of(two)) >= ALIKE
     if runs_of(one) == runs_of(two) and runs_of(one):
         assert found == (1, 1.0)
 
@@ -75,7 +75,9 @@ def test_few_that_are_alike_are_missed_among_many() -> None:
         kept.add(place, " ".join(text))
     changed = [" ".join([*text[:10], "other", *text[11:]]) for text in texts]
     alike = [
-        place for place, text in enumerate(texts) if overlap(runs_of(" ".join(text)), runs_of(changed[place])) >= 0.8
+        place
+        for place, text in enumerate(texts)
+        if jaccard_overlap(runs_of(" ".join(text)), runs_of(changed[place])) >= 0.8
     ]
     assert len(alike) > 300
     assert [place for place in alike if kept.find(changed[place]) is None] == []
@@ -91,4 +93,4 @@ def test_among_many_the_overlap_is_the_true_one(letters: str) -> None:
     changed = [text[:-1] + draw.choice(letters) for text in texts]
     found = [(text, place, shared) for text in changed for place, shared in kept.all_like(text)]
     assert len(found) >= 60
-    assert all(shared == overlap(runs_of(text), runs_of(texts[place])) for text, place, shared in found)
+    assert all(shared == jaccard_overlap(runs_of(text), runs_of(texts[place])) for text, place, shared in found)

@@ -8,7 +8,7 @@ import pytest
 
 from tests.lengths import sized
 from tripos_compiler.language.contamination.near_copies import LONG, NEARLY, NearCopies
-from tripos_compiler.language.contamination.near_duplicates import overlap, runs_of, what_counts
+from tripos_compiler.language.contamination.near_duplicates import jaccard_overlap, letters_and_digits, runs_of
 
 WORDS = ["".join(random.Random(n).choices("abcdefgh函数线性", k=5)) for n in range(80)]
 
@@ -30,8 +30,8 @@ def test_all_that_is_near_is_found_and_nothing_else(count: int, seed: int) -> No
         near = {
             place
             for place, other in enumerate(texts)
-            if what_counts(other) == what_counts(asked)
-            or (len(what_counts(asked)) >= LONG and overlap(runs_of(asked), runs_of(other)) >= NEARLY)
+            if letters_and_digits(other) == letters_and_digits(asked)
+            or (len(letters_and_digits(asked)) >= LONG and jaccard_overlap(runs_of(asked), runs_of(other)) >= NEARLY)
         }
         answer = set(kept.like(asked))
         assert answer <= near

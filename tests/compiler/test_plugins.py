@@ -10,9 +10,9 @@ from hypothesis import given, settings, strategies as st
 
 from tests.each import each
 from tripos_compiler.compile import Compilation, compile_spec
-from tripos_compiler.language.library import shown
+from tripos_compiler.language.library import type_notation
 from tripos_compiler.plan import Grade, Plan, Plugin, Score
-from tripos_compiler.plugins.loading import version_of
+from tripos_compiler.plugins.loading import plugin_version
 from tripos_compiler.plugins.signatures import Unusable, parse_python
 from tripos_compiler.resolve.memory import Memory
 from tripos_compiler.source.text import Source
@@ -52,7 +52,7 @@ def test_a_file_is_read_and_not_executed(tmp_path: Path) -> None:
         "mine.py": text,
     }
     plugin = plugin_of(compile_files(tmp_path, files))
-    assert plugin.version == version_of(text)
+    assert plugin.version == plugin_version(text)
     assert not marker.exists()
 
 
@@ -174,7 +174,7 @@ def test_a_memory_does_not_outlive_a_change_of_a_function(tmp_path: Path) -> Non
 def test_an_annotation_is_a_type_of_the_language(annotation: str, type_: str) -> None:
     source = Source("mine.py", f"def one(value: {annotation}) -> {annotation}: ...")
     function = parse_python(source).function("one")
-    assert shown(function.parameters["value"]) == shown(function.returns) == type_
+    assert type_notation(function.parameters["value"]) == type_notation(function.returns) == type_
 
 
 @each(

@@ -8,7 +8,7 @@ from tripos_compiler.diagnostics import Diagnostics
 from tripos_compiler.inputs import NoData
 from tripos_compiler.plan import Ref
 from tripos_compiler.resolve.program import Program
-from tripos_compiler.secrecy.flows import Flows, Places
+from tripos_compiler.secrecy.flows import Flows, SourcePlaces
 from tripos_compiler.secrecy.labels import Secret
 from tripos_compiler.secrecy.proof import Proof
 
@@ -23,5 +23,5 @@ def test_a_name_that_nobody_has_told_of_tells_everything() -> None:
     tables = Proof(program, {}).tables
     secret = {Secret("item", "answer"): ()}
     everything = SimpleNamespace(everything=secret, rows=tables.rows, impure=tables.impure)
-    flows = Flows({}, everything, lambda call, flow: None, Places(program))
+    flows = Flows({}, everything, lambda call, flow: None, SourcePlaces(program))
     assert flows.of(Ref(path=("ghost", "field"))).all == secret

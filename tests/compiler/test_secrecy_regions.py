@@ -8,7 +8,7 @@ from hypothesis import example, given, strategies as st
 
 from tripos_compiler.language.evaluation import evaluate
 from tripos_compiler.plan import Binary, Expr, Items, Literal_, Ref, Unary
-from tripos_compiler.secrecy.regions import Condition, apart, conditions
+from tripos_compiler.secrecy.regions import Condition, are_disjoint, conditions
 
 WORDS, NUMBERS = ("a", "b", "c"), (0, 1, 2, 2.5, 3)
 ROWS = [{"split": word, "n": number, "sound": sound} for word, number, sound in product(WORDS, NUMBERS, (True, False))]
@@ -72,7 +72,7 @@ def understood(where: Expr, name: str) -> frozenset[Condition]:
     shown=Binary(operator="!=", left=Ref(path=("s", "n")), right=Ref(path=("own", "n"))), asked=Literal_(value=True)
 )
 def test_no_row_is_in_two_regions_that_are_apart(shown: Expr, asked: Expr) -> None:
-    if not apart(understood(shown, "s"), understood(asked, "q")):
+    if not are_disjoint(understood(shown, "s"), understood(asked, "q")):
         return
     for row in ROWS:
         names = {"s": row, "q": row, "own": row}
@@ -82,5 +82,5 @@ def test_no_row_is_in_two_regions_that_are_apart(shown: Expr, asked: Expr) -> No
 def test_the_splits_of_the_page_are_apart() -> None:
     train = Binary(operator="==", left=Ref(path=("s", "split")), right=Literal_(value="a"))
     test = Binary(operator="!=", left=Ref(path=("q", "split")), right=Literal_(value="a"))
-    assert apart(understood(train, "s"), understood(test, "q"))
-    assert not apart(understood(train, "s"), frozenset())
+    assert are_disjoint(understood(train, "s"), understood(test, "q"))
+    assert not are_disjoint(understood(train, "s"), frozenset())

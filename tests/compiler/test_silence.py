@@ -11,7 +11,7 @@ from hypothesis import given, settings, strategies as st
 from tripos_compiler.compile import Compilation
 from tripos_compiler.diagnostics import Diagnostic, Label
 from tripos_compiler.diagnostics.model import deny
-from tripos_compiler.diagnostics.suppressions import silence
+from tripos_compiler.diagnostics.suppressions import split_silenced
 from tripos_compiler.source.text import Source, Span
 
 ROWS = '{"question": "2 + 2?"}\n{"question": "2 + 2?"}\n'
@@ -176,13 +176,13 @@ def test_a_warning_in_a_text_of_several_lines_is_silenced_above_or_below_it(code
     source = Source("a.tripos", PROMPT)
     start = PROMPT.index(words)
     warning = Diagnostic(code, "m", (Label(Span(source, start, start + 6)),), severity="warning")
-    _, silenced = silence([warning], [source])
+    _, silenced = split_silenced([warning], [source])
     assert [each.diagnostic for each in silenced] == [warning]
 
 
 def test_a_warning_without_a_place_cannot_be_silenced() -> None:
     warning = Diagnostic("W0309", "m", (), severity="warning")
-    shown, silenced = silence([warning], [Source("a.tripos", "# allow W0309: so\nrole a\n")])
+    shown, silenced = split_silenced([warning], [Source("a.tripos", "# allow W0309: so\nrole a\n")])
     assert warning in shown
     assert silenced == ()
 
@@ -235,7 +235,7 @@ def test_every_diagnostic_is_shown_or_silenced_whatever_is_written(text: str, pl
     for start, error in places:
         span = Span(source, min(start, len(text)), min(start, len(text)))
         given_.append(Diagnostic("W0309", f"m{start}", (Label(span),), severity="error" if error else "warning"))
-    shown, silenced = silence(given_, [source])
+    shown, silenced = split_silenced(given_, [source])
     own = [item for item in shown if item.code in ("W0110", "W0111")]
     parted = [*(item for item in shown if item not in own), *(each.diagnostic for each in silenced)]
     assert set(parted) == set(given_)

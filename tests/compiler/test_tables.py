@@ -15,7 +15,7 @@ from lark import Lark, Tree
 
 from tripos_compiler.syntax import grammar_tables as kept
 from tripos_compiler.syntax.automaton import Branch, Machine, Token
-from tripos_compiler.syntax.grammar_tables import GRAMMAR, Tables, build_tables, cache_folder, tables_of
+from tripos_compiler.syntax.grammar_tables import GRAMMAR, GrammarTables, build_tables, cache_folder, tables_of
 from tripos_compiler.syntax.lexer import raw_tokens
 
 TEXT = Path(kept.__file__).with_name(GRAMMAR).read_text("utf-8")
@@ -94,8 +94,8 @@ def test_the_folder_is_for_the_user_alone(folder: Path) -> None:
 
 def test_tables_are_made_where_nothing_can_be_kept(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    assert isinstance(tables_of(TEXT, tmp_path / "file" / "grammar"), Tables)
-    assert isinstance(tables_of(TEXT, None), Tables)
+    assert isinstance(tables_of(TEXT, tmp_path / "file" / "grammar"), GrammarTables)
+    assert isinstance(tables_of(TEXT, None), GrammarTables)
 
 
 def test_the_cache_folder_is_where_the_user_says(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -150,18 +150,18 @@ def lark() -> Lark:
 
 
 @pytest.fixture(scope="module")
-def tables() -> Tables:
+def tables() -> GrammarTables:
     return build_tables(TEXT)
 
 
 @pytest.mark.parametrize("text", [*EXPRESSIONS[:-1], "list<" + EXPRESSIONS[-1] + ">", *holes()])
-def test_the_automaton_reads_what_lark_reads(text: str, lark: Lark, tables: Tables) -> None:
+def test_the_automaton_reads_what_lark_reads(text: str, lark: Lark, tables: GrammarTables) -> None:
     machine = Machine(tables, "hole")
     assert all(machine.feed(token) for token in raw_tokens(text))
     assert shape(machine.finish()) == shape(lark.parse(text, start="hole"))
 
 
-def test_the_automaton_says_what_would_fit_where_something_does_not(tables: Tables) -> None:
+def test_the_automaton_says_what_would_fit_where_something_does_not(tables: GrammarTables) -> None:
     machine = Machine(tables, "hole")
     tokens = list(raw_tokens("f(x: , 1"))
     assert [machine.feed(token) for token in tokens[:4]] == [True] * 4

@@ -10,7 +10,7 @@ from hypothesis import given, settings, strategies as st
 from tripos_compiler.diagnostics import Diagnostic, Label
 from tripos_compiler.diagnostics.suppressions import Silenced
 from tripos_compiler.diagnostics.text import render_silenced, render_text
-from tripos_compiler.diagnostics.wrapping import cells, wrap
+from tripos_compiler.diagnostics.wrapping import display_width, wrap
 from tripos_compiler.source.text import Source, Span
 
 SPEC = Source(
@@ -162,7 +162,7 @@ def test_wrapping_loses_nothing_but_blanks_and_fits_where_a_word_does(text: str,
     lines = wrap(text, width)
     assert "".join("".join(lines).split()) == "".join(text.split())
     for line in lines:
-        assert cells(line) <= width or " " not in line
+        assert display_width(line) <= width or " " not in line
 
 
 @pytest.mark.parametrize("color", [False, True])

@@ -10,7 +10,7 @@ from hypothesis import given, strategies as st
 from tests.each import each
 from tripos_compiler.language.evaluation import NoValue, evaluate
 from tripos_compiler.language.library import FUNCTIONS
-from tripos_compiler.language.totality import facts_of, implied, known_of, lacks
+from tripos_compiler.language.totality import facts_of, find_lacks, implied, known_of
 from tripos_compiler.plan import Binary, Call, Expr, Items, Literal_, Ref, Unary
 
 N, XS = Ref(path=("n",)), Ref(path=("xs",))
@@ -83,7 +83,7 @@ def guarded(draw: st.DrawFn) -> Expr:
 
 @given(expr=guarded(), n=SMALL, xs=LISTS)
 def test_an_expression_of_which_nothing_lacks_has_a_value(expr: Expr, n: int, xs: list[int]) -> None:
-    if next(lacks(expr), None) is None:
+    if next(find_lacks(expr), None) is None:
         evaluate(expr, {"n": n, "xs": xs})
 
 
@@ -103,9 +103,9 @@ def test_an_item_that_is_written_out_is_there(count: int, index: int) -> None:
     try:
         found = evaluate(expr, {})
     except NoValue:
-        assert next(lacks(expr), None) is not None
+        assert next(find_lacks(expr), None) is not None
     else:
-        assert found == index and next(lacks(expr), None) is None
+        assert found == index and next(find_lacks(expr), None) is None
 
 
 def test_a_set_is_the_order_that_a_rank_is_taken_in() -> None:
@@ -117,8 +117,8 @@ def test_what_stands_behind_an_or_is_looked_at_where_its_condition_does_not_hold
     zero = Literal_(value=0)
     positive = Binary(operator=">", left=Binary(operator="/", left=Literal_(value=1), right=N), right=zero)
     never, always = (Binary(operator=sign, left=N, right=zero) for sign in ("==", "!="))
-    assert next(lacks(Binary(operator="or", left=never, right=positive)), None) is None
-    assert next(lacks(Binary(operator="or", left=always, right=positive)), None) is not None
+    assert next(find_lacks(Binary(operator="or", left=never, right=positive)), None) is None
+    assert next(find_lacks(Binary(operator="or", left=always, right=positive)), None) is not None
 
 
 @pytest.mark.parametrize(

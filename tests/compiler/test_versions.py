@@ -7,7 +7,7 @@ from compiling import compile_text, plan_of
 
 from tests.each import each
 from tripos_compiler.compile import compile_spec
-from tripos_compiler.language.changes import changes
+from tripos_compiler.language.changes import find_changes
 
 BEFORE = """benchmark demo "1.2.3" { title "Demo", languages en }
 role candidate compared
@@ -45,7 +45,7 @@ CHANGES = [
 @each("old, new, part", CHANGES)
 def test_a_change_is_as_weighty_as_what_it_changes(old: str, new: str, part: str | None) -> None:
     before, after = plan_of(compile_text(BEFORE)), plan_of(compile_text(BEFORE.replace(old, new)))
-    found = changes(before, after)
+    found = find_changes(before, after)
     assert (found[0].part if found else None) == part
 
 

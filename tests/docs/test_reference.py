@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tests.each import each
-from tripos_compiler.constructs.reference import PAGES, SLOTS, filled, page_of, parts_of, slots_in
+from tripos_compiler.constructs.reference import PAGES, SLOTS, filled, page_of, reference_parts, slots_in
 from tripos_compiler.constructs.signature import Statement
 from tripos_compiler.constructs.statements import read_statements
 from tripos_compiler.constructs.table import CONSTRUCTS, Construct
@@ -43,7 +43,7 @@ def test_the_generated_parts_of_a_page_are_those_of_the_code(page: str) -> None:
         text = filled(text)
         (DOCS / page).write_text(text, "utf-8")
     assert text == filled(text)
-    assert len(parts_of(text)) == text.count("<!-- generated:") == text.count("<!-- end -->")
+    assert len(reference_parts(text)) == text.count("<!-- generated:") == text.count("<!-- end -->")
 
 
 def test_the_reference_has_a_page_for_each_statement_and_no_other() -> None:
@@ -52,7 +52,7 @@ def test_the_reference_has_a_page_for_each_statement_and_no_other() -> None:
 
 @each("page", PAGES)
 def test_a_page_gives_the_signatures_of_its_statements(page: str) -> None:
-    assert parts_of(text_of(page)) == [f"construct {name}" for name in PAGES[page]]
+    assert reference_parts(text_of(page)) == [f"construct {name}" for name in PAGES[page]]
 
 
 @each("construct", CONSTRUCTS)

@@ -10,7 +10,7 @@ import pytest
 from tests.each import each
 from tripos.api.compilation import find_spec
 from tripos.cli.reports.compare import spec_changes
-from tripos_compiler.language.changes.plans import WEIGHTS, changes
+from tripos_compiler.language.changes.plans import WEIGHTS, find_changes
 from tripos_compiler.plan import Plan
 
 COMPAT = Path(__file__).parents[1] / "compat"
@@ -31,7 +31,7 @@ def test_every_pair_says_what_it_demands() -> None:
 
 @pytest.mark.parametrize("name", DEMANDED)
 def test_a_change_demands_the_bump_of_its_kind(name: str) -> None:
-    found = changes(plan_in("previous", name), plan_in("current", name))
+    found = find_changes(plan_in("previous", name), plan_in("current", name))
     wanted = DEMANDED[name]
     assert (found[0].part if found else "none") == wanted["part"], [each.text for each in found]
     weightiest = {each.kind for each in found if each.part == wanted["part"]}
@@ -42,7 +42,7 @@ def test_a_change_demands_the_bump_of_its_kind(name: str) -> None:
 def test_no_result_becomes_stale_where_figures_may_be_compared(name: str) -> None:
     before, after = plan_in("previous", name), plan_in("current", name)
     assert before.fingerprints <= after.fingerprints
-    assert not [each for each in changes(before, after) if each.stale]
+    assert not [each for each in find_changes(before, after) if each.stale]
 
 
 @each("name", DEMANDED)
@@ -60,6 +60,6 @@ def test_results_that_count_no_longer_are_no_matter_of_words_whoever_misses_why(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("tripos_compiler.language.changes.plans.step_changes", lambda *plans: iter(()))
-    [found] = changes(plan_in("previous", "temperature"), plan_in("current", "temperature"))
+    [found] = find_changes(plan_in("previous", "temperature"), plan_in("current", "temperature"))
     assert (found.part, found.kind) == ("major", "benchmark")
     assert found.stale

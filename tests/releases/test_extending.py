@@ -16,7 +16,7 @@ from tripos.lsp.benchmarks import Benchmark
 from tripos.lsp.documents import Documents
 from tripos.releases.locations import pack
 from tripos.releases.verification import verify
-from tripos_compiler.language.changes.plans import changes
+from tripos_compiler.language.changes.plans import find_changes
 from tripos_compiler.plan import Plan
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.views.views import connect
@@ -434,7 +434,7 @@ def test_a_newer_release_that_is_extended_is_told_as_a_change(folder: Path, trip
     assert once("release", "origin/sums.tripos").code == 0
     digest = digest_of(folder / "releases/sums-1.0.1")
     write(folder / "more", {"more.tripos": HEAD + f'use release "sums@1.0" sha256 "{digest}"\n' + OWN})
-    found = changes(before, plan_at(folder / "more"))
+    found = find_changes(before, plan_at(folder / "more"))
     assert [(each.part, each.text) for each in found] == [("patch", "extends `sums`: was 1.0.0 and is 1.0.1")]
 
 

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from tripos.api.compilation import find_spec
 from tripos.cli.main import run_command
 from tripos.releases.opening import open_release
-from tripos_compiler.language.changes.plans import changes
+from tripos_compiler.language.changes.plans import find_changes
 from tripos_compiler.plan import Plan, RecordType, TextType
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.views.views import connect
@@ -85,7 +85,7 @@ def test_fields_that_are_asked_for_in_another_order_are_a_major_change(spec: Pat
     before = compiled(spec)
     text = SPEC.replace("{ thoughts text, result text }", "{ result text, thoughts text }")
     (spec / "ordered.tripos").write_text(text, "utf-8")
-    [first, *_] = changes(before, compiled(spec))
+    [first, *_] = find_changes(before, compiled(spec))
     assert (first.part, first.kind) == ("major", "prompt")
     assert first.stale
 

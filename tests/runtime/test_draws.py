@@ -10,7 +10,7 @@ import pytest
 
 from tests.compiler.compiling import compile_text, plan_of
 from tests.runtime.small_runs import SmallRun, run_small
-from tripos_compiler.language.contexts import sharing
+from tripos_compiler.language.contexts import steps_sharing_replies
 from tripos_compiler.plan import Plan
 from tripos_runtime.models.base import Request
 
@@ -48,7 +48,7 @@ def test_four_asks_of_one_text_are_four_draws(tmp_path: Path, settings: str) -> 
     run = voted(tmp_path, voting(settings))
     assert run.asked["a"] == 4 * len(ITEMS) == run.planned["candidate"]
     assert told(run) == [4.0, 4.0]
-    assert [share.shown for share in sharing(run.plan, run.plan.scenarios[0])] == []
+    assert [share.shown for share in steps_sharing_replies(run.plan, run.plan.scenarios[0])] == []
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_four_asks_that_leave_nothing_to_chance_are_one_reply_and_the_plan_says_
     run = voted(tmp_path, voting(settings))
     assert run.asked["a"] == len(ITEMS) == run.planned["candidate"]
     assert told(run) == [1.0, 1.0]
-    assert [share.shown for share in sharing(run.plan, run.plan.scenarios[0])] == [
+    assert [share.shown for share in steps_sharing_replies(run.plan, run.plan.scenarios[0])] == [
         f"`w`, `x`, `y`, `z` share replies: {why}"
     ]
 
@@ -115,7 +115,7 @@ def test_two_scores_by_one_judge_are_two_draws_unless_nothing_is_left_to_chance(
     assert drawn["p"] != drawn["q"]
     fixed = plan(scores, ", temperature 0")
     assert len({prints(fixed)[0][name] for name in "pq"}) == 1
-    assert [each.shown for each in sharing(fixed, fixed.scenarios[0])] == [
+    assert [each.shown for each in steps_sharing_replies(fixed, fixed.scenarios[0])] == [
         "`p`, `q` share replies: same text at temperature 0"
     ]
 
@@ -123,7 +123,7 @@ def test_two_scores_by_one_judge_are_two_draws_unless_nothing_is_left_to_chance(
 def test_a_judge_s_value_inside_expressions_is_that_of_the_same_call() -> None:
     found = plan(f"{ASKED}  score p = fair(a.text)\n  score q = fair(a.text) > 3\n  score r = fair(a.text) > 4")
     assert len(set(prints(found)[0].values())) == 4  # the ask, the judgement, and two scores of it
-    assert [each.shown for each in sharing(found, found.scenarios[0])] == [
+    assert [each.shown for each in steps_sharing_replies(found, found.scenarios[0])] == [
         "`p`, `fair(…)` share replies: the same call of `fair`"
     ]
 

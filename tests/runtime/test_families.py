@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.each import each
-from tripos_runtime.roles.model_families import families
+from tripos_runtime.roles.model_families import families_in_name
 
 
 @each(
@@ -28,4 +28,4 @@ from tripos_runtime.roles.model_families import families
     ],
 )
 def test_a_name_shows_its_family(model: str, expected: set[str]) -> None:
-    assert families(model) == expected
+    assert families_in_name(model) == expected

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from tests.compiler.compiling import compile_files, plan_of
-from tripos_compiler.language.references import Look, is_only_looked_at, looks_of
+from tripos_compiler.language.references import Look, find_looks, is_only_looked_at
 from tripos_compiler.plan import Literal_, Made, Plan, Ref
 from tripos_runtime.datasets.slot_choice import slots_at
 from tripos_runtime.datasets.slots import Slot
@@ -49,15 +49,15 @@ def plan(folder: Path) -> Plan:
 
 def test_a_look_is_into_the_data_set_that_it_names(tmp_path: Path) -> None:
     found = plan(tmp_path)
-    (near,) = looks_of(found.scenarios[0], "worked") or ()
-    (far,) = looks_of(found.scenarios[0], "told") or ()
+    (near,) = find_looks(found.scenarios[0], "worked") or ()
+    (far,) = find_looks(found.scenarios[0], "told") or ()
     assert (near.points, near.at) == (Ref(path=("q", "near")), "point")
     assert (far.points, far.at) == (Ref(path=("q", "far")), "place")
 
 
 def test_a_data_set_that_a_scenario_takes_whole_is_not_only_looked_at(tmp_path: Path) -> None:
     found = plan(tmp_path)
-    assert looks_of(found.scenarios[1], "told") is None
+    assert find_looks(found.scenarios[1], "told") is None
     assert [is_only_looked_at(name, found.scenarios, found.made) for name in ("worked", "told")] == [True, False]
     assert not is_only_looked_at("told", [], found.made)
 

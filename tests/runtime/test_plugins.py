@@ -11,7 +11,7 @@ import pytest
 
 from tests.conftest import Command
 from tests.each import each
-from tripos_compiler.language.evaluation import Fault, Unavailable, calling, evaluate
+from tripos_compiler.language.evaluation import Fault, Unavailable, evaluate, with_functions
 from tripos_compiler.plan import (
     Benchmark,
     BoolType,
@@ -29,7 +29,7 @@ from tripos_compiler.plan import (
     TextType,
     Type,
 )
-from tripos_compiler.plugins.loading import version_of
+from tripos_compiler.plugins.loading import plugin_version
 from tripos_runtime.asking.plugins import Loaded, PluginError, WrongValue, load_plugins, passed, returned
 
 
@@ -41,7 +41,7 @@ def plugin(
         name=function,
         path=path,
         function=function,
-        version=version_of(text),
+        version=plugin_version(text),
         parameters=dict(takes if takes is not None else {"text": TextType()}),
         returns=returns,
     )
@@ -72,7 +72,7 @@ def load(folder: Path, text: str, function: str, returns: Type, takes: Mapping[s
 def test_an_expression_calls_a_loaded_function_by_position_and_by_name(tmp_path: Path) -> None:
     text = "def near(text: str, *, by: float = 0.5) -> float:\n    return len(text) * by\n"
     loaded = load(tmp_path, text, "near", NumberType(), {"text": TextType(), "by": NumberType()})
-    with calling({"near": loaded}):
+    with with_functions({"near": loaded}):
         both = Call(function="near", args=(Literal_(value="four"), Literal_(value=2)))
         assert evaluate(both, {}) == 8
         assert evaluate(Call(function="near", named={"text": Literal_(value="four")}), {}) == 2.0
@@ -82,7 +82,7 @@ def test_functions_of_one_run_are_not_those_of_another(tmp_path: Path) -> None:
     call = Call(function="one", args=(Literal_(value=""),))
     for number in (1, 2):
         loaded = load(tmp_path, f"def one(text: str) -> int:\n    return {number}\n", "one", IntegerType())
-        with calling({"one": loaded}):
+        with with_functions({"one": loaded}):
             assert evaluate(call, {}) == number
     with pytest.raises(Fault, match="one"):
         evaluate(call, {})

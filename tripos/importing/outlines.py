@@ -16,8 +16,8 @@ import orjson
 from tripos.failure import SOME_FAILED, Failure
 from tripos.importing.trees import sound
 from tripos_compiler.diagnostics import nearest
-from tripos_compiler.inputs import Placed
-from tripos_compiler.language import DEEPEST, Tree, TreeFault, TreeRead, read_tree
+from tripos_compiler.inputs import LocatedText
+from tripos_compiler.language import DEEPEST, ParsedTree, TreeFault, TreeRead, read_tree
 from tripos_warehouse.store import Store
 from tripos_warehouse.views import connect_run
 
@@ -36,7 +36,7 @@ STEPS = "select distinct step from {schema}.samples order by 1"
 class DraftedTree:
     """A tree, and in words where it comes from."""
 
-    tree: Tree
+    tree: ParsedTree
     said: str
 
 
@@ -73,7 +73,7 @@ def read_draft(store: Store, run: str | None, step: str, only: Sequence[str]) ->
     for number, (_, model, _, reply) in enumerate(replies, 1):
         _merge(branches, sound(read_outline(reply), f"reply {number} of {model}", "S0835").branches)
     said = f"Drafted by run {found.run_id}, step {step} by {models[0]}."
-    return DraftedTree(Tree(branches), said)
+    return DraftedTree(ParsedTree(branches), said)
 
 
 def _nothing(run_id: str, step: str, steps: Sequence[str], replies: int, only: Sequence[str]) -> Failure:
@@ -147,7 +147,7 @@ class _Point:
 
     width: int
     kind: Kind
-    name: Placed
+    name: LocatedText
     below: list[_Point] = field(default_factory=list)
 
 
@@ -226,7 +226,7 @@ def _point(line: str, number: int) -> _Point | None:
     elif kind[0] == "number" and kind[1] not in ")）":
         kind = ("number", ".")
     said = BOLD.sub(r"\2", LEADER.sub("", rest)).strip().rstrip(":：").strip()
-    return _Point(width, kind, Placed(" ".join(said.split()), number)) if said else None
+    return _Point(width, kind, LocatedText(" ".join(said.split()), number)) if said else None
 
 
 def _indent(line: str) -> tuple[int, int]:

@@ -20,7 +20,7 @@ from tripos.runs.rows import run_row, step_rows
 from tripos.settings.config import Config
 from tripos.settings.wiring import identified
 from tripos_compiler.inputs import DataError
-from tripos_compiler.language import calling
+from tripos_compiler.language import with_functions
 from tripos_compiler.plan import Ask, Made, Plan
 from tripos_runtime.asking.plugins import NOTHING, PluginError, load_plugins
 from tripos_runtime.datasets.cases import CaseSource, Marks, Selection, drawn_counts
@@ -178,7 +178,7 @@ def record(
     root = Path(config.store)
     ledger: Any = open_ledger(Store.open(root, create=False), plan.fingerprints) if _is_there(root) else _NoLedger()
     try:
-        with calling(load_plugins(plan, folder, releases)):
+        with with_functions(load_plugins(plan, folder, releases)):
             made = take_made_rows(plan, source, config, ledger, roles, command)
             replies = read_replies(table, plan, source)
             check_recordable(replies.scenarios)

@@ -12,7 +12,7 @@ from typing import Any
 
 from tripos.failure import Failure
 from tripos_compiler.inputs import DataError
-from tripos_compiler.language import Tree, TreeFault, TreeRead, read_tree
+from tripos_compiler.language import ParsedTree, TreeFault, TreeRead, read_tree
 from tripos_compiler.statements.declarations import APPROVED, DRAFT
 from tripos_runtime.datasets.formats import placed_in
 
@@ -20,7 +20,7 @@ SUFFIXES = (".yaml", ".yml", ".json")
 SHOWN = 5
 
 
-def tree_text(tree: Tree, suffix: str, said: str = "") -> str:
+def tree_text(tree: ParsedTree, suffix: str, said: str = "") -> str:
     """Return a tree as the text of a file with that suffix. `said` stands above it as a comment, where the format has
     any.
 
@@ -58,7 +58,7 @@ def check_suffix(path: Path) -> str:
     return path.suffix.casefold()
 
 
-def get_tree(path: Path) -> Tree:
+def get_tree(path: Path) -> ParsedTree:
     """Return the tree of a file. Raises `Failure` S0836 where it cannot be read or something in it is no branch."""
     check_suffix(path)
     if not path.is_file():
@@ -74,7 +74,7 @@ def get_tree(path: Path) -> Tree:
     return sound(read, str(path), "S0836")
 
 
-def sound(read: TreeRead, shown: str, code: str) -> Tree:
+def sound(read: TreeRead, shown: str, code: str) -> ParsedTree:
     """Return the tree that was read. Raises `Failure` with all that is wrong in it."""
     if not read.faults:
         return read.tree
@@ -95,7 +95,7 @@ class Approval:
 
     path: Path
     sha256: str
-    tree: Tree
+    tree: ParsedTree
     by: str
     at: datetime
 

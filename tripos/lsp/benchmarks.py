@@ -18,7 +18,7 @@ from tripos.settings.denied_warnings import chosen_denials
 from tripos.settings.load import load_config
 from tripos_compiler.compile import Compilation, compile_spec
 from tripos_compiler.diagnostics import Diagnostic, Diagnostics, deny
-from tripos_compiler.resolve import Memory, beside
+from tripos_compiler.resolve import Memory, path_beside
 from tripos_compiler.source import Name, Source, Text
 from tripos_compiler.syntax import parse, raw_tokens, split_pieces
 from tripos_runtime.datasets.data_folders import DataFolders
@@ -64,7 +64,7 @@ def header_of(path: str, text: str) -> Header:
         main = main or (word.text == "benchmark" and not any(token.kind in NO_NAME for token in rest))
         match entry.elements:
             case [Name(text="use"), Text(value=used)]:
-                uses.append(beside(path, used))
+                uses.append(path_beside(path, used))
     return Header(main, tuple(uses))
 
 

@@ -31,7 +31,7 @@ from tripos.lsp.names import (
 from tripos.lsp.session import View
 from tripos_compiler.constructs import FILE, STRING_SLOTS, Construct, Item, Maybe, Slot, Word, constructs_in
 from tripos_compiler.language.figures import AGGREGATES
-from tripos_compiler.language.library import FUNCTIONS, shown
+from tripos_compiler.language.library import FUNCTIONS, type_notation
 from tripos_compiler.plan import ChoiceType
 from tripos_compiler.resolve import Binding
 
@@ -80,7 +80,7 @@ def _after_dot(cursor: Cursor) -> bool:
 def _bindings(scope: Mapping[str, Binding]) -> Iterator[Proposal]:
     for name, binding in scope.items():
         secret = "secret " if binding.secret else ""
-        detail = secret + (shown(binding.type) if binding.type is not None else "")
+        detail = secret + (type_notation(binding.type) if binding.type is not None else "")
         yield Proposal(name, Kind.Field if len(binding.path) > 1 else Kind.Variable, detail.strip())
 
 

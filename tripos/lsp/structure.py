@@ -28,7 +28,7 @@ from tripos_compiler.constructs import Statement
 from tripos_compiler.editing import TriposLexer, Unparsable, format_text
 from tripos_compiler.language.figures import AGGREGATES
 from tripos_compiler.language.library import FUNCTIONS
-from tripos_compiler.source import Block, Text, comments
+from tripos_compiler.source import Block, Text, find_comments
 
 Type = SemanticTokenTypes
 BASE: dict[_TokenType, Type] = {
@@ -276,7 +276,7 @@ def _blocks(block: Block, lines: Lines) -> Iterator[FoldingRange]:
 
 
 def _runs(outline: Outline, lines: Lines) -> Iterator[FoldingRange]:
-    alone = [_line(lines, each.span.start) for each in comments(outline.source) if each.alone]
+    alone = [_line(lines, each.span.start) for each in find_comments(outline.source) if each.alone]
     used = [_line(lines, each.span.start) for each in outline.statements if each.construct == "use"]
     for numbers, kind in ((alone, FoldingRangeKind.Comment), (used, FoldingRangeKind.Imports)):
         for _, group in groupby(enumerate(numbers), key=lambda pair: pair[1] - pair[0]):

@@ -22,7 +22,7 @@ from tripos.lsp.session import Checked, Place, View, name_of, place_of, text_of
 from tripos_compiler.constructs import Statement
 from tripos_compiler.diagnostics import Diagnostic
 from tripos_compiler.editing import CONSTANTS, NAME, WORD_OPERATORS
-from tripos_compiler.resolve import Index, Symbol, beside
+from tripos_compiler.resolve import Index, Symbol, path_beside
 from tripos_compiler.source import Span, Text
 
 START = Range(Position(0, 0), Position(0, 0))
@@ -45,7 +45,7 @@ def path_named(view: View, offset: int) -> str | None:
 def _file(view: View, statement: Statement, written: str) -> str | None:
     name = written.partition(":")[0] if ".py" in written else written
     if statement.construct in ("use", "function", "python_scorer"):
-        used = beside(view.path, name)
+        used = path_beside(view.path, name)
         return used if view.session.documents.find_text(used) is not None else None
     folders = [Path(view.path).parent, *(folder for each in view.checked for folder in each.benchmark.data_folders)]
     return next((path.as_posix() for folder in folders if (path := folder / written).is_file()), None)

@@ -15,8 +15,8 @@ from tripos.releases import MANIFEST, RELEASES
 from tripos.releases.download import Reach
 from tripos.releases.fetched import keep, read_pins
 from tripos.releases.locations import ZIP, fetch_release, find_release, is_release
-from tripos_compiler.inputs import Asked, FoundRelease, ReleaseError
-from tripos_compiler.language.changes import order
+from tripos_compiler.inputs import FoundRelease, ReleaseError, ReleaseRequest
+from tripos_compiler.language.changes import version_order
 
 MOST_SHOWN = 5
 """So many versions, or folders, are named in an error."""
@@ -33,7 +33,7 @@ class ReleaseFolders:
     fetch: Reach | None = None
     into: Path | None = None
 
-    def find(self, asked: Asked, near: str) -> FoundRelease:
+    def find(self, asked: ReleaseRequest, near: str) -> FoundRelease:
         """Return the release that a spec at path `near` asks for: the one of that digest, or else the highest version.
 
         Raises `ReleaseError`: E0912 where none is found, E0913 where it has another digest, E0914 where it is damaged.
@@ -48,7 +48,7 @@ class ReleaseFolders:
             return self._placed(asked, near)
         if not fitting:
             raise self._nothing(asked, near, candidates)
-        highest = max(fitting, key=lambda each: order(each.version))
+        highest = max(fitting, key=lambda each: version_order(each.version))
         if asked.sha256 is not None:
             raise _another(asked, highest)
         others = [each for each in fitting if each.version == highest.version and each.digest != highest.digest]
@@ -57,7 +57,7 @@ class ReleaseFolders:
             raise ReleaseError("E0913", message, f'say which is meant: sha256 "{highest.digest}"')
         return _found(highest, asked)
 
-    def _placed(self, asked: Asked, near: str) -> FoundRelease:
+    def _placed(self, asked: ReleaseRequest, near: str) -> FoundRelease:
         assert asked.place is not None
         there = asked.place if "://" in asked.place else _join(Path(near).parent, asked.place)
         try:
@@ -74,7 +74,7 @@ class ReleaseFolders:
             raise _another(asked, candidate)
         return _found(candidate, asked)
 
-    def _fetched(self, url: str, asked: Asked, near: str) -> Path:
+    def _fetched(self, url: str, asked: ReleaseRequest, near: str) -> Path:
         """Return the folder of what was fetched from a URL, now or before. Raises `ReleaseError` and `Failure`."""
         for place in self._places(near):
             digest = read_pins(place).get(url)
@@ -89,7 +89,7 @@ class ReleaseFolders:
             raise ReleaseError("E0912", f"`{url}` has not been fetched", help_)
         return keep(fetch_release(url, self.fetch, asked.sha256), url, self.into)
 
-    def _candidates(self, asked: Asked, near: str) -> Iterator[_Candidate]:
+    def _candidates(self, asked: ReleaseRequest, near: str) -> Iterator[_Candidate]:
         """Yield every release of that benchmark, in the order of the places."""
         for place in self._places(near):
             found = [place] if is_release(place) or _is_zip(place) else sorted(_named(place, asked.name))
@@ -106,9 +106,9 @@ class ReleaseFolders:
         yield from (each / RELEASES for each in above)
         yield from self.folders
 
-    def _nothing(self, asked: Asked, near: str, candidates: list[_Candidate]) -> ReleaseError:
+    def _nothing(self, asked: ReleaseRequest, near: str, candidates: list[_Candidate]) -> ReleaseError:
         if candidates:
-            versions = sorted({each.version for each in candidates}, key=order, reverse=True)
+            versions = sorted({each.version for each in candidates}, key=version_order, reverse=True)
             more = f" and {len(versions) - MOST_SHOWN} more" if len(versions) > MOST_SHOWN else ""
             message = f"no version of `{asked.name}` fits `{asked.text}`"
             return ReleaseError("E0912", message, f"there is {', '.join(versions[:MOST_SHOWN])}{more}")
@@ -153,7 +153,7 @@ def _data_of(folder: Path, digest: str) -> frozenset[tuple[str, str]]:
     return frozenset(files)
 
 
-def _found(candidate: _Candidate, asked: Asked) -> FoundRelease:
+def _found(candidate: _Candidate, asked: ReleaseRequest) -> FoundRelease:
     folder = candidate.folder
     try:
         data = _data_of(folder.resolve(), candidate.digest)
@@ -171,7 +171,7 @@ def _shown(near: str) -> str:
     return (path.relative_to(here) if path.is_relative_to(here) else path).as_posix()
 
 
-def _another(asked: Asked, found: _Candidate) -> ReleaseError:
+def _another(asked: ReleaseRequest, found: _Candidate) -> ReleaseError:
     message = f"`{found.folder}` has another digest: {found.digest}, and the spec says {asked.sha256}"
     help_ = "get the right release, or write the digest of the new one here"
     return ReleaseError("E0913", message, help_)

@@ -15,7 +15,7 @@ from tripos.releases import DATA, MANIFEST, RELEASES, SPEC
 from tripos.releases.locations import find_release
 from tripos.releases.manifest import Manifest, digest_of, file_digest, file_fault
 from tripos_compiler.compile import Compilation, compile_spec
-from tripos_compiler.inputs import Asked, FoundRelease, ReleaseError, ReleaseFinder
+from tripos_compiler.inputs import FoundRelease, ReleaseError, ReleaseFinder, ReleaseRequest
 from tripos_compiler.plan import Plan
 from tripos_compiler.source import Source
 from tripos_runtime.datasets.data_folders import DataFolders
@@ -121,7 +121,7 @@ class Release:
             (self.folder / each.path).as_posix() for each in self.manifest.files if _is_manifest_of_another(each.path)
         ]
         for each in plan.extends:
-            asked = Asked(each.name, each.version, None, each.digest)
+            asked = ReleaseRequest(each.name, each.version, None, each.digest)
             found = (_find(releases, asked, place) for place in places)
             release = next((one for one in found if isinstance(one, FoundRelease)), None)
             if release is None:
@@ -200,7 +200,7 @@ def _is_manifest_of_another(path: str) -> bool:
     return path.startswith(f"{RELEASES}/") and path.endswith(f"/{MANIFEST}")
 
 
-def _find(releases: ReleaseFinder, asked: Asked, near: str) -> FoundRelease | ReleaseError:
+def _find(releases: ReleaseFinder, asked: ReleaseRequest, near: str) -> FoundRelease | ReleaseError:
     try:
         return releases.find(asked, near)
     except ReleaseError as error:

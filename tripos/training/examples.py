@@ -19,7 +19,7 @@ from tripos.failure import Failure
 from tripos.training.reward.pairing import FORMAT, KEPT_OUT, kept_out_of, prompt_of, replies_of
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.language import Unavailable, evaluate
-from tripos_compiler.language.contamination import ALIKE, NearTexts, learned_texts, what_counts
+from tripos_compiler.language.contamination import ALIKE, NearTexts, learned_texts, letters_and_digits
 from tripos_compiler.plan import AskedAs, Pairing, Partner, Plan, Retrieve, Shots, Treatment, digest as digest_of
 from tripos_runtime.asking.prompting import ask_messages
 from tripos_runtime.asking.questions import Questions
@@ -266,10 +266,10 @@ class ScenarioTexts:
 
 def _texts(values: Mapping[str, Any]) -> Iterator[str]:
     for value in values.values():
-        if isinstance(value, str) and len(what_counts(value)) >= SHORTEST:
+        if isinstance(value, str) and len(letters_and_digits(value)) >= SHORTEST:
             yield value
 
 
 def _longest(values: Mapping[str, Any]) -> str:
     """Return what counts in the longest text of a row."""
-    return max((what_counts(value) for value in values.values() if isinstance(value, str)), key=len, default="")
+    return max((letters_and_digits(value) for value in values.values() if isinstance(value, str)), key=len, default="")

@@ -128,10 +128,10 @@ def filled(page: str) -> str:
     return PART.sub(lambda found: f"{found['what']} -->\n\n{part(found['what'])}\n", page)
 
 
-def parts_of(page: str) -> list[str]:
+def reference_parts(page: str) -> list[str]:
     """Return what the generated parts of a page are, in order.
 
-    >>> parts_of("<!-- generated: slots -->\\n<!-- end -->")
+    >>> reference_parts("<!-- generated: slots -->\\n<!-- end -->")
     ['slots']
     """
     return [found["what"] for found in PART.finditer(page)]

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from tripos_compiler.source import Block, CallExpr, Member, Name, Number, RangeExpr, Span, Symbol, Syntax, Text
+from tripos_compiler.source import Block, CallExpr, Member, Name, Number, RangeExpr, Span, SymbolExpr, Syntax, Text
 
 Labels = list[tuple[Name | None, Text]]
 
@@ -178,7 +178,7 @@ class _Match:
                 yield from self.run(items, index)
                 yield index, {}
             case Word(texts=texts):
-                if isinstance(element, Name | Symbol) and element.text in texts:
+                if isinstance(element, Name | SymbolExpr) and element.text in texts:
                     yield index + 1, {element.text: True}
                 else:
                     self.miss(index, " or ".join(f"`{text}`" for text in texts))
@@ -234,7 +234,7 @@ def _fits(kind: str, element: Syntax) -> bool:
             return isinstance(element, Name | Member)
         case "SOURCE":
             return isinstance(element, Name | CallExpr)
-    return not isinstance(element, Symbol)
+    return not isinstance(element, SymbolExpr)
 
 
 @dataclass(frozen=True)

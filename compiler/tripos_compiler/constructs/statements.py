@@ -23,10 +23,10 @@ from tripos_compiler.source import (
     OptionalExpr,
     RangeExpr,
     Span,
-    Symbol,
+    SymbolExpr,
     Syntax,
     TableRow,
-    described,
+    describe_syntax,
 )
 
 PRODUCTS = frozenset({"AXES", "ARMS"})
@@ -219,7 +219,7 @@ def _worded(entry: Entry) -> Entry:
     """Return an entry whose `in` is a word of a statement, and not an operator: `numbers in de`."""
     match entry.elements:
         case (BinaryExpr(operator="in", left=Name(text=keyword) as left, right=right), *rest) if places_of(keyword):
-            word = Symbol(Span(left.span.source, left.span.end, right.span.start), "in")
+            word = SymbolExpr(Span(left.span.source, left.span.end, right.span.start), "in")
             return replace(entry, elements=(left, word, right, *rest))
     return entry
 
@@ -252,13 +252,13 @@ def _block_fits(entry: Entry, construct: Construct, diagnostics: Diagnostics) ->
     first = entry.elements[0]
     if entry.block is None and construct.shape.block == "required":
         help_ = f"it is written `{construct.shape.shown}`"
-        diagnostics.error("E0106", f"{described(first)} needs a block in braces", first.span, help=help_)
+        diagnostics.error("E0106", f"{describe_syntax(first)} needs a block in braces", first.span, help=help_)
         return False
     if entry.block is not None and construct.shape.block == "none":
         opening = entry.block.span
         place = type(opening)(opening.source, opening.start, opening.start + 1)
         help_ = f"it is written `{construct.shape.shown}`"
-        diagnostics.error("E0106", f"{described(first)} takes no block", place, help=help_)
+        diagnostics.error("E0106", f"{describe_syntax(first)} takes no block", place, help=help_)
         return False
     return True
 
@@ -280,7 +280,7 @@ def _unknown(
         diagnostics.error("E0107", f"a table row means nothing {here}", first.span, help="tables belong in `allocate`")
         return
     if keyword is None:
-        message = f"a statement cannot begin with {described(first)}"
+        message = f"a statement cannot begin with {describe_syntax(first)}"
         diagnostics.error("E0106", message, first.span, help=f"{here} a statement begins with a word")
         return
     places = places_of(keyword)
@@ -314,7 +314,7 @@ def _mismatched(entry: Entry, miss: Mismatch, construct: Construct, diagnostics:
             help_ = f"a name is given a value by one `=`; {help_}"
         if "DIMS" in construct.shape.text:
             help_ = with_stars(element, entry.elements[miss.index - 1] if miss.index else None) or help_
-        diagnostics.error("E0106", f"expected {wanted}, found {described(element)}", element.span, help=help_)
+        diagnostics.error("E0106", f"expected {wanted}, found {describe_syntax(element)}", element.span, help=help_)
     else:
         last = entry.elements[-1]
-        diagnostics.error("E0106", f"expected {wanted} after {described(last)}", last.span, help=help_)
+        diagnostics.error("E0106", f"expected {wanted} after {describe_syntax(last)}", last.span, help=help_)

@@ -18,7 +18,7 @@ from .model import (
 )
 from .suppressions import (
     Silenced as Silenced,
-    silence as silence,
+    split_silenced as split_silenced,
 )
 from .text import (
     MOST_SHOWN as MOST_SHOWN,
@@ -27,6 +27,6 @@ from .text import (
     summary as summary,
 )
 from .wrapping import (
-    cells as cells,
+    display_width as display_width,
     wrap as wrap,
 )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from tripos_compiler.diagnostics.codes import CODES
 from tripos_compiler.diagnostics.model import Diagnostic, Diagnostics, Edit, Label, nearest
-from tripos_compiler.source import PIECE, Source, Span, comments
+from tripos_compiler.source import PIECE, Source, Span, find_comments
 
 ALLOW = re.compile(
     r"#\s*allow\s+(?P<codes>[ERSW]\d\w*(?:\s*[,，、]\s*\w+)*)\s*(?:[:：](?P<reason>.*)|(?P<unmarked>\S.*))?",
@@ -41,7 +41,7 @@ class _Allow:
     """Where a colon is missing before the words that would then be the reason."""
 
 
-def silence(
+def split_silenced(
     diagnostics: Iterable[Diagnostic], sources: Iterable[Source]
 ) -> tuple[tuple[Diagnostic, ...], tuple[Silenced, ...]]:
     """Return parts diagnostics into those to show and those that a comment silences.
@@ -75,7 +75,7 @@ def silence(
 
 
 def _allows(source: Source) -> Iterator[_Allow]:
-    found = [(comment, source.position(comment.span.start)[0]) for comment in comments(source)]
+    found = [(comment, source.position(comment.span.start)[0]) for comment in find_comments(source)]
     alone = {line for comment, line in found if comment.alone}
     for comment, line in found:
         words = ALLOW.match(comment.text)

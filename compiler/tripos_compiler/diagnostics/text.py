@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tripos_compiler.diagnostics.model import Diagnostic, Label
 from tripos_compiler.diagnostics.suppressions import Silenced
-from tripos_compiler.diagnostics.wrapping import cells, printable, wrap
+from tripos_compiler.diagnostics.wrapping import display_width, printable, wrap
 
 TAB = "    "
 NEAR = 8
@@ -17,7 +17,7 @@ ROOM = 30
 
 
 @dataclass(frozen=True)
-class Piece:
+class LabelText:
     """Text in a row, and the column that it starts in, from 0. `primary` tells whose colour it has."""
 
     column: int
@@ -30,7 +30,7 @@ class Snippet:
     """A quoted line and the rows below it, each from left to right."""
 
     line: str
-    rows: tuple[tuple[Piece, ...], ...]
+    rows: tuple[tuple[LabelText, ...], ...]
 
 
 @dataclass(frozen=True)
@@ -45,11 +45,11 @@ class _Mark:
         return self.column + self.width
 
     @property
-    def drawn(self) -> Piece:
-        return Piece(self.column, ("^" if self.primary else "-") * self.width, self.primary)
+    def drawn(self) -> LabelText:
+        return LabelText(self.column, ("^" if self.primary else "-") * self.width, self.primary)
 
 
-def draw(labels: Sequence[Label], primary: Label, width: int) -> Snippet:
+def quote_line(labels: Sequence[Label], primary: Label, width: int) -> Snippet:
     """Quotes the line that labels start on, in `width` columns, cut where it is longer.
 
     All labels start on one line, and `fit_together`. Of a label of several lines the first is marked.
@@ -63,8 +63,8 @@ def draw(labels: Sequence[Label], primary: Label, width: int) -> Snippet:
     before = "…" if first or not is_start else ""
     marks = []
     for label, (start, end) in zip(labels, places, strict=True):
-        column = cells(before + _untabbed(text[first:start]))
-        wide = max(1, min(cells(_untabbed(text[start:end])), width - column))
+        column = display_width(before + _untabbed(text[first:start]))
+        wide = max(1, min(display_width(_untabbed(text[start:end])), width - column))
         marks.append(_Mark(column, wide, " ".join(printable(label.text).split()), label is primary))
     rows = [row for beside in _beside(marks, width) for row in _rows(beside, width)]
     return Snippet(_fit(before + _untabbed(text[first:]), width), tuple(rows))
@@ -79,7 +79,7 @@ def fit_together(one: Label, other: Label, width: int) -> bool:
     line = source.line(number)
     places = [_place(label, line) for label in (one, other)]
     start, end = min(start for start, _ in places), max(end for _, end in places)
-    return end - start <= NEAR * width and cells(_untabbed(printable(line[start:end]))) <= width - 2
+    return end - start <= NEAR * width and display_width(_untabbed(printable(line[start:end]))) <= width - 2
 
 
 def _near(line: str, places: list[tuple[int, int]], width: int) -> tuple[str, list[tuple[int, int]], bool]:
@@ -100,12 +100,12 @@ def _place(label: Label, line: str) -> tuple[int, int]:
 
 def _cut(text: str, start: int, end: int, width: int) -> int:
     """Return the first character to show, so that `start:end` is seen with about as much before it as fits."""
-    seen = cells(_untabbed(text[:start])) + max(1, cells(_untabbed(text[start:end])))
-    if seen <= (width if cells(_untabbed(text)) <= width else width - 1):
+    seen = display_width(_untabbed(text[:start])) + max(1, display_width(_untabbed(text[start:end])))
+    if seen <= (width if display_width(_untabbed(text)) <= width else width - 1):
         return 0
-    before = max(width // 2, width - 1 - max(1, cells(_untabbed(text[start:]))))
+    before = max(width // 2, width - 1 - max(1, display_width(_untabbed(text[start:]))))
     first, taken = start, 0
-    while first > 0 and (taken := taken + cells(_untabbed(text[first - 1]))) < before:
+    while first > 0 and (taken := taken + display_width(_untabbed(text[first - 1]))) < before:
         first -= 1
     return first
 
@@ -115,11 +115,11 @@ def _untabbed(text: str) -> str:
 
 
 def _fit(text: str, width: int) -> str:
-    if cells(text) <= width:
+    if display_width(text) <= width:
         return text
     used = 0
     for index, char in enumerate(text):
-        used += cells(char)
+        used += display_width(char)
         if used > width - 1:
             return text[:index] + "…"
     return text
@@ -145,30 +145,30 @@ def _may_share(earlier: _Mark, later: _Mark, width: int) -> bool:
 
 
 def _has_room(mark: _Mark, width: int) -> bool:
-    return cells(mark.text) <= width - mark.column or width - mark.column >= ROOM
+    return display_width(mark.text) <= width - mark.column or width - mark.column >= ROOM
 
 
-def _rows(marks: list[_Mark], width: int) -> list[tuple[Piece, ...]]:
+def _rows(marks: list[_Mark], width: int) -> list[tuple[LabelText, ...]]:
     """Return the rows of marks side by side. The text of the last stands behind it where there is room, any other
     below."""
-    rows: list[list[Piece]] = [[mark.drawn for mark in marks]]
+    rows: list[list[LabelText]] = [[mark.drawn for mark in marks]]
     for index in range(len(marks) - 1, -1, -1):
         mark, left = marks[index], marks[:index]
-        bars = [Piece(each.column, "|", each.primary) for each in left if each.text]
+        bars = [LabelText(each.column, "|", each.primary) for each in left if each.text]
         if not mark.text:
             continue
         room = width - mark.end - 1
-        if len(rows) == 1 and index == len(marks) - 1 and (cells(mark.text) <= room or room >= ROOM):
+        if len(rows) == 1 and index == len(marks) - 1 and (display_width(mark.text) <= room or room >= ROOM):
             first, *more = wrap(mark.text, room)
             column = mark.end + 1
-            rows[0].append(Piece(column, first, mark.primary))
+            rows[0].append(LabelText(column, first, mark.primary))
         else:
-            wide = max(ROOM, min(cells(mark.text), width // 2))
+            wide = max(ROOM, min(display_width(mark.text), width // 2))
             column = mark.column if _has_room(mark, width) else max(0, width - wide)
             if column == mark.column:
-                rows.append([*bars, Piece(column, "|", mark.primary)])
+                rows.append([*bars, LabelText(column, "|", mark.primary)])
             more = wrap(mark.text, max(width - column, 1))
-        rows.extend([*bars, Piece(column, line, mark.primary)] for line in more)
+        rows.extend([*bars, LabelText(column, line, mark.primary)] for line in more)
     return [tuple(row) for row in rows]
 
 
@@ -267,8 +267,8 @@ def _block(diagnostic: Diagnostic, color: bool, width: int) -> str:
 def _hung(begin: str, text: str, width: int, hang: int | None = None) -> list[str]:
     """Return the lines of a text that begins with something; those after the first are indented by `hang`, or as
     far."""
-    first, *more = wrap(printable(text), max(width - cells(begin), LEAST))
-    margin = cells(begin) if hang is None else hang
+    first, *more = wrap(printable(text), max(width - display_width(begin), LEAST))
+    margin = display_width(begin) if hang is None else hang
     return [begin + first, *(" " * margin + line for line in more)]
 
 
@@ -286,7 +286,7 @@ def _places(labels: tuple[Label, ...], gutter: int, width: int, tone: str, paint
             lines.append(f"{margin}{arrow} {printable(source.path)}:{line}:{column}")
             lines.append(f"{margin} {bar}")
             path = source.path
-        snippet = draw(group, labels[0], room)
+        snippet = quote_line(group, labels[0], room)
         lines.append(f"{paint(f'{line:>{gutter}}', BLUE)} {bar} {snippet.line}".rstrip())
         for row in snippet.rows:
             lines.append(f"{margin} {bar} {_compose(row, tone, paint)}")
@@ -307,9 +307,9 @@ def _line_of(label: Label) -> int:
     return label.span.source.position(label.span.start)[0]
 
 
-def _compose(row: tuple[Piece, ...], tone: str, paint: Paint) -> str:
+def _compose(row: tuple[LabelText, ...], tone: str, paint: Paint) -> str:
     line, at = "", 0
     for piece in row:
         line += " " * (piece.column - at) + paint(piece.text, tone if piece.primary else CYAN)
-        at = piece.column + cells(piece.text)
+        at = piece.column + display_width(piece.text)
     return line

@@ -27,7 +27,7 @@ def wrap(text: str, width: int) -> list[str]:
         if word.isspace():
             gap = " " if line else ""
             continue
-        wide = cells(word)
+        wide = display_width(word)
         if line and used + len(gap) + wide > width:
             lines.append("".join(line))
             line, used, gap = [], 0, ""
@@ -40,14 +40,14 @@ def _words(text: str, width: int) -> list[str]:
     """Return the words of a text; a quotation that does not fit a line is words too."""
     found: list[str] = []
     for word in WORD.findall(text):
-        found.extend(re.findall(r"\s+|\S+", word) if cells(word) > width else [word])
+        found.extend(re.findall(r"\s+|\S+", word) if display_width(word) > width else [word])
     return found
 
 
-def cells(text: str) -> int:
+def display_width(text: str) -> int:
     """Return how many columns a text takes in a terminal; a Chinese character takes two.
 
-    >>> cells("ab"), cells("难度")
+    >>> display_width("ab"), display_width("难度")
     (2, 4)
     """
     return sum(_cell(char) for char in text)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import groupby, zip_longest
 from typing import Literal
 
-from tripos_compiler.diagnostics import cells
+from tripos_compiler.diagnostics import display_width
 from tripos_compiler.source import (
     CallExpr,
     Generic,
@@ -15,7 +15,7 @@ from tripos_compiler.source import (
     OptionalExpr,
     RangeExpr,
     Record,
-    Symbol,
+    SymbolExpr,
     Syntax,
     TableRow,
     Text,
@@ -28,7 +28,7 @@ WIDEST = 120
 
 
 @dataclass(frozen=True)
-class Part:
+class HeadPart:
     """An element of a head: as it is written, and what it is."""
 
     text: str
@@ -46,7 +46,7 @@ class Row:
     indent: int
     text: str
     kind: Literal["entry", "remark", "table"] = "entry"
-    parts: tuple[Part, ...] = ()
+    parts: tuple[HeadPart, ...] = ()
     tail: str = ""
     comment: str = ""
     blank: bool = False
@@ -67,7 +67,7 @@ class Row:
     def width(self) -> int:
         """The columns that its last line takes, without its comment."""
         last = self.text.rpartition("\n")[2]
-        return cells(last) + (self.indent if self.single else 0)
+        return display_width(last) + (self.indent if self.single else 0)
 
     def lines(self, gap: int = 2) -> list[str]:
         """Return its lines, with `gap` spaces before its comment."""
@@ -95,7 +95,10 @@ def lines_of(rows: list[Row]) -> list[str]:
 
 def _commented(run: list[Row]) -> list[str]:
     column = max((row.width for row in run), default=0) + 2
-    pushed = any(column + cells(row.comment) > WIDEST and row.width + 2 + cells(row.comment) <= WIDEST for row in run)
+    pushed = any(
+        column + display_width(row.comment) > WIDEST and row.width + 2 + display_width(row.comment) <= WIDEST
+        for row in run
+    )
     return [line for row in run for line in row.lines(2 if pushed else column - row.width)]
 
 
@@ -113,7 +116,7 @@ def align_tables(rows: list[Row]) -> None:
 
 def _align(table: list[Row]) -> None:
     grid = [_cells_of(row) for row in table]
-    widths = [max(map(cells, column)) for column in zip_longest(*grid, fillvalue="")]
+    widths = [max(map(display_width, column)) for column in zip_longest(*grid, fillvalue="")]
     for row, texts in zip(table, grid, strict=True):
         row.text = table_row(texts, widths) + row.tail
 
@@ -132,7 +135,7 @@ def table_row(texts: list[str], widths: list[int]) -> str:
     """
     padded = []
     for index, (text, width) in enumerate(zip(texts, widths, strict=False)):
-        free = width - cells(text)
+        free = width - display_width(text)
         left = 0 if index == 0 else free // 2
         padded.append(" " * left + text + " " * (free - left))
     return f"| {' | '.join(padded)} |"
@@ -212,11 +215,11 @@ def _is_field(row: Row, block: str) -> bool:
     return isinstance(kind, Name | Generic | OptionalExpr | RangeExpr | Record)
 
 
-def _setting(parts: Sequence[Part]) -> Cells:
+def _setting(parts: Sequence[HeadPart]) -> Cells:
     return [parts[0].text, _joined(parts[1:])] if len(parts) > 1 else [parts[0].text]
 
 
-def _field(parts: Sequence[Part]) -> Cells:
+def _field(parts: Sequence[HeadPart]) -> Cells:
     if len(parts) == 1:
         return [parts[0].text]
     rest = parts[2:]
@@ -224,7 +227,7 @@ def _field(parts: Sequence[Part]) -> Cells:
     return [parts[0].text, parts[1].text, "secret" if secret else "", _joined(rest[secret:])]
 
 
-def _labels(parts: Sequence[Part]) -> Cells:
+def _labels(parts: Sequence[HeadPart]) -> Cells:
     found, index = [parts[0].text], 1
     while index < len(parts):
         size = _label_size(parts, index)
@@ -235,7 +238,7 @@ def _labels(parts: Sequence[Part]) -> Cells:
     return found
 
 
-def _statement(parts: Sequence[Part]) -> Cells:
+def _statement(parts: Sequence[HeadPart]) -> Cells:
     """Head, value and condition of `score NAME = VALUE when COND`; what precedes the text of `level 7..8 "…"`."""
     equals = next((index for index, part in enumerate(parts) if part.node == _symbol(part, "=")), None)
     if equals is None:
@@ -246,11 +249,11 @@ def _statement(parts: Sequence[Part]) -> Cells:
     return [_joined(parts[:equals]), _joined(parts[equals:when]), _joined(parts[when:])]
 
 
-def _symbol(part: Part, text: str) -> Symbol | None:
-    return part.node if isinstance(part.node, Symbol) and part.node.text == text else None
+def _symbol(part: HeadPart, text: str) -> SymbolExpr | None:
+    return part.node if isinstance(part.node, SymbolExpr) and part.node.text == text else None
 
 
-def _label_size(parts: Sequence[Part], index: int) -> int:
+def _label_size(parts: Sequence[HeadPart], index: int) -> int:
     """Return how many parts from `index` on are one label: a string, or a name and a string; 0 where none begins
     there."""
     if isinstance(parts[index].node, Text):
@@ -259,12 +262,12 @@ def _label_size(parts: Sequence[Part], index: int) -> int:
     return 2 if named and isinstance(parts[index + 1].node, Text) else 0
 
 
-def _joined(parts: Sequence[Part]) -> str:
+def _joined(parts: Sequence[HeadPart]) -> str:
     return " ".join(part.text for part in parts)
 
 
 def _pad(
-    run: Sequence[Row], cells_of: Callable[[Sequence[Part]], Cells], gaps: tuple[int, ...], wide: int | None = None
+    run: Sequence[Row], cells_of: Callable[[Sequence[HeadPart]], Cells], gaps: tuple[int, ...], wide: int | None = None
 ) -> None:
     """Write every row of a run in columns. `gaps[i]` is the least space after column i; the last holds for more. A cell
     of the column `wide` that is too wide takes its row out of the columns that follow."""
@@ -278,20 +281,24 @@ def _pad(
     for column in range(1, max(map(len, grid), default=0)):
         gap = gaps[min(column, len(gaps)) - 1]
         if wide is not None and column == wide + 1:
-            out = {index for index, found in enumerate(grid) if len(found) > column and cells(found[wide]) > WIDE_TYPE}
+            out = {
+                index
+                for index, found in enumerate(grid)
+                if len(found) > column and display_width(found[wide]) > WIDE_TYPE
+            }
         reached = [index for index, found in enumerate(grid) if len(found) > column and index not in out]
-        start = max((cells(texts[index]) for index in reached), default=0) + gap
+        start = max((display_width(texts[index]) for index in reached), default=0) + gap
         pushed = any(_pushed(run[index], texts[index], grid[index][column:], gap, start) for index in reached)
         for index, found in enumerate(grid):
             if len(found) > column and found[column]:
-                natural = cells(texts[index]) + gap
+                natural = display_width(texts[index]) + gap
                 before = natural if pushed or index in out else start
-                texts[index] += " " * (before - cells(texts[index])) + found[column]
+                texts[index] += " " * (before - display_width(texts[index])) + found[column]
     for row, text in zip(run, texts, strict=True):
         row.text = text
 
 
 def _pushed(row: Row, text: str, rest: Cells, gap: int, start: int) -> bool:
     """Return true if a row that has room would have none if its next column began at `start`."""
-    width = sum(cells(cell) + 1 for cell in rest if cell) - 1
-    return row.indent + start + width > WIDEST and row.indent + cells(text) + gap + width <= WIDEST
+    width = sum(display_width(cell) + 1 for cell in rest if cell) - 1
+    return row.indent + start + width > WIDEST and row.indent + display_width(text) + gap + width <= WIDEST

@@ -16,7 +16,7 @@ from tripos_compiler.source import (
     CallExpr,
     Generic,
     Group,
-    Index,
+    IndexExpr,
     Node,
     Number,
     Record,
@@ -36,7 +36,7 @@ LOOKALIKES = str.maketrans("，、：（）［］｛｝＝？", ",,:()[]{}=?")
 
 
 @dataclass(frozen=True)
-class Token:
+class FormatToken:
     """A piece of a spec: characters `start:end`, with the text that is written for it."""
 
     kind: Kind
@@ -69,7 +69,7 @@ class Scan:
                     atoms[span.start] = ("string", span.end)
                 case TableRow(span=span):
                     atoms[span.start] = ("row", span.end)
-                case CallExpr(function=of) | Index(of=of):
+                case CallExpr(function=of) | IndexExpr(of=of):
                     self.tight.add(of.span.end)
                 case Generic(span=span, name=name):
                     self.tight.add(name.span.end)
@@ -84,7 +84,7 @@ class Scan:
         self.tokens = list(_tokens(text, atoms))
         self._starts = [token.start for token in self.tokens]
 
-    def within(self, start: int, end: int) -> list[Token]:
+    def within(self, start: int, end: int) -> list[FormatToken]:
         """Return the tokens that begin in `start:end`."""
         return self.tokens[bisect_left(self._starts, start) : bisect_left(self._starts, end)]
 
@@ -107,21 +107,21 @@ def nodes(tree: Node) -> Iterator[Node]:
                 waiting.extend(item for item in value if isinstance(item, Node))
 
 
-def _tokens(text: str, atoms: dict[int, tuple[Kind, int]]) -> Iterator[Token]:
+def _tokens(text: str, atoms: dict[int, tuple[Kind, int]]) -> Iterator[FormatToken]:
     place = 0
     while place < len(text):
         if place in atoms:
             kind, end = atoms[place]
-            yield Token(kind, text[place:end], place, end)
+            yield FormatToken(kind, text[place:end], place, end)
             place = end
             continue
         piece = PIECE.match(text, place)
         assert piece is not None and piece.lastgroup is not None
         match piece.lastgroup:
             case "newline" | "word" as kind:
-                yield Token(kind, piece[0], place, piece.end())
+                yield FormatToken(kind, piece[0], place, piece.end())
             case "comment":
-                yield Token("comment", piece[0].rstrip(), place, piece.end())
+                yield FormatToken("comment", piece[0].rstrip(), place, piece.end())
             case "sign":
-                yield Token("sign", piece[0].translate(LOOKALIKES), place, piece.end())
+                yield FormatToken("sign", piece[0].translate(LOOKALIKES), place, piece.end())
         place = piece.end()

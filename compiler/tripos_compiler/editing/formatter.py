@@ -12,7 +12,7 @@ from typing import Any
 from tripos_compiler.diagnostics import Diagnostic, Diagnostics
 from tripos_compiler.editing.format_tokens import Scan
 from tripos_compiler.editing.layout import Layout
-from tripos_compiler.source import Block, Node, Source, Span, comments
+from tripos_compiler.source import Block, Node, Source, Span, find_comments
 from tripos_compiler.syntax import parse
 
 PLACES = frozenset({"span", "offsets"})
@@ -31,7 +31,7 @@ def require_faithful(before: Source, tree: Block, after: Source) -> None:
         raise Unfaithful(f"{before.path} would not parse: {diagnostics.sorted()[0].message}")
     if not same(tree, again):
         raise Unfaithful(f"the syntax tree of {before.path} would change")
-    if [comment.text for comment in comments(before)] != [comment.text for comment in comments(after)]:
+    if [comment.text for comment in find_comments(before)] != [comment.text for comment in find_comments(after)]:
         raise Unfaithful(f"the comments of {before.path} would change")
 
 

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from tripos_compiler.diagnostics import cells
-from tripos_compiler.editing.columns import FITS, Part, Row, align_columns, align_tables, lines_of, table_row
-from tripos_compiler.editing.format_tokens import Scan, Token
+from tripos_compiler.diagnostics import display_width
+from tripos_compiler.editing.columns import FITS, HeadPart, Row, align_columns, align_tables, lines_of, table_row
+from tripos_compiler.editing.format_tokens import FormatToken, Scan
 from tripos_compiler.source import Block, Entry, Line, Name, Source, Span, Syntax, TableRow
 from tripos_compiler.syntax import read_text
 
@@ -45,7 +45,7 @@ NO_SPACE_AFTER = frozenset("([") | {".", ".."}
 NO_SPACE_BEFORE = frozenset(")],:?") | {".", ".."}
 
 
-def space(scan: Scan, before: Token, after: Token) -> str:
+def space(scan: Scan, before: FormatToken, after: FormatToken) -> str:
     """Return the space between two tokens: one, but for brackets, `.`, `..`, the signs of one operand and type
     arguments.
 
@@ -145,7 +145,7 @@ class Layout:
                 rows.append(row)
                 continue
             gap, last = gaps[index - 1], rows[-1]
-            fits = last.single and row.single and last.width + 1 + cells(row.text) <= FITS
+            fits = last.single and row.single and last.width + 1 + display_width(row.text) <= FITS
             if not gap.broken and (keep or fits) and "table" not in (last.kind, row.kind):
                 last.text += " " + row.text
                 last.tail += " " + row.text
@@ -159,18 +159,18 @@ class Layout:
     def _entry(self, entry: Entry, indent: int, comma: str, keep: bool) -> Row:
         if isinstance(entry.elements[0], TableRow):
             texts = [cell.text for cell in entry.elements[0].cells]
-            text = table_row(texts, [cells(cell) for cell in texts])
-            return Row(indent, text + comma, "table", (Part(text, entry.elements[0]),), comma)
+            text = table_row(texts, [display_width(cell) for cell in texts])
+            return Row(indent, text + comma, "table", (HeadPart(text, entry.elements[0]),), comma)
         parts = self._parts(entry, indent, expand=False)
         text = " ".join(parts)
         first, _, last = text.partition("\n")
-        too_wide = indent + cells(first) > FITS or cells(last.rpartition("\n")[2] + comma) > FITS
+        too_wide = indent + display_width(first) > FITS or display_width(last.rpartition("\n")[2] + comma) > FITS
         if too_wide and not keep and self._folds(entry):
             parts = self._parts(entry, indent, expand=True)
             text = " ".join(parts)
         row = Row(indent, text + comma, tail=comma)
         if entry.block is None and row.single:
-            row.parts = tuple(Part(part, node) for part, node in zip(parts, entry.elements, strict=True))
+            row.parts = tuple(HeadPart(part, node) for part, node in zip(parts, entry.elements, strict=True))
         return row
 
     def _folds(self, entry: Entry) -> bool:
@@ -179,7 +179,7 @@ class Layout:
         blocks = [block for block in (*inner, entry.block) if block is not None]
         return any(not self.scan.breaks(block.span.start, block.span.end) for block in blocks)
 
-    def _head(self, entry: Entry) -> list[Token]:
+    def _head(self, entry: Entry) -> list[FormatToken]:
         return self.scan.within(_start(entry), entry.elements[-1].span.end)
 
     def _parts(self, entry: Entry, indent: int, *, expand: bool) -> list[str]:
@@ -194,7 +194,7 @@ class Layout:
         deeper than the line on which the innermost of them opens."""
         lines = [""]
         level, opened, broken = indent, list[int](), False
-        before: Token | None = None
+        before: FormatToken | None = None
         skip_to = 0
         tokens = self.scan.within(element.span.start, element.span.end)
         for index, token in enumerate(tokens):

@@ -1,19 +1,19 @@
 from .contexts import (
     Only as Only,
+    allowed_cells as allowed_cells,
+    axes_in_guards as axes_in_guards,
     broken_guard as broken_guard,
-    cells as cells,
     count_cells as count_cells,
-    guards_of as guards_of,
-    left_out_of as left_out_of,
+    left_out_arm_values as left_out_arm_values,
     scenario_under as scenario_under,
-    sharing as sharing,
-    under as under,
+    select_treatments as select_treatments,
+    steps_sharing_replies as steps_sharing_replies,
 )
 from .conversations import (
     OPENINGS as OPENINGS,
-    leave_out as leave_out,
-    opening as opening,
-    says as says,
+    count_left_out as count_left_out,
+    ends_conversation as ends_conversation,
+    opening_text as opening_text,
     seen_by as seen_by,
 )
 from .evaluation import (
@@ -27,31 +27,31 @@ from .evaluation import (
     Missing as Missing,
     NoValue as NoValue,
     Unavailable as Unavailable,
-    calling as calling,
-    equal as equal,
+    are_equal as are_equal,
     evaluate as evaluate,
-    showing as showing,
+    with_functions as with_functions,
+    with_revealed as with_revealed,
 )
 from .model_families import (
-    families as families,
-    is_kin as is_kin,
+    families_in_name as families_in_name,
+    shares_family as shares_family,
 )
 from .references import (
     Look as Look,
-    exprs_of as exprs_of,
+    expressions_of as expressions_of,
+    find_looks as find_looks,
     is_only_looked_at as is_only_looked_at,
-    looks_of as looks_of,
     names_in as names_in,
-    parts_of as parts_of,
     paths_in as paths_in,
     printed_axes as printed_axes,
-    rows_of as rows_of,
-    unveiled as unveiled,
+    row_identity as row_identity,
+    subexpressions as subexpressions,
+    without_reveal as without_reveal,
 )
 from .rendering import (
+    print_rubric as print_rubric,
+    print_value as print_value,
     render as render,
-    rubric as rubric,
-    show as show,
 )
 from .rows import (
     ABSENT as ABSENT,
@@ -59,27 +59,27 @@ from .rows import (
     DoesNotFit as DoesNotFit,
     Misfit as Misfit,
     find_value as find_value,
-    in_parts as in_parts,
+    is_structured as is_structured,
     item_id as item_id,
     read_row as read_row,
     read_value as read_value,
 )
 from .subsets import (
     Drawn as Drawn,
-    Placed as Placed,
-    draw_all as draw_all,
-    placed as placed,
+    PlacedItem as PlacedItem,
+    draw_subsets as draw_subsets,
+    place_item as place_item,
 )
 from .totality import (
     Lack as Lack,
     arguments_of as arguments_of,
+    find_lacks as find_lacks,
     lack_of as lack_of,
-    lacks as lacks,
-    unguarded as unguarded,
+    unguarded_lacks as unguarded_lacks,
 )
 from .trees import (
     DEEPEST as DEEPEST,
-    Tree as Tree,
+    ParsedTree as ParsedTree,
     TreeFault as TreeFault,
     TreeRead as TreeRead,
     joined_trees as joined_trees,

@@ -32,7 +32,7 @@ Only = Mapping[str, Collection[str]]
 """The values that are selected, by the name of an arm; other names are ignored."""
 
 
-def under(plan: Plan, only: Only) -> Plan:
+def select_treatments(plan: Plan, only: Only) -> Plan:
     """Return the plan with the treatments that are selected, and their calls. A scenario without the arm stays whole;
     the fingerprints of steps, and so what is known of them, do not change."""
     chosen = {arm.name: frozenset(only[arm.name]) for arm in plan.arms if arm.name in only}
@@ -52,7 +52,7 @@ def scenario_under(scenario: Scenario, only: Only) -> Scenario:
     return Scenario.model_construct(**{**fields, "treatments": kept})
 
 
-def left_out_of(plan: Plan, only: Only) -> str | None:
+def left_out_arm_values(plan: Plan, only: Only) -> str | None:
     """Return the values of arms that are left out, in words, such as `tone warm; lesson none`; None where all are
     there."""
     told = []
@@ -90,7 +90,7 @@ class Sharing:
         return f"{', '.join(f'`{each}`' for each in self.steps)} share replies: {self.why}"
 
 
-def sharing(plan: Plan, scenario: Scenario) -> list[Sharing]:
+def steps_sharing_replies(plan: Plan, scenario: Scenario) -> list[Sharing]:
     """Return every group of steps that share replies, in the order of the steps."""
     found: dict[Sharing, None] = {}
     for treatment in scenario.treatments:
@@ -132,7 +132,7 @@ def broken_guard(cell: Mapping[str, str], axes: Sequence[Axis]) -> Axis | None:
     return next((axis for axis in axes if not _guard_holds(_value(axis, cell[axis.name]), cell)), None)
 
 
-def cells(axes: Sequence[Axis]) -> Iterator[dict[str, str]]:
+def allowed_cells(axes: Sequence[Axis]) -> Iterator[dict[str, str]]:
     """Yield every allowed cell, the last axis varying fastest."""
     names = [axis.name for axis in axes]
     for values in product(*(axis.values for axis in axes)):
@@ -146,7 +146,7 @@ def count_cells(axes: Sequence[Axis]) -> int:
     return _counted(_Same(axes))
 
 
-def guards_of(axis: Axis) -> frozenset[str]:
+def axes_in_guards(axis: Axis) -> frozenset[str]:
     """Return the axes that the guards of this one look at."""
     return _looked_at(_Same([axis]))
 
@@ -177,7 +177,7 @@ def _looked_at(axes: _Same) -> frozenset[str]:
 
 def _count(axes: Sequence[Axis]) -> int:
     """Return how many cells of axes are allowed. Of values that no guard tells apart one is tried for all."""
-    told_apart = {name for axis in axes for name in guards_of(axis)}
+    told_apart = {name for axis in axes for name in axes_in_guards(axis)}
     count = 0
     for picked in product(*(_alike(axis, axis.name in told_apart) for axis in axes)):
         cell = {axis.name: value.name for axis, (value, _) in zip(axes, picked, strict=True)}
@@ -206,8 +206,8 @@ def _value(axis: Axis, name: str) -> AxisValue:
 def _components(axes: Sequence[Axis]) -> list[list[Axis]]:
     groups: list[list[Axis]] = []
     for axis in axes:
-        mine = {axis.name} | guards_of(axis)
-        tied = [group for group in groups if any(a.name in mine or axis.name in guards_of(a) for a in group)]
+        mine = {axis.name} | axes_in_guards(axis)
+        tied = [group for group in groups if any(a.name in mine or axis.name in axes_in_guards(a) for a in group)]
         merged = [member for group in tied for member in group] + [axis]
         groups = [group for group in groups if group not in tied] + [merged]
     order = {axis.name: index for index, axis in enumerate(axes)}

@@ -7,8 +7,6 @@ from collections.abc import Sequence
 
 from tripos_compiler.language.library import Turn, nfkc
 
-__all__ = ["FIRST", "OPENINGS", "SILENT", "Turn", "leave_out", "opening", "says", "seen_by"]
-
 OPENINGS = {"en": "Please begin.", "zh": "请开始。"}
 """What the side that opens is told first: many models take no dialogue that begins with their own turn."""
 SILENT = "…"
@@ -18,10 +16,10 @@ FIRST = 2
 EMPHASIS = re.compile(r"[*_~`\u200b-\u200d\ufeff]")
 
 
-def opening(language: str) -> str:
+def opening_text(language: str) -> str:
     """Return what the side that opens is told first, in a language.
 
-    >>> opening("zh"), opening("fi")
+    >>> opening_text("zh"), opening_text("fi")
     ('请开始。', 'Please begin.')
     """
     return OPENINGS.get(language, OPENINGS["en"])
@@ -45,30 +43,32 @@ def seen_by(role: str, turns: Sequence[Turn], begun: str | None, left_out: int =
     return seen
 
 
-def leave_out(count: int, left_out: int) -> int | None:
+def count_left_out(count: int, left_out: int) -> int | None:
     """Return how many turns are left out of a dialogue of `count` where leaving out `left_out` was not enough: half of
     those between the first exchange and the last turn, whole exchanges; None where nothing is left to leave out.
 
-    >>> leave_out(21, 0), leave_out(21, 10), leave_out(21, 14), leave_out(21, 18), leave_out(2, 0)
-    (10, 14, 16, None, None)
+    >>> [count_left_out(21, left_out) for left_out in (0, 10, 14, 18)], count_left_out(2, 0)
+    ([10, 14, 16, None], None)
     """
     between = count - FIRST - 1 - left_out
     exchanges = between // 2
     return None if exchanges < 1 else left_out + 2 * -(-exchanges // 2)
 
 
-def says(text: str, wanted: str) -> bool:
+def ends_conversation(text: str, wanted: str) -> bool:
     """Return true if a turn says what ends a conversation: in capitals or not, inside emphasis, in full-width letters,
     on a line of its own or not.
 
-    >>> says("Well done. **Teach\\u3000DONE**!", "teach done"), says("ＴＥＡＣＨ　ＤＯＮＥ", "teach done")
-    (True, True)
-    >>> says("*TEACH* _DONE_", "teach done"), says("Are we done teaching?", "teach done")
+    >>> ends_conversation("Well done. **Teach\\u3000DONE**!", "teach done")
+    True
+    >>> ends_conversation("ＴＥＡＣＨ　ＤＯＮＥ", "teach done")
+    True
+    >>> ends_conversation("*TEACH* _DONE_", "teach done"), ends_conversation("Are we done teaching?", "teach done")
     (True, False)
     """
-    needle = _plain(wanted)
-    return needle in _plain(text) if needle else wanted in text
+    needle = _without_emphasis(wanted)
+    return needle in _without_emphasis(text) if needle else wanted in text
 
 
-def _plain(text: str) -> str:
+def _without_emphasis(text: str) -> str:
     return " ".join(EMPHASIS.sub("", nfkc(text)).casefold().split())

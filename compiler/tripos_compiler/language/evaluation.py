@@ -67,11 +67,11 @@ _plugins: ContextVar[Mapping[str, Callable[..., Any]]] = ContextVar("plugins", d
 
 
 @contextmanager
-def calling(functions: Mapping[str, Callable[..., Any]]) -> Iterator[None]:
+def with_functions(functions: Mapping[str, Callable[..., Any]]) -> Iterator[None]:
     """Let expressions call these functions, by name, beside those of the library. It holds for what runs inside, tasks
     that are started there included, and for nothing else in the process.
 
-    >>> with calling({"twice": lambda value: 2 * value}):
+    >>> with with_functions({"twice": lambda value: 2 * value}):
     ...     evaluate(Call(function="twice", args=(Literal_(value=4),)), {})
     8
     """
@@ -88,7 +88,7 @@ _shown: ContextVar[Shown | None] = ContextVar("shown", default=None)
 
 
 @contextmanager
-def showing(shown: Shown) -> Iterator[None]:
+def with_revealed(shown: Shown) -> Iterator[None]:
     """Let `shown` say what every `reveal` comes to, inside."""
     token = _shown.set(shown)
     try:
@@ -293,9 +293,9 @@ def _binary(expr: Binary, names: Mapping[str, Any]) -> Any:
         raise
     match expr.operator:
         case "==":
-            return equal(left, right)
+            return are_equal(left, right)
         case "!=":
-            return not equal(left, right)
+            return not are_equal(left, right)
         case "in":
             return left in right
         case "not in":
@@ -330,7 +330,7 @@ def _computed(operator: Literal["+", "-", "*", "/"], left: Any, right: Any) -> A
     assert_never(operator)
 
 
-def equal(left: Any, right: Any) -> bool:
+def are_equal(left: Any, right: Any) -> bool:
     """Equality; of a set and a list, that of what they hold."""
     if isinstance(left, AbstractSet) != isinstance(right, AbstractSet):
         return left is not None and right is not None and set(left) == set(right)

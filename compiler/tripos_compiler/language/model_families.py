@@ -33,24 +33,25 @@ PEOPLE = "human/"
 
 
 @lru_cache(maxsize=4096)
-def families(model: str) -> frozenset[str]:
+def families_in_name(model: str) -> frozenset[str]:
     """Return the families that a model's name shows; a distilled model has two, a model of no known name none.
 
-    >>> sorted(families("openrouter/deepseek/deepseek-r1-distill-qwen-32b"))
+    >>> sorted(families_in_name("openrouter/deepseek/deepseek-r1-distill-qwen-32b"))
     ['deepseek', 'qwen']
-    >>> families("azure/prod-7")
+    >>> families_in_name("azure/prod-7")
     frozenset()
     """
     name = model.casefold()
     return frozenset(family for family, pattern in FAMILIES.items() if re.search(rf"(?<![a-z0-9])(?:{pattern})", name))
 
 
-def is_kin(judge: str, model: str) -> bool:
+def shares_family(judge: str, model: str) -> bool:
     """Return true if a judge is that model, or of a family that it is of. A person is of none.
 
-    >>> is_kin("openai/gpt-5", "azure/gpt-4o-mini"), is_kin("mock/careful", "mock/careful")
+    >>> shares_family("openai/gpt-5", "azure/gpt-4o-mini"), shares_family("mock/careful", "mock/careful")
     (True, True)
-    >>> is_kin("anthropic/claude-sonnet-4-5", "openai/gpt-5"), is_kin("human/claude", "anthropic/claude-sonnet-4-5")
+    >>> claude = "anthropic/claude-sonnet-4-5"
+    >>> shares_family(claude, "openai/gpt-5"), shares_family("human/claude", claude)
     (False, False)
     """
-    return judge == model or (not judge.startswith(PEOPLE) and bool(families(judge) & families(model)))
+    return judge == model or (not judge.startswith(PEOPLE) and bool(families_in_name(judge) & families_in_name(model)))

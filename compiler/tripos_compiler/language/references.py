@@ -45,13 +45,15 @@ def _inputs(step: Step, plan: Plan) -> dict[str, object]:
     parts: list[Part] = [step]
     if isinstance(step, Judging):
         parts += [scorer for scorer in plan.scorers if scorer.name == step.scorer]
-    inner = [each for part in parts for expr in exprs_of(part) for each in parts_of(expr)]
+    inner = [each for part in parts for expr in expressions_of(part) for each in subexpressions(expr)]
     data = {each.dataset for each in inner if isinstance(each, Data)}
     data |= {shots.dataset for part in parts if isinstance(part, Ask) for shots in part.shots}
     trees = {each.tree for each in inner if isinstance(each, Branches)}
     called = {each.function for each in inner if isinstance(each, Call)}
     axes = {name for part in parts for name in printed_axes(part)}
-    found: dict[str, object] = {f"data set `{each.name}`": rows_of(each) for each in plan.datasets if each.name in data}
+    found: dict[str, object] = {
+        f"data set `{each.name}`": row_identity(each) for each in plan.datasets if each.name in data
+    }
     found |= {f"data set `{each.name}`": each.fingerprint for each in plan.made if each.name in data}
     found |= {f"tree `{each.name}`": each.sha256 for each in plan.trees if each.name in trees}
     found |= {
@@ -67,7 +69,7 @@ def _inputs(step: Step, plan: Plan) -> dict[str, object]:
     return found
 
 
-def rows_of(dataset: Dataset) -> object:
+def row_identity(dataset: Dataset) -> object:
     """Return what determines the rows of a data set that is read, as JSON values."""
     return [[file.sha256 for file in dataset.files], [field.model_dump(mode="json") for field in dataset.fields]]
 
@@ -117,7 +119,7 @@ class Look:
     at: str
 
 
-def looks_of(scenario: Scenario, dataset: str) -> tuple[Look, ...] | None:
+def find_looks(scenario: Scenario, dataset: str) -> tuple[Look, ...] | None:
     """Return the looks of a scenario into a data set; None where it takes the data set in another way too."""
     if scenario.rows is None:
         return None
@@ -125,7 +127,7 @@ def looks_of(scenario: Scenario, dataset: str) -> tuple[Look, ...] | None:
         return None
     found: list[Look] = []
     for expr in _exprs(scenario):
-        parts = list(parts_of(expr))
+        parts = list(subexpressions(expr))
         looks = [look for part in parts if (look := _look(part, dataset, scenario.rows.alias)) is not None]
         if len(looks) < sum(isinstance(part, Data) and part.dataset == dataset for part in parts):
             return None
@@ -137,7 +139,7 @@ def _exprs(scenario: Scenario) -> Iterator[Expr]:
     if scenario.rows is not None and scenario.rows.where is not None:
         yield scenario.rows.where
     for step in scenario.steps:
-        yield from exprs_of(step)
+        yield from expressions_of(step)
 
 
 def _look(part: Expr, dataset: str, alias: str) -> Look | None:
@@ -158,7 +160,7 @@ def is_only_looked_at(name: str, scenarios: Sequence[Scenario], made: Sequence[M
     if any(_takes(each, name) for each in made if each.name != name):
         return False
     takers = [scenario for scenario in scenarios if _takes(scenario, name) or _shows(scenario, name)]
-    return bool(takers) and all(looks_of(scenario, name) is not None for scenario in takers)
+    return bool(takers) and all(find_looks(scenario, name) is not None for scenario in takers)
 
 
 def _shows(scenario: Scenario, dataset: str) -> bool:
@@ -167,55 +169,59 @@ def _shows(scenario: Scenario, dataset: str) -> bool:
 
 
 def _takes(part: Scenario | Made, dataset: str) -> bool:
-    return any(isinstance(each, Data) and each.dataset == dataset for expr in exprs_of(part) for each in parts_of(expr))
+    return any(
+        isinstance(each, Data) and each.dataset == dataset
+        for expr in expressions_of(part)
+        for each in subexpressions(expr)
+    )
 
 
-def parts_of(expr: Expr) -> Iterator[Expr]:
+def subexpressions(expr: Expr) -> Iterator[Expr]:
     """Yield an expression and all that it is made of.
 
-    >>> [part.op for part in parts_of(Unary(operator="not", value=Ref(path=("a",))))]
+    >>> [part.op for part in subexpressions(Unary(operator="not", value=Ref(path=("a",))))]
     ['unary', 'ref']
     """
     yield expr
     match expr:
         case Unary(value=value):
-            yield from parts_of(value)
+            yield from subexpressions(value)
         case Binary(left=left, right=right):
-            yield from parts_of(left)
-            yield from parts_of(right)
+            yield from subexpressions(left)
+            yield from subexpressions(right)
         case Items(values=values):
             for value in values:
-                yield from parts_of(value)
+                yield from subexpressions(value)
         case Call(args=args, named=named):
             for value in (*args, *named.values()):
-                yield from parts_of(value)
+                yield from subexpressions(value)
         case Get(of=of):
-            yield from parts_of(of)
+            yield from subexpressions(of)
         case Literal_() | Ref() | Data() | Branches():
             pass
         case _:
             assert_never(expr)
 
 
-def exprs_of(part: object) -> Iterator[Expr]:
+def expressions_of(part: object) -> Iterator[Expr]:
     """Yield every expression of a part of a plan, wherever in it; not those that stand in another."""
     match part:
         case Literal_() | Ref() | Call() | Unary() | Binary() | Items() | Get() | Data() | Branches():
             yield part
         case Part():
             for name in type(part).model_fields:
-                yield from exprs_of(getattr(part, name))
+                yield from expressions_of(getattr(part, name))
         case dict():
             for value in part.values():
-                yield from exprs_of(value)
+                yield from expressions_of(value)
         case tuple():
             for value in part:
-                yield from exprs_of(value)
+                yield from expressions_of(value)
 
 
 def paths_in(expr: Expr) -> set[tuple[str, ...]]:
     """Return the names, with the fields below them, that an expression looks up."""
-    return {part.path for part in parts_of(expr) if isinstance(part, Ref)}
+    return {part.path for part in subexpressions(expr) if isinstance(part, Ref)}
 
 
 def names_in(expr: Expr) -> set[str]:
@@ -223,10 +229,10 @@ def names_in(expr: Expr) -> set[str]:
     return {path[0] for path in paths_in(expr)}
 
 
-def unveiled(expr: Expr) -> Expr:
+def without_reveal(expr: Expr) -> Expr:
     """Return an expression without the `reveal` that it stands in, which is the same value.
 
-    >>> unveiled(Call(function="reveal", args=(Data(dataset="raw", field="stem"),))).dataset
+    >>> without_reveal(Call(function="reveal", args=(Data(dataset="raw", field="stem"),))).dataset
     'raw'
     """
     while isinstance(expr, Call) and expr.function == "reveal":

@@ -50,13 +50,13 @@ def _printed(
         if isinstance(part, str):
             printed.append(part)
         elif part.type.kind == "metrics":
-            printed.append(rubric(metrics, language))
+            printed.append(print_rubric(metrics, language))
         else:
-            printed.append(show(part, evaluate(part.expr, names), language, axes))
+            printed.append(print_value(part, evaluate(part.expr, names), language, axes))
     return "".join(printed)
 
 
-def show(hole: Hole, value: Any, language: str, axes: Mapping[str, Axis]) -> str:
+def print_value(hole: Hole, value: Any, language: str, axes: Mapping[str, Axis]) -> str:
     """Return a value as it is printed in a prompt."""
     return _show(hole.type, value, language, axes)
 
@@ -89,7 +89,7 @@ def label(axis: Axis, value: str, language: str) -> str:
     return value
 
 
-def rubric(metrics: Sequence[Metric], language: str) -> str:
+def print_rubric(metrics: Sequence[Metric], language: str) -> str:
     """Return the metrics spelt out for a grader: code, name, question, scale and levels, in `language`."""
     unit, colon = LEVEL_WORDS.get(language, ("", ": "))
     lines: list[str] = []

@@ -10,7 +10,7 @@ from typing import Any
 
 import orjson
 
-from tripos_compiler.language.library import BETWEEN, shown
+from tripos_compiler.language.library import BETWEEN, type_notation
 from tripos_compiler.plan import Axis, DataField, Dataset, Type, digest
 
 SPEAKERS = ("speaker", "role", "from", "user", "name")
@@ -124,7 +124,7 @@ def read_row(dataset: Dataset, raw: Mapping[str, Any], axes: Mapping[str, Axis])
             row[field.name] = read_value(field.type, None if value is ABSENT else value, axes)
         except DoesNotFit:
             shown_value = None if value is ABSENT else value
-            return Misfit(field.name, column, shown_value, shown(field.type))
+            return Misfit(field.name, column, shown_value, type_notation(field.type))
     return row
 
 
@@ -188,7 +188,7 @@ def read_value(type_: Type, value: Any, axes: Mapping[str, Axis]) -> Any:
     raise DoesNotFit
 
 
-def in_parts(type_: Type, value: Any) -> bool:
+def is_structured(type_: Type, value: Any) -> bool:
     """Return true if a value is a list or record where a text is asked for."""
     of = type_.of if type_.kind == "optional" else type_
     return of.kind == "text" and isinstance(value, list | Mapping)

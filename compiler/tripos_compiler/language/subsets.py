@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tripos_compiler.language.contexts import cells, count_cells
+from tripos_compiler.language.contexts import allowed_cells, count_cells
 from tripos_compiler.plan import Plan, Scenario, Subset, digest
 
 Drawn = frozenset[tuple[str, str]]
@@ -24,7 +24,7 @@ Parts = tuple[str | None, ...]
 
 
 @dataclass(frozen=True)
-class Placed:
+class PlacedItem:
     """An item and where it belongs. `name` is the `item_id` of a row that is read, and the key of the slot of one that
     is made, which is drawn before it is written; `place` has its values of the dimensions that subsets go by."""
 
@@ -33,20 +33,20 @@ class Placed:
     place: Place
 
 
-def placed(scenario: Scenario, name: str, context: Mapping[str, Any], fields: Mapping[str, Any]) -> Placed:
+def place_item(scenario: Scenario, name: str, context: Mapping[str, Any], fields: Mapping[str, Any]) -> PlacedItem:
     """Return an item of a scenario, placed by its axes and, under the alias of its rows, by its fields.
 
     >>> from tripos_compiler.plan import Rows
     >>> of = Scenario.model_construct(name="sums", rows=Rows(dataset="item", alias="q"))
-    >>> placed(of, "1f", {"level": "easy"}, {"kind": "part"}).place
+    >>> place_item(of, "1f", {"level": "easy"}, {"kind": "part"}).place
     {'scenario': 'sums', 'level': 'easy', 'q.kind': 'part'}
     """
     alias = scenario.rows.alias if scenario.rows is not None else ""
     of_rows = {f"{alias}.{name}": value for name, value in fields.items()} if alias else {}
-    return Placed(scenario.name, name, {"scenario": scenario.name, **context, **of_rows})
+    return PlacedItem(scenario.name, name, {"scenario": scenario.name, **context, **of_rows})
 
 
-def places(plan: Plan, subset: Subset) -> list[Place]:
+def subset_places(plan: Plan, subset: Subset) -> list[Place]:
     """Return every place where an item of a subset may lie; none where it goes by what only the items say."""
     axes = {axis.name: axis for axis in plan.axes}
     if not {*subset.per, *subset.spread} <= {"scenario", *axes}:
@@ -57,21 +57,21 @@ def places(plan: Plan, subset: Subset) -> list[Place]:
             continue
         own = [axes[name] for name in scenario.axes]
         if count_cells(own) <= MOST_CELLS:
-            found += [{"scenario": scenario.name, **cell} for cell in cells(own)]
+            found += [{"scenario": scenario.name, **cell} for cell in allowed_cells(own)]
     return found
 
 
-def draw(subset: Subset, items: Iterable[Placed], everywhere: Iterable[Place] = ()) -> Drawn:
+def draw_subset(subset: Subset, items: Iterable[PlacedItem], everywhere: Iterable[Place] = ()) -> Drawn:
     """Return the items of a subset, drawn from `items`, which are all of the benchmark's. `everywhere` are its
-    `places`.
+    `subset_places`.
 
     In each stratum the cells of `spread` take turns, each giving the item whose seeded digest is the smallest, until
     `take` are drawn or all are. The first to have their turn are chosen so that each value of `spread` comes about
     equally often; then it is the seed that decides.
 
-    >>> items = [Placed("s", name, {"scenario": "s", "level": name[0]}) for name in ("a1", "a2", "a3", "b1")]
+    >>> items = [PlacedItem("s", name, {"scenario": "s", "level": name[0]}) for name in ("a1", "a2", "a3", "b1")]
     >>> few = Subset(name="few", take=2, per=("scenario",), spread=("level",), seed=0)
-    >>> sorted(name[0] for _, name in draw(few, items))
+    >>> sorted(name[0] for _, name in draw_subset(few, items))
     ['a', 'b']
     """
     drawing = _Drawing(subset)
@@ -80,13 +80,13 @@ def draw(subset: Subset, items: Iterable[Placed], everywhere: Iterable[Place] = 
     return drawing.drawn(everywhere)
 
 
-def draw_all(plan: Plan, items: Iterable[Placed]) -> dict[str, Drawn]:
+def draw_subsets(plan: Plan, items: Iterable[PlacedItem]) -> dict[str, Drawn]:
     """Return the items of every subset of a plan, by its name, in one pass over all items of the benchmark."""
     drawings = [_Drawing(subset) for subset in plan.subsets]
     for item in items:
         for drawing in drawings:
             drawing.add(item)
-    return {each.subset.name: each.drawn(places(plan, each.subset)) for each in drawings}
+    return {each.subset.name: each.drawn(subset_places(plan, each.subset)) for each in drawings}
 
 
 class _Drawing:
@@ -96,7 +96,7 @@ class _Drawing:
         self.subset = subset
         self._strata: dict[str, dict[Parts, dict[tuple[str, str], str]]] = {}
 
-    def add(self, item: Placed) -> None:
+    def add(self, item: PlacedItem) -> None:
         """Take an item into account."""
         if self.subset.scenarios and item.scenario not in self.subset.scenarios:
             return

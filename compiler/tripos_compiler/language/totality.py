@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
-from tripos_compiler.language.library import FUNCTIONS, Known, bare, is_of_paths
+from tripos_compiler.language.library import FUNCTIONS, Known, is_of_paths, without_optional
 from tripos_compiler.plan import Binary, Call, Data, Expr, Get, Items, Literal_, Type, Unary
 
 COUNTS: Final = ("length", "words", "turns", "depth")
@@ -66,37 +66,37 @@ def arguments_of(call: Call) -> dict[str, Expr]:
     return dict(zip(names, call.args, strict=False)) | dict(call.named)
 
 
-def lacks(expr: Expr) -> Iterator[Lack]:
+def find_lacks(expr: Expr) -> Iterator[Lack]:
     """Yield everything that may be lacking for an expression of a plan to have a value, those parts left out that a
     condition in it sees to. Types are not known of a plan's expressions, so there may be fewer lacks than it says,
     never more."""
     match expr:
         case Unary(value=value) | Get(of=value):
-            yield from lacks(value)
+            yield from find_lacks(value)
         case Items(values=values):
             for value in values:
-                yield from lacks(value)
+                yield from find_lacks(value)
         case Binary(operator="and" | "or", left=left, right=right):
-            yield from lacks(left)
-            yield from unguarded(lacks(right), left, expr.operator == "and")
+            yield from find_lacks(left)
+            yield from unguarded_lacks(find_lacks(right), left, expr.operator == "and")
         case Binary(left=left, right=right):
-            yield from (*lacks(left), *lacks(right))
+            yield from (*find_lacks(left), *find_lacks(right))
         case Call(function="choose"):
             given = arguments_of(expr)
-            yield from lacks(given["condition"])
-            yield from unguarded(lacks(given["this"]), given["condition"], True)
-            yield from unguarded(lacks(given["other"]), given["condition"], False)
+            yield from find_lacks(given["condition"])
+            yield from unguarded_lacks(find_lacks(given["this"]), given["condition"], True)
+            yield from unguarded_lacks(find_lacks(given["other"]), given["condition"], False)
         case Call(function="default"):
-            yield from lacks(arguments_of(expr)["fallback"])
+            yield from find_lacks(arguments_of(expr)["fallback"])
         case Call(args=args, named=named):
             for value in (*args, *named.values()):
-                yield from lacks(value)
+                yield from find_lacks(value)
     own = lack_of(expr)
     if own is not None:
         yield own
 
 
-def unguarded(found: Iterable[Lack], condition: Expr, held: bool) -> Iterator[Lack]:
+def unguarded_lacks(found: Iterable[Lack], condition: Expr, held: bool) -> Iterator[Lack]:
     """Yield the lacks that are left where a condition holds, or does not. What is looked at depends on it."""
     facts = tuple(facts_of(condition, held))
     for lack in found:
@@ -137,8 +137,10 @@ def _typed(type_: Type | None) -> Known:
             return Known(text=True)
         case "list" if type_.of.kind == "record":
             fields = type_.of.fields
-            texts = tuple(name for name, of in fields.items() if bare(of).kind == "text")
-            return Known(texts=texts, places=tuple(name for name, of in fields.items() if is_of_paths(bare(of))))
+            texts = tuple(name for name, of in fields.items() if without_optional(of).kind == "text")
+            return Known(
+                texts=texts, places=tuple(name for name, of in fields.items() if is_of_paths(without_optional(of)))
+            )
         case "integer":
             low, high = type_.low, type_.high
             apart = (low is not None and low > 0) or (high is not None and high < 0)
@@ -278,6 +280,3 @@ def _implies(sign: str, bound: object, wanted: str, least: object, of: Expr) -> 
             sign == ">=" and (bound > least or (bound == least and wanted == ">="))
         )  # fmt: skip
     return False
-
-
-__all__ = ["Lack", "facts_of", "implied", "known_of", "lack_of", "lacks", "unguarded"]

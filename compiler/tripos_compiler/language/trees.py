@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tripos_compiler.inputs import Placed
+from tripos_compiler.inputs import LocatedText
 from tripos_compiler.language.library import BETWEEN, leaves
 
 DEEPEST = 64
@@ -18,7 +18,7 @@ Nested = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Tree:
+class ParsedTree:
     """A tree. A node is known by its path, the names from the root joined by ` / `; the root's path is empty."""
 
     branches: Mapping[str, Any]
@@ -41,7 +41,7 @@ class Tree:
         """
         return tuple(self.below(path).branches)
 
-    def below(self, path: str) -> Tree:
+    def below(self, path: str) -> ParsedTree:
         """Return the part of the tree below a node. Raises `KeyError` where there is no such node.
 
         >>> read_tree({"Algebra": {"Sets": ["Finite sets"]}}).tree.below("Algebra").leaves()
@@ -50,7 +50,7 @@ class Tree:
         below = self.branches
         for name in path.split(BETWEEN) if path else ():
             below = below[name]
-        return Tree(below)
+        return ParsedTree(below)
 
     @property
     def inner(self) -> int:
@@ -83,7 +83,7 @@ class TreeFault:
 class TreeRead:
     """A tree, and what is wrong in it; the branches that are wrong are not in it."""
 
-    tree: Tree
+    tree: ParsedTree
     faults: tuple[TreeFault, ...]
 
 
@@ -105,10 +105,10 @@ def read_tree(document: Any) -> TreeRead:
     branches = reader.branches(document, ())
     if not branches and not reader.faults:
         reader.faults.append(TreeFault("this tree has no leaf", "name its branches: `Algebra: [Sets, Groups]`"))
-    return TreeRead(Tree(branches), tuple(reader.faults))
+    return TreeRead(ParsedTree(branches), tuple(reader.faults))
 
 
-def joined_trees(trees: Sequence[Tree]) -> Tree | str:
+def joined_trees(trees: Sequence[ParsedTree]) -> ParsedTree | str:
     """Return one tree with the branches at the top of all; the name that stands at the top of two of them, if any does.
 
     >>> one, two = read_tree({"Algebra": ["Sets"]}).tree, read_tree(["Logic"]).tree
@@ -121,7 +121,7 @@ def joined_trees(trees: Sequence[Tree]) -> Tree | str:
             if name in branches:
                 return name
             branches[name] = below
-    return Tree(branches)
+    return ParsedTree(branches)
 
 
 @dataclass
@@ -192,7 +192,7 @@ class _Reader:
 
     def _fault(self, message: str, help: str, at: Any = None) -> None:
         """Note what is wrong with `at`, a text that may know its line."""
-        self.faults.append(TreeFault(message, help, at.line if isinstance(at, Placed) else None))
+        self.faults.append(TreeFault(message, help, at.line if isinstance(at, LocatedText) else None))
 
 
 def _below(above: tuple[str, ...]) -> str:

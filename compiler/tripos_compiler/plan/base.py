@@ -19,13 +19,13 @@ def canonical(value: Any) -> bytes:
     '{"a":"é","b":1}'
     """
     try:
-        return orjson.dumps(value, default=_plain, option=orjson.OPT_SORT_KEYS)
+        return orjson.dumps(value, default=_json_default, option=orjson.OPT_SORT_KEYS)
     except TypeError:  # half a character, or an integer of more than 64 bits
-        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True, default=_plain)
+        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True, default=_json_default)
         return text.encode("utf-8", "surrogatepass")
 
 
-def _plain(value: Any) -> Any:
+def _json_default(value: Any) -> Any:
     if isinstance(value, frozenset | set):
         return sorted(value)
     raise TypeError(f"not a JSON value: {type(value).__name__}")

@@ -1,6 +1,6 @@
 from .loading import (
     find_plugin as find_plugin,
-    known_early as known_early,
+    is_known_early as is_known_early,
     read_python as read_python,
 )
 from .signatures import (

@@ -20,11 +20,11 @@ from typing import Any
 from tripos_compiler.constructs import Statement
 from tripos_compiler.diagnostics import Label
 from tripos_compiler.inputs import package_of
-from tripos_compiler.language import parts_of
+from tripos_compiler.language import subexpressions
 from tripos_compiler.plan import Call, Expr, Plugin
 from tripos_compiler.plugins.purity import why_impure
 from tripos_compiler.plugins.signatures import PythonFile, PythonFunction, Unusable, parse_python
-from tripos_compiler.resolve import Program, beside
+from tripos_compiler.resolve import Program, path_beside
 from tripos_compiler.source import Source, Span
 
 WRITTEN = 'it is written `"file.py:function"`, with a path relative to this file'
@@ -32,10 +32,10 @@ MOST_IMPORTS = 8
 """So many modules a package may pass a function on through."""
 
 
-def version_of(text: str) -> str:
+def plugin_version(text: str) -> str:
     """Return the version of a plug-in in a file: the SHA-256 of its text, as `Path.read_text` gives it.
 
-    >>> version_of("")[:8]
+    >>> plugin_version("")[:8]
     'e3b0c442'
     """
     return hashlib.sha256(text.encode()).hexdigest()
@@ -70,7 +70,7 @@ def read_python(program: Program, statement: Statement) -> tuple[Plugin, PythonF
             raise Unusable("E0106", f'"{written.value}" names no function of a Python file', WRITTEN)
         if re.match(r"[/\\~]|[A-Za-z]:", path):
             raise Unusable("E0310", f"`{path}` is an absolute path", WRITTEN)
-        place = beside(written.span.source.path, path)
+        place = path_beside(written.span.source.path, path)
         source = _read(program, place)
         file = parse_python(source)
         found = file.function(function)
@@ -84,7 +84,7 @@ def read_python(program: Program, statement: Statement) -> tuple[Plugin, PythonF
         name=function,
         path=posixpath.relpath(place, main) if inside is None else inside,
         function=function,
-        version=version_of(source.text),
+        version=plugin_version(source.text),
         parameters=found.parameters,
         optional=found.optional,
         returns=found.returns,
@@ -94,10 +94,12 @@ def read_python(program: Program, statement: Statement) -> tuple[Plugin, PythonF
     return plugin, found
 
 
-def known_early(program: Program, expr: Expr, where: Span) -> bool:
+def is_known_early(program: Program, expr: Expr, where: Span) -> bool:
     """Return true if the compiler can evaluate an expression that it must know the value of; reports one that calls a
     plug-in, since it executes none."""
-    called = next((p.function for p in parts_of(expr) if isinstance(p, Call) and p.function in program.plugins), None)
+    called = next(
+        (p.function for p in subexpressions(expr) if isinstance(p, Call) and p.function in program.plugins), None
+    )
     if called is not None:
         message = f"this is decided before a run, and `{called}` is only called in one"
         help_ = "use functions of the library here, or keep what it gives in a column of the data"

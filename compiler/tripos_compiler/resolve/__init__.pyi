@@ -10,10 +10,10 @@ from .index import (
     Symbol as Symbol,
 )
 from .memory import (
-    Kept as Kept,
+    LoweredCache as LoweredCache,
     Memory as Memory,
-    apart as apart,
-    difference as difference,
+    fork_program as fork_program,
+    program_additions as program_additions,
 )
 from .program import (
     KINDS as KINDS,
@@ -21,12 +21,12 @@ from .program import (
     NamedColumn as NamedColumn,
     Program as Program,
     ReadText as ReadText,
-    beside as beside,
-    forget as forget,
+    forget_diagnostics as forget_diagnostics,
+    has_lost_part as has_lost_part,
     locale_in as locale_in,
     locale_of as locale_of,
-    lost_part as lost_part,
     numbers_of as numbers_of,
+    path_beside as path_beside,
 )
 from .scope import (
     Binding as Binding,
@@ -35,10 +35,10 @@ from .scope import (
     KnownCopies as KnownCopies,
     LoadedDataset as LoadedDataset,
     LoadedRow as LoadedRow,
-    May as May,
+    PossibleLack as PossibleLack,
     Scope as Scope,
     Typed as Typed,
-    lacking as lacking,
+    joint_lacks as joint_lacks,
     record_fields as record_fields,
     row_binding as row_binding,
     row_fields as row_fields,

@@ -11,10 +11,10 @@ from dataclasses import dataclass, field, replace
 
 from tripos_compiler.constructs import Statement, read_statements
 from tripos_compiler.diagnostics import Diagnostic, Edit, Label
-from tripos_compiler.inputs import DIGEST, Asked, FoundRelease, ReleaseError, read_asked
+from tripos_compiler.inputs import DIGEST, FoundRelease, ReleaseError, ReleaseRequest, read_asked
 from tripos_compiler.plan import Dataset, Tree
 from tripos_compiler.resolve.memory import Memory
-from tripos_compiler.resolve.program import Extended, Program, ReadText, beside, locale_of
+from tripos_compiler.resolve.program import ExtendedRelease, Program, ReadText, locale_of, path_beside
 from tripos_compiler.resolve.release_selection import take
 from tripos_compiler.source import Name, Source, Text
 from tripos_compiler.syntax import parse, warn_of_deception
@@ -47,7 +47,7 @@ class SpecFiles:
             if statement.construct != "use":
                 continue
             text = statement.text("path")
-            path = beside(source.path, text.value)
+            path = path_beside(source.path, text.value)
             if path in chain:
                 circle = " → ".join([*chain[chain.index(path) :], path])
                 message = f"`use` goes in a circle: {circle}"
@@ -141,7 +141,7 @@ class Extending:
             self.program.diagnostics.lost_files = True
             return []
         if not chain:
-            self.program.extended.append(Extended(release, use.find("digest") is not None))
+            self.program.extended.append(ExtendedRelease(release, use.find("digest") is not None))
             if use.find("digest") is None:
                 self._warn(use, release)
         if release.digest not in self.brought:
@@ -172,7 +172,7 @@ class Extending:
         self.program.diagnostics.error("E0919", message, use.text("string").span, help="use one of them")
         return None
 
-    def _asked(self, use: Statement) -> Asked | None:
+    def _asked(self, use: Statement) -> ReleaseRequest | None:
         text = use.text("string")
         asked = read_asked(text.value)
         if asked is None:

@@ -45,7 +45,7 @@ class Lowered:
 
 
 @dataclass
-class Kept:
+class LoweredCache:
     """The lowered statements of one kind, as long as what they look at stays the same."""
 
     around: tuple[Any, ...] = ()
@@ -84,8 +84,8 @@ class Memory:
     parses: ParseMemory = field(default_factory=ParseMemory)
     statements: dict[int, tuple[Entry, Statement]] = field(default_factory=dict)
     """Every sound statement at the top of a file, by the identity of its entry, which is kept so that it stays."""
-    scenarios: Kept = field(default_factory=Kept)
-    datasets: Kept = field(default_factory=Kept)
+    scenarios: LoweredCache = field(default_factory=LoweredCache)
+    datasets: LoweredCache = field(default_factory=LoweredCache)
     copies: KnownCopies = field(default_factory=KnownCopies)
     """Which fields hold what a secret field says."""
 
@@ -97,7 +97,7 @@ class Memory:
         self.datasets.keep_only(there)
 
 
-def apart(program: Program) -> Program:
+def fork_program(program: Program) -> Program:
     """Return the same program with tables of its own for what a scenario adds, so that this can be told and kept."""
     diagnostics = Diagnostics(
         lost_names=program.diagnostics.lost_names,
@@ -116,8 +116,8 @@ def apart(program: Program) -> Program:
     )
 
 
-def difference(program: Program, own: Program, result: Any) -> Lowered:
-    """Return what a program made by `apart` has beyond the one that it was made from."""
+def program_additions(program: Program, own: Program, result: Any) -> Lowered:
+    """Return what a program made by `fork_program` has beyond the one that it was made from."""
     return Lowered(
         result,
         tuple(own.diagnostics.items),

@@ -84,13 +84,13 @@ def locale_in(program: Program, scenario: Statement) -> str | None:
     return locale_of(program, scenario) or whole
 
 
-def lost_part(program: Program, statement: Statement) -> bool:
+def has_lost_part(program: Program, statement: Statement) -> bool:
     """Return true if a part of a statement's block was reported and left out: it may be whatever is missing."""
     lost = program.diagnostics
     return lost.lost_files or (statement.block is not None and statement.block.span in lost.lost_blocks)
 
 
-def forget(program: Program, mark: int, *codes: str) -> None:
+def forget_diagnostics(program: Program, mark: int, *codes: str) -> None:
     """Take back what was reported with these codes since there were `mark` diagnostics."""
     items = program.diagnostics.items
     items[mark:] = [item for item in items[mark:] if item.code not in codes]
@@ -130,7 +130,7 @@ class FormulaScorer:
 
 
 @dataclass(frozen=True)
-class Extended:
+class ExtendedRelease:
     """A release that a spec extends, and whether the spec says its digest."""
 
     release: FoundRelease
@@ -204,7 +204,7 @@ class Program:
     finder: ReleaseFinder = field(default_factory=NoReleases)
     releases: dict[str, FoundRelease] = field(default_factory=dict)
     """By name, every release that is part of the spec."""
-    extended: list[Extended] = field(default_factory=list)
+    extended: list[ExtendedRelease] = field(default_factory=list)
     """Those that the spec's own files name."""
     released: dict[str, FoundRelease] = field(default_factory=dict)
     """By path, the release that a source belongs to."""
@@ -302,10 +302,10 @@ class Program:
         return None if texts is None else {language: text.value for language, text in texts.items()}
 
 
-def beside(path: str, relative: str) -> str:
+def path_beside(path: str, relative: str) -> str:
     """Return a path as a file at `path` means it.
 
-    >>> beside("specs/edubench/edubench.tripos", "../common/scales.tripos")
+    >>> path_beside("specs/edubench/edubench.tripos", "../common/scales.tripos")
     'specs/common/scales.tripos'
     """
     parts: list[str] = []

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from tripos_compiler.inputs import Origin
-from tripos_compiler.language import Lack, unguarded
+from tripos_compiler.language import Lack, unguarded_lacks
 from tripos_compiler.plan import Dataset, Expr, Made, Type
 from tripos_compiler.source import Span
 
 
 @dataclass(frozen=True)
-class May:
+class PossibleLack:
     """A part of an expression that may have no value, and where it stands."""
 
     lack: Lack
@@ -31,7 +31,7 @@ class Binding:
     fields: Mapping[str, Binding] = field(default_factory=dict)
     value: Expr | None = None
     span: Span | None = None
-    may: tuple[May, ...] = ()
+    may: tuple[PossibleLack, ...] = ()
     """What may be lacking for it to have a value, where it stands for an expression."""
     secret: bool = False
     """Whether it is a field that is declared as secret, for editors."""
@@ -46,14 +46,16 @@ class Typed:
 
     expr: Expr
     type: Type
-    may: tuple[May, ...] = ()
+    may: tuple[PossibleLack, ...] = ()
 
-    def under(self, condition: Expr, held: bool = True) -> tuple[May, ...]:
+    def under(self, condition: Expr, held: bool = True) -> tuple[PossibleLack, ...]:
         """Return what may still be lacking where a condition holds, or does not."""
-        return tuple(replace(each, lack=left) for each in self.may for left in unguarded([each.lack], condition, held))
+        return tuple(
+            replace(each, lack=left) for each in self.may for left in unguarded_lacks([each.lack], condition, held)
+        )
 
 
-def lacking(known: Iterable[Typed]) -> tuple[May, ...]:
+def joint_lacks(known: Iterable[Typed]) -> tuple[PossibleLack, ...]:
     """Return what may be lacking for all of these expressions to have a value."""
     return tuple(may for each in known for may in each.may)
 

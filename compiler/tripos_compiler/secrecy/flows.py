@@ -13,16 +13,16 @@ from typing import Protocol, assert_never
 
 from tripos_compiler.constructs import Statement
 from tripos_compiler.diagnostics import Label
-from tripos_compiler.language import arguments_of, parts_of
+from tripos_compiler.language import arguments_of, subexpressions
 from tripos_compiler.language.library import FUNCTIONS
 from tripos_compiler.plan import Binary, Branches, Call, Data, Expr, Get, Hole, Items, Literal_, Passage, Ref, Unary
 from tripos_compiler.resolve import KINDS, Index, Program
-from tripos_compiler.secrecy.labels import PUBLIC, Flow, Secrets, together, union, within
+from tripos_compiler.secrecy.labels import PUBLIC, Flow, Secrets, one_of_several, union, within
 from tripos_compiler.source import Span
 
 
 @dataclass(frozen=True)
-class Places:
+class SourcePlaces:
     """Finds the places of a program's parts. What was put together anew is found by what it is made of."""
 
     program: Program
@@ -42,7 +42,7 @@ class Places:
                 return self.of(expr, otherwise)
             case Passage(when=when):
                 return self.of(when, otherwise) if when is not None else otherwise
-        for each in parts_of(part):
+        for each in subexpressions(part):
             known = self.index.places.get(id(each))
             if known is not None:
                 return known[1]
@@ -84,7 +84,7 @@ class Places:
         raise KeyError(name)
 
 
-class Tables(Protocol):
+class SecretTables(Protocol):
     """Known facts about data sets and functions."""
 
     @property
@@ -108,9 +108,9 @@ class Flows:
 
     names: Mapping[str, Flow]
     """What is not among them is taken to tell every secret that there is."""
-    tables: Tables
+    tables: SecretTables
     revealed: Revealed
-    places: Places
+    places: SourcePlaces
     known: dict[int, tuple[Expr, Flow]] = field(default_factory=dict)
     """By identity; expressions share what a `let` names."""
 
@@ -146,7 +146,7 @@ class Flows:
                 rows = self.tables.rows(dataset)
                 return rows if column is None else rows.at(column)
             case Items(values=values):
-                return Flow(self.all(*values), each=together(self.of(value) for value in values))
+                return Flow(self.all(*values), each=one_of_several(self.of(value) for value in values))
             case Unary(value=value):
                 return Flow(self.of(value).all)
             case Binary(operator="and" | "or" as operator, left=left, right=right):
@@ -219,13 +219,13 @@ def _picked(flows: Flows, call: Call, given: Mapping[str, Expr]) -> Flow:
 
 def _ordered(flows: Flows, call: Call, given: Mapping[str, Expr]) -> Flow:
     """Return elements of lists, chosen or put in order by what they are."""
-    flow = together(flows.of(each) for each in (*call.args, *call.named.values()))
+    flow = one_of_several(flows.of(each) for each in (*call.args, *call.named.values()))
     return Flow(flow.all, each=flow.element)
 
 
 def _default(flows: Flows, call: Call, given: Mapping[str, Expr]) -> Flow:
     """Return one value or the other, by whether the first is there."""
-    return together((flows.of(given["value"]), flows.of(given["fallback"])))
+    return one_of_several((flows.of(given["value"]), flows.of(given["fallback"])))
 
 
 def _readable(flows: Flows, call: Call, given: Mapping[str, Expr]) -> Flow:
@@ -234,13 +234,13 @@ def _readable(flows: Flows, call: Call, given: Mapping[str, Expr]) -> Flow:
 
 def _choose(flows: Flows, call: Call, given: Mapping[str, Expr]) -> Flow:
     """Return one value or the other, by the condition."""
-    chosen = together((flows.of(given["this"]), flows.of(given["other"])))
+    chosen = one_of_several((flows.of(given["this"]), flows.of(given["other"])))
     return chosen.beside(flows.all(given["condition"]))
 
 
 def _examples(flows: Flows, call: Call, given: Mapping[str, Expr]) -> Flow:
     """Return the fields that are named, of the rows whose place is one of the points."""
-    rows, names = flows.of(given["rows"]), [*parts_of(given["at"]), *parts_of(given["fields"])]
+    rows, names = flows.of(given["rows"]), [*subexpressions(given["at"]), *subexpressions(given["fields"])]
     written = [name.value for name in names if isinstance(name, Literal_)]
     if rows.each is None or len(written) + sum(isinstance(name, Items) for name in names) < len(names):
         return Flow(flows.all(*call.args, *call.named.values()))

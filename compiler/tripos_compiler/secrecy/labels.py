@@ -16,7 +16,7 @@ from tripos_compiler.diagnostics import Label
 from tripos_compiler.secrecy.regions import EVERY, Condition, Region
 from tripos_compiler.source import Span
 
-Way = tuple[Label, ...]
+TaintTrail = tuple[Label, ...]
 """The way that a secret took, step by step from the field that is secret."""
 
 MOST_WAYS = 6
@@ -37,7 +37,7 @@ class Secret:
         return not self.dataset
 
 
-Secrets = Mapping[Secret, tuple[Way, ...]]
+Secrets = Mapping[Secret, tuple[TaintTrail, ...]]
 """Secrets, each with the ways that it took, the shortest first."""
 
 NONE: Secrets = MappingProxyType({})
@@ -48,7 +48,7 @@ def union(*sets: Secrets) -> Secrets:
     there = [each for each in sets if each]
     if len(there) < 2:
         return there[0] if there else NONE
-    found: dict[Secret, tuple[Way, ...]] = {}
+    found: dict[Secret, tuple[TaintTrail, ...]] = {}
     for each in there:
         for secret, ways in each.items():
             known = found.get(secret)
@@ -59,7 +59,7 @@ def union(*sets: Secrets) -> Secrets:
     return found
 
 
-def _length(way: Way) -> tuple[int, tuple[tuple[int, str], ...]]:
+def _length(way: TaintTrail) -> tuple[int, tuple[tuple[int, str], ...]]:
     return len(way), tuple((label.span.start, label.text) for label in way)
 
 
@@ -70,7 +70,7 @@ def onward(secrets: Secrets, step: Label | None) -> Secrets:
     return {secret: tuple(_on(way, step) for way in ways) for secret, ways in secrets.items()}
 
 
-def _on(way: Way, step: Label) -> Way:
+def _on(way: TaintTrail, step: Label) -> TaintTrail:
     return way if way and way[-1] == step else (*way, step)
 
 
@@ -82,7 +82,7 @@ def called(secrets: Secrets, name: str) -> Secrets:
     }
 
 
-def shortest(secrets: Secrets) -> Way:
+def shortest(secrets: Secrets) -> TaintTrail:
     """Return the shortest way of any of these secrets; there must be one."""
     return min((way for ways in secrets.values() for way in ways), key=_length)
 
@@ -95,7 +95,7 @@ def parted(secrets: Secrets) -> tuple[Secrets, Secrets]:
 
 def within(secrets: Secrets, narrow: Callable[[Region], Region]) -> Secrets:
     """Return the same secrets, in a part of the rows."""
-    found: dict[Secret, tuple[Way, ...]] = {}
+    found: dict[Secret, tuple[TaintTrail, ...]] = {}
     for secret, ways in secrets.items():
         kept = Secret(secret.dataset, secret.column, narrow(secret.rows))
         found[kept] = (*found.get(kept, ()), *ways)
@@ -147,14 +147,14 @@ class Flow:
 PUBLIC = Flow()
 
 
-def together(flows: Iterable[Flow]) -> Flow:
+def one_of_several(flows: Iterable[Flow]) -> Flow:
     """Return what is told by a value that is one of several, it is not said which."""
     known = [flow for flow in flows if flow != PUBLIC]
     if len(known) < 2:
         return known[0] if known else PUBLIC
     names = {name for flow in known for name in flow.fields}
-    each = together(flow.element for flow in known) if any(flow.each is not None for flow in known) else None
-    fields = {name: together(flow.at(name) for flow in known) for name in sorted(names)} if each is None else {}
+    each = one_of_several(flow.element for flow in known) if any(flow.each is not None for flow in known) else None
+    fields = {name: one_of_several(flow.at(name) for flow in known) for name in sorted(names)} if each is None else {}
     return Flow(union(*(flow.what for flow in known)), fields, each)
 
 

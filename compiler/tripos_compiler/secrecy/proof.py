@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import combinations
 
 from tripos_compiler.diagnostics import Label
-from tripos_compiler.language import arguments_of, exprs_of, parts_of, paths_in
+from tripos_compiler.language import arguments_of, expressions_of, paths_in, subexpressions
 from tripos_compiler.plan import (
     Ask,
     Call,
@@ -24,12 +24,24 @@ from tripos_compiler.plan import (
     Verdict,
 )
 from tripos_compiler.resolve import Program
-from tripos_compiler.secrecy.copies import same_content, same_files, told_apart, unmarked
-from tripos_compiler.secrecy.flows import Places, Revealed
-from tripos_compiler.secrecy.labels import NONE, Flow, Leak, Secret, Secrets, Told, Way, onward, parted, shortest, union
-from tripos_compiler.secrecy.regions import Condition, apart
+from tripos_compiler.secrecy.copies import copies_by_field, datasets_sharing_files, identifies_rows, unmarked_copies
+from tripos_compiler.secrecy.flows import Revealed, SourcePlaces
+from tripos_compiler.secrecy.labels import (
+    NONE,
+    Flow,
+    Leak,
+    Secret,
+    Secrets,
+    TaintTrail,
+    Told,
+    onward,
+    parted,
+    shortest,
+    union,
+)
+from tripos_compiler.secrecy.regions import Condition, are_disjoint
 from tripos_compiler.secrecy.scenarios import SHOWN, Following
-from tripos_compiler.secrecy.tables import MAY_READ, Copies, Tables
+from tripos_compiler.secrecy.tables import MAY_READ, Copies, DatasetSecrets
 from tripos_compiler.source import Span
 
 FOLLOWS = ("W1001", "W1008")
@@ -59,12 +71,12 @@ class Proof:
     doors: dict[tuple[str, str, int], Door] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.places = Places(self.program)
-        self.tables = Tables(
+        self.places = SourcePlaces(self.program)
+        self.tables = DatasetSecrets(
             self.program.datasets,
             self.program.made,
             self.copies,
-            same_files(self.program.loaded),
+            datasets_sharing_files(self.program.loaded),
             self._told_apart,
             self.places,
             self._pure,
@@ -127,7 +139,7 @@ class Proof:
             if one is None or two is None or one == two or self._asks(scenario) == self._asks(other):
                 continue
             same = one.dataset == two.dataset
-            if same and apart(self._public(scenario), self._public(other)):
+            if same and are_disjoint(self._public(scenario), self._public(other)):
                 continue
             chosen = [self._chosen(each, by_rows=not same) for each in (scenario, other)]
             if all(chosen) and self._of_same_rows(one.dataset, two.dataset, *chosen):
@@ -171,7 +183,7 @@ class Proof:
         made = self.program.made.get(name)
         if made is None:
             return {name} | self.tables.beside(name)
-        used = [part.dataset for part in parts_of(made.source) if isinstance(part, Data)] if made.source else []
+        used = [part.dataset for part in subexpressions(made.source) if isinstance(part, Data)] if made.source else []
         return {name}.union(*(self._sources(each) for each in used if each != name))
 
     def _asks(self, scenario: Scenario) -> list[object]:
@@ -201,7 +213,7 @@ class Proof:
 
     def _paths(self, steps: Iterable[Step]) -> set[tuple[str, ...]]:
         """Return what steps look up."""
-        paths = {path for expr in exprs_of(tuple(steps)) for path in paths_in(expr)}
+        paths = {path for expr in expressions_of(tuple(steps)) for path in paths_in(expr)}
         return paths | {(step.continues,) for step in steps if isinstance(step, Ask) and step.continues is not None}
 
     def _heard(self, steps: Iterable[Step]) -> list[Step]:
@@ -245,7 +257,7 @@ class Proof:
 
     def _told_apart(self, name: str, fields: frozenset[str]) -> bool:
         loaded = self.program.loaded.get(name)
-        return loaded is not None and told_apart(loaded, fields)
+        return loaded is not None and identifies_rows(loaded, fields)
 
     def _pure(self, function: str) -> bool:
         plugin = self.program.plugins.get(function)
@@ -321,7 +333,7 @@ def _inside(place: Span, body: Span) -> bool:
     return place.source is body.source and body.start <= place.start < body.end
 
 
-def secret_name(way: Way) -> str:
+def secret_name(way: TaintTrail) -> str:
     """Return what the secret is called that a way starts from."""
     named = re.match(r"`(.+?)`", way[0].text)
     return named[1] if named is not None else way[0].text
@@ -330,13 +342,13 @@ def secret_name(way: Way) -> str:
 def prove(program: Program) -> None:
     """Prove that no secret of an item reaches the compared role; reports what cannot be proved."""
     if program.of("benchmark"):
-        Proof(program, same_content(program.loaded, program.copies)).run()
+        Proof(program, copies_by_field(program.loaded, program.copies)).run()
 
 
 def check_marks(program: Program) -> None:
     """Warn of public fields that say what a secret field of the same rows says: one mark is missing, or one too many.
     Looks at every data set that is read from files, those of scenarios too."""
-    for copy in unmarked(program.loaded, program.copies):
+    for copy in unmarked_copies(program.loaded, program.copies):
         spans = program.loaded[copy.field[0]].spans
         if copy.of[1] not in spans or copy.field[1] not in spans:
             continue

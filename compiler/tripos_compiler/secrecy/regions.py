@@ -114,12 +114,13 @@ def _comparison(left: Expr, operator: Operator, right: Expr, column: Columns) ->
                 yield Condition(found[0], operator, tuple(written))
 
 
-def apart(one: frozenset[Condition], other: frozenset[Condition], at_hand: bool = True) -> bool:
+def are_disjoint(one: frozenset[Condition], other: frozenset[Condition], at_hand: bool = True) -> bool:
     """Return true if no row satisfies both. `at_hand`: the other conditions are those of the row at hand, whose columns
     are its own.
 
     >>> train, test = (frozenset({Condition("split", "==", (name,))}) for name in ("train", "test"))
-    >>> apart(train, test), apart(train, train), apart(frozenset({Condition("fold", "!=", own="fold")}), frozenset())
+    >>> other = frozenset({Condition("fold", "!=", own="fold")})
+    >>> are_disjoint(train, test), are_disjoint(train, train), are_disjoint(other, frozenset())
     (True, False, True)
     """
     both = one | other

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from tripos_compiler.constructs import Statement
 from tripos_compiler.diagnostics import Label
-from tripos_compiler.language import exprs_of, parts_of
+from tripos_compiler.language import expressions_of, subexpressions
 from tripos_compiler.plan import (
     Ask,
     Call,
@@ -32,7 +32,7 @@ from tripos_compiler.plan import (
     Texts,
     Verdict,
 )
-from tripos_compiler.secrecy.flows import Flows, Places, Revealed
+from tripos_compiler.secrecy.flows import Flows, Revealed, SourcePlaces
 from tripos_compiler.secrecy.labels import (
     NONE,
     PUBLIC,
@@ -41,16 +41,16 @@ from tripos_compiler.secrecy.labels import (
     Leak,
     Secret,
     Secrets,
+    TaintTrail,
     Told,
-    Way,
     called,
     onward,
     parted,
     union,
     within,
 )
-from tripos_compiler.secrecy.regions import OWN, Condition, apart, conditions
-from tripos_compiler.secrecy.tables import Table, Tables
+from tripos_compiler.secrecy.regions import OWN, Condition, are_disjoint, conditions
+from tripos_compiler.secrecy.tables import DatasetSecrets, Table
 from tripos_compiler.source import Span
 
 SHOWN = "these shots tell"
@@ -60,8 +60,8 @@ SHOWN = "these shots tell"
 class Following:
     """Follows secrets through the steps of one treatment of a scenario."""
 
-    tables: Tables
-    places: Places
+    tables: DatasetSecrets
+    places: SourcePlaces
     scenario: Scenario
     scorers: Mapping[str, Scorer]
     compared: frozenset[str]
@@ -117,7 +117,7 @@ class Following:
         assert rows is not None and table is not None
 
         def own(secrets: Secrets) -> Secrets:
-            found: dict[Secret, tuple[Way, ...]] = {}
+            found: dict[Secret, tuple[TaintTrail, ...]] = {}
             for secret, ways in secrets.items():
                 here = secret.dataset == rows.dataset
                 named = called({secret: ways}, f"{self.alias}.{column}")[secret] if here else ways
@@ -169,7 +169,7 @@ class Following:
         if secret.rows.own:
             return True
         return any(
-            each.has(secret) and not apart(secret.rows.conditions, each.conditions, each.at_hand)
+            each.has(secret) and not are_disjoint(secret.rows.conditions, each.conditions, each.at_hand)
             for each in self.guarded
         )
 
@@ -191,7 +191,7 @@ class Following:
             case Verdict() | Grade() | Compare():
                 self._judge(step, statement)
             case Score() | Column():
-                self.flows(step.name).all(*exprs_of(step))  # for what it reveals
+                self.flows(step.name).all(*expressions_of(step))  # for what it reveals
 
     def _reaches(self, role: str, told: list[Told]) -> bool:
         """Note what a compared role may not be told of all this; whether there is any."""
@@ -243,10 +243,10 @@ class Following:
             yield Told(flows.all(Ref(path=(step.continues,))), span, "continuing it tells")
         for shots in step.shots:
             yield from self._shots(shots, step.name, statement)
-            known |= {id(expr) for expr in exprs_of(shots)}
+            known |= {id(expr) for expr in expressions_of(shots)}
         yield from self._spoken(statement.head)
-        known |= {id(expr) for expr in exprs_of(step.when)}
-        rest = [expr for expr in exprs_of(step) if id(expr) not in known]
+        known |= {id(expr) for expr in expressions_of(step.when)}
+        rest = [expr for expr in expressions_of(step) if id(expr) not in known]
         yield Told(flows.all(*rest), statement.head, "this step tells")
 
     def _decided(self, step: Ask | Converse, statement: Statement) -> list[Told]:
@@ -312,7 +312,7 @@ class Following:
             written = next((each for each in statement.of("speaker") if each.name().text == speaker.role), statement)
             known: set[int] = set()
             told = [*self._texts(speaker.system, flows, written.head, known), *self._spoken(written.head)]
-            rest = [expr for expr in exprs_of(speaker) if id(expr) not in known]
+            rest = [expr for expr in expressions_of(speaker) if id(expr) not in known]
             told.append(Told(flows.all(*rest), written.head, "this tells"))
             leaks = self._reaches(speaker.role, [*told, *decided]) or leaks
             if speaker.role in self.compared:
@@ -343,7 +343,7 @@ class Following:
         flows = self.flows(step.name, {step.alias: element})
         name, top = statement.name().span, statement.one_of("top")
         by = self.flows(step.name, {step.alias: every}).all(step.by)
-        if any(isinstance(part, Call) and part.function == "bm25" for part in parts_of(step.by)):
+        if any(isinstance(part, Call) and part.function == "bm25" for part in subexpressions(step.by)):
             by = union(by, source.what)  # how rare a word is, all of the rows decide
         if step.using is not None:
             told = [Told(by, self.places.of(step.by, statement.head), "what is embedded tells")]

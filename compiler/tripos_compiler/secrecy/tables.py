@@ -12,11 +12,11 @@ from dataclasses import dataclass, field, replace
 
 from tripos_compiler.constructs import Statement
 from tripos_compiler.diagnostics import Label
-from tripos_compiler.language import exprs_of, lacks, parts_of
+from tripos_compiler.language import expressions_of, find_lacks, subexpressions
 from tripos_compiler.language.library import FUNCTIONS
 from tripos_compiler.plan import Ask, Binary, Call, Data, DataField, Dataset, Derived, Expr, Made, Ref, Verify, Walk
 from tripos_compiler.resolve import Copy
-from tripos_compiler.secrecy.flows import Flows, Places, Revealed
+from tripos_compiler.secrecy.flows import Flows, Revealed, SourcePlaces
 from tripos_compiler.secrecy.labels import NONE, PUBLIC, About, Flow, Secret, Secrets, called, onward, union, within
 from tripos_compiler.secrecy.regions import EVERY, Condition, conditions
 from tripos_compiler.source import Span
@@ -46,7 +46,7 @@ class Table:
 
 
 @dataclass
-class Tables:
+class DatasetSecrets:
     """The data sets of a program: those read from files, and those that are made."""
 
     datasets: Mapping[str, Dataset]
@@ -55,7 +55,7 @@ class Tables:
     files: Files
     told_apart: Callable[[str, frozenset[str]], bool]
     """Given a data set and some of its fields, whether these tell all of its rows apart."""
-    places: Places
+    places: SourcePlaces
     pure: Callable[[str], bool]
     """Whether a function of the user's reads nothing but its arguments."""
     revealed: Callable[[str, str], Revealed]
@@ -186,7 +186,7 @@ class Tables:
 class _Elsewhere:
     """The data sets of a program, as what makes a row looks into them: at rows other than its own."""
 
-    tables: Tables
+    tables: DatasetSecrets
 
     @property
     def everything(self) -> Secrets:
@@ -205,7 +205,7 @@ class _Elsewhere:
 class _Making:
     """The flow of the generation of a data set, step by step."""
 
-    def __init__(self, tables: Tables, made: Made, statement: Statement) -> None:
+    def __init__(self, tables: DatasetSecrets, made: Made, statement: Statement) -> None:
         self.tables = tables
         self.made = made
         self.statement = statement
@@ -231,13 +231,18 @@ class _Making:
     def about(self) -> Iterator[About]:
         """Yield the data sets whose rows its rows are about."""
         source = self.made.source
-        if source is None or not any(isinstance(part, Data) for part in parts_of(source)):
+        if source is None or not any(isinstance(part, Data) for part in subexpressions(source)):
             steps = tuple(step for step in self.made.steps if not isinstance(step, Verify))
-            used = {part.dataset for expr in exprs_of(steps) for part in parts_of(expr) if isinstance(part, Data)}
+            used = {
+                part.dataset
+                for expr in expressions_of(steps)
+                for part in subexpressions(expr)
+                if isinstance(part, Data)
+            }
             for name in sorted(used - {self.made.name}):
                 yield from self.tables.of(name).about
             return
-        for part in parts_of(source):
+        for part in subexpressions(source):
             if isinstance(part, Data):
                 where = self.where if part is source else frozenset[Condition]()
                 for each in self.tables.of(part.dataset).about:
@@ -320,7 +325,7 @@ class _Making:
                 place = next((each for each in statement.of("let") if each.name().text == name), statement)
                 flow = flows.of(value)
                 self.row[name] = flow.onward(Label(place.name().span, f"`{name}` holds it"))
-                if any(lacks(value)) or any(map(self._may_fail, parts_of(value))):
+                if any(find_lacks(value)) or any(map(self._may_fail, subexpressions(value))):
                     self.told.append((flow.all, place.head))
             case Ask():
                 told = self._asked(step, flows, statement.head)
@@ -353,7 +358,7 @@ class _Making:
 
     def _asked(self, ask: Ask, flows: Flows, span: Span) -> Secrets:
         """Return what somebody is told who is asked about a row."""
-        told = union(flows.all(*exprs_of(ask)), flows.names["language"].all)
+        told = union(flows.all(*expressions_of(ask)), flows.names["language"].all)
         self.told.append((told, span))
         return told
 

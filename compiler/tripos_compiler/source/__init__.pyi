@@ -3,7 +3,7 @@ from .text import (
     Segment as Segment,
     Source as Source,
     Span as Span,
-    comments as comments,
+    find_comments as find_comments,
 )
 from .tree import (
     Argument as Argument,
@@ -13,7 +13,7 @@ from .tree import (
     Entry as Entry,
     Generic as Generic,
     Group as Group,
-    Index as Index,
+    IndexExpr as IndexExpr,
     Line as Line,
     Member as Member,
     Name as Name,
@@ -23,10 +23,10 @@ from .tree import (
     OptionalExpr as OptionalExpr,
     RangeExpr as RangeExpr,
     Record as Record,
-    Symbol as Symbol,
+    SymbolExpr as SymbolExpr,
     Syntax as Syntax,
     TableRow as TableRow,
     Text as Text,
     UnaryExpr as UnaryExpr,
-    described as described,
+    describe_syntax as describe_syntax,
 )

@@ -20,10 +20,10 @@ class Comment:
     alone: bool
 
 
-def comments(source: Source) -> list[Comment]:
+def find_comments(source: Source) -> list[Comment]:
     """Return every comment in order; a `#` inside a string begins none.
 
-    >>> [comment.text for comment in comments(Source("x", 'title "a # b" # c'))]
+    >>> [comment.text for comment in find_comments(Source("x", 'title "a # b" # c'))]
     ['# c']
     """
     found: list[Comment] = []

@@ -78,7 +78,7 @@ class CallExpr(Node):
 
 
 @dataclass(frozen=True)
-class Index(Node):
+class IndexExpr(Node):
     of: Syntax
     arguments: tuple[Argument, ...]
 
@@ -132,7 +132,7 @@ class Record(Node):
 
 
 @dataclass(frozen=True)
-class Symbol(Node):
+class SymbolExpr(Node):
     """`=` or `->` in a head."""
 
     text: str
@@ -151,7 +151,7 @@ Syntax = (
     | Text
     | Member
     | CallExpr
-    | Index
+    | IndexExpr
     | UnaryExpr
     | BinaryExpr
     | RangeExpr
@@ -159,7 +159,7 @@ Syntax = (
     | Generic
     | OptionalExpr
     | Record
-    | Symbol
+    | SymbolExpr
     | TableRow
 )
 
@@ -191,10 +191,10 @@ class Block(Node):
             yield from (entry for entry in line.entries if not entry.broken)
 
 
-def described(syntax: Syntax) -> str:
+def describe_syntax(syntax: Syntax) -> str:
     """Return a few words that name a piece of syntax in a message."""
     match syntax:
-        case Name(text=text) | Symbol(text=text):
+        case Name(text=text) | SymbolExpr(text=text):
             return f"`{text}`"
         case Number(value=value):
             return f"`{value}`"

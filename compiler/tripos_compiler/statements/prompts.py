@@ -8,7 +8,7 @@ from typing import Any
 
 from tripos_compiler.constructs import SETTINGS, Setting, Statement
 from tripos_compiler.plan import RESERVED, Extra, RecordType, Settings, Type
-from tripos_compiler.resolve import Program, Scope, forget, lost_part
+from tripos_compiler.resolve import Program, Scope, forget_diagnostics, has_lost_part
 from tripos_compiler.source import Name, Number, Text
 from tripos_compiler.typing import FilledHole, Localised, lower_texts, read_type, record_type
 
@@ -110,8 +110,8 @@ def lower_question(program: Program, scope: Scope, statement: Statement) -> Ques
     mark = len(program.diagnostics.items)
     prompt = lower_texts(program, scope, prompts, "the prompt") if prompts else None
     system = lower_texts(program, scope, systems, "the system message") if systems else None
-    if lost_part(program, statement):
-        forget(program, mark, "E0402")  # what was left out may be the text in the other language
+    if has_lost_part(program, statement):
+        forget_diagnostics(program, mark, "E0402")  # what was left out may be the text in the other language
     returns = lower_returns(program, statement)
     settings = lower_settings(program, statement)
     if (prompts and prompt is None) or (systems and system is None) or returns is False:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from tripos_compiler.syntax.grammar_tables import Rule, Tables
+from tripos_compiler.syntax.grammar_tables import GrammarTables, Rule
 
 END = "$END"
 
@@ -35,7 +35,7 @@ class Branch(NamedTuple):
 class Machine:
     """One parse, from a way to begin. Tokens are fed to it one after the other."""
 
-    def __init__(self, tables: Tables, start: str) -> None:
+    def __init__(self, tables: GrammarTables, start: str) -> None:
         self._tables, self._rules, self._last = tables, tables.rules, tables.ends[start]
         self._states = [tables.starts[start]]
         self._values: list[Branch | Token] = []

@@ -41,7 +41,7 @@ class Rule(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Tables:
+class GrammarTables:
     """Tokens and states of the grammar.
 
     `terminals` are names and regular expressions, the first that matches wins; `words` says which words that match
@@ -89,7 +89,7 @@ class Tables:
         }
 
     @classmethod
-    def from_data(cls, data: dict[str, Any]) -> Tables:
+    def from_data(cls, data: dict[str, Any]) -> GrammarTables:
         """Return the inverse of `to_data`. Raises `KeyError`, `TypeError` or `ValueError` on anything else."""
         return cls(
             [(name, expression) for name, expression in data["terminals"]],
@@ -111,7 +111,7 @@ class _KeepUnused:
         return stream
 
 
-def build_tables(grammar: str) -> Tables:
+def build_tables(grammar: str) -> GrammarTables:
     """Return the tables of a grammar in lark's notation; takes some 50 ms."""
     from lark import Lark
     from lark.lexer import BasicLexer, PatternStr
@@ -143,7 +143,7 @@ def build_tables(grammar: str) -> Tables:
         if isinstance(each.pattern, PatternStr) and each not in lexer.scanner.terminals
     }
     assert set(lexer.callback) == {name.name}, "another token than NAME has words of its own"
-    return Tables(
+    return GrammarTables(
         [(each.name, each.pattern.to_regexp()) for each in lexer.scanner.terminals],
         words,
         frozenset(lexer.ignore_types),
@@ -178,12 +178,12 @@ FORMAT = 1
 
 
 @cache
-def tables() -> Tables:
+def tables() -> GrammarTables:
     """Return the tables of our grammar, read or made once a process."""
     return tables_of(Path(__file__).with_name(GRAMMAR).read_text("utf-8"), cache_folder())
 
 
-def tables_of(grammar: str, folder: Path | None) -> Tables:
+def tables_of(grammar: str, folder: Path | None) -> GrammarTables:
     """Return the tables of a grammar, from the folder where it has them, and else put there; None keeps nothing."""
     try:
         key = _digest("\n".join([str(FORMAT), ".".join(map(str, sys.version_info[:2])), version("lark"), grammar]))
@@ -214,17 +214,17 @@ def cache_folder() -> Path | None:
     return home / ("Library/Caches" if sys.platform == "darwin" else ".cache") / "tripos" / "grammar"
 
 
-def _read(path: Path, key: str) -> Tables | None:
+def _read(path: Path, key: str) -> GrammarTables | None:
     try:
         if not _ours(path.parent):
             return None
         head, _, body = path.read_text("utf-8").partition("\n")
-        return Tables.from_data(json.loads(body)) if head == f"{key} {_digest(body)}" else None
+        return GrammarTables.from_data(json.loads(body)) if head == f"{key} {_digest(body)}" else None
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
 
-def _write(path: Path, key: str, made: Tables) -> None:
+def _write(path: Path, key: str, made: GrammarTables) -> None:
     """Write a file of its own, then give it its name, so that a reader finds a whole one or none."""
     body = json.dumps(made.to_data(), separators=(",", ":"))
     part = path.with_suffix(f".{os.getpid()}")

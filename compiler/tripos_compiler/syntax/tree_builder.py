@@ -14,7 +14,7 @@ from tripos_compiler.source import (
     Entry,
     Generic,
     Group,
-    Index,
+    IndexExpr,
     Line,
     Member,
     Name,
@@ -24,7 +24,7 @@ from tripos_compiler.source import (
     RangeExpr,
     Record,
     Span,
-    Symbol,
+    SymbolExpr,
     Syntax,
     TableRow,
     Text,
@@ -135,7 +135,7 @@ class Builder:
             case "call":
                 return CallExpr(span, self.expression(children[0]), self._arguments(children[1:]))
             case "index":
-                return Index(span, self.expression(children[0]), self._arguments(children[1:]))
+                return IndexExpr(span, self.expression(children[0]), self._arguments(children[1:]))
             case "optional":
                 return OptionalExpr(span, self.expression(children[0]))
             case "generic":
@@ -169,7 +169,7 @@ class Builder:
                 return read_text(span, token.text)
             case "TABLE_ROW":
                 return self._table_row(span, token.text)
-        return Symbol(span, token.text)
+        return SymbolExpr(span, token.text)
 
     def _number(self, span: Span, text: str) -> int | float:
         value = float(text)

@@ -12,8 +12,8 @@ from .templates import (
     HOLE as HOLE,
     FilledHole as FilledHole,
     Localised as Localised,
-    looked_up as looked_up,
-    looked_up_in as looked_up_in,
+    free_variables as free_variables,
+    free_variables_of as free_variables_of,
     lower_texts as lower_texts,
 )
 from .types import (

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from tripos_compiler.diagnostics import Label, nearest
 from tripos_compiler.language import lack_of
-from tripos_compiler.language.library import FUNCTIONS, Function, Parameter, Wrong, fits, shown
+from tripos_compiler.language.library import FUNCTIONS, Function, Parameter, Wrong, fits, type_notation
 from tripos_compiler.plan import (
     Call,
     Expr,
@@ -19,7 +19,7 @@ from tripos_compiler.plan import (
     Type,
 )
 from tripos_compiler.plugins import find_plugin
-from tripos_compiler.resolve import Binding, FormulaScorer, May, Program, Scope, Typed, lacking
+from tripos_compiler.resolve import Binding, FormulaScorer, PossibleLack, Program, Scope, Typed, joint_lacks
 from tripos_compiler.source import Argument, CallExpr, Name, Span, Syntax
 
 DEEPEST_FORMULA = 32
@@ -149,7 +149,7 @@ def _argument(elaborator: Checker, argument: Argument, parameter: Parameter, giv
         typed = elaborator.against(element, wanted)
         if typed is None or fits(typed.type, wanted):
             return typed
-        message = f"`{parameter.name}` must be `{shown(wanted)}`, this is `{shown(typed.type)}`"
+        message = f"`{parameter.name}` must be `{type_notation(wanted)}`, this is `{type_notation(typed.type)}`"
         elaborator.error("E0301", message, element.span)
         return None
     return elaborator.expression(element, wanted, f"`{parameter.name}`")
@@ -186,11 +186,11 @@ def _library(elaborator: Checker, syntax: CallExpr, function: Function) -> Typed
     may = _lacking(function, given)
     own = lack_of(expr, {each.parameter.name: each.typed.type for each in given})
     if own is not None:
-        may = (*may, May(own, syntax.span))
+        may = (*may, PossibleLack(own, syntax.span))
     return Typed(expr, returns, may)
 
 
-def _lacking(function: Function, given: Sequence[Given]) -> tuple[May, ...]:
+def _lacking(function: Function, given: Sequence[Given]) -> tuple[PossibleLack, ...]:
     """Return what may be lacking in the arguments of a call; those of a lazy one are not all looked at."""
     by_name = {each.parameter.name: each.typed for each in given}
     match function.name:
@@ -202,7 +202,7 @@ def _lacking(function: Function, given: Sequence[Given]) -> tuple[May, ...]:
             return by_name["fallback"].may
         case "readable":
             return ()
-    return lacking(each.typed for each in given)
+    return joint_lacks(each.typed for each in given)
 
 
 def _literal(value: str | tuple[str, ...]) -> Expr:
@@ -221,11 +221,12 @@ def _as_call(name: str, given: Sequence[Given], implied: Mapping[str, Expr]) -> 
 def _plugged(elaborator: Checker, syntax: CallExpr, name: str, plugin: Plugin) -> Typed | None:
     """Return a call of a function of the user's."""
     parameters = [Parameter(key, of, key not in plugin.optional) for key, of in plugin.parameters.items()]
-    shape = f"{name}({', '.join(f'{p.name}: {shown(p.type)}' for p in parameters)}) -> {shown(plugin.returns)}"
+    listed = ", ".join(f"{each.name}: {type_notation(each.type)}" for each in parameters)
+    shape = f"{name}({listed}) -> {type_notation(plugin.returns)}"
     given = arguments(elaborator, syntax, parameters, shape)
     if given is None:
         return None
-    return Typed(_as_call(name, given, {}), plugin.returns, lacking(each.typed for each in given))
+    return Typed(_as_call(name, given, {}), plugin.returns, joint_lacks(each.typed for each in given))
 
 
 def _scorer(elaborator: Checker, syntax: CallExpr, name: str) -> Typed | None:
@@ -253,7 +254,7 @@ def _scorer(elaborator: Checker, syntax: CallExpr, name: str) -> Typed | None:
 
 def scorer_arguments(elaborator: Checker, syntax: CallExpr, scorer: Scorer) -> dict[str, Typed] | None:
     """Return the checked arguments of a judge, by parameter."""
-    shape = f"{scorer.name}({', '.join(f'{key}: {shown(of)}' for key, of in scorer.params.items())})"
+    shape = f"{scorer.name}({', '.join(f'{key}: {type_notation(of)}' for key, of in scorer.params.items())})"
     parameters = [Parameter(key, of, True) for key, of in scorer.params.items()]
     given = arguments(elaborator, syntax, parameters, shape)
     return None if given is None else {each.parameter.name: each.typed for each in given}
@@ -261,7 +262,7 @@ def scorer_arguments(elaborator: Checker, syntax: CallExpr, scorer: Scorer) -> d
 
 def _formula(elaborator: Checker, syntax: CallExpr, formula: FormulaScorer) -> Typed | None:
     """Return the formula with the arguments in place of its parameters."""
-    shape = f"{formula.name.text}({', '.join(f'{key}: {shown(of)}' for key, of in formula.params.items())})"
+    shape = f"{formula.name.text}({', '.join(f'{key}: {type_notation(of)}' for key, of in formula.params.items())})"
     parameters = [Parameter(key, of, True) for key, of in formula.params.items()]
     given = arguments(elaborator, syntax, parameters, shape)
     if given is None or elaborator.depth > DEEPEST_FORMULA:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tripos_compiler.diagnostics import nearest
-from tripos_compiler.language.library import DEFAULT, convention_of, fits, shown
+from tripos_compiler.language.library import DEFAULT, convention_of, fits, type_notation
 from tripos_compiler.plan import (
     BoolType,
     Branches,
@@ -25,7 +25,7 @@ from tripos_compiler.plan import (
     Type,
     Unary,
 )
-from tripos_compiler.resolve import Binding, Program, Scope, Typed, lacking
+from tripos_compiler.resolve import Binding, Program, Scope, Typed, joint_lacks
 from tripos_compiler.source import (
     Argument,
     BinaryExpr,
@@ -38,7 +38,7 @@ from tripos_compiler.source import (
     Syntax,
     Text,
     UnaryExpr,
-    described,
+    describe_syntax,
 )
 from tripos_compiler.typing.calls import Judge, call
 from tripos_compiler.typing.operators import check_operator, unbounded
@@ -102,7 +102,7 @@ class Elaborator:
             help_ = "give a default: `default(value, …)`"
             self.error("E0306", f"{what} may be missing here", span, help_)
         else:
-            self.error("E0301", f"{what} must be `{shown(wanted)}`, this is `{shown(given)}`", span)
+            self.error("E0301", f"{what} must be `{type_notation(wanted)}`, this is `{type_notation(given)}`", span)
 
     def any(self, syntax: Syntax) -> Typed | None:
         """Return the checked expression, of whatever type."""
@@ -138,7 +138,7 @@ class Elaborator:
                 return check_operator(self, syntax)
             case CallExpr():
                 return call(self, syntax)
-        self.error("E0301", f"{described(syntax)} is not a value", syntax.span)
+        self.error("E0301", f"{describe_syntax(syntax)} is not a value", syntax.span)
         return None
 
     # --- names ---
@@ -175,7 +175,7 @@ class Elaborator:
                 message = f"`{text}` has several fields, name one"
                 self.error("E0301", message, span, f"for example `{text}.{example}`")
             return None
-        self.program.index.use(span, binding.span, shown(binding.type))
+        self.program.index.use(span, binding.span, type_notation(binding.type))
         return Typed(binding.value or Ref(path=binding.path), binding.type, binding.may)
 
     def binding(self, syntax: Syntax) -> Binding | None:
@@ -198,8 +198,8 @@ class Elaborator:
         if outer is not None and syntax.name.text in outer.fields:
             self.program.index.use(syntax.of.span, outer.span)
             field = outer.fields[syntax.name.text]
-            self.program.index.use(syntax.name.span, field.span, shown(field.type) if field.type else "")
-            return self._use(field, syntax.span, dotted(syntax))
+            self.program.index.use(syntax.name.span, field.span, type_notation(field.type) if field.type else "")
+            return self._use(field, syntax.span, dotted_name(syntax))
         known: list[str] = list(outer.fields) if outer is not None else []
         if outer is None or outer.type is not None:
             typed = self.any(syntax.of)
@@ -209,22 +209,22 @@ class Elaborator:
             if of.kind == "record":
                 if syntax.name.text in of.fields:
                     inner = of.fields[syntax.name.text]
-                    self.program.index.use(syntax.name.span, None, shown(inner))
+                    self.program.index.use(syntax.name.span, None, type_notation(inner))
                     return replace(typed, expr=Get(of=typed.expr, field=syntax.name.text), type=inner)
                 known += [name for name in of.fields if name not in known]
             elif of.kind == "list" and of.of.kind == "record":
                 if syntax.name.text in of.of.fields:  # of every record
                     inner = ListType(of=of.of.fields[syntax.name.text])
-                    self.program.index.use(syntax.name.span, None, shown(inner))
+                    self.program.index.use(syntax.name.span, None, type_notation(inner))
                     return replace(typed, expr=Get(of=typed.expr, field=syntax.name.text), type=inner)
                 known += [name for name in of.of.fields if name not in known]
             elif of.kind == "optional" and of.of.kind == "record":
-                self.error("E0306", f"`{dotted(syntax.of)}` may be missing here", syntax.of.span)
+                self.error("E0306", f"`{dotted_name(syntax.of)}` may be missing here", syntax.of.span)
                 return None
         close = nearest(syntax.name.text, known)
         listed = ", ".join(f"`{name}`" for name in known[:10])
         help_ = f"did you mean `{close}`?" if close else (f"it has {listed}" if listed else "it has no fields")
-        message = f"`{dotted(syntax.of)}` has no field `{syntax.name.text}`"
+        message = f"`{dotted_name(syntax.of)}` has no field `{syntax.name.text}`"
         self.error("E0308", message, syntax.name.span, help_, syntax.name.text)
         return None
 
@@ -247,7 +247,7 @@ class Elaborator:
         if of is None:
             self.error("E0301", "the values of a list must be of one type", syntax.span)
             return None
-        return Typed(Items(values=tuple(item.expr for item in known)), ListType(of=of), lacking(known))
+        return Typed(Items(values=tuple(item.expr for item in known)), ListType(of=of), joint_lacks(known))
 
     def _argument(self, argument: Argument, choice: Type | None) -> Typed | None:
         if argument.name is not None or len(argument.elements) != 1:
@@ -317,10 +317,10 @@ def _values_of(choice: ChoiceType, written: str) -> str:
     return f"its values are {values}" if values else "it has no values"
 
 
-def dotted(syntax: Syntax) -> str:
+def dotted_name(syntax: Syntax) -> str:
     """Return a dotted name as it is written."""
     if isinstance(syntax, Member):
-        return f"{dotted(syntax.of)}.{syntax.name.text}"
+        return f"{dotted_name(syntax.of)}.{syntax.name.text}"
     if isinstance(syntax, CallExpr):
-        return f"{dotted(syntax.function)}(…)"
+        return f"{dotted_name(syntax.function)}(…)"
     return syntax.text if isinstance(syntax, Name) else "this"

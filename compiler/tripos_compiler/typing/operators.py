@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from tripos_compiler.language import lack_of
-from tripos_compiler.language.library import fits, shown
+from tripos_compiler.language.library import fits, type_notation
 from tripos_compiler.plan import Binary, BoolType, IntegerType, Literal_, NumberType, TextType, Type
-from tripos_compiler.resolve import May, Typed
+from tripos_compiler.resolve import PossibleLack, Typed
 from tripos_compiler.source import BinaryExpr, Group, Name, Syntax
 from tripos_compiler.typing.calls import Checker
 
@@ -37,9 +37,9 @@ def _sides(checker: Checker, syntax: BinaryExpr, wanted: Type) -> tuple[Typed | 
         right = checker.any(syntax.right)
     if left is None or right is None or any(fits(bare(each.type), wanted) for each in (left, right)):
         return checker.typed_as(left, syntax.left, wanted, what), checker.typed_as(right, syntax.right, wanted, what)
-    one, other = shown(left.type), shown(right.type)
+    one, other = type_notation(left.type), type_notation(right.type)
     these = f"both are `{one}`" if one == other else f"these are `{one}` and `{other}`"
-    message = f"{what} must be `{shown(wanted)}`, and {these}"
+    message = f"{what} must be `{type_notation(wanted)}`, and {these}"
     checker.error("E0301", message, syntax.span, _instead(syntax.operator, left.type))
     return None, None
 
@@ -50,7 +50,7 @@ def _operation(checker: Checker, syntax: BinaryExpr, left: Typed, right: Typed, 
     may = (*left.may, *(right.under(left.expr, syntax.operator == "and") if lazy else right.may))
     own = lack_of(expr, {"right": right.type})
     if own is not None:
-        may = (*may, May(own, syntax.span))
+        may = (*may, PossibleLack(own, syntax.span))
     return Typed(expr, type_, may)
 
 
@@ -100,10 +100,12 @@ def _membership(checker: Checker, syntax: BinaryExpr) -> Typed | None:
         checker.misfit(syntax.right.span, right.type, bare(right.type), "what `in` looks into")
         return None
     if of is None:
-        checker.error("E0301", f"`in` looks into a list or set, this is `{shown(right.type)}`", syntax.right.span)
+        checker.error(
+            "E0301", f"`in` looks into a list or set, this is `{type_notation(right.type)}`", syntax.right.span
+        )
         return None
     if not (fits(bare(left.type), of) or fits(of, bare(left.type))):
-        message = f"`{shown(left.type)}` is never in `{shown(right.type)}`"
+        message = f"`{type_notation(left.type)}` is never in `{type_notation(right.type)}`"
         checker.error("E0301", message, syntax.span)
         return None
     return _operation(checker, syntax, left, right, BoolType())
@@ -126,7 +128,7 @@ def _of_kind(value: Typed) -> str:
     """Return a value as a message says what it is: a number as it is written, anything else by its type."""
     if isinstance(value.expr, Literal_) and value.type.kind in ("integer", "number"):
         return str(value.expr.value)
-    return f"`{shown(value.type)}`"
+    return f"`{type_notation(value.type)}`"
 
 
 def _instead(operator: str, type_: Type) -> str | None:

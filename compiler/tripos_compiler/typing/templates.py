@@ -11,33 +11,33 @@ from tripos_compiler.diagnostics import Diagnostics
 from tripos_compiler.language import names_in
 from tripos_compiler.plan import Hole, MetricsType, Passage, Ref, Template, Texts
 from tripos_compiler.resolve import Program, Scope, Typed
-from tripos_compiler.source import BinaryExpr, CallExpr, Group, Index, Member, Name, Span, Syntax, Text, UnaryExpr
+from tripos_compiler.source import BinaryExpr, CallExpr, Group, IndexExpr, Member, Name, Span, Syntax, Text, UnaryExpr
 from tripos_compiler.syntax import parse_hole
 from tripos_compiler.typing.expressions import Elaborator
 
 
-def looked_up(syntax: Syntax | None) -> Iterator[Name]:
+def free_variables(syntax: Syntax | None) -> Iterator[Name]:
     """Yield the names that an expression looks up; not what stands behind a dot, and not what is called."""
     match syntax:
         case Name():
             yield syntax
         case Member(of=of):
-            yield from looked_up(of)
+            yield from free_variables(of)
         case UnaryExpr(value=value):
-            yield from looked_up(value)
+            yield from free_variables(value)
         case BinaryExpr(left=left, right=right):
-            yield from looked_up(left)
-            yield from looked_up(right)
-        case CallExpr(arguments=arguments) | Group(arguments=arguments) | Index(arguments=arguments):
+            yield from free_variables(left)
+            yield from free_variables(right)
+        case CallExpr(arguments=arguments) | Group(arguments=arguments) | IndexExpr(arguments=arguments):
             for argument in arguments:
                 for element in argument.elements:
-                    yield from looked_up(element)
+                    yield from free_variables(element)
 
 
-def looked_up_in(statement: Statement) -> Iterator[Name]:
+def free_variables_of(statement: Statement) -> Iterator[Name]:
     """Yield the names in the conditions, values and texts of one statement, and not of its block."""
     for key in ("cond", "value", "filter", "others", "start"):
-        yield from looked_up(statement.find(key))
+        yield from free_variables(statement.find(key))
     for _, text in statement.labels():
         yield from _in_holes(text)
 
@@ -46,7 +46,7 @@ def _in_holes(text: Text) -> Iterator[Name]:
     for hole in HOLE.finditer(text.value):
         elements = parse_hole(text.span.source, text, hole.start(1), hole.end(1), Diagnostics())
         for element in elements or ():
-            yield from looked_up(element)
+            yield from free_variables(element)
 
 
 HOLE = re.compile(r"\{\{(.*?)\}\}", re.DOTALL)

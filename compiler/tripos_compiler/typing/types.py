@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tripos_compiler.constructs import Statement, read_statements
 from tripos_compiler.diagnostics import nearest
-from tripos_compiler.language.library import fits, shown
+from tripos_compiler.language.library import type_notation
 from tripos_compiler.plan import (
     Axis,
     BoolType,
@@ -32,7 +32,7 @@ from tripos_compiler.source import (
     Record,
     Span,
     Syntax,
-    described,
+    describe_syntax,
 )
 
 SIMPLE: dict[str, Type] = {
@@ -66,8 +66,10 @@ def read_type(program: Program, syntax: Syntax) -> Type | None:
             if inner is None:
                 return None
             if name.text == "set" and inner.kind not in HASHABLE:
-                help_ = f"write `list<{shown(inner)}>`"
-                program.diagnostics.error("E0302", f"a set cannot hold `{shown(inner)}`", syntax.span, help=help_)
+                help_ = f"write `list<{type_notation(inner)}>`"
+                program.diagnostics.error(
+                    "E0302", f"a set cannot hold `{type_notation(inner)}`", syntax.span, help=help_
+                )
                 return None
             return SetType(of=inner) if name.text == "set" else ListType(of=inner)
         case RangeExpr(low=low_end, high=OptionalExpr(of=high_end)):
@@ -83,7 +85,7 @@ def read_type(program: Program, syntax: Syntax) -> Type | None:
         case Record(block=block):
             return record_type(program, read_statements(block, program.diagnostics, "record"), block.span, nested=True)
     help_ = "types are text, integer, number, bool, 1..5, choice(A, B), list<text>, set<text>, { a text }, dialogue"
-    program.diagnostics.error("E0302", f"{described(syntax)} is not a type", syntax.span, help=help_)
+    program.diagnostics.error("E0302", f"{describe_syntax(syntax)} is not a type", syntax.span, help=help_)
     return None
 
 
@@ -168,6 +170,3 @@ def _choice(program: Program, syntax: Syntax, arguments: tuple[Argument, ...]) -
         program.diagnostics.error("E0302", message, syntax.span, help="write `choice(A, B)`")
         return None
     return ChoiceType(values=tuple(values))
-
-
-__all__ = ["axis_type", "fits", "read_type", "record_type", "shown"]

@@ -20,7 +20,7 @@ from types import MappingProxyType, ModuleType
 from typing import Any
 
 from tripos_compiler.language import Unavailable
-from tripos_compiler.language.library import shown
+from tripos_compiler.language.library import type_notation
 from tripos_compiler.plan import Plan, Plugin, Type
 
 GROUP = "tripos.functions"
@@ -224,7 +224,9 @@ def returned(type_: Type, value: Any) -> Any:
         case "dialogue" if isinstance(value, list | tuple):
             return [_turn(turn) for turn in value]
     written = repr(value)
-    raise WrongValue(f"it says `{shown(type_)}`, and returned {written if len(written) < 80 else f'{written[:80]}…'}")
+    raise WrongValue(
+        f"it says `{type_notation(type_)}`, and returned {written if len(written) < 80 else f'{written[:80]}…'}"
+    )
 
 
 def _turn(turn: Any) -> dict[str, str]:

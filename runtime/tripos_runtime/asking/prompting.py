@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tripos_compiler.language import REPLIES, Unavailable, evaluate, leave_out, names_in, opening, render, seen_by
+from tripos_compiler.language import (
+    REPLIES,
+    Unavailable,
+    count_left_out,
+    evaluate,
+    names_in,
+    opening_text,
+    render,
+    seen_by,
+)
 from tripos_compiler.plan import Ask, Axis, Judging, Metric, Ref
 from tripos_runtime.asking.asking import Question
 from tripos_runtime.asking.shots import shot_messages
@@ -104,7 +113,7 @@ def continued(talk: str, role: str, names: Mapping[str, Any], language: str, lef
     """Return a conversation as messages, seen from the side of a role that took part in it. Raises `Unavailable` where
     it did not take place or went wrong."""
     turns = evaluate(Ref(path=(talk, "turns")), names)
-    begun = opening(language) if turns and turns[0]["speaker"] == role else None
+    begun = opening_text(language) if turns and turns[0]["speaker"] == role else None
     return [Message(*each) for each in seen_by(role, turns, begun, left_out)]
 
 
@@ -114,7 +123,7 @@ def shorter(
     """Return what is sent for a step that continues a conversation where leaving out `left_out` of its turns was not
     enough, and how many are left out then; None where nothing can be."""
     turns = evaluate(Ref(path=(str(step.continues), "turns")), names)
-    less = leave_out(len(turns), left_out)
+    less = count_left_out(len(turns), left_out)
     return None if less is None else (less, ask_messages(step, question, case, names, sources, less))
 
 

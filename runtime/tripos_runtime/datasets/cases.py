@@ -12,14 +12,14 @@ from typing import Any
 from tripos_compiler.inputs import DataError
 from tripos_compiler.language import (
     Drawn,
-    Placed,
+    PlacedItem,
     Unavailable,
-    cells,
-    draw_all,
+    allowed_cells,
+    draw_subsets,
     evaluate,
-    placed,
+    place_item,
     scenario_under,
-    under,
+    select_treatments,
 )
 from tripos_compiler.plan import Axis, Expr, Plan, Rows, Scenario, Subset, digest
 from tripos_runtime.datasets.data_folders import DataFolders
@@ -100,7 +100,7 @@ class Selection:
 
     def under(self, plan: Plan) -> Plan:
         """Return the plan with the treatments that `only` leaves."""
-        return under(plan, self.only)
+        return select_treatments(plan, self.only)
 
     def allows(self, case: Case) -> bool:
         """Return true if the case lies where `only` says."""
@@ -182,7 +182,7 @@ class CaseSource:
         names = tuple(scenario.name for scenario in listable)
         if names not in self._drawn:
             items = (each for scenario in listable for each in self._placed(scenario))
-            self._drawn[names] = draw_all(self.plan, items)
+            self._drawn[names] = draw_subsets(self.plan, items)
         return self._drawn[names]
 
     def drawn_as(self, case: Case) -> str:
@@ -197,13 +197,13 @@ class CaseSource:
             return True
         return self.slots.is_listable(self.slots.by_name[scenario.rows.dataset])
 
-    def _placed(self, scenario: Scenario) -> Iterator[Placed]:
+    def _placed(self, scenario: Scenario) -> Iterator[PlacedItem]:
         if self._is_made(scenario):
             for slot, known in known_slots(self.slots, scenario):
-                yield placed(scenario, slot.key, known, known)
+                yield place_item(scenario, slot.key, known, known)
             return
         for case in self._every(scenario):
-            yield placed(scenario, case.item_id, case.context, case.fields)
+            yield place_item(scenario, case.item_id, case.context, case.fields)
 
     def counts(self, selection: Selection) -> dict[str, int]:
         """Return how many cases of every chosen scenario are run."""
@@ -226,7 +226,7 @@ class CaseSource:
     def _every(self, scenario: Scenario) -> Iterator[Case]:
         if scenario.rows is None:
             axes = [self.axes[name] for name in scenario.axes]
-            for cell in cells(axes):
+            for cell in allowed_cells(axes):
                 yield Case(scenario, digest(cell), cell, {}, None, {**cell, **self.sources.names})
             return
         for row in self.sources.rows_of(scenario.rows.dataset, scenario.name):

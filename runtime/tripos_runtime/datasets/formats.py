@@ -20,7 +20,7 @@ from typing import IO, Any, cast
 
 import orjson
 
-from tripos_compiler.inputs import DataError, Placed
+from tripos_compiler.inputs import DataError, LocatedText
 from tripos_runtime.datasets.tabular import delimited_rows
 
 ROWS = ".jsonl, .json, .csv, .tsv, .parquet, .arrow, .feather or .xlsx"
@@ -80,7 +80,7 @@ def document_in(path: Path, shown: str) -> Any:
 
 
 def placed_in(path: Path, shown: str) -> Any:
-    """As `document_in`, and every text is `Placed`, where the lines can be told. Raises `DataError`.
+    """As `document_in`, and every text is `LocatedText`, where the lines can be told. Raises `DataError`.
 
     The lines of JSON are told by reading it as YAML, of which it is a part but for tabs; where that does not come to
     the same, texts have no lines.
@@ -309,8 +309,8 @@ def _yaml_document(text: str, shown: str, *, placed: bool = False) -> Any:
     def mapping(loader: yaml.SafeLoader, node: yaml.MappingNode) -> Any:
         return _mapping([(_key(loader, key), loader.construct_object(value, deep=True)) for key, value in node.value])
 
-    def with_line(loader: yaml.SafeLoader, node: yaml.ScalarNode) -> Placed:
-        return Placed(loader.construct_scalar(node), node.start_mark.line + 1)
+    def with_line(loader: yaml.SafeLoader, node: yaml.ScalarNode) -> LocatedText:
+        return LocatedText(loader.construct_scalar(node), node.start_mark.line + 1)
 
     Loader.add_constructor("tag:yaml.org,2002:map", mapping)
     if placed:

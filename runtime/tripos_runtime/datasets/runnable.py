@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tripos_compiler.language import exprs_of, parts_of
+from tripos_compiler.language import expressions_of, subexpressions
 from tripos_compiler.plan import Ask, Data, Plan, Retrieve, Scenario, Step
 
 CODE = "R0204"
@@ -54,12 +54,12 @@ def _embedding(scenario: Scenario) -> Iterator[str]:
 def data_of(scenario: Scenario) -> set[str]:
     """Return the data sets that a scenario takes as values, or shots from."""
     own = scenario.rows.where if scenario.rows is not None else None
-    found = {part.dataset for part in parts_of(own) if isinstance(part, Data)} if own is not None else set()
+    found = {part.dataset for part in subexpressions(own) if isinstance(part, Data)} if own is not None else set()
     return found.union(*(_looked_into(step) for step in scenario.steps))
 
 
 def _looked_into(step: Step) -> set[str]:
-    found = {part.dataset for expr in exprs_of(step) for part in parts_of(expr) if isinstance(part, Data)}
+    found = {part.dataset for expr in expressions_of(step) for part in subexpressions(expr) if isinstance(part, Data)}
     return found | ({shots.dataset for shots in step.shots} if isinstance(step, Ask) else set())
 
 

@@ -9,7 +9,7 @@ from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from tripos_compiler.language import Look, Unavailable, evaluate, looks_of, paths_in
+from tripos_compiler.language import Look, Unavailable, evaluate, find_looks, paths_in
 from tripos_compiler.plan import Axis, Expr, Made, Scenario, digest
 from tripos_runtime.datasets.runnable import data_of
 from tripos_runtime.datasets.slots import Slot, SlotSource, looked_into
@@ -126,7 +126,7 @@ class Choice:
         found: dict[str, tuple[tuple[Scenario, tuple[Look, ...]], ...]] = {}
         for name in self.source.by_name:
             takers = [scenario for scenario in self._scenarios if name in data_of(scenario)]
-            looks = [(scenario, looks_of(scenario, name)) for scenario in takers]
+            looks = [(scenario, find_looks(scenario, name)) for scenario in takers]
             known = tuple((scenario, each) for scenario, each in looks if each is not None)
             if looks and len(known) == len(looks):
                 found[name] = known

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from tripos_compiler.language import Unavailable, cells, evaluate, exprs_of, item_id, parts_of
+from tripos_compiler.language import Unavailable, allowed_cells, evaluate, expressions_of, item_id, subexpressions
 from tripos_compiler.plan import Axis, Data, Made, Plan, digest
 from tripos_runtime.datasets.row_store import MadeData
 
@@ -76,7 +76,7 @@ class SlotSource:
         """Yield every slot, in order: by row of the source, then by cell, then by number. Where the source has yet to
         be made, also those that a condition may rule out."""
         axes = [self.axes[name] for name in made.axes]
-        every = list(cells(axes))
+        every = list(allowed_cells(axes))
         place = 0
         for at, (key, source, above) in enumerate(self._sources(made)):
             for cell in every:
@@ -143,14 +143,18 @@ def looked_into(made: Made) -> set[str]:
     """
     own = made.source if isinstance(made.source, Data) and made.source.field is None else None
     return {
-        part.dataset for expr in exprs_of(made) if expr is not own for part in parts_of(expr) if isinstance(part, Data)
+        part.dataset
+        for expr in expressions_of(made)
+        if expr is not own
+        for part in subexpressions(expr)
+        if isinstance(part, Data)
     }
 
 
 def _told_by(made: Made) -> set[str]:
     """Return the data sets that say what its slots are."""
     exprs = [expr for expr in (made.source, made.where) if expr is not None]
-    return {part.dataset for expr in exprs for part in parts_of(expr) if isinstance(part, Data)}
+    return {part.dataset for expr in exprs for part in subexpressions(expr) if isinstance(part, Data)}
 
 
 def _name_of(value: Any) -> str:

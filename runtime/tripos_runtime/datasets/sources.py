@@ -16,9 +16,9 @@ from tripos_compiler.language import (
     TREES,
     Misfit,
     Unavailable,
-    equal,
+    are_equal,
     evaluate,
-    exprs_of,
+    expressions_of,
     item_id,
     joined_trees,
     names_in,
@@ -118,7 +118,7 @@ class Sources:
         _, values, known = self._places[key]
         if known is not None and isinstance(value, SCALAR):
             return known.get(value, [])
-        return [place for place, each in enumerate(values) if each is not None and equal(each, value)]
+        return [place for place, each in enumerate(values) if each is not None and are_equal(each, value)]
 
     @cached_property
     def names(self) -> Mapping[str, Any]:
@@ -166,7 +166,7 @@ class Examples(dict[int, Parted]):
     def of(self, shots: Shots) -> Parted:
         """Return what is known of some shots, found out when they are first asked for."""
         if id(shots) not in self:
-            named = {name for expr in exprs_of((shots.prompt, shots.reply)) for name in names_in(expr)}
+            named = {name for expr in expressions_of((shots.prompt, shots.reply)) for name in names_in(expr)}
             self[id(shots)] = Parted(shots, split(shots.where, shots.alias), named <= {shots.alias})
         return self[id(shots)]
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import orjson
 
-from tripos_compiler.language import calling
+from tripos_compiler.language import with_functions
 from tripos_compiler.plan import Plan, digest
 from tripos_runtime.asking.ledger import Ledger, Work
 from tripos_runtime.asking.tally import Tally
@@ -139,7 +139,7 @@ class Engine:
 
     async def _pass(self, tasks: Iterator[Task]) -> None:
         """Do every task. Each is finished before a pass ends, also where another one failed."""
-        with calling(self.functions):  # coroutines keep what holds where they are made into tasks
+        with with_functions(self.functions):  # coroutines keep what holds where they are made into tasks
             workers = [asyncio.create_task(self._work(tasks)) for _ in range(self._worker_count())]
         try:
             await asyncio.gather(*workers)

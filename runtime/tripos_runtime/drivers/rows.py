@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from tripos_compiler.language import Unavailable, opening
+from tripos_compiler.language import Unavailable, opening_text
 from tripos_compiler.language.library import transcript
 from tripos_compiler.plan import Ask, Compare, Converse, Grade, Plan
 from tripos_runtime.asking.asking import NOTHING, Answer, Draft, dumps
@@ -85,7 +85,7 @@ class Rows:
         """Return the row of a conversation, once it was held."""
         talk, turns = talked.talk, talked.turns
         step, models, role = talk.step, talk.models, unit.wiring.told_by(talk.step)
-        begun = [{"role": "user", "name": step.opens, "content": opening(unit.case.language)}]
+        begun = [{"role": "user", "name": step.opens, "content": opening_text(unit.case.language)}]
         told = [{"role": "system", "name": name, "content": text} for name, text in talked.told().items()]
         parsed = {"ended": talked.ended, "ended_by": talked.last, "models": dict(models), "turns": turns}
         return {

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
-from tripos_compiler.language import Unavailable, calling
+from tripos_compiler.language import Unavailable, with_functions
 from tripos_compiler.plan import Ask, Compare, Converse, Judging, Plan, Retrieve, Scenario, Settings, Verdict
 from tripos_runtime.asking.asking import Question
 from tripos_runtime.asking.ledger import Ledger, Row
@@ -55,7 +55,7 @@ def forecast(
     Raises `DataError` where a data file has changed since the plan was made.
     """
     watcher = _Watcher(plan, source, selection, binding, ledger, history)
-    with calling({plugin.name: _not_called(plugin.name) for plugin in plan.plugins}):
+    with with_functions({plugin.name: _not_called(plugin.name) for plugin in plan.plugins}):
         watcher.watch()
     lines = watcher.lines
     taken = estimates({where: line.load for where, line in lines.items()}, prices, history)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from tripos_compiler.language import TREES, Missing, Tree, Unavailable
+from tripos_compiler.language import TREES, Missing, ParsedTree, Unavailable
 from tripos_compiler.plan import Ask, Made, Plan, Scenario, Walk
 from tripos_runtime.asking.statuses import PENDING
 from tripos_runtime.asking.tally import Tally
@@ -145,7 +145,7 @@ class _Unasked:
 
 def _levels_below(need: MadeReply) -> int:
     """How far a walk would go on from a node at which nobody was asked: one path, down to a leaf."""
-    return 0 if need.node is None else Tree(need.node).depth - 1
+    return 0 if need.node is None else ParsedTree(need.node).depth - 1
 
 
 class _MadeSet:

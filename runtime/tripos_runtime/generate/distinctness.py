@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tripos_compiler.language import evaluate, unveiled
+from tripos_compiler.language import evaluate, without_reveal
 from tripos_compiler.language.contamination import NearTexts
 from tripos_compiler.plan import Data, Distinct, Made
 from tripos_runtime.datasets.row_errors import Rejection
@@ -43,5 +43,5 @@ class Others:
 
     def _named(self, distinct: Distinct, place: int) -> Mapping[str, Any]:
         """Return the item that a text is of, where it is a column's."""
-        others = unveiled(distinct.others)
+        others = without_reveal(distinct.others)
         return {"of": self.sources.rows[others.dataset][place].item_id} if isinstance(others, Data) else {}

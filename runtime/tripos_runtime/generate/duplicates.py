@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from tripos_compiler.language.contamination import NearTexts, what_counts
+from tripos_compiler.language.contamination import NearTexts, letters_and_digits
 from tripos_compiler.plan import digest
 
 NEAR = 0.8
@@ -54,4 +54,4 @@ class Pool:
 
 def _name(value: Any) -> str:
     """Return what equal values have in common: of a text what counts in it, where anything does."""
-    return digest(["text", what_counts(value) or value] if isinstance(value, str) else ["value", value])
+    return digest(["text", letters_and_digits(value) or value] if isinstance(value, str) else ["value", value])

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tripos_compiler.language import calling, item_id
+from tripos_compiler.language import item_id, with_functions
 from tripos_compiler.plan import Made, digest
 from tripos_runtime.datasets.row_errors import Rejection
 from tripos_runtime.datasets.row_store import MadeRow, Origins, RowFile
@@ -85,7 +85,7 @@ class Maker:
             for block in blocks:
                 await self._block(block)
 
-        with contextlib.nullcontext() if self.functions is None else calling(self.functions):
+        with contextlib.nullcontext() if self.functions is None else with_functions(self.functions):
             count = min(max(1, -(-self.workers // BLOCK)) + 1, max(1, len(groups)))
             await together([work() for _ in range(count)])
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tripos_compiler.language import Unavailable, leave_out, opening, render, seen_by
+from tripos_compiler.language import Unavailable, count_left_out, opening_text, render, seen_by
 from tripos_compiler.language.library import Dialogue, transcript
 from tripos_compiler.plan import Converse, Speaker
 from tripos_runtime.asking.asking import Answer
@@ -67,7 +67,7 @@ class TurnPrompt:
 
     def shorter(self, left_out: int) -> tuple[int, Sent] | None:
         """As `Prompt.shorter`."""
-        more = leave_out(len(self.turns), left_out)
+        more = count_left_out(len(self.turns), left_out)
         return None if more is None else (more, self._seen(more))
 
     def _seen(self, left_out: int) -> Sent:
@@ -76,7 +76,7 @@ class TurnPrompt:
     @property
     def begun(self) -> str | None:
         """Return what the side that opens is told first."""
-        return opening(self.case.language) if self.role == self.talk.step.opens else None
+        return opening_text(self.case.language) if self.role == self.talk.step.opens else None
 
 
 def talk_program(world: World, talk: Talk, told: Systems, certain: bool, out: list[Result]) -> Program:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from tripos_compiler.language import says
+from tripos_compiler.language import ends_conversation
 from tripos_compiler.plan import Converse
 from tripos_runtime.asking.ledger import turn_id
 from tripos_runtime.program.calls import Call
@@ -56,4 +56,4 @@ def most_turns(step: Converse) -> Iterator[tuple[str, int]]:
 
 def ends(step: Converse, role: str, text: str) -> bool:
     """Return true if a turn of `role` ends the conversation."""
-    return any(until.role == role and says(text, until.text) for until in step.until)
+    return any(until.role == role and ends_conversation(text, until.text) for until in step.until)

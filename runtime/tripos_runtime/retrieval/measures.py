@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tripos_compiler.language import names_in, parts_of
+from tripos_compiler.language import names_in, subexpressions
 from tripos_compiler.plan import Binary, Call, Expr, Get, Items, Ref, Unary
 
 SIDES = {"bm25": ("query", "document"), "similarity": ("a", "b")}
@@ -35,7 +35,7 @@ def measures_in(by: Expr, alias: str) -> tuple[Measure, ...]:
     [('bm25', ('c',))]
     """
     found: dict[str, Measure] = {}
-    for part in parts_of(by):
+    for part in subexpressions(by):
         if isinstance(part, Call) and (measure := _measure(part, alias)) is not None:
             found.setdefault(part.model_dump_json(), measure)
     return tuple(found.values())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tripos_compiler.language import families
+from tripos_compiler.language import families_in_name
 from tripos_compiler.plan import Compare, Grade, Plan, Verdict
 from tripos_runtime.roles.binding import Binding
 
@@ -49,12 +49,12 @@ def _judges(plan: Plan, *, several: bool) -> list[str]:
 
 
 def _of(role: str, judge: str, models: Sequence[str]) -> list[Kinship]:
-    own = families(judge)
+    own = families_in_name(judge)
     return [
-        Kinship(role, judge, model, ", ".join(sorted(own & families(model))) or judge)
+        Kinship(role, judge, model, ", ".join(sorted(own & families_in_name(model))) or judge)
         for model in models
-        if judge == model or own & families(model)
+        if judge == model or own & families_in_name(model)
     ]
 
 
-__all__ = ["Kinship", "families", "kin"]
+__all__ = ["Kinship", "families_in_name", "kin"]

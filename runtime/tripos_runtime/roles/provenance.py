@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from tripos_compiler.language import exprs_of, parts_of
+from tripos_compiler.language import expressions_of, subexpressions
 from tripos_compiler.plan import Ask, Data, Expr, Made, Plan, Step, digest
 
 
@@ -13,7 +13,7 @@ def made_by(plan: Plan, step: Step, models: Mapping[str, Sequence[str]]) -> tupl
     """Return the models, which fill `models` by role, that make the data sets a step takes as values or draws shots
     from, and those that these are made from; none where it takes no data set that is made. Who made the row itself is
     not among them: a row is named by what it says."""
-    names = _taken(list(exprs_of(step)))
+    names = _taken(list(expressions_of(step)))
     if isinstance(step, Ask):
         names |= {shots.dataset for shots in step.shots}
     return makers_of(plan, names, models)
@@ -30,7 +30,7 @@ def makers_of(plan: Plan, datasets: Collection[str], models: Mapping[str, Sequen
         seen.add(name)
         made = known[name]
         found.update(f"{ask.role} {model}" for ask in made.asks for model in models.get(ask.role, ()))
-        waiting |= (_taken(list(exprs_of(made))) & known.keys()) - seen
+        waiting |= (_taken(list(expressions_of(made))) & known.keys()) - seen
     return tuple(sorted(found))
 
 
@@ -41,4 +41,4 @@ def making_binding(plan: Plan, made: Made, fingerprint: str, models: Mapping[str
 
 
 def _taken(exprs: Sequence[Expr]) -> set[str]:
-    return {part.dataset for expr in exprs for part in parts_of(expr) if isinstance(part, Data)}
+    return {part.dataset for expr in exprs for part in subexpressions(expr) if isinstance(part, Data)}

@@ -11,7 +11,7 @@ from functools import cached_property
 from itertools import islice
 from typing import Any, cast
 
-from tripos_compiler.language import calling, showing, unveiled
+from tripos_compiler.language import with_functions, with_revealed, without_reveal
 from tripos_compiler.plan import Column, Compare, Data, Grade, Plan, Scenario, Score, Step
 from tripos_runtime.asking.ledger import Row
 from tripos_runtime.asking.tally import Tally
@@ -170,7 +170,7 @@ class Going:
         self, scenarios: Sequence[Scenario], places: Mapping[str, Collection[Place] | None], limit: int
     ) -> None:
         self._revealing = Revealing(self.shown, noted=self.first)
-        with calling(self.functions), showing(self._revealing):
+        with with_functions(self.functions), with_revealed(self._revealing):
             await self._make(scenarios, limit)
             for scenario in scenarios:
                 wirings = [Wiring(scenario, one, self.plan, self.binding) for one in scenario.treatments]
@@ -204,7 +204,7 @@ class Going:
         self._about = ("attempt", made_at(self.world.slots, dataset, place))
         self._revealing.begin((self._about, number))
         made = self.world.slots.by_name[dataset]
-        source = None if made.source is None else unveiled(made.source)
+        source = None if made.source is None else without_reveal(made.source)
         slot = self.world.slots.filled(made, self.world.slots.slot_at(made, place))
         if self.first and isinstance(source, Data) and slot is not None and isinstance(slot.source, Mapping):
             self._know(self._about, source.dataset, slot.source)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import cast
 
-from tripos_compiler.language import item_id, unveiled
+from tripos_compiler.language import item_id, without_reveal
 from tripos_compiler.plan import Data, Made as MadeSet
 from tripos_runtime.worlds.changes import Changer
 from tripos_runtime.worlds.copies import Row
@@ -108,7 +108,7 @@ class Items:
         """Return the rows of files that a row is made from, the element of its source of that number."""
         if made.source is None:
             return set()
-        source = unveiled(made.source)
+        source = without_reveal(made.source)
         if isinstance(source, Data) and source.dataset not in self._made:
             sha256, number = self.world.rows.rows[source.dataset][at].origin
             return {(key, number) for key in self.changer.tables.every if key[1] == sha256}

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from tripos_compiler.language import exprs_of, parts_of
+from tripos_compiler.language import expressions_of, subexpressions
 from tripos_compiler.plan import Literal_, Plan, Plugin, Type
 from tripos_runtime.asking.asking import dumps
 from tripos_runtime.models.base import FREE, Message, ModelError, Reply, Request
@@ -174,7 +174,7 @@ def _fits(schema: Mapping[str, Any], value: Any) -> bool:
 
 def words_of(plan: Plan) -> list[str]:
     """Return the texts that a spec compares with, and what ends its conversations: what a role may well say."""
-    found = {part.value for expr in exprs_of(plan) for part in parts_of(expr) if isinstance(part, Literal_)}
+    found = {part.value for expr in expressions_of(plan) for part in subexpressions(expr) if isinstance(part, Literal_)}
     texts = {each for each in found if isinstance(each, str) and 0 < len(each) <= 40}
     ends = {each.text for scenario in plan.scenarios for talk in scenario.talks for each in talk.until}
     return sorted(texts | ends)

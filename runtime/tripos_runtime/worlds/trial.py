@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from tripos_compiler.language import exprs_of, parts_of
+from tripos_compiler.language import expressions_of, subexpressions
 from tripos_compiler.plan import Data, Plan, Retrieve, digest
 from tripos_runtime.datasets.data_folders import DataFolders
 from tripos_runtime.worlds.changes import Changer, SecretChange
@@ -208,7 +208,11 @@ def _looked_through(plan: Plan) -> set[str]:
     """Return the data sets that steps retrieve from."""
     steps = [step for scenario in plan.scenarios for step in scenario.steps if isinstance(step, Retrieve)]
     return {
-        part.dataset for step in steps for expr in exprs_of(step) for part in parts_of(expr) if isinstance(part, Data)
+        part.dataset
+        for step in steps
+        for expr in expressions_of(step)
+        for part in subexpressions(expr)
+        if isinstance(part, Data)
     }
 
 

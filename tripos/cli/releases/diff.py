@@ -18,7 +18,7 @@ from tripos.settings.load import chosen_settings
 from tripos.ui.terminal import columns, harmless
 from tripos.ui.units import usd
 from tripos_compiler.diagnostics import wrap
-from tripos_compiler.language.changes import WEIGHTS, Change, changes, least_version, numbers
+from tripos_compiler.language.changes import WEIGHTS, Change, find_changes, least_version, version_numbers
 from tripos_compiler.plan import Plan
 from tripos_warehouse import sql
 from tripos_warehouse.errors import StoreError
@@ -128,7 +128,7 @@ def main(options: Namespace) -> int:
     releases = (*options.releases, *config.releases)
     given = (options.before, options.after)
     before, after = (plan_of(each, options.data, config.data, releases) for each in given)
-    found = changes(before, after)
+    found = find_changes(before, after)
     prints = frozenset(each for change in found for each in change.stale)
     stale = stale_in(Path(config.store), prints) if options.store is not None else None
     match options.format:
@@ -156,7 +156,7 @@ def _head(before: Plan, after: Plan, found: Sequence[Change]) -> tuple[str, str]
         if old.name in {each.name for each in after.extends}:
             return title, f"{new.name} extends {old.name}: figures over scenarios that are the same may be compared"
         return title, "another benchmark: no figure of one may be compared with one of the other"
-    enough = numbers(new.version) >= numbers(demanded)
+    enough = version_numbers(new.version) >= version_numbers(demanded)
     told = f"{found[0].part} changes demand {demanded} or higher"
     return title, told if enough else f"{told}: {new.version} understates them (E0901)"
 

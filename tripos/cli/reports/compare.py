@@ -14,7 +14,7 @@ from tripos.cli.inputs import open_store
 from tripos.failure import GOOD, Failure
 from tripos.ui.terminal import columns, harmless
 from tripos_compiler.diagnostics import nearest
-from tripos_compiler.language.changes import changes, comparable
+from tripos_compiler.language.changes import are_comparable, find_changes
 from tripos_compiler.plan import Plan
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.report import (
@@ -123,7 +123,7 @@ def spec_changes(before: Plan, after: Plan) -> list[ChangeLine]:
     is told with the first that has it and the number of the others."""
     old, new = before.benchmark.version, after.benchmark.version
     told: dict[tuple[str, str, bool], dict[str, None]] = {}
-    for each in changes(before, after):
+    for each in find_changes(before, after):
         if each.step:
             colon = " " if each.field == "name" else ": "
             named = "scenario", each.name.removesuffix(f".{each.step}")
@@ -150,7 +150,7 @@ def _judges(one: Run, two: Run) -> list[ChangeLine]:
 
 def _refuse_majors(one: Run, two: Run) -> None:
     """Raise `StoreError` S0859 where the versions of a benchmark say themselves that their figures differ in kind."""
-    if not comparable(one.version, two.version):
+    if not are_comparable(one.version, two.version):
         message = f"the runs are of versions {one.version} and {two.version} of `{two.benchmark}`, which differ in kind"
         raise StoreError("S0859", message, "list the changes: tripos diff A B; compare anyway with --anyway")
 

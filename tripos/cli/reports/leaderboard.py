@@ -17,7 +17,7 @@ from rich.cells import cell_len
 from tripos.cli.inputs import open_store
 from tripos.failure import GOOD, Failure
 from tripos.ui.terminal import columns, harmless
-from tripos_compiler.language.changes import comparable
+from tripos_compiler.language.changes import are_comparable
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.query import export_cell
 from tripos_warehouse.report import CAUTION, PROVING, Board, Standing, leaderboard
@@ -106,7 +106,7 @@ def main(options: Namespace) -> int:
         with connect(open_store(options)) as connection:
             runs = all_runs(connection)
             more = {"benchmarks": options.benchmarks, "anyway": options.anyway}
-            boards = leaderboard(connection, runs, wanted, comparable=comparable, **more)
+            boards = leaderboard(connection, runs, wanted, comparable=are_comparable, **more)
     except StoreError as error:
         raise Failure(error.code, error.message, error.hint) from error
     form = "json" if options.json else options.format

@@ -11,7 +11,7 @@ import duckdb
 import orjson
 
 from tripos.ui.terminal import harmless
-from tripos_compiler.language import rubric
+from tripos_compiler.language import print_rubric
 from tripos_compiler.plan import Ask, Converse, Grade, Metric, Plan, Score, Verdict
 from tripos_runtime.asking.ledger import conversation_id, judgement_id, sample_id, score_id
 from tripos_runtime.roles.provenance import made_by
@@ -126,7 +126,7 @@ class Finder:
         metric = next((each for each in plan.metrics if each.name == row["metric"]), None) if plan is not None else None
         item = self.item(row)
         language = str(item["language"]) if item is not None else ""
-        text = rubric([metric], language) if metric is not None and language in metric.asks else None
+        text = print_rubric([metric], language) if metric is not None and language in metric.asks else None
         if judgements:
             return Trace(table, key, item, self.judgement(judgements[0]), row, metric, text, sample)
         scored = self.step(row["run_id"], row["fingerprint"])

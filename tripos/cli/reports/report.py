@@ -14,7 +14,7 @@ from tripos.api.selection import selected_values
 from tripos.cli.inputs import open_store
 from tripos.failure import GOOD, NOT_HELD, SOME_FAILED, USAGE, Failure
 from tripos.ui.tables import columns_of, table_lines
-from tripos_compiler.language import under
+from tripos_compiler.language import select_treatments
 from tripos_compiler.plan import Plan
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.report import Report, junit, render_report, report as report_of
@@ -73,13 +73,13 @@ def make_report(store: Store, run_id: str | None, plan: Plan | None = None, want
     values that the run has not."""
     connection, run = connect_run(store, run_id, plan)
     with connection:
-        own = get_selected(connection, run) if plan is None else under(plan, run.only)
+        own = get_selected(connection, run) if plan is None else select_treatments(plan, run.only)
         if not wanted:
             return report_of(connection, own, run)
     only = _within(run, selected_values(wanted, own))
     connection, run = connect_run(store, run.run_id, plan, only)
     with connection:
-        return report_of(connection, under(own, only), run, only)
+        return report_of(connection, select_treatments(own, only), run, only)
 
 
 def _within(run: Run, only: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:

@@ -18,7 +18,7 @@ from tripos.settings.load import ChosenSettings, chosen_settings
 from tripos.ui.tables import columns_of, table_lines
 from tripos.ui.terminal import columns, harmless
 from tripos_compiler.compile import Compilation
-from tripos_compiler.language import left_out_of, sharing
+from tripos_compiler.language import left_out_arm_values, steps_sharing_replies
 from tripos_compiler.plan import Plan, Scenario, Walk
 from tripos_runtime.datasets.cases import Planned, Selection
 from tripos_runtime.datasets.data_folders import DataFolders
@@ -156,12 +156,12 @@ def show_plan(
         if (span := next((each for each in spans if PARTED in each), None)) is not None:
             least, _, most = span.partition(PARTED)
             console.print(f"`{span}`: at least {least} and at most {most}, as the replies will have it.")
-        if (told := left_out_of(plan, selection.only)) is not None:
+        if (told := left_out_arm_values(plan, selection.only)) is not None:
             console.print(f"Left out by `--only`: {told}.")
         for line in walk_lines(plan, planned):
             console.print(line)
         for scenario in plan.scenarios:
-            for shared in sharing(plan, scenario) if scenario.name in items else ():
+            for shared in steps_sharing_replies(plan, scenario) if scenario.name in items else ():
                 console.print(f"{scenario.name}: {shared.shown}.")
         for line in design_lines(items, columns()):
             console.print(line)

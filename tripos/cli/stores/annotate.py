@@ -21,7 +21,7 @@ from tripos.cli.inputs import open_store
 from tripos.failure import GOOD, SOME_FAILED, Failure
 from tripos.ui.terminal import columns, harmless
 from tripos.ui.units import counted
-from tripos_compiler.language import Drawn, under
+from tripos_compiler.language import Drawn, select_treatments
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.ledger import Kept, keep
 from tripos_warehouse.store import Store
@@ -81,7 +81,7 @@ def _hand(options: Namespace) -> int:
     connection, run = connect_run(store, options.run)
     with connection:
         plan = get_selected(connection, run)
-        plan = under(plan, chosen_only(options, plan))
+        plan = select_treatments(plan, chosen_only(options, plan))
         role = chosen_role(plan, options.role, run.compared_role)
         desk = AssignmentDesk(store, connection, plan, run, role, options.name, _round(options))
         choice = _choice(options, desk)

@@ -13,7 +13,7 @@ from tripos.failure import GOOD, Failure
 from tripos.importing.outlines import read_outline
 from tripos.importing.trees import approve, check_suffix, sound, tree_text
 from tripos.ui.terminal import harmless
-from tripos_compiler.language import Tree
+from tripos_compiler.language import ParsedTree
 from tripos_compiler.statements.declarations import DRAFT
 
 if TYPE_CHECKING:
@@ -83,11 +83,11 @@ def _drafted(options: Namespace) -> DraftedTree:
         raise Failure(error.code, error.message, error.hint) from error
 
 
-def _below(tree: Tree, top: str | None) -> Tree:
-    return tree if top is None else Tree({top: dict(tree.branches)})
+def _below(tree: ParsedTree, top: str | None) -> ParsedTree:
+    return tree if top is None else ParsedTree({top: dict(tree.branches)})
 
 
-def _write(tree: Tree, options: Namespace, said: str = "", *, draft: bool = False) -> int:
+def _write(tree: ParsedTree, options: Namespace, said: str = "", *, draft: bool = False) -> int:
     """Write a tree to where it is wanted. A draft is called one, whatever name it was given."""
     leaves = f"{len(tree.leaves()):,} leaves, {tree.depth} levels"
     if options.output is None:

@@ -9,7 +9,14 @@ from tripos.failure import Failure
 from tripos.releases.locations import is_release
 from tripos.releases.manifest import Manifest, Parent
 from tripos.releases.opening import Release, open_release
-from tripos_compiler.language.changes import Change, changes, comparable, least_version, numbers, order
+from tripos_compiler.language.changes import (
+    Change,
+    are_comparable,
+    find_changes,
+    least_version,
+    version_numbers,
+    version_order,
+)
 from tripos_compiler.plan import Plan
 
 MOST_TOLD = 5
@@ -27,8 +34,12 @@ class Lineage:
 
 def find_parent(plan: Plan, among: Path) -> Release | None:
     """Return the release of the benchmark in a folder with the highest version below that of a plan."""
-    below = [each for each in _releases(plan, among) if order(each.manifest.version) < order(plan.benchmark.version)]
-    return max(below, key=lambda each: order(each.manifest.version), default=None)
+    below = [
+        each
+        for each in _releases(plan, among)
+        if version_order(each.manifest.version) < version_order(plan.benchmark.version)
+    ]
+    return max(below, key=lambda each: version_order(each.manifest.version), default=None)
 
 
 def check_siblings(plan: Plan, among: Path) -> None:
@@ -37,16 +48,16 @@ def check_siblings(plan: Plan, among: Path) -> None:
     version = plan.benchmark.version
     for each in _releases(plan, among):
         other = each.manifest.version
-        if other == version and (found := changes(each.plan(), plan)):
+        if other == version and (found := find_changes(each.plan(), plan)):
             told = _first([change.text for change in found if change.part == found[0].part])
             message = f"version {version} is released already, and changed since: {told}"
             least = least_version(version, found[0].part)
             raise Failure("E0901", message, f"call it {least} or higher; see `tripos diff {each.folder} SPEC`")
-        if other == version or not comparable(other, version):
+        if other == version or not are_comparable(other, version):
             continue
         there = each.plan()
-        before, after = (there, plan) if order(other) <= order(version) else (plan, there)
-        major = [change.text for change in changes(before, after) if change.part == "major"]
+        before, after = (there, plan) if version_order(other) <= version_order(version) else (plan, there)
+        major = [change.text for change in find_changes(before, after) if change.part == "major"]
         if major:
             message = f"version {version} says that its figures compare with those of {other}, and they do not: "
             hint = f"raise the major part of the version; see `tripos diff {each.folder} SPEC`"
@@ -61,7 +72,7 @@ def check_what_scores(manifest: Manifest, plan: Plan, among: Path, parent: Manif
     made = {each.name for each in plan.made}
     over = {each.name for each in plan.scenarios if each.rows is not None and each.rows.dataset in made}
     for other in others:
-        if other.version == manifest.version or not comparable(other.version, manifest.version):
+        if other.version == manifest.version or not are_comparable(other.version, manifest.version):
             continue
         models = {each.role: each.digest for each in other.artefacts}
         items = {each.scenario: each.digest for each in other.items if each.scenario in over}
@@ -99,16 +110,16 @@ def follow(parent: Release, plan: Plan) -> Lineage:
     if manifest.benchmark != plan.benchmark.name:
         message = f"`{plan.benchmark.name}` cannot follow a release of `{manifest.benchmark}`"
         raise Failure("E0902", message, "give a release of the same benchmark with --parent")
-    found = changes(before, plan)
+    found = find_changes(before, plan)
     least = least_version(manifest.version, found[0].part if found else "patch")
-    if not found and order(version) <= order(manifest.version):
+    if not found and version_order(version) <= version_order(manifest.version):
         message = f"nothing changed since {manifest.version}, and {version} is not above it"
         raise Failure("E0902", message, f"call it {least} or higher, or cite the release that there is")
-    if found and numbers(version) < numbers(least):
+    if found and version_numbers(version) < version_numbers(least):
         told = _first([each.text for each in found if each.part == found[0].part])
         message = f"version {version} understates what changed since {manifest.version}: {told}"
         raise Failure("E0901", message, f"call it {least} or higher; see `tripos diff {parent.folder} SPEC`")
-    if found and order(version) <= order(manifest.version):
+    if found and version_order(version) <= version_order(manifest.version):
         raise Failure("E0902", f"version {version} is not above {manifest.version}", f"call it {least} or higher")
     return Lineage(Parent(version=manifest.version, digest=parent.digest), tuple(found), _change_log(parent))
 

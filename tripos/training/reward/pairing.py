@@ -14,7 +14,7 @@ import orjson
 
 from tripos.failure import Failure
 from tripos_compiler.language import Unavailable, evaluate, render
-from tripos_compiler.language.contamination import KeptOut, learned_texts
+from tripos_compiler.language.contamination import HeldOutTexts, learned_texts
 from tripos_compiler.plan import PairedReply, Pairing, Plan
 from tripos_runtime.datasets.cases import CaseSource
 from tripos_warehouse.exports import beside, write_lines
@@ -89,11 +89,11 @@ def pairs_of(plan: Plan, pairing: Pairing, source: CaseSource) -> tuple[list[Rep
     return made, left_out
 
 
-def kept_out_of(plan: Plan, pairing: Pairing, source: CaseSource) -> KeptOut[str] | None:
+def kept_out_of(plan: Plan, pairing: Pairing, source: CaseSource) -> HeldOutTexts[str] | None:
     """Return the texts of the data sets that an export holds out; None where it names none."""
     if not pairing.holds_out:
         return None
-    found: KeptOut[str] = KeptOut()
+    found: HeldOutTexts[str] = HeldOutTexts()
     for name in pairing.holds_out:
         for row in source.sources.stream(plan.dataset(name)):
             found.add(row.item_id, row.values)

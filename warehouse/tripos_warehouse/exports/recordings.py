@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import duckdb
 import orjson
 
-from tripos_compiler.language import leave_out, seen_by
+from tripos_compiler.language import count_left_out, seen_by
 from tripos_compiler.language.library import Turn
 from tripos_warehouse.store import FAILED, Row
 from tripos_warehouse.views import Run
@@ -53,7 +53,7 @@ def sent_turns(
             less: int | None = left_out.get(role, 0)
             while less is not None and less < row["left_out"]:
                 yield row, _sent(begin, role, said, less), False
-                less = leave_out(len(said), less)
+                less = count_left_out(len(said), less)
             left_out[role] = row["left_out"]
             yield row, _sent(begin, role, said, row["left_out"]), True
             said.append({"speaker": role, "text": row["text"] or ""})

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tripos_compiler.language import is_kin
+from tripos_compiler.language import shares_family
 from tripos_warehouse.query.bootstrap import LEAST_ITEMS, medians
 from tripos_warehouse.query.raters import COMPLETE, find_statistic, find_value
 from tripos_warehouse.statistics import Floats
@@ -59,7 +59,7 @@ def self_preference(
     (0.5, "no judge is of a compared model's family")
     """
     model, _, judge = about.partition(BETWEEN)
-    own = [each for each in dict.fromkeys(map(str, judges)) if judge in ("", each) and is_kin(each, model)]
+    own = [each for each in dict.fromkeys(map(str, judges)) if judge in ("", each) and shares_family(each, model)]
     if not own:
         return _nothing(
             "the judge is not of the model's family" if judge else "no judge is of a compared model's family"
@@ -68,7 +68,7 @@ def self_preference(
         value if model in (first, second) else None
         for first, second, value in zip(firsts, seconds, values, strict=True)
     ]
-    fond = fondness(verdicts_of(items, firsts, seconds, judges, about_it), model, own, is_kin)
+    fond = fondness(verdicts_of(items, firsts, seconds, judges, about_it), model, own, shares_family)
     count = len(fond.excesses)
     if not count:
         return _nothing(NOBODY_ELSE)

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from tripos_compiler.language.figures import ranges_of, spans_of
+from tripos_compiler.language.figures import ranges_of, score_spans
 from tripos_compiler.plan import (
     Aggregate,
     BoolType,
@@ -180,7 +180,7 @@ def _given(type_: Type) -> str:
 def _spans(plan: Plan) -> dict[str, float]:
     """Return how far apart two values of a score can be, of those whose scale has bounds."""
     found = {metric.name: float(metric.ends[1] - metric.ends[0]) for metric in plan.metrics if metric.ends is not None}
-    return found | {name: high - low for name, (low, high) in spans_of(plan).items() if low < high < low + math.inf}
+    return found | {name: high - low for name, (low, high) in score_spans(plan).items() if low < high < low + math.inf}
 
 
 def _graded(plan: Plan) -> set[str]:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import duckdb
 import orjson
 
-from tripos_compiler.language import Only, left_out_of, names_in
+from tripos_compiler.language import Only, left_out_arm_values, names_in
 from tripos_compiler.plan import Ask, Converse, Grade, Plan, Score
 from tripos_warehouse import sql
 from tripos_warehouse.views import Run
@@ -109,7 +109,7 @@ def _shown(connection: duckdb.DuckDBPyConnection, run: Run, only: Only) -> Itera
 
 def _treatments(plan: Plan, only: Only) -> Iterator[Remark]:
     """Yield the values of arms that were left out."""
-    if (arms := left_out_of(plan, only)) is not None:
+    if (arms := left_out_arm_values(plan, only)) is not None:
         yield Remark("selection", f"without {arms}, which `--only` left out: what is measured against it has no figure")
 
 

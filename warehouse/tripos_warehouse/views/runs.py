@@ -10,7 +10,7 @@ from typing import Any
 import duckdb
 import orjson
 
-from tripos_compiler.language import under
+from tripos_compiler.language import select_treatments
 from tripos_compiler.plan import Plan
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.views.benchmark_views import read_plan
@@ -166,7 +166,7 @@ def get_plan(connection: duckdb.DuckDBPyConnection, run: Run) -> Plan:
 
 def get_selected(connection: duckdb.DuckDBPyConnection, run: Run) -> Plan:
     """Return the plan of `run` with the treatments that the run selected. Raises as `get_plan` does."""
-    return under(get_plan(connection, run), run.only)
+    return select_treatments(get_plan(connection, run), run.only)
 
 
 def all_runs(connection: duckdb.DuckDBPyConnection) -> list[Run]:

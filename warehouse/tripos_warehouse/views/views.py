@@ -15,7 +15,7 @@ from types import MappingProxyType
 import duckdb
 import orjson
 
-from tripos_compiler.language import Only, under
+from tripos_compiler.language import Only, select_treatments
 from tripos_compiler.plan import Plan
 from tripos_warehouse import sql
 from tripos_warehouse.errors import StoreError
@@ -310,7 +310,7 @@ def _currents(
 
 def _selected(plan: Plan, fingerprints: Collection[str], only: Only) -> tuple[Plan, Collection[str]]:
     """Return a plan with the treatments that are selected, and what of it is asked for."""
-    selected = under(plan, only)
+    selected = select_treatments(plan, only)
     return selected, fingerprints if selected is plan else selected.fingerprints
 
 

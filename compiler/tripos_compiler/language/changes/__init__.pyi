@@ -1,5 +1,5 @@
 from .plans import (
-    changes as changes,
+    find_changes as find_changes,
     renamed_from as renamed_from,
 )
 from .steps import (
@@ -8,9 +8,9 @@ from .steps import (
     reply_changes as reply_changes,
 )
 from .versions import (
+    are_comparable as are_comparable,
     check_version as check_version,
-    comparable as comparable,
     least_version as least_version,
-    numbers as numbers,
-    order as order,
+    version_numbers as version_numbers,
+    version_order as version_order,
 )

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from tripos_compiler.language.changes.steps import NEW, WEIGHTS, Change, Weight, reply_changes, step_changes
-from tripos_compiler.language.contexts import cells
+from tripos_compiler.language.changes.steps import NEW, WEIGHTS, Change, Weight, step_changes
+from tripos_compiler.language.contexts import allowed_cells
 from tripos_compiler.plan import (
     Aggregate,
     Axis,
@@ -28,12 +28,10 @@ from tripos_compiler.plan import (
     canonical,
 )
 
-__all__ = ["WEIGHTS", "Change", "Weight", "changes", "renamed_from", "reply_changes"]
-
 N = TypeVar("N", bound=Named)
 
 
-def changes(before: Plan, after: Plan) -> list[Change]:
+def find_changes(before: Plan, after: Plan) -> list[Change]:
     """Return what changed between two plans, the weightiest first; empty where nothing but the version did."""
     found = _merged(
         [
@@ -157,7 +155,9 @@ def _other_cells(old: Scenario, before: Plan, after: Plan) -> bool:
     was, now = ([axis for axis in plan.axes if axis.name in old.axes] for plan in (before, after))
     if all(_allowed(each) == _allowed(other) for each, other in _both(was, now)):
         return False
-    return {frozenset(each.items()) for each in cells(was)} != {frozenset(each.items()) for each in cells(now)}
+    return {frozenset(each.items()) for each in allowed_cells(was)} != {
+        frozenset(each.items()) for each in allowed_cells(now)
+    }
 
 
 def _allowed(axis: Axis) -> dict[str, Any]:

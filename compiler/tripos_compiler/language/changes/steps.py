@@ -207,7 +207,7 @@ def _fields(old: Part, new: Part, of: str = "") -> list[tuple[str, str, list[str
     hidden = _HIDDEN if hasattr(new, "step") else frozenset()
     fields = [field for field in type(new).model_fields if field not in hidden]
     values = [(field, getattr(old, field), getattr(new, field)) for field in fields]
-    return [(field, *_told(field, was, now, of)) for field, was, now in values if _plain(was) != _plain(now)]
+    return [(field, *_told(field, was, now, of)) for field, was, now in values if _json_value(was) != _json_value(now)]
 
 
 def _told(field: str, was: Any, now: Any, of: str) -> tuple[str, list[str]]:
@@ -215,7 +215,9 @@ def _told(field: str, was: Any, now: Any, of: str) -> tuple[str, list[str]]:
     match field:
         case "prompt" | "system":
             if was and now:
-                changed = sorted(each for each in {*was, *now} if _plain(was.get(each)) != _plain(now.get(each)))
+                changed = sorted(
+                    each for each in {*was, *now} if _json_value(was.get(each)) != _json_value(now.get(each))
+                )
                 what = f"the {field} ({', '.join(changed)}) is other than before"
             return what, [_texts(f"{field}{of}", was, now)]
         case "settings":
@@ -230,7 +232,9 @@ def _told(field: str, was: Any, now: Any, of: str) -> tuple[str, list[str]]:
                 each for one, two in zip(was, now, strict=True) for each in _within(one, two, " of the shots")
             ]
         case "args":
-            other = [f"what it is given as `{name}`" for name in now if _plain(now[name]) != _plain(was.get(name))]
+            other = [
+                f"what it is given as `{name}`" for name in now if _json_value(now[name]) != _json_value(was.get(name))
+            ]
             return what, other or [f"what it is given: no `{name}`" for name in was if name not in now]
         case "role" | "opens":
             brief = f"{'who opens' if field == 'opens' else field} ({was} → {now})"
@@ -259,7 +263,7 @@ def _within(before: Part, after: Part, of: str) -> list[str]:
 def _texts(title: str, before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> str:
     if before is None or after is None:
         return f"{title} {'added' if before is None else 'taken out'}"
-    languages = [each for each in after if _plain(before.get(each)) != _plain(after[each])]
+    languages = [each for each in after if _json_value(before.get(each)) != _json_value(after[each])]
     if not languages:
         return f"{title} (no {', '.join(each for each in before if each not in after)})"
     return title if len(languages) == len(after) else f"{title} ({', '.join(languages)})"
@@ -276,7 +280,7 @@ def _returns(before: Any, after: Any, title: str) -> str:
         return title
     was, now = before.fields, after.fields
     told = [f"+ {name}" for name in now if name not in was] + [f"- {name}" for name in was if name not in now]
-    told += [name for name in now if name in was and _plain(was[name]) != _plain(now[name])]
+    told += [name for name in now if name in was and _json_value(was[name]) != _json_value(now[name])]
     return f"{title} ({', '.join(told)})" if told else title
 
 
@@ -287,15 +291,15 @@ def _shown(value: Any) -> str:
     return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
 
 
-def _plain(value: Any) -> Any:
+def _json_value(value: Any) -> Any:
     """Anything of a plan as JSON values."""
     match value:
         case BaseModel():
             return value.model_dump(mode="json")
         case Mapping():
-            return {name: _plain(each) for name, each in value.items()}
+            return {name: _json_value(each) for name, each in value.items()}
         case list() | tuple():
-            return [_plain(each) for each in value]
+            return [_json_value(each) for each in value]
     return value
 
 

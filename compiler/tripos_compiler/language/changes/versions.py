@@ -9,57 +9,58 @@ from __future__ import annotations
 import re
 
 from tripos_compiler.diagnostics import Diagnostics
-from tripos_compiler.language.changes.plans import Weight, changes
+from tripos_compiler.language.changes.plans import find_changes
+from tripos_compiler.language.changes.steps import Weight
 from tripos_compiler.plan import Plan
 from tripos_compiler.source import Span
 
 _PIECE = re.compile(r"(\D*)(\d*)")
 
 
-def comparable(one: str, other: str) -> bool:
+def are_comparable(one: str, other: str) -> bool:
     """Return true if figures of two versions may be compared.
 
-    >>> comparable("1.2.0", "1.9.1"), comparable("0.2.0", "0.3.0")
+    >>> are_comparable("1.2.0", "1.9.1"), are_comparable("0.2.0", "0.3.0")
     (True, False)
     """
-    first, second = numbers(one), numbers(other)
+    first, second = version_numbers(one), version_numbers(other)
     return first[: 2 if first[0] == 0 else 1] == second[: 2 if second[0] == 0 else 1]
 
 
-def numbers(version: str) -> tuple[int, int, int]:
+def version_numbers(version: str) -> tuple[int, int, int]:
     """Return the three numbers of a version.
 
-    >>> numbers("1.2.3-rc1")
+    >>> version_numbers("1.2.3-rc1")
     (1, 2, 3)
     """
     major, minor, patch = (int(part) for part in re.split(r"[-+]", version)[0].split("."))
     return major, minor, patch
 
 
-def order(version: str) -> tuple[tuple[int, int, int], bool, list[tuple[str, int]]]:
+def version_order(version: str) -> tuple[tuple[int, int, int], bool, list[tuple[str, int]]]:
     """Versions in order: `2.0.0-rc9` comes before `2.0.0-rc10`, and both before `2.0.0`.
 
-    >>> order("2.0.0-rc9") < order("2.0.0-rc10") < order("2.0.0") < order("2.0.1-rc1")
+    >>> version_order("2.0.0-rc9") < version_order("2.0.0-rc10") < version_order("2.0.0") < version_order("2.0.1-rc1")
     True
     """
     early = version.partition("+")[0].partition("-")[2]
-    return numbers(version), not early, [(text, int(number or 0)) for text, number in _PIECE.findall(early)]
+    return version_numbers(version), not early, [(text, int(number or 0)) for text, number in _PIECE.findall(early)]
 
 
 def check_version(before: Plan, after: Plan, span: Span, diagnostics: Diagnostics) -> None:
     """Report, at the place of the version, one that understates what changed since `before`, or is below it."""
-    found = changes(before, after)
+    found = find_changes(before, after)
     if before.benchmark.name != after.benchmark.name:
         return
     if not found:
-        if numbers(after.benchmark.version) < numbers(before.benchmark.version):
+        if version_numbers(after.benchmark.version) < version_numbers(before.benchmark.version):
             message = f"version {after.benchmark.version} is below {before.benchmark.version}, which it is held against"
             diagnostics.error(
                 "E0902", message, span, help="versions go up: nothing else changed, so leave it as it was"
             )
         return
     wanted = least_version(before.benchmark.version, found[0].part)
-    if numbers(after.benchmark.version) >= numbers(wanted):
+    if version_numbers(after.benchmark.version) >= version_numbers(wanted):
         return
     version = after.benchmark.version
     message = f"version {version} understates what changed since {before.benchmark.version}: {found[0].text}"
@@ -73,7 +74,7 @@ def least_version(version: str, part: Weight) -> str:
     >>> least_version("1.2.3", "minor"), least_version("0.2.3", "major")
     ('1.3.0', '0.3.0')
     """
-    return ".".join(map(str, _raised(numbers(version), part)))
+    return ".".join(map(str, _raised(version_numbers(version), part)))
 
 
 def _raised(version: tuple[int, int, int], part: Weight) -> tuple[int, int, int]:

@@ -1,11 +1,11 @@
 from .near_copies import (
-    KeptOut as KeptOut,
+    HeldOutTexts as HeldOutTexts,
     NearCopies as NearCopies,
     learned_texts as learned_texts,
 )
 from .near_duplicates import (
     ALIKE as ALIKE,
     NearTexts as NearTexts,
+    letters_and_digits as letters_and_digits,
     runs_of as runs_of,
-    what_counts as what_counts,
 )

@@ -10,7 +10,12 @@ from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from tripos_compiler.language.contamination.near_duplicates import codes_of, overlap, runs_of, what_counts
+from tripos_compiler.language.contamination.near_duplicates import (
+    codes_of,
+    jaccard_overlap,
+    letters_and_digits,
+    runs_of,
+)
 from tripos_compiler.language.evaluation import Unavailable, evaluate
 from tripos_compiler.plan import Pairing
 
@@ -58,7 +63,7 @@ class NearCopies(Generic[Key]):
 
     def add(self, key: Key, text: str) -> None:
         """Keep a text. One without a letter or digit is like no other."""
-        kept = what_counts(text)
+        kept = letters_and_digits(text)
         if kept:
             self._same[kept].append(len(self._keys))
             self._keys.append(key)
@@ -70,7 +75,7 @@ class NearCopies(Generic[Key]):
         """Return the keys of the texts that are the same, apart from case, spaces and punctuation, and then of those
         that are nearly so."""
         if text not in self._known:
-            kept = what_counts(text)
+            kept = letters_and_digits(text)
             near = [place for place in self._near(kept) if self._texts[place] != kept] if len(kept) >= LONG else []
             self._known[text] = [*self._same.get(kept, [])[:MOST_SAME], *near]
         return [self._keys[place] for place in self._known[text]]
@@ -78,7 +83,9 @@ class NearCopies(Generic[Key]):
     def _near(self, kept: str) -> Iterator[int]:
         if len(self._texts) <= FEW:
             runs = runs_of(kept)
-            yield from (place for place, text in enumerate(self._texts) if overlap(runs, runs_of(text)) >= NEARLY)
+            yield from (
+                place for place, text in enumerate(self._texts) if jaccard_overlap(runs, runs_of(text)) >= NEARLY
+            )
             return
         import numpy as np
 
@@ -112,11 +119,11 @@ def _least(codes: Any) -> list[int]:
 K = TypeVar("K")
 
 
-class KeptOut(Generic[K]):
+class HeldOutTexts(Generic[K]):
     """The texts of rows under keys. A text counts from `LONG` letters and digits on: a shorter one may be the same by
     accident.
 
-    >>> kept = KeptOut[int]()
+    >>> kept = HeldOutTexts[int]()
     >>> kept.add(1, {"talk": [{"speaker": "Ann", "text": "Why did you multiply the number of boxes by the crayons?"}]})
     >>> kept.find(["why did you multiply the number of boxes by the crayons"])
     1
@@ -153,7 +160,7 @@ class KeptOut(Generic[K]):
 
 def is_long(text: str) -> bool:
     """Return true if a text is so long that a copy of it is no accident."""
-    return len(text) >= LONG and len(what_counts(text)) >= LONG
+    return len(text) >= LONG and len(letters_and_digits(text)) >= LONG
 
 
 def texts_of_row(value: Any) -> Iterator[str]:

@@ -141,13 +141,13 @@ def runs_of(text: str) -> frozenset[str]:
     >>> runs_of("Ａnn 12!") == runs_of("ann12")
     True
     """
-    return _runs(what_counts(text))
+    return _runs(letters_and_digits(text))
 
 
-def what_counts(text: str) -> str:
+def letters_and_digits(text: str) -> str:
     """Return a text's letters and digits of any script, without regard to case and width.
 
-    >>> what_counts("What's ２ + 2?"), what_counts("什么是 函数？")
+    >>> letters_and_digits("What's ２ + 2?"), letters_and_digits("什么是 函数？")
     ('whats22', '什么是函数')
     """
     plain = text.lower() if text.isascii() else nfkc(text).casefold()
@@ -171,10 +171,10 @@ def _runs(kept: str) -> frozenset[str]:
     return frozenset(kept[i : i + RUN] for i in range(len(kept) - RUN + 1))
 
 
-def overlap(one: frozenset[str], two: frozenset[str]) -> float:
+def jaccard_overlap(one: frozenset[str], two: frozenset[str]) -> float:
     """The Jaccard index of two sets of runs, from 0 to 1: what they share of what either has; 0 without any.
 
-    >>> overlap(runs_of("abcde"), runs_of("abcdf"))
+    >>> jaccard_overlap(runs_of("abcde"), runs_of("abcdf"))
     0.5
     """
     either = len(one | two)
@@ -214,7 +214,7 @@ class NearTexts(Generic[K]):
         if key in self._keys:
             raise KeyError(key)
         self._keys.add(key)
-        kept = what_counts(text)
+        kept = letters_and_digits(text)
         if not kept or kept in self._same:
             return
         self._same[kept] = key
@@ -239,7 +239,7 @@ class NearTexts(Generic[K]):
     def all_like(self, text: str) -> Iterator[tuple[K, float]]:
         """Yield the keys of the texts that are alike, in the order in which they were added, and the overlap of each.
         Of texts that are the same but for case, spaces and punctuation the first stands for all."""
-        kept = what_counts(text)
+        kept = letters_and_digits(text)
         if not kept:
             return
         if self._index is not None:
@@ -250,6 +250,6 @@ class NearTexts(Generic[K]):
             few, many = sorted((len(runs), len(theirs)))
             if few / many < self.alike:
                 continue  # they share too little, whatever they hold
-            shared = overlap(runs, theirs)
+            shared = jaccard_overlap(runs, theirs)
             if shared >= self.alike:
                 yield key, shared

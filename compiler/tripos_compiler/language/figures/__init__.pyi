@@ -6,18 +6,18 @@ from .aggregates import (
 )
 from .scored_steps import (
     Scored as Scored,
-    Values as Values,
-    graded as graded,
+    ScoredValues as ScoredValues,
+    conversations_before as conversations_before,
+    judged_steps as judged_steps,
     most_tries as most_tries,
     scored_by as scored_by,
-    talks_before as talks_before,
-    values_of as values_of,
+    scored_values_of as scored_values_of,
     why_no_headline as why_no_headline,
 )
 from .value_ranges import (
     Range as Range,
     Ranges as Ranges,
-    hull as hull,
+    enclosing_range as enclosing_range,
     ranges_of as ranges_of,
-    spans_of as spans_of,
+    score_spans as score_spans,
 )

@@ -102,7 +102,7 @@ class Scored:
 
 
 @dataclass(frozen=True)
-class Values:
+class ScoredValues:
     """Looks up what names mean, among `scenarios` and the `scorers` of their judges."""
 
     scenarios: tuple[Scenario, ...]
@@ -185,12 +185,12 @@ class Values:
         )
 
 
-def values_of(plan: Plan) -> Values:
+def scored_values_of(plan: Plan) -> ScoredValues:
     """Return what looks up the names in the figures of a plan."""
-    return Values(plan.scenarios, {scorer.name: scorer for scorer in plan.scorers})
+    return ScoredValues(plan.scenarios, {scorer.name: scorer for scorer in plan.scorers})
 
 
-def scored_by(values: Values, figure: Aggregate) -> tuple[Scored, ...]:
+def scored_by(values: ScoredValues, figure: Aggregate) -> tuple[Scored, ...]:
     """Return what an aggregate of a plan is taken of; where it is taken of cells, what these are taken of."""
     inner = figure
     while inner.of is not None:
@@ -198,12 +198,12 @@ def scored_by(values: Values, figure: Aggregate) -> tuple[Scored, ...]:
     return tuple(values.named(name, inner.scenario) for name in inner.values)
 
 
-def graded(scored: Scored) -> list[Grade]:
+def judged_steps(scored: Scored) -> list[Grade]:
     """Return the steps of judges that give something scored."""
     return [step for step in scored.steps if isinstance(step, Grade)]
 
 
-def talks_before(scored: Scored) -> dict[str, int]:
+def conversations_before(scored: Scored) -> dict[str, int]:
     """Return how many conversations share out the replies of every step that is scored, by its fingerprint; only of
     those that follow several."""
     found: dict[str, int] = {}

@@ -137,9 +137,9 @@ class Ranges:
         given = arguments_of(call) if call.function in _NAMED else {}
         match call.function:
             case "choose":
-                return hull(self.of(scenario, given[each]) for each in ("this", "other"))
+                return enclosing_range(self.of(scenario, given[each]) for each in ("this", "other"))
             case "default":
-                return hull(self.of(scenario, given[each]) for each in ("value", "fallback"))
+                return enclosing_range(self.of(scenario, given[each]) for each in ("value", "fallback"))
             case "readable":
                 return self.of(scenario, given["value"])
             case "abs":
@@ -183,7 +183,7 @@ def ranges_of(plan: Plan) -> Ranges:
     return Ranges(fields, {scorer.name: scorer.gives for scorer in plan.scorers})
 
 
-def spans_of(plan: Plan) -> dict[str, Range]:
+def score_spans(plan: Plan) -> dict[str, Range]:
     """Between which ends the scores of every name lie, those of metrics not included."""
     ranges = ranges_of(plan)
     found: dict[str, list[Range]] = {}
@@ -191,7 +191,7 @@ def spans_of(plan: Plan) -> dict[str, Range]:
         for step in scenario.steps:
             if isinstance(step, Score) or (isinstance(step, Grade) and not step.metrics):
                 found.setdefault(step.name, []).append(ranges.of_step(scenario, step))
-    return {name: hull(each) for name, each in found.items()}
+    return {name: enclosing_range(each) for name, each in found.items()}
 
 
 def ends_of(type_: Type) -> Range:
@@ -210,10 +210,10 @@ def ends_of(type_: Type) -> Range:
     return low, math.inf if inner.high is None else float(inner.high)
 
 
-def hull(ranges: Iterable[Range]) -> Range:
+def enclosing_range(ranges: Iterable[Range]) -> Range:
     """Return the range that holds several.
 
-    >>> hull([(1.0, 5.0), (0.0, 0.0)])
+    >>> enclosing_range([(1.0, 5.0), (0.0, 0.0)])
     (0.0, 5.0)
     """
     lows, highs = zip(*ranges, strict=True)

@@ -18,12 +18,12 @@ from tripos_compiler.language.library.types import (
     Path,
     Tree,
     Turn,
-    bare,
-    element,
+    element_type,
     fits,
     join,
     list_of,
-    shown,
+    type_notation,
+    without_optional,
 )
 from tripos_compiler.plan import (
     BoolType,
@@ -75,7 +75,7 @@ class SetOf:
 
 
 @dataclass(frozen=True)
-class Maybe:
+class OptionalPattern:
     """May be missing."""
 
     of: Pattern
@@ -88,7 +88,7 @@ class OneOf:
     patterns: tuple[Pattern, ...]
 
 
-Pattern = Exactly | Whatever | Kind | Variable | ListOf | SetOf | Maybe | OneOf
+Pattern = Exactly | Whatever | Kind | Variable | ListOf | SetOf | OptionalPattern | OneOf
 Bindings = dict[str, Type]
 
 _SIMPLE: dict[Any, Type] = {
@@ -135,7 +135,7 @@ def read_pattern(annotation: Any) -> Pattern:
 
 
 def _maybe(pattern: Pattern) -> Pattern:
-    return Exactly(OptionalType(of=pattern.type)) if isinstance(pattern, Exactly) else Maybe(pattern)
+    return Exactly(OptionalType(of=pattern.type)) if isinstance(pattern, Exactly) else OptionalPattern(pattern)
 
 
 def match_type(pattern: Pattern, given: Type, bound: Bindings) -> bool:
@@ -156,12 +156,12 @@ def match_type(pattern: Pattern, given: Type, bound: Bindings) -> bool:
         case Variable():
             return _bind(pattern, given, bound)
         case ListOf(of=of):
-            held = element(given)
+            held = element_type(given)
             return held is not None and match_type(of, held, bound)
         case SetOf(of=of):
             return given.kind == "set" and match_type(of, given.of, bound)
-        case Maybe(of=of):
-            return match_type(of, bare(given), bound)
+        case OptionalPattern(of=of):
+            return match_type(of, without_optional(given), bound)
         case OneOf(patterns=patterns):
             for candidate in patterns:
                 attempt = dict(bound)
@@ -201,9 +201,9 @@ def fill(pattern: Pattern, bound: Bindings) -> Type | None:
         case SetOf(of=of):
             inner = fill(of, bound)
             return None if inner is None else SetType(of=inner)
-        case Maybe(of=of):
+        case OptionalPattern(of=of):
             inner = fill(of, bound)
-            return None if inner is None else OptionalType(of=bare(inner))
+            return None if inner is None else OptionalType(of=without_optional(inner))
         case Whatever() | Kind() | OneOf():
             return None
     assert_never(pattern)
@@ -217,7 +217,7 @@ def written(pattern: Pattern, *, variables: bool = True) -> str:
     """
     match pattern:
         case Exactly(type=type_):
-            return shown(type_)
+            return type_notation(type_)
         case Whatever():
             return "any"
         case Kind(kind=kind):
@@ -228,7 +228,7 @@ def written(pattern: Pattern, *, variables: bool = True) -> str:
             return f"list<{written(of, variables=variables)}>"
         case SetOf(of=of):
             return f"set<{written(of, variables=variables)}>"
-        case Maybe(of=of):
+        case OptionalPattern(of=of):
             return f"{written(of, variables=variables)}?"
         case OneOf(patterns=patterns):
             *most, last = (written(one, variables=variables) for one in patterns)

@@ -20,7 +20,7 @@ from tripos_compiler.language.library.patterns import (
     read_pattern,
     written,
 )
-from tripos_compiler.language.library.types import Implied, bare, is_of_paths, ordered, shown
+from tripos_compiler.language.library.types import Implied, is_of_paths, ordered, type_notation, without_optional
 from tripos_compiler.plan import Type
 
 Types = Mapping[str, Type | Sequence[Type]]
@@ -143,8 +143,8 @@ class Function:
                 continue
             of = types[mark.of]
             assert not isinstance(of, Sequence)
-            value = _implied(mark, bare(of))
-            assert value is not None, f"{self.name}: its rule let {shown(of)} pass"
+            value = _implied(mark, without_optional(of))
+            assert value is not None, f"{self.name}: its rule let {type_notation(of)} pass"
             found[parameter.name] = value
         return found
 
@@ -158,7 +158,7 @@ def _implied(mark: Implied, of: Type) -> str | tuple[str, ...] | None:
     if mark.by == "paths":
         return next((name for name, type_ in record.fields.items() if is_of_paths(type_)), None)
     kind = "path" if mark.by == "path" else "text"
-    names = tuple(name for name, type_ in record.fields.items() if bare(type_).kind == kind)
+    names = tuple(name for name, type_ in record.fields.items() if without_optional(type_).kind == kind)
     return names if mark.by == "texts" else next(iter(names), None)
 
 
@@ -166,11 +166,13 @@ def _misfit(parameter: Parameter, given: Type, bound: Bindings) -> str:
     """Return what is wrong with an argument that does not fit beside those before it."""
     if match_type(parameter.pattern, given, {}):
         before = next(iter(bound.values()), None)
-        return f"`{parameter.name}` is `{shown(given)}` beside `{shown(before)}`; give both the same type"
+        return (
+            f"`{parameter.name}` is `{type_notation(given)}` beside `{type_notation(before)}`; give both the same type"
+        )
     if given.kind == "optional" and match_type(parameter.pattern, given.of, dict(bound)):
         return f"`{parameter.name}` may be missing here; say what stands in its place: `default(…, …)`"
     wanted = written(parameter.pattern, variables=False)
-    return f"`{parameter.name}` must be `{wanted}`, this is `{shown(given)}`"
+    return f"`{parameter.name}` must be `{wanted}`, this is `{type_notation(given)}`"
 
 
 def define(

@@ -57,24 +57,24 @@ MOST_VALUES = 6
 """A choice of more values than these is shown by its first ones."""
 
 
-def shown(type_: Type | None) -> str:
+def type_notation(type_: Type | None) -> str:
     """Return a type as it is written in a spec; of a long choice its first values. None is any type.
 
     >>> from tripos_compiler.plan import ListType, OptionalType, TextType
-    >>> shown(ListType(of=OptionalType(of=TextType())))
+    >>> type_notation(ListType(of=OptionalType(of=TextType())))
     'list<text?>'
     """
     if type_ is None:
         return "any"
     match type_.kind:
         case "list" | "set":
-            return f"{type_.kind}<{shown(type_.of)}>"
+            return f"{type_.kind}<{type_notation(type_.of)}>"
         case "optional":
-            return f"{shown(type_.of)}?"
+            return f"{type_notation(type_.of)}?"
         case "choice":
             return type_.axis or f"choice({', '.join(_few(type_.values))})"
         case "record":
-            return "{ " + ", ".join(f"{name} {shown(of)}" for name, of in type_.fields.items()) + " }"
+            return "{ " + ", ".join(f"{name} {type_notation(of)}" for name, of in type_.fields.items()) + " }"
         case "integer" if type_.low is not None and type_.high is not None:
             return f"{type_.low}..{type_.high}"
     return type_.kind
@@ -93,13 +93,13 @@ def ordered(items: Iterable[Item]) -> list[Item]:
     >>> ordered({"b", "a"}), ordered(("b", "a"))
     (['a', 'b'], ['b', 'a'])
     """
-    return in_order(items) if isinstance(items, AbstractSet) else list(items)
+    return sorted_items(items) if isinstance(items, AbstractSet) else list(items)
 
 
-def in_order(items: Iterable[Item]) -> list[Item]:
+def sorted_items(items: Iterable[Item]) -> list[Item]:
     """Return the items from the least to the greatest. Raises `TypeError` where they have no order.
 
-    >>> in_order([2, 1, 2])
+    >>> sorted_items([2, 1, 2])
     [1, 2, 2]
     """
     sortable: Iterable[Any] = items
@@ -124,14 +124,14 @@ def fits(given: Type, wanted: Type) -> bool:
     (True, False)
     """
     if wanted.kind == "optional":
-        return fits(bare(given), wanted.of)
+        return fits(without_optional(given), wanted.of)
     match wanted.kind:
         case "text":
             return given.kind in ("text", "choice", "path")
         case "number":
             return given.kind in ("number", "integer")
         case "list":
-            of = element(given)
+            of = element_type(given)
             return of is not None and fits(of, wanted.of)
         case "set":
             return given.kind == "set" and fits(given.of, wanted.of)
@@ -148,19 +148,19 @@ def fits(given: Type, wanted: Type) -> bool:
     return given.kind == wanted.kind
 
 
-def bare(type_: Type) -> Type:
+def without_optional(type_: Type) -> Type:
     """Return the type of a value that is there.
 
-    >>> bare(OptionalType(of=TextType())).kind
+    >>> without_optional(OptionalType(of=TextType())).kind
     'text'
     """
     return type_.of if type_.kind == "optional" else type_
 
 
-def element(type_: Type) -> Type | None:
+def element_type(type_: Type) -> Type | None:
     """Return the type of what a list, set or dialogue holds; None where it holds nothing.
 
-    >>> element(DialogueType()) == TURN, element(TextType())
+    >>> element_type(DialogueType()) == TURN, element_type(TextType())
     (True, None)
     """
     if type_.kind in ("list", "set"):
@@ -175,7 +175,7 @@ def is_of_paths(type_: Type) -> bool:
     >>> is_of_paths(ListType(of=PathType())), is_of_paths(TextType())
     (True, False)
     """
-    of = element(type_) or type_
+    of = element_type(type_) or type_
     return of.kind == "path"
 
 
@@ -189,7 +189,7 @@ def join(a: Type, b: Type) -> Type | None:
     True
     """
     if "optional" in (a.kind, b.kind):
-        inner = join(bare(a), bare(b))
+        inner = join(without_optional(a), without_optional(b))
         return None if inner is None else OptionalType(of=inner)
     if a.kind == "integer" and b.kind == "integer":
         low = None if a.low is None or b.low is None else min(a.low, b.low)
@@ -203,7 +203,7 @@ def join(a: Type, b: Type) -> Type | None:
         return a
     if fits(a, TextType()) and fits(b, TextType()):
         return TextType()
-    of_a, of_b = element(a), element(b)
+    of_a, of_b = element_type(a), element_type(b)
     of = join(of_a, of_b) if of_a is not None and of_b is not None else None
     return None if of is None else list_of(of)
 

@@ -1,6 +1,6 @@
 from .copies import (
-    same_content as same_content,
-    same_files as same_files,
-    told_apart as told_apart,
-    unmarked as unmarked,
+    copies_by_field as copies_by_field,
+    datasets_sharing_files as datasets_sharing_files,
+    identifies_rows as identifies_rows,
+    unmarked_copies as unmarked_copies,
 )

@@ -32,12 +32,12 @@ Place = tuple[str, str]
 """A way to a part (`.key`, `[0]`), and where in its text the value stands: all of it, at its end, after some words."""
 
 
-def plain(value: Any) -> str:
+def comparable_text(value: Any) -> str:
     """Return what a value says, apart from how it is written: the same of `42`, "42" and "42.0", of "A, C" and ["a",
     "c"].
 
-    >>> plain(42.0), plain(" 1,000 "), plain("Mount Everest."), plain(["A", "C"]), plain(True), plain("-0.5")
-    ('42', '1000', 'mounteverest', 'ac', 'true', '-0.5')
+    >>> [comparable_text(value) for value in (42.0, " 1,000 ", "Mount Everest.", ["A", "C"], True, "-0.5")]
+    ['42', '1000', 'mounteverest', 'ac', 'true', '-0.5']
     """
     match value:
         case None:
@@ -54,11 +54,11 @@ def plain(value: Any) -> str:
                 text = f"{text[:TELLING]} {text[-TELLING:]}"
             return "".join(WORD.findall(text.casefold())) or text
         case frozenset() | set():
-            return "".join(sorted(plain(each) for each in value))
+            return "".join(sorted(comparable_text(each) for each in value))
         case dict():
-            return "".join(plain(each) for each in value.values())
+            return "".join(comparable_text(each) for each in value.values())
         case list() | tuple():
-            return "".join(plain(each) for each in value)
+            return "".join(comparable_text(each) for each in value)
     return str(value)
 
 
@@ -114,14 +114,16 @@ class Said:
 
 def look_at(value: Any) -> Said:
     """Return what a value and its parts say."""
-    return Said(value, plain(value), tuple((way, part, plain(part)) for way, part in parts_in(value)))
+    return Said(
+        value, comparable_text(value), tuple((way, part, comparable_text(part)) for way, part in parts_in(value))
+    )
 
 
-def places(holder: Said, held: Said) -> set[Place]:
+def occurrences(holder: Said, held: Said) -> set[Place]:
     """Return the places at which a value stands in another.
 
     >>> def stands(holder, held):
-    ...     return sorted(places(look_at(holder), look_at(held)))
+    ...     return sorted(occurrences(look_at(holder), look_at(held)))
     >>> stands("Answer: 42", 42), stands({"key": "b", "n": 1}, "B"), stands("Either 42 or 43 it is", 4)
     ([('', 'after answer:'), ('', 'end'), ('', 'number')], [('.key', 'all')], [])
     """
@@ -154,7 +156,7 @@ def _within(text: str, held: Any, wanted: str) -> Iterator[str]:
         if 2 * (end - start) >= len(text.strip()):
             yield "most"
     if NUMBER.fullmatch(wanted):
-        numbers = [plain(each) for each in NUMBER.findall(text)]
+        numbers = [comparable_text(each) for each in NUMBER.findall(text)]
         if len(numbers) == 1 and numbers[0] == wanted:
             yield "number"
 
@@ -162,7 +164,7 @@ def _within(text: str, held: Any, wanted: str) -> Iterator[str]:
 def _spans(text: str, held: Any, wanted: str) -> Iterator[tuple[int, int]]:
     """Yield where a value stands as words of their own."""
     if GROUPED.fullmatch(wanted):
-        yield from (each.span() for each in NUMBER.finditer(text) if plain(each[0]) == wanted)
+        yield from (each.span() for each in NUMBER.finditer(text) if comparable_text(each[0]) == wanted)
         return
     written = held.strip().rstrip(".") if isinstance(held, str) else wanted
     if not written:

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 from tripos_compiler.plan import DataField, DataFile, Type
 from tripos_compiler.resolve import Copy, Field, KnownCopies, LoadedDataset
-from tripos_compiler.secrecy.copies.containment import Place, Said, places, said
-from tripos_compiler.secrecy.copies.row_pairs import Column, Pair, Rows, Together, together
+from tripos_compiler.secrecy.copies.containment import Place, Said, occurrences, said
+from tripos_compiler.secrecy.copies.row_pairs import ComparedColumn, ComparedRows, Pair, Together, ways_together
 
 FIRST = 12
 """So many of them tell whether it is worth to look at the others."""
@@ -41,7 +41,7 @@ class Held:
     rows: str
 
 
-def held_in(secret: Column, other: Column, together: Together) -> Held | None:
+def held_in(secret: ComparedColumn, other: ComparedColumn, together: Together) -> Held | None:
     """Return how a field of rows that belong together with those of a secret field holds what this says; None where it
     does not."""
     pairs = together.pairs
@@ -62,11 +62,11 @@ def held_in(secret: Column, other: Column, together: Together) -> Held | None:
 
 
 def _anywhere(one: Said, two: Said) -> set[Place]:
-    return places(two, one)
+    return occurrences(two, one)
 
 
 def _ends(one: Said, two: Said) -> set[Place]:
-    return {place for place in places(two, one) if place[1] == "end"}
+    return {place for place in occurrences(two, one) if place[1] == "end"}
 
 
 def _rows(count: int, pairs: Sequence[object], together: Together) -> str:
@@ -74,8 +74,8 @@ def _rows(count: int, pairs: Sequence[object], together: Together) -> str:
 
 
 def _place(
-    held: Column,
-    holder: Column,
+    held: ComparedColumn,
+    holder: ComparedColumn,
     pairs: Sequence[Pair],
     wanted: float,
     looked: Callable[[Said, Said], set[Place]],
@@ -103,8 +103,8 @@ def _place(
 
 
 def _most(
-    held: Column,
-    holder: Column,
+    held: ComparedColumn,
+    holder: ComparedColumn,
     pairs: Sequence[Pair],
     looked: Callable[[Said, Said], set[Place]],
 ) -> tuple[Place, int] | None:
@@ -121,7 +121,7 @@ def _surprise(count: int, rows: int, chance: float) -> float:
     return rows * (agreeing + ((1 - share) * math.log10((1 - share) / (1 - chance)) if share < 1 else 0.0))
 
 
-def _renamed(secret: Column, other: Column, pairs: Sequence[Pair], together: Together) -> Held | None:
+def _renamed(secret: ComparedColumn, other: ComparedColumn, pairs: Sequence[Pair], together: Together) -> Held | None:
     """Return whether two columns say the same under other names: 1 where the other says A, in all rows."""
     if len(pairs) < OTHER_NAMES or not _one_to_one(secret, other, pairs[:: max(1, len(pairs) // TURNED)][:TURNED]):
         return None
@@ -137,7 +137,7 @@ def _renamed(secret: Column, other: Column, pairs: Sequence[Pair], together: Tog
     return Held("says under other names what is said by", _rows(rows, pairs, together))
 
 
-def _one_to_one(secret: Column, other: Column, pairs: Sequence[Pair]) -> bool:
+def _one_to_one(secret: ComparedColumn, other: ComparedColumn, pairs: Sequence[Pair]) -> bool:
     both = {(secret.plain(one), other.plain(two)) for one, two in pairs}
     return len(both) == len({one for one, _ in both}) == len({two for _, two in both}) <= len(pairs) // 2
 
@@ -153,7 +153,7 @@ def find_copies(loaded: Mapping[str, LoadedDataset], known: KnownCopies) -> tupl
     """Return all fields that hold a secret field, of data sets that are read from files. What was compared before is
     not compared again, and what is not there any more is forgotten."""
     prints = {name: each.dataset.model_dump_json() for name, each in loaded.items()}
-    rows = {name: Rows(each) for name, each in loaded.items()}
+    rows = {name: ComparedRows(each) for name, each in loaded.items()}
     compared: dict[tuple[str, str], tuple[Copy, ...]] = {}
     for owner in (name for name, each in loaded.items() if any(of.secret for of in each.dataset.fields)):
         for name in loaded:
@@ -164,10 +164,10 @@ def find_copies(loaded: Mapping[str, LoadedDataset], known: KnownCopies) -> tupl
     return tuple(copy for copies in compared.values() for copy in copies)
 
 
-def same_content(loaded: Mapping[str, LoadedDataset], known: KnownCopies) -> dict[Field, tuple[Copy, ...]]:
+def copies_by_field(loaded: Mapping[str, LoadedDataset], known: KnownCopies) -> dict[Field, tuple[Copy, ...]]:
     """For every field that holds what a secret field says, all secret fields that it holds, the secret field itself
     left out. `loaded` are the data sets that are read from files, by their names in the plan (`Program.loaded`); a
-    secret field of one data set that holds the secret of another is there too. What `unmarked` gives is not."""
+    secret field of one data set that holds the secret of another is there too. What `unmarked_copies` gives is not."""
     found: dict[Field, list[Copy]] = {}
     for copy in find_copies(loaded, known):
         if copy.how != "values" or copy.field[0] != copy.of[0]:
@@ -175,17 +175,17 @@ def same_content(loaded: Mapping[str, LoadedDataset], known: KnownCopies) -> dic
     return {each: tuple(copies) for each, copies in found.items()}
 
 
-def unmarked(loaded: Mapping[str, LoadedDataset], known: KnownCopies) -> tuple[Copy, ...]:
+def unmarked_copies(loaded: Mapping[str, LoadedDataset], known: KnownCopies) -> tuple[Copy, ...]:
     """Return the public fields that have the values of a secret field of the same rows: either nothing is secret there,
     or one mark is missing, which the author has to say."""
     return tuple(copy for copy in find_copies(loaded, known) if copy.how == "values" and copy.field[0] == copy.of[0])
 
 
-def _copies(secret: Rows, other: Rows) -> Iterator[Copy]:
+def _copies(secret: ComparedRows, other: ComparedRows) -> Iterator[Copy]:
     """Yield the fields of a data set that hold a secret of another, or of its own."""
     owner, name = secret.loaded.dataset.name, other.loaded.dataset.name
     shared = list(shared_files(secret.loaded, other.loaded))
-    ways = list(together(secret, other, shared))
+    ways = list(ways_together(secret, other, shared))
     telling = {
         each: [way for way in ways if way.field != each and not _public(secret, column, way)]
         for each, column in other.columns.items()
@@ -200,7 +200,7 @@ def _copies(secret: Rows, other: Rows) -> Iterator[Copy]:
                 yield copy
 
 
-def _same_values(parts: tuple[Column, ...], column: Column, ways: list[Together]) -> Copy | None:
+def _same_values(parts: tuple[ComparedColumn, ...], column: ComparedColumn, ways: list[Together]) -> Copy | None:
     """Return how a field holds the values of a secret field, or of a part of it."""
     name = (column.loaded.dataset.name, column.field.name)
     for way in ways:
@@ -213,7 +213,7 @@ def _same_values(parts: tuple[Column, ...], column: Column, ways: list[Together]
     return None
 
 
-def _same_list(rows: Rows, secret: Column, column: Column) -> Copy | None:
+def _same_list(rows: ComparedRows, secret: ComparedColumn, column: ComparedColumn) -> Copy | None:
     """Return a field of as many rows that has the same values in another order, most of them once: whoever has the list
     has the answers, if not whose they are."""
     if secret.loaded is column.loaded or len(secret.loaded.rows) != len(column.loaded.rows):
@@ -229,7 +229,7 @@ def _same_list(rows: Rows, secret: Column, column: Column) -> Copy | None:
     return Copy(name, of, "values", why)
 
 
-def _public(secret: Rows, column: Column, way: Together) -> bool:
+def _public(secret: ComparedRows, column: ComparedColumn, way: Together) -> bool:
     """Return true if a field only says what its rows say in the data set of the secret too, where it is not marked."""
     if secret.loaded is column.loaded:
         return False
@@ -265,7 +265,7 @@ def _same_column(
     for file, same in shared:
         for column in columns:
             captured = column in file.captures, column in same.captures
-            if not any(captured) and overlap(of.type, each.type):
+            if not any(captured) and readings_overlap(of.type, each.type):
                 where = same.path if same.path == file.path else f"{same.path}, which holds what {file.path} holds"
                 why = f"{said} is read from the same column as `{names[0][0]}.{of.name}`, `{column}` of {where}"
                 return Copy(names[1], names[0], "column", why)
@@ -276,7 +276,7 @@ def _same_column(
     return None
 
 
-def same_files(loaded: Mapping[str, LoadedDataset]) -> dict[str, frozenset[str]]:
+def datasets_sharing_files(loaded: Mapping[str, LoadedDataset]) -> dict[str, frozenset[str]]:
     """For every data set the others that read a file of it, packed or not."""
     return {
         name: frozenset(
@@ -286,7 +286,7 @@ def same_files(loaded: Mapping[str, LoadedDataset]) -> dict[str, frozenset[str]]
     }
 
 
-def told_apart(loaded: LoadedDataset, names: frozenset[str]) -> bool:
+def identifies_rows(loaded: LoadedDataset, names: frozenset[str]) -> bool:
     """Return true if no two rows of a data set have the same values in these fields, rows that repeat others left
     out."""
     if loaded.repeated:
@@ -303,12 +303,12 @@ def _captured(of: DataField, file: DataFile) -> str | None:
     return next((file.captures[column] for column in of.columns if column in file.captures), None)
 
 
-def overlap(one: Type, two: Type) -> bool:
+def readings_overlap(one: Type, two: Type) -> bool:
     """Return true if two readings of a column can hold the same part of it: all but records that name different parts.
 
     >>> from tripos_compiler.plan import ListType, RecordType, TextType
     >>> key, note = RecordType(fields={"key": TextType()}), RecordType(fields={"note": TextType()})
-    >>> overlap(key, note), overlap(key, ListType(of=key)), overlap(key, TextType())
+    >>> readings_overlap(key, note), readings_overlap(key, ListType(of=key)), readings_overlap(key, TextType())
     (False, True, True)
     """
     while one.kind in ("optional", "list", "set"):
@@ -318,4 +318,4 @@ def overlap(one: Type, two: Type) -> bool:
     if one.kind != "record" or two.kind != "record":
         return True
     common = set(one.fields) & set(two.fields)
-    return any(overlap(one.fields[name], two.fields[name]) for name in common)
+    return any(readings_overlap(one.fields[name], two.fields[name]) for name in common)

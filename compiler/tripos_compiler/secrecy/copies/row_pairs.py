@@ -11,7 +11,7 @@ from typing import Any
 
 from tripos_compiler.plan import DataField, DataFile, Type
 from tripos_compiler.resolve import LoadedDataset, LoadedRow
-from tripos_compiler.secrecy.copies.containment import GROUPED, Said, look_at, plain
+from tripos_compiler.secrecy.copies.containment import GROUPED, Said, comparable_text, look_at
 
 MOST_COUNTED = 2_000
 """So many rows tell how often values stand in a field."""
@@ -20,7 +20,7 @@ SAID = frozenset({"yes", "no", "true", "false", "correct", "incorrect", "right",
 
 
 @dataclass(frozen=True, eq=False)
-class Column:
+class ComparedColumn:
     """A field of the rows of a data set; `part` takes a part of its values."""
 
     loaded: LoadedDataset
@@ -49,7 +49,7 @@ class Column:
     def counts(self) -> Counter[str]:
         """Return how often every value stands in the rows."""
         rows = self.loaded.rows[:MOST_COUNTED]
-        return Counter(plain(self.value(row)) for row in rows)
+        return Counter(comparable_text(self.value(row)) for row in rows)
 
     def chance(self, row: LoadedRow) -> float:
         """Return how likely it is that another row has the value of a row, by how often it stands there and how long it
@@ -67,12 +67,12 @@ class Column:
         return max(often, long, 1 / _values(self.field.type))
 
 
-def parts_of(column: Column) -> Iterator[Column]:
+def column_parts(column: ComparedColumn) -> Iterator[ComparedColumn]:
     """Yield a field, and the parts of one that is a record."""
     yield column
     of = column.field.type.of if column.field.type.kind == "optional" else column.field.type
     if of.kind == "record":
-        yield from (Column(column.loaded, column.field, name) for name in of.fields)
+        yield from (ComparedColumn(column.loaded, column.field, name) for name in of.fields)
 
 
 def _values(type_: Type) -> float:
@@ -119,7 +119,7 @@ class Together:
 
 
 @dataclass
-class Rows:
+class ComparedRows:
     """A data set's rows, as they are compared with those of others."""
 
     loaded: LoadedDataset
@@ -128,15 +128,17 @@ class Rows:
     _indexes: dict[str, dict[int, LoadedRow]] = field(default_factory=dict)
 
     @cached_property
-    def columns(self) -> dict[str, Column]:
+    def columns(self) -> dict[str, ComparedColumn]:
         """Its fields, by name."""
-        return {each.name: Column(self.loaded, each) for each in self.loaded.dataset.fields}
+        return {each.name: ComparedColumn(self.loaded, each) for each in self.loaded.dataset.fields}
 
     @cached_property
-    def secrets(self) -> dict[str, tuple[Column, ...]]:
+    def secrets(self) -> dict[str, tuple[ComparedColumn, ...]]:
         """Its secret fields, each with its parts where it is a record."""
         return {
-            each.name: tuple(parts_of(self.columns[each.name])) for each in self.loaded.dataset.fields if each.secret
+            each.name: tuple(column_parts(self.columns[each.name]))
+            for each in self.loaded.dataset.fields
+            if each.secret
         }
 
     @cached_property
@@ -186,7 +188,9 @@ class Rows:
         return self._placed.get(file.path, [])
 
 
-def together(secret: Rows, other: Rows, shared: list[tuple[DataFile, DataFile]]) -> Iterator[Together]:
+def ways_together(
+    secret: ComparedRows, other: ComparedRows, shared: list[tuple[DataFile, DataFile]]
+) -> Iterator[Together]:
     """Yield the ways in which rows of two data sets belong together. `shared` are the files that they have in
     common."""
     if secret.loaded is other.loaded:
@@ -198,7 +202,7 @@ def together(secret: Rows, other: Rows, shared: list[tuple[DataFile, DataFile]])
     yield from _by_value(secret, other)
 
 
-def _by_place(secret: Rows, other: Rows, shared: list[tuple[DataFile, DataFile]]) -> Together | None:
+def _by_place(secret: ComparedRows, other: ComparedRows, shared: list[tuple[DataFile, DataFile]]) -> Together | None:
     """Return rows at the same place of the same file, or of files with as many rows."""
     files = shared
     why = "of the same file"
@@ -217,7 +221,7 @@ def _by_place(secret: Rows, other: Rows, shared: list[tuple[DataFile, DataFile]]
     return Together(_spread(pairs), why, whole=True) if pairs else None
 
 
-def _by_value(secret: Rows, other: Rows) -> Iterator[Together]:
+def _by_value(secret: ComparedRows, other: ComparedRows) -> Iterator[Together]:
     """Yield rows that share a value which tells the rows with secrets apart."""
     public = [each.name for each in secret.loaded.dataset.fields if not each.secret]
     names = [each.name for each in other.loaded.dataset.fields]
@@ -237,7 +241,7 @@ def _by_value(secret: Rows, other: Rows) -> Iterator[Together]:
         yield Together(_spread(pairs), f"that share `{theirs}`", theirs, whole)
 
 
-def _found(index: dict[int, LoadedRow], other: Rows, name: str) -> list[Pair]:
+def _found(index: dict[int, LoadedRow], other: ComparedRows, name: str) -> list[Pair]:
     if index.keys().isdisjoint(other.known(name)):
         return []
     keys = other.keys(name)

@@ -1,28 +1,28 @@
 from .call_counts import (
-    Cases as Cases,
+    CountedCases as CountedCases,
     count_calls as count_calls,
-    embedded_once as embedded_once,
-    pools as pools,
+    count_embeddings_once as count_embeddings_once,
+    embedding_pools as embedding_pools,
 )
 from .fingerprints import (
-    Prints as Prints,
+    StepFingerprints as StepFingerprints,
 )
 from .folding import (
     FALSE as FALSE,
     TRUE as TRUE,
-    fold as fold,
-    fold_all as fold_all,
+    fold_arms as fold_arms,
+    fold_required_texts as fold_required_texts,
     fold_texts as fold_texts,
-    mapped as mapped,
+    map_expression as map_expression,
 )
 from .step_conditions import (
     may_be_undefined as may_be_undefined,
 )
 from .step_uses import (
     CALLING as CALLING,
-    depends as depends,
-    exprs_of as exprs_of,
-    roles as roles,
-    template_exprs as template_exprs,
-    uses_of as uses_of,
+    names_used as names_used,
+    roles_called as roles_called,
+    step_expressions as step_expressions,
+    template_expressions as template_expressions,
+    with_dependencies as with_dependencies,
 )

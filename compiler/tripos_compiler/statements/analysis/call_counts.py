@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tripos_compiler.language import DATA, Unavailable, evaluate, names_in, parts_of
+from tripos_compiler.language import DATA, Unavailable, evaluate, names_in, subexpressions
 from tripos_compiler.plan import (
     Ask,
     Call,
@@ -28,7 +28,7 @@ from tripos_compiler.plan import (
     Verdict,
 )
 from tripos_compiler.resolve import Program
-from tripos_compiler.statements.analysis.step_conditions import Case, Places
+from tripos_compiler.statements.analysis.step_conditions import Case, StepOutcomes
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Pool:
     queries: tuple[Expr, ...]
 
 
-def pools(program: Program, scenario: Scenario) -> dict[str, Pool]:
+def embedding_pools(program: Program, scenario: Scenario) -> dict[str, Pool]:
     """Return the pool of every step that embeds."""
     return {
         step.name: _pool(program, step)
@@ -59,7 +59,7 @@ def _pool(program: Program, step: Retrieve) -> Pool:
 
 def _sides(step: Retrieve) -> Iterator[tuple[Expr, Expr]]:
     """Yield what is compared: a text of the row at hand and one of the element."""
-    for part in parts_of(step.by):
+    for part in subexpressions(step.by):
         if isinstance(part, Call) and part.function == "similarity":
             one, other = [*part.args, *part.named.values()][:2]
             if names_in(other) == {step.alias} and step.alias not in names_in(one):
@@ -70,9 +70,9 @@ def _sides(step: Retrieve) -> Iterator[tuple[Expr, Expr]]:
 
 def _texts(program: Program, step: Retrieve, elements: list[Expr]) -> frozenset[str] | None:
     """Return the texts of all elements; None where they depend on the row at hand, or on rows that a run makes."""
-    used = {part.dataset for part in parts_of(step.source) if isinstance(part, Data)}
+    used = {part.dataset for part in subexpressions(step.source) if isinstance(part, Data)}
     whole = all(name in program.rowsets and program.rowsets[name].known for name in used)
-    if names_in(step.source) or not whole or any(part.op == "tree" for part in parts_of(step.source)):
+    if names_in(step.source) or not whole or any(part.op == "tree" for part in subexpressions(step.source)):
         return None
     data = {name: [row.values for row in program.rowsets[name].rows] for name in used}
     found: set[str] = set()
@@ -113,7 +113,7 @@ def _flat(value: Any) -> Iterator[str]:
 
 
 @dataclass(frozen=True)
-class Cases:
+class CountedCases:
     """The cases of a scenario: `known` are the names of its cases where the compiler has them."""
 
     count: int
@@ -124,36 +124,40 @@ class Cases:
 
 
 @dataclass(frozen=True)
-class Span:
+class CallRange:
     """How often something happens: as a rule, at least, at most."""
 
     calls: int
     least: int
     most: int
 
-    def times(self, factor: int) -> Span:
+    def times(self, factor: int) -> CallRange:
         """Return that many times as often."""
-        return Span(self.calls * factor, self.least * factor, self.most * factor)
+        return CallRange(self.calls * factor, self.least * factor, self.most * factor)
 
-    def and_(self, other: Span) -> Span:
+    def and_(self, other: CallRange) -> CallRange:
         """Return both together."""
-        return Span(self.calls + other.calls, self.least + other.least, self.most + other.most)
+        return CallRange(self.calls + other.calls, self.least + other.least, self.most + other.most)
 
 
 @dataclass
-class Asked:
+class SharedStep:
     """A step whose calls are made once for all treatments that have it: for every combination of models in `times`, so
     many `samples` in each case in which it takes place in one of the treatments."""
 
     step: Step
     times: tuple[str, ...]
     samples: int
-    places: list[tuple[Places, Step]] = field(default_factory=list)
+    places: list[tuple[StepOutcomes, Step]] = field(default_factory=list)
     arms: list[dict[str, str]] = field(default_factory=list)
 
 
 def count_calls(
-    scenario: Scenario, cases: Cases, roles: Mapping[str, Role], scorers: Mapping[str, Scorer], pool: Mapping[str, Pool]
+    scenario: Scenario,
+    cases: CountedCases,
+    roles: Mapping[str, Role],
+    scorers: Mapping[str, Scorer],
+    pool: Mapping[str, Pool],
 ) -> list[CallCount]:
     """Return the calls of every step of a scenario; steps that several treatments share are counted once.
 
@@ -163,7 +167,7 @@ def count_calls(
     return list(counter.counts())
 
 
-def embedded_once(counts: Iterable[CallCount], scenarios: Iterable[Scenario]) -> Iterator[CallCount]:
+def count_embeddings_once(counts: Iterable[CallCount], scenarios: Iterable[Scenario]) -> Iterator[CallCount]:
     """Yield the calls of all scenarios. A text is embedded once, so it is sure to be only where a first one embeds."""
     embedding = {step.using for each in scenarios for step in each.steps if isinstance(step, Retrieve)}
     first: dict[str, str] = {}
@@ -176,7 +180,7 @@ class _Counter:
     def __init__(
         self,
         scenario: Scenario,
-        cases: Cases,
+        cases: CountedCases,
         roles: Mapping[str, Role],
         scorers: Mapping[str, Scorer],
         pool: Mapping[str, Pool],
@@ -190,15 +194,15 @@ class _Counter:
         """By role, the texts that it embeds for sure, and those that it may."""
 
     def counts(self) -> Iterator[CallCount]:
-        shared: dict[str, Asked] = {}
+        shared: dict[str, SharedStep] = {}
         for treatment in self.scenario.treatments:
             times: dict[str, tuple[str, ...]] = {}
             samples: dict[str, int] = {}
-            places = Places(treatment.steps, self.cases.names if self.cases.known is not None else frozenset())
+            places = StepOutcomes(treatment.steps, self.cases.names if self.cases.known is not None else frozenset())
             for step in treatment.steps:
                 times[step.name] = self._times(step, times)
                 samples[step.name] = max([getattr(step, "samples", 1), *(samples[name] for name in step.needs)])
-                asked = shared.setdefault(self._identity(step), Asked(step, times[step.name], samples[step.name]))
+                asked = shared.setdefault(self._identity(step), SharedStep(step, times[step.name], samples[step.name]))
                 asked.samples = max(asked.samples, samples[step.name])
                 asked.places.append((places, step))
                 asked.arms.extend([treatment.arms] if treatment.arms else [])
@@ -226,7 +230,7 @@ class _Counter:
         several = [role for role in own if self.roles[role].kind != "single"]
         return tuple(dict.fromkeys((*upstream, *several)))
 
-    def _of(self, asked: Asked) -> Iterator[CallCount]:
+    def _of(self, asked: SharedStep) -> Iterator[CallCount]:
         step, times = asked.step, asked.times
         span = self._span(asked.places)
         alike = span.most == self.cases.count and span.least in (0, span.most)
@@ -240,7 +244,7 @@ class _Counter:
                 for speaker in step.speakers:
                     opens = speaker.role == step.opens
                     most = (step.limit + 1) // 2 if opens else step.limit // 2
-                    turns = Span(held.calls * most, held.least if opens else 0, held.most * most)
+                    turns = CallRange(held.calls * most, held.least if opens else 0, held.most * most)
                     of_row = None if row is None else (0, row[1] * most)
                     if opens and held.least:  # the first turn is certain and no other
                         of_row = (0 if row is not None else asked.samples, asked.samples * most)
@@ -256,7 +260,7 @@ class _Counter:
                 count = self._count(step.name, judge, span, others, row)
                 yield count.model_copy(update={"pairs": compared})
 
-    def _embedded(self, asked: Asked, step: Retrieve, role: str) -> Iterator[CallCount]:
+    def _embedded(self, asked: SharedStep, step: Retrieve, role: str) -> Iterator[CallCount]:
         """Every text is embedded once, whichever row or step needs it: of what is not known the least is nothing, for
         it may be what was embedded before."""
         pool, span = self.pool[step.name], self._span(asked.places)
@@ -273,15 +277,15 @@ class _Counter:
         before[1].update(possible)
         if pool.texts is None:
             most += pool.most
-        asked_for = Span(span.most, 0, span.most).times(asked.samples * len(pool.queries))
+        asked_for = CallRange(span.most, 0, span.most).times(asked.samples * len(pool.queries))
         if queries is None and not asked.times:
             most += asked_for.most
-        known = Span(most, least, most)
+        known = CallRange(most, least, most)
         yield self._count(step.name, role, known, (), None if least == most == 0 else (0, most))
         if queries is None and asked.times:
             yield self._count(step.name, role, asked_for, asked.times, (0, asked.samples * len(pool.queries)))
 
-    def _queries(self, asked: Asked, pool: Pool) -> tuple[set[str], set[str]] | None:
+    def _queries(self, asked: SharedStep, pool: Pool) -> tuple[set[str], set[str]] | None:
         """Return the texts that rows are looked for by, for sure and perhaps; None where they are not known."""
         if self.cases.known is None:
             return None
@@ -300,7 +304,7 @@ class _Counter:
         return certain, possible
 
     def _count(
-        self, step: str, role: str, span: Span, times: tuple[str, ...], row: tuple[int, int] | None = None
+        self, step: str, role: str, span: CallRange, times: tuple[str, ...], row: tuple[int, int] | None = None
     ) -> CallCount:
         return CallCount(
             scenario=self.scenario.name,
@@ -313,7 +317,7 @@ class _Counter:
             row=row,
         )
 
-    def _span(self, places: Sequence[tuple[Places, Step]]) -> Span:
+    def _span(self, places: Sequence[tuple[StepOutcomes, Step]]) -> CallRange:
         """In how many cases a step takes place in some treatment; where a reply decides, at the most."""
         if any(each.always(step) for each, step in places):
             most = certain = self.cases.count
@@ -324,4 +328,4 @@ class _Counter:
             found = [[each.in_case(step, case) for each, step in places] for case in self.cases.known]
             certain = sum(1 for each in found if True in each)
             most = sum(1 for each in found if set(each) != {False})
-        return Span(most, certain if self.cases.certain else 0, most)
+        return CallRange(most, certain if self.cases.certain else 0, most)

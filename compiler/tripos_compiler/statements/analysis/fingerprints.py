@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from tripos_compiler.language import OPENINGS, exprs_of, parts_of, printed_axes, rows_of
+from tripos_compiler.language import OPENINGS, expressions_of, printed_axes, row_identity, subexpressions
 from tripos_compiler.language.library import RETRIEVING, raised_version, version_of
 from tripos_compiler.plan import (
     Ask,
@@ -35,7 +35,7 @@ from tripos_compiler.plan import (
 from tripos_compiler.resolve import Program
 
 
-class Prints:
+class StepFingerprints:
     """The fingerprints of the steps of one treatment, each of those that it builds on. `key` is that of the rows;
     `kind` says what `scenario` names."""
 
@@ -113,7 +113,11 @@ class Prints:
 
     def _shots(self, shots: Shots) -> object:
         found = self.program.datasets.get(shots.dataset) or self.program.made.get(shots.dataset)
-        keys = [] if found is None or found.key is None or self.key is None else [_plain(found.key), _plain(self.key)]
+        keys = (
+            []
+            if found is None or found.key is None or self.key is None
+            else [_json_part(found.key), _json_part(self.key)]
+        )
         # Rows of one key are no shots for each other.
         return [*keys, self._own(shots), self._data(shots.dataset)]
 
@@ -144,7 +148,7 @@ class Prints:
         return digest([self.place, name, source, self._condition(when), upstream])
 
     def _condition(self, when: Expr | None) -> object:
-        return None if when is None else [_plain(when), self.outside(when)]
+        return None if when is None else [_json_part(when), self.outside(when)]
 
     def _own(self, part: Part) -> object:
         """Return what a part says: every field that counts, whichever are added later, where it has another value than
@@ -152,21 +156,21 @@ class Prints:
         hidden, axes = _APART[type(part)], self.program.axes
         labels = [[each.labels for each in axes[name].values] for name in sorted(printed_axes(part)) if name in axes]
         counting = tuple(getattr(part, name) for name in type(part).model_fields if name not in hidden)
-        inputs = [self.outside(expr) for expr in exprs_of(counting)]
+        inputs = [self.outside(expr) for expr in expressions_of(counting)]
         return [part.model_dump(mode="json", exclude=set(hidden)), labels, inputs]
 
     def outside(self, expr: Expr) -> list[object]:
         """Return what an expression takes from outside the row: data sets, trees, functions of the user's, and versions
         of the library's."""
         found: list[object] = []
-        for part in parts_of(expr):
+        for part in subexpressions(expr):
             if isinstance(part, Data):
                 found.append(self._data(part.dataset))
             elif isinstance(part, TreeValue) and part.tree in self.program.trees:
                 found.append(self.program.trees[part.tree].sha256)
             elif isinstance(part, Call) and part.function in self.program.plugins:
                 plugin = self.program.plugins[part.function]
-                found.append([plugin.function, plugin.version, _plain(plugin.returns)])
+                found.append([plugin.function, plugin.version, _json_part(plugin.returns)])
             elif isinstance(part, Call):
                 found += raised_version(part.function, version_of(part.function))
         return found
@@ -177,7 +181,7 @@ class Prints:
             return self.program.made[name].fingerprint
         if name not in self.program.datasets:
             return name
-        return rows_of(self.program.datasets[name])
+        return row_identity(self.program.datasets[name])
 
 
 _STEP = frozenset(("step", "name", "of", "needs", "when", "judgement", "fingerprint"))
@@ -197,5 +201,5 @@ _APART: Mapping[type[Part], frozenset[str]] = {
 """The fields of a part that change nothing of what a step yields, or count by the content of what they name."""
 
 
-def _plain(part: Part | None) -> Any:
+def _json_part(part: Part | None) -> Any:
     return None if part is None else part.model_dump(mode="json")

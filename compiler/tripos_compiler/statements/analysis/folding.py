@@ -12,27 +12,29 @@ TRUE = Literal_(value=True)
 FALSE = Literal_(value=False)
 
 
-def mapped(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
+def map_expression(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
     """Return the expression with every part changed, the innermost first."""
     match expr:
         case Unary(value=value):
-            expr = expr.model_copy(update={"value": mapped(value, change)})
+            expr = expr.model_copy(update={"value": map_expression(value, change)})
         case Binary(left=left, right=right):
-            expr = expr.model_copy(update={"left": mapped(left, change), "right": mapped(right, change)})
+            expr = expr.model_copy(
+                update={"left": map_expression(left, change), "right": map_expression(right, change)}
+            )
         case Items(values=values):
-            expr = expr.model_copy(update={"values": tuple(mapped(value, change) for value in values)})
+            expr = expr.model_copy(update={"values": tuple(map_expression(value, change) for value in values)})
         case Call(args=args, named=named):
-            inner = {key: mapped(value, change) for key, value in named.items()}
-            expr = expr.model_copy(update={"args": tuple(mapped(arg, change) for arg in args), "named": inner})
+            inner = {key: map_expression(value, change) for key, value in named.items()}
+            expr = expr.model_copy(update={"args": tuple(map_expression(arg, change) for arg in args), "named": inner})
         case Get(of=of):
-            expr = expr.model_copy(update={"of": mapped(of, change)})
+            expr = expr.model_copy(update={"of": map_expression(of, change)})
     return change(expr)
 
 
-def fold(expr: Expr, chosen: Mapping[str, str]) -> Expr:
+def fold_arms(expr: Expr, chosen: Mapping[str, str]) -> Expr:
     """Return the expression with the value of every arm in place of its name.
 
-    >>> fold(Binary(operator="==", left=Ref(path=("shots",)), right=Literal_(value="one")), {"shots": "one"}).value
+    >>> fold_arms(Binary(operator="==", left=Ref(path=("shots",)), right=Literal_(value="one")), {"shots": "one"}).value
     True
     """
     if not names_in(expr) & set(chosen):
@@ -48,7 +50,7 @@ def fold(expr: Expr, chosen: Mapping[str, str]) -> Expr:
                 return _done(part)
         return part
 
-    return mapped(expr, put)
+    return map_expression(expr, put)
 
 
 def _binary(expr: Binary) -> Expr:
@@ -90,11 +92,11 @@ def _known(expr: Expr) -> bool:
 
 def fold_texts(texts: Texts | None, chosen: Mapping[str, str], labels: Mapping[str, Mapping[str, str]]) -> Texts | None:
     """Return texts with arms put in; an arm that is printed is printed by its label. None where nothing is left."""
-    folded = fold_all(texts, chosen, labels) if texts is not None else {}
+    folded = fold_required_texts(texts, chosen, labels) if texts is not None else {}
     return folded if any(template.parts for template in folded.values()) else None
 
 
-def fold_all(texts: Texts, chosen: Mapping[str, str], labels: Mapping[str, Mapping[str, str]]) -> Texts:
+def fold_required_texts(texts: Texts, chosen: Mapping[str, str], labels: Mapping[str, Mapping[str, str]]) -> Texts:
     """Return the same of texts that must be there, if only as empty ones."""
     return {language: _template(template, chosen, labels, language) for language, template in texts.items()}
 
@@ -108,7 +110,7 @@ def _template(
     kept: list[Passage] = []
     for part in template.parts:
         assert isinstance(part, Passage)
-        when = fold(part.when, chosen) if part.when is not None else None
+        when = fold_arms(part.when, chosen) if part.when is not None else None
         if when != FALSE:
             parts = _parts(part.parts, chosen, labels, language)
             kept.append(Passage(when=None if when == TRUE else when, parts=parts))
@@ -119,7 +121,7 @@ def _template(
 
 def _hole(hole: Hole, chosen: Mapping[str, str], labels: Mapping[str, Mapping[str, str]], language: str) -> str | Hole:
     """Return a hole with arms put in; the label of an arm where it prints nothing but the arm's value."""
-    expr = fold(hole.expr, chosen)
+    expr = fold_arms(hole.expr, chosen)
     arm = hole.type.axis if hole.type.kind == "choice" else None
     if arm is not None and arm in chosen and expr == Literal_(value=chosen[arm]):
         return labels[arm][language]

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final
 
-from tripos_compiler.language import LAZY, Unavailable, evaluate, names_in, parts_of, unveiled
+from tripos_compiler.language import LAZY, Unavailable, evaluate, names_in, subexpressions, without_reveal
 from tripos_compiler.language.library import FUNCTIONS
 from tripos_compiler.plan import (
     Ask,
@@ -52,7 +52,7 @@ BOUNDED: Final = ("text", "choice", "bool", "path", "list", "set", "record", "di
 
 def may_be_undefined(expr: Expr) -> bool:
     """Return true if an expression may have no value, though every name in it has one."""
-    return any(_is_partial(part) for part in parts_of(expr))
+    return any(_is_partial(part) for part in subexpressions(expr))
 
 
 @dataclass
@@ -63,7 +63,7 @@ class _Branch:
     after: dict[Hashable, _Branch | bool | None] = field(default_factory=dict)
 
 
-class Places:
+class StepOutcomes:
     """Tells it of the steps of one treatment. `names` are those that a case has.
 
     What a step comes to in a case follows from what is looked at in the case, one thing after another, and what to look
@@ -214,7 +214,7 @@ class Places:
         """Yield a condition without a value rules out a row, and no more, unless it is for want of a reply; of texts
         that may have none it depends on the rows."""
         if shots.where is not None:
-            for part in parts_of(shots.where):
+            for part in subexpressions(shots.where):
                 if isinstance(part, Ref) and self._step_of(part) is not None and VOID in self._value(part, case):
                     yield None
         for texts in (shots.prompt, shots.reply):
@@ -267,7 +267,7 @@ class Places:
         if found is None:
             found = may_be_undefined(expr) or any(
                 (step := self._step_of(part)) is not None and (_may_lack(step, part) or not self.always(step))
-                for part in parts_of(expr)
+                for part in subexpressions(expr)
                 if isinstance(part, Ref)
             )
             self._open[id(expr)] = found
@@ -278,7 +278,7 @@ class Places:
         """Return true if the names of a case decide an expression; looked into once, too."""
         found = self._decides.get(id(expr))
         if found is None:
-            found = names_in(expr) <= self.names and all(_is_known(part) for part in parts_of(expr))
+            found = names_in(expr) <= self.names and all(_is_known(part) for part in subexpressions(expr))
             self._decides[id(expr)] = found
             self._held.append(expr)
         return found
@@ -319,7 +319,7 @@ def _is_partial(part: Expr) -> bool:
             return True
         case Call(function=function, args=args, named=named):
             if function == "picked":  # of columns of one data set, which are as long as each other
-                bare = [unveiled(arg) for arg in args[:2]]
+                bare = [without_reveal(arg) for arg in args[:2]]
                 columns = {arg.dataset if isinstance(arg, Data) else "" for arg in bare}
                 return len(columns) > 1 or "" in columns
             if function in ("examples_for", "siblings"):
@@ -344,7 +344,7 @@ def _taken(step: Step) -> Iterator[Expr]:
                 yield Ref(path=(step.continues, "turns"))
             for shots in step.shots:
                 if shots.where is not None:
-                    yield from (part for part in parts_of(shots.where) if isinstance(part, Ref))
+                    yield from (part for part in subexpressions(shots.where) if isinstance(part, Ref))
                 yield from _in_texts((shots.prompt, shots.reply))
         case Converse():
             yield from _in_texts([speaker.system for speaker in step.speakers])
@@ -357,7 +357,7 @@ def _taken(step: Step) -> Iterator[Expr]:
 def _asked_for(step: Retrieve) -> Iterator[Expr]:
     """Yield what of the row at hand elements are compared with. An element without a value is left out, and no more."""
     for expr in (step.by, *([step.where] if step.where is not None else [])):
-        yield from (part for part in parts_of(expr) if step.alias not in names_in(part))
+        yield from (part for part in subexpressions(expr) if step.alias not in names_in(part))
 
 
 def _in_texts(every: Iterable[Texts | None]) -> Iterator[Expr]:

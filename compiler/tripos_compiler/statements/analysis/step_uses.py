@@ -25,9 +25,9 @@ from tripos_compiler.plan import (
 CALLING = (Ask, Converse, Retrieve, Verdict)
 
 
-def depends(steps: Sequence[Step], names: Collection[str]) -> set[str]:
+def with_dependencies(steps: Sequence[Step], names: Collection[str]) -> set[str]:
     """Return the steps of those names, and those that they build on."""
-    uses = {step.name: uses_of(step) for step in steps if isinstance(step, CALLING)}
+    uses = {step.name: names_used(step) for step in steps if isinstance(step, CALLING)}
     found: set[str] = set()
     waiting = [name for name in names if name in uses]
     while waiting:
@@ -38,11 +38,11 @@ def depends(steps: Sequence[Step], names: Collection[str]) -> set[str]:
     return found
 
 
-def uses_of(step: Step) -> set[str]:
+def names_used(step: Step) -> set[str]:
     """Return the names that a step looks up, directly; of a conversation that it continues too."""
-    found = {name for expr in exprs_of(step) for name in names_in(expr)}
+    found = {name for expr in step_expressions(step) for name in names_in(expr)}
     if isinstance(step, Compare):
-        found |= {name for expr in exprs_of(step) for name in _below_sides(expr)}
+        found |= {name for expr in step_expressions(step) for name in _below_sides(expr)}
     if isinstance(step, Ask) and step.continues is not None:
         found.add(step.continues)
     return found
@@ -52,7 +52,7 @@ def _below_sides(expr: Expr) -> set[str]:
     return {path[1] for path in paths_in(expr) if path[0] in ("first", "second") and len(path) > 1}
 
 
-def exprs_of(step: Step) -> Iterator[Expr]:
+def step_expressions(step: Step) -> Iterator[Expr]:
     """Yield every expression of a step, those of its texts included."""
     if step.when is not None:
         yield step.when
@@ -78,10 +78,10 @@ def exprs_of(step: Step) -> Iterator[Expr]:
 
 def _texts(texts: Texts | None) -> Iterator[Expr]:
     for template in (texts or {}).values():
-        yield from template_exprs(template)
+        yield from template_expressions(template)
 
 
-def template_exprs(template: Template) -> Iterator[Expr]:
+def template_expressions(template: Template) -> Iterator[Expr]:
     """Yield every expression of a template, the conditions of its passages included."""
     for part in template.parts:
         if isinstance(part, Passage):
@@ -92,7 +92,7 @@ def template_exprs(template: Template) -> Iterator[Expr]:
             yield part.expr
 
 
-def roles(step: Step) -> tuple[str, ...]:
+def roles_called(step: Step) -> tuple[str, ...]:
     """Return the roles whose models a step calls, those of scorers not included."""
     if isinstance(step, Ask):
         return (step.role,)

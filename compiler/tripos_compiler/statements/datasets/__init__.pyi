@@ -2,8 +2,8 @@ from .files import (
     check_origins as check_origins,
 )
 from .generated import (
-    made_calls as made_calls,
-    may_shrink as may_shrink,
+    generation_calls as generation_calls,
+    may_have_fewer_rows as may_have_fewer_rows,
 )
 from .ordering import (
     lower_datasets as lower_datasets,

@@ -8,8 +8,8 @@ from typing import Any
 
 from tripos_compiler.diagnostics import Label, nearest
 from tripos_compiler.inputs import DataError, FoundFile
-from tripos_compiler.language import ABSENT, Misfit, find_value, in_parts, item_id, read_row
-from tripos_compiler.language.library import shown
+from tripos_compiler.language import ABSENT, Misfit, find_value, is_structured, item_id, read_row
+from tripos_compiler.language.library import type_notation
 from tripos_compiler.plan import DataField, DataFile, Dataset
 from tripos_compiler.resolve import LoadedRow, Program
 from tripos_compiler.source import Span
@@ -145,7 +145,7 @@ class _Reading:
         for each in self.fields:
             if each.name in self.parts:
                 value = find_value(each, raw)[1]
-                if in_parts(each.type, value):
+                if is_structured(each.type, value):
                     self.parts[each.name] += 1
                 elif value is not ABSENT and value is not None:
                     del self.parts[each.name]
@@ -197,4 +197,4 @@ def _is_text(field: DataField) -> bool:
 
 
 def _allow(field: DataField) -> str:
-    return f"mend the row, or allow it: `{field.name} {shown(field.type)}?`"
+    return f"mend the row, or allow it: `{field.name} {type_notation(field.type)}?`"

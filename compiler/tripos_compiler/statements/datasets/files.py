@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from tripos_compiler.constructs import Statement
 from tripos_compiler.diagnostics import Label, nearest
 from tripos_compiler.inputs import DataError
-from tripos_compiler.language.library import shown
+from tripos_compiler.language.library import type_notation
 from tripos_compiler.plan import DataField, Dataset, Type
 from tripos_compiler.resolve import Binding, LoadedDataset, Program, Scope, Typed, row_fields
 from tripos_compiler.source import BinaryExpr, Name, Span, Syntax, Text
@@ -137,7 +137,7 @@ def _fields(program: Program, statement: Statement, name: str) -> Fields:
             continue
         found.spans[written.text] = written.span
         found.heads[written.text] = inner.head
-        detail = shown(declared.type) if declared is not None else ""
+        detail = type_notation(declared.type) if declared is not None else ""
         program.index.define("field", written.text, written.span, f"dataset {bare_name(name)}", detail)
         if declared is None:
             found.poisoned.append(written.text)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from tripos_compiler.constructs import Statement
-from tripos_compiler.language import exprs_of, is_only_looked_at, parts_of, paths_in
+from tripos_compiler.language import expressions_of, is_only_looked_at, paths_in, subexpressions
 from tripos_compiler.plan import Ask, Axis, CallCount, Data, Dataset, Derived, Expr, Made, Part, Verify, Walk, digest
-from tripos_compiler.resolve import Binding, LoadedDataset, Program, Scope, Typed, lost_part
+from tripos_compiler.resolve import Binding, LoadedDataset, Program, Scope, Typed, has_lost_part
 from tripos_compiler.source import Number
 from tripos_compiler.statements.analysis import may_be_undefined
 from tripos_compiler.statements.datasets.files import lower_key
@@ -196,7 +196,7 @@ def _retries(making: Making) -> int:
     value = written.syntax("count") if written is not None else None
     if written is None or not isinstance(value, Number):
         return RETRIES if _asks(making) else 0
-    if not _asks(making) and not lost_part(making.program, making.statement):
+    if not _asks(making) and not has_lost_part(making.program, making.statement):
         message = "nobody is asked for these rows, so another attempt would be the same"
         making.error("E0107", message, written.head, help="leave it out: a row that is refused is left out")
     elif value.value > MOST_RETRIES:
@@ -237,7 +237,7 @@ def _print(making: Making, made: Made) -> str:
 
     def own(part: Part, *but: str) -> object:
         counting = tuple(getattr(part, name) for name in type(part).model_fields if name not in but)
-        return [part.model_dump(mode="json", exclude=set(but)), [outside(expr) for expr in exprs_of(counting)]]
+        return [part.model_dump(mode="json", exclude=set(but)), [outside(expr) for expr in expressions_of(counting)]]
 
     def step_print(step: MadeStep) -> object:
         match step:
@@ -266,7 +266,7 @@ def _print(making: Making, made: Made) -> str:
     )
 
 
-def made_calls(program: Program, made: Made) -> list[CallCount]:
+def generation_calls(program: Program, made: Made) -> list[CallCount]:
     """Return the calls that making the rows takes. A walk is counted as one path from where it begins to a leaf; at the
     least nothing is chosen there, at the most every branch is. Only the first question about a row is certain: whoever
     is asked may decline. Where rows that it is made from may be refused, the row itself before a step, or nobody looks
@@ -299,7 +299,7 @@ def made_calls(program: Program, made: Made) -> list[CallCount]:
     return counts
 
 
-def may_shrink(program: Program, made: Made) -> bool:
+def may_have_fewer_rows(program: Program, made: Made) -> bool:
     """Return true if a run may have fewer rows than the compiler counts: some are refused, or whoever is asked
     declines."""
     refused = bool(made.require or made.unique or made.distinct)
@@ -314,7 +314,7 @@ def _fails_before(made: Made) -> bool:
         if not isinstance(step, Derived):
             late = {name for each in made.steps[number:] for name in _fields_of(each)}
             prompts = step if isinstance(step, Ask) else step.ask
-            taken += [expr for part in (prompts.system, prompts.prompt) for expr in exprs_of(part)]
+            taken += [expr for part in (prompts.system, prompts.prompt) for expr in expressions_of(part)]
             taken += [step.below] if isinstance(step, Walk) and step.below is not None else []
             break
         taken.append(step.value)
@@ -335,6 +335,6 @@ def _fields_of(step: Ask | Walk | Derived | Verify) -> tuple[str, ...]:
 
 def _from_fewer(program: Program, made: Made) -> bool:
     """Return true if a run may have fewer rows to make these from than the compiler counts."""
-    used = {part.dataset for part in parts_of(made.source) if isinstance(part, Data)} if made.source else set()
+    used = {part.dataset for part in subexpressions(made.source) if isinstance(part, Data)} if made.source else set()
     unknown = made.where is not None and not is_counted(program, made.source, made.where)
-    return unknown or any(may_shrink(program, program.made[name]) for name in used if name in program.made)
+    return unknown or any(may_have_fewer_rows(program, program.made[name]) for name in used if name in program.made)

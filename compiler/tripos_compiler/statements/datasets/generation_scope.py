@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from tripos_compiler.constructs import Statement
 from tripos_compiler.diagnostics import Label
 from tripos_compiler.language import names_in
-from tripos_compiler.language.library import shown
+from tripos_compiler.language.library import type_notation
 from tripos_compiler.plan import Ask, Axis, DataField, Derived, Type, Verify, Walk
 from tripos_compiler.resolve import Binding, Program, Scope, record_fields
 from tripos_compiler.source import Name, Span
-from tripos_compiler.statements.analysis import Prints
+from tripos_compiler.statements.analysis import StepFingerprints
 from tripos_compiler.statements.datasets.files import bare_name
 from tripos_compiler.statements.prompts import Question
 from tripos_compiler.typing import Elaborator
@@ -41,7 +41,7 @@ class Making:
     sound: bool = True
 
     def __post_init__(self) -> None:
-        self.prints = Prints(self.program, self.name, kind="dataset")
+        self.prints = StepFingerprints(self.program, self.name, kind="dataset")
 
     @property
     def own(self) -> str:
@@ -76,7 +76,7 @@ class Making:
         self.spans[name] = span
         if kind:
             owner = f"dataset {self.own}"
-            self.program.index.define(kind, name, span, owner, shown(type_) if type_ is not None else "")
+            self.program.index.define(kind, name, span, owner, type_notation(type_) if type_ is not None else "")
         if type_ is None:
             self.poisoned.append(name)
             self.sound = False

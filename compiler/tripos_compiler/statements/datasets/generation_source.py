@@ -11,21 +11,21 @@ from tripos_compiler.language import (
     DATA,
     TREES,
     Unavailable,
-    cells,
+    allowed_cells,
+    axes_in_guards,
     count_cells,
     evaluate,
-    guards_of,
     names_in,
-    parts_of,
+    subexpressions,
 )
-from tripos_compiler.language.library import element, shown
+from tripos_compiler.language.library import element_type, type_notation
 from tripos_compiler.plan import Axis, Branches as TreeValue, Call, Data, Expr
-from tripos_compiler.plugins import known_early
+from tripos_compiler.plugins import is_known_early
 from tripos_compiler.resolve import Binding, LoadedDataset, Program, Typed, record_fields, row_fields
 from tripos_compiler.source import BinaryExpr, Name, Syntax
 from tripos_compiler.statements.datasets.generation_scope import Making
 from tripos_compiler.statements.declarations import branches_of
-from tripos_compiler.typing import axis_type, looked_up
+from tripos_compiler.typing import axis_type, free_variables
 
 MOST_TRIED = 1_000_000
 """For so many rows in so many cells, multiplied, a condition is looked at; beyond them all are counted."""
@@ -54,7 +54,7 @@ def lower_context(making: Making) -> None:
             bind_axis(making, axis, name)
     for name in names:
         axis = program.axes.get(name.text)
-        for other in sorted(guards_of(axis) - set(making.scope)) if axis is not None else ():
+        for other in sorted(axes_in_guards(axis) - set(making.scope)) if axis is not None else ():
             message = f"`{name.text}` is restricted by `{other}`, which is not in this context"
             making.error("E0607", message, name.span, help=f"add it: `context … * {other} * {name.text}`")
     if written is not None and making.sound and count_context(making, written) == 0:
@@ -123,10 +123,12 @@ def lower_source(making: Making) -> Expr | None:
     if typed is None or alias is None:
         _unknown(making)
         return None
-    of = element(typed.type)
+    of = element_type(typed.type)
     if of is None:
         help_ = "take a list, such as `leaves(tree)` or `distinct(rows.field)`"
-        making.error("E0301", f"`{shown(typed.type)}` holds nothing to make rows from", written.span, help=help_)
+        making.error(
+            "E0301", f"`{type_notation(typed.type)}` holds nothing to make rows from", written.span, help=help_
+        )
         _unknown(making)
         return None
     _carry_values(making, alias, typed)
@@ -180,7 +182,7 @@ def _carry_rows(making: Making, loaded: LoadedDataset) -> None:
 
 
 def _carry_values(making: Making, alias: Name, typed: Typed) -> None:
-    of = element(typed.type)
+    of = element_type(typed.type)
     assert of is not None
     fields = record_fields((alias.text,), of, alias.span)
     making.scope[alias.text] = Binding((alias.text,), of, fields, span=alias.span)
@@ -196,10 +198,10 @@ def lower_filter(making: Making) -> Typed | bool | None:
     written = making.statement.find("filter")
     if written is None or making.statement.find("source") is None:
         return None
-    if making.too_early(looked_up(written)):
+    if making.too_early(free_variables(written)):
         return False
     typed = making.elaborator(dict(making.scope), written.span).condition(written)
-    return typed if typed is not None and known_early(making.program, typed.expr, written.span) else False
+    return typed if typed is not None and is_known_early(making.program, typed.expr, written.span) else False
 
 
 def count_rows(making: Making, source: Expr | None, where: Expr | None, count: int) -> int:
@@ -212,13 +214,13 @@ def count_rows(making: Making, source: Expr | None, where: Expr | None, count: i
     if rows is None:
         return in_cells * _at_most(making.program, source) * count
     alias = making.alias.text if making.alias is not None else ""
-    if where is None or any(part.op in ("data", "tree") for part in parts_of(where)):
+    if where is None or any(part.op in ("data", "tree") for part in subexpressions(where)):
         return in_cells * len(rows) * count
     tied = names_in(where) & {axis.name for axis in making.axes}
     if tied and in_cells * len(rows) > MOST_TRIED:
         return in_cells * len(rows) * count
     several: Iterator[tuple[dict[str, str], Any]]
-    several = product(cells(making.axes), rows) if tied else product([{}], rows)
+    several = product(allowed_cells(making.axes), rows) if tied else product([{}], rows)
     held = 0
     for number, (cell, row) in enumerate(several):
         try:
@@ -234,14 +236,14 @@ def count_rows(making: Making, source: Expr | None, where: Expr | None, count: i
 def is_counted(program: Program, source: Expr | None, where: Expr) -> bool:
     """Return true if the rows for which a condition holds are known before a run, and so counted."""
     rows = known_rows(program, source) if source is not None else None
-    return rows is not None and not any(part.op in ("data", "tree") for part in parts_of(where))
+    return rows is not None and not any(part.op in ("data", "tree") for part in subexpressions(where))
 
 
 def known_rows(program: Program, source: Expr) -> list[Any] | None:
     """Return the rows or values of a source, where they are known before a run."""
     data: dict[str, Any] = {}
     trees: dict[str, Mapping[str, Any]] = {}
-    for part in parts_of(source):
+    for part in subexpressions(source):
         if isinstance(part, Data):
             loaded = program.rowsets.get(part.dataset)
             if loaded is None or not loaded.known or not loaded.sound:
@@ -267,4 +269,4 @@ def _at_most(program: Program, source: Expr) -> int:
     if isinstance(source, Data):
         loaded = program.rowsets.get(source.dataset)
         return loaded.count if loaded is not None else 0
-    return sum(program.rowsets[part.dataset].count for part in parts_of(source) if isinstance(part, Data))
+    return sum(program.rowsets[part.dataset].count for part in subexpressions(source) if isinstance(part, Data))

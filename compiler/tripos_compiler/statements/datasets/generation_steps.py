@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tripos_compiler.constructs import Statement
 from tripos_compiler.language import names_in
-from tripos_compiler.language.library import bare, element, shown
+from tripos_compiler.language.library import element_type, type_notation, without_optional
 from tripos_compiler.plan import (
     Ask,
     Derived,
@@ -25,7 +25,7 @@ from tripos_compiler.source import Name, Number
 from tripos_compiler.statements.datasets.generation_scope import Making
 from tripos_compiler.statements.datasets.walks import lower_start
 from tripos_compiler.statements.prompts import Question, lower_question, lower_returns, returned_record
-from tripos_compiler.typing import is_secret, looked_up, looked_up_in
+from tripos_compiler.typing import free_variables, free_variables_of, is_secret
 
 ABOVE = 0.8
 """The overlap from which on two texts are nearly the same, where nothing is said."""
@@ -46,16 +46,16 @@ def _lowered(making: Making, statement: Statement) -> Distinct | None:
     value, others = statement.syntax("value"), statement.syntax("others")
     typed = making.elaborator(making.row(), value.span).expression(value, TextType(), "what is compared")
     above = _above(making, statement)
-    if making.too_early(looked_up(others)):
+    if making.too_early(free_variables(others)):
         return None
     # The same for every row, so no row and no axis can be named: `raw.stem` is a column, also of the source.
     among = making.elaborator({}, others.span).any(others)
     if typed is None or among is None or above is None:
         return None
-    of = element(among.type)
-    if of is None or bare(of).kind != "text":
+    of = element_type(among.type)
+    if of is None or without_optional(of).kind != "text":
         help_ = "take a column of a data set: `from raw.stem`"
-        making.error("E0301", f"`{shown(among.type)}` holds no texts to compare with", others.span, help=help_)
+        making.error("E0301", f"`{type_notation(among.type)}` holds no texts to compare with", others.span, help=help_)
         return None
     return Distinct(value=typed.expr, others=among.expr, above=above)
 
@@ -90,7 +90,7 @@ def lower_author(making: Making) -> None:
         return
     making.maker(role)
     texts = [inner for inner in statement.body if inner.construct in ("prompt", "system")]
-    making.too_early(name for inner in texts for name in looked_up_in(inner))
+    making.too_early(name for inner in texts for name in free_variables_of(inner))
     question = _question(making, making.scope, statement)
     record = _returned(making, statement, question)
     if record is None:

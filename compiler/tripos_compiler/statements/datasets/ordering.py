@@ -4,19 +4,26 @@ from __future__ import annotations
 
 from tripos_compiler.constructs import Statement
 from tripos_compiler.plan import Axis
-from tripos_compiler.resolve import KINDS, Kept, LoadedDataset, LoadedRow, Memory, Program, Scope, apart, difference
+from tripos_compiler.resolve import (
+    KINDS,
+    LoadedDataset,
+    LoweredCache,
+    Memory,
+    Program,
+    Scope,
+    fork_program,
+    program_additions,
+)
 from tripos_compiler.source import Name
 from tripos_compiler.statements.datasets.files import lower_file, lower_like
 from tripos_compiler.statements.datasets.generated import lower_made
-from tripos_compiler.typing import looked_up, looked_up_in
-
-__all__ = ["LoadedDataset", "LoadedRow", "lower_datasets", "lower_scenario_dataset"]
+from tripos_compiler.typing import free_variables, free_variables_of
 
 
 def lower_datasets(program: Program, memory: Memory | None = None) -> None:
     """Every data set at the top of a file: into `program.rowsets`, and into `program.datasets` or `program.made`. Files
     that a memory knows are not read again."""
-    kept = memory.datasets if memory is not None else Kept()
+    kept = memory.datasets if memory is not None else LoweredCache()
     around = program.of("benchmark", "axis", *KINDS["scorer"])  # a key may be a formula
     kept.enter((*around, frozenset(program.diagnostics.lost_names), program.data))
     _Order(program, kept).run()
@@ -64,7 +71,7 @@ def _keep(program: Program, name: str, loaded: LoadedDataset | None) -> None:
 class _Order:
     """Lowers a data set once all that it is made from are, and reports those that are made from each other."""
 
-    def __init__(self, program: Program, kept: Kept) -> None:
+    def __init__(self, program: Program, kept: LoweredCache) -> None:
         self.program = program
         self.kept = kept
         self.statements = program.of(*KINDS["dataset"])
@@ -102,8 +109,8 @@ class _Order:
             return _lowered(self.program, statement, name)
         lowered = self.kept.find(statement)
         if lowered is None:
-            own = apart(self.program)
-            lowered = difference(self.program, own, _lowered(own, statement, name))
+            own = fork_program(self.program)
+            lowered = program_additions(self.program, own, _lowered(own, statement, name))
             self.kept.keep(statement, lowered)
         lowered.add_to(self.program)
         loaded: LoadedDataset | None = lowered.result
@@ -134,16 +141,16 @@ def _needed(statement: Statement) -> set[str]:
         own.add(alias.text)
     elif isinstance(source, Name):
         own.add(source.text)
-    own |= {name.text for name in looked_up(context.syntax("axes"))} if context is not None else set()
-    inside = {name.text for name in looked_up_in(statement)} | {
+    own |= {name.text for name in free_variables(context.syntax("axes"))} if context is not None else set()
+    inside = {name.text for name in free_variables_of(statement)} | {
         name for each in statement.body for name in _inside(each)
     }
-    return {name.text for name in looked_up(source)} | (inside - own)
+    return {name.text for name in free_variables(source)} | (inside - own)
 
 
 def _inside(statement: Statement) -> set[str]:
     """Return the names in a statement of its block that mean something outside it."""
-    found = {name.text for name in looked_up_in(statement)}
+    found = {name.text for name in free_variables_of(statement)}
     if statement.construct not in ("walk", "verify"):
         return found
     own = {field.name().text for returns in statement.of("returns") for field in returns.body} | {"branches"}

@@ -9,8 +9,8 @@ from typing import Any
 
 from tripos_compiler.constructs import Statement
 from tripos_compiler.diagnostics import nearest
-from tripos_compiler.language import Tree, Unavailable, evaluate, parts_of
-from tripos_compiler.language.library import BETWEEN, shown
+from tripos_compiler.language import ParsedTree, Unavailable, evaluate, subexpressions
+from tripos_compiler.language.library import BETWEEN, type_notation
 from tripos_compiler.plan import Axis, Expr, Literal_, Made, Type, Walk
 from tripos_compiler.resolve import Program
 from tripos_compiler.source import Name, Span
@@ -34,7 +34,7 @@ def lower_start(making: Making, statement: Statement, tree: Name) -> tuple[Expr,
     type_ = typed.type
     if type_.kind not in ("text", "path", "choice"):
         help_ = "take a text that is a path of the tree, or a choice of its branches"
-        making.error("E0301", f"`{shown(type_)}` is no place in a tree", written.span, help=help_)
+        making.error("E0301", f"`{type_notation(type_)}` is no place in a tree", written.span, help=help_)
         return None
     branches = branches_of(making.program, tree.text)
     if branches is None:  # the tree was reported
@@ -60,7 +60,7 @@ def _written(
 ) -> tuple[Expr, dict[str, str]] | None:
     """Return a path that stands in the spec, which must be there."""
     try:
-        Tree(branches).below(str(path.value))
+        ParsedTree(branches).below(str(path.value))
     except KeyError:
         close = nearest(str(path.value), _paths(branches))
         help_ = f"did you mean `{close}`?" if close else "write the names from the top, with ` / ` between them"
@@ -118,7 +118,7 @@ def walk_calls(program: Program, made: Made, step: Walk) -> WalkCalls:
         return WalkCalls(0, rows * tree.depth, rows * tree.inner, 0, tree.inner)
     starts = _starts(program, made, step)
     if starts is None:
-        tops = [_below(branches, path) for path in sorted(set(step.starts.values()))] or [Tree(branches)]
+        tops = [_below(branches, path) for path in sorted(set(step.starts.values()))] or [ParsedTree(branches)]
         fewest = min(map(_fewest, tops)) if step.starts else 0
         depth, widest = max(each.depth for each in tops), max(map(_inner, tops))
         return WalkCalls(rows * fewest, rows * depth, rows * widest, fewest, widest)
@@ -137,7 +137,7 @@ def _starts(program: Program, made: Made, step: Walk) -> Counter[str] | None:
     """At which nodes the rows begin, where every one is known before a run and weighs the same."""
     rows = known_rows(program, made.source) if made.source is not None else None
     conditions = [expr for expr in (step.below, made.where) if expr is not None]
-    if not rows or any(part.op in ("data", "tree") for expr in conditions for part in parts_of(expr)):
+    if not rows or any(part.op in ("data", "tree") for expr in conditions for part in subexpressions(expr)):
         return None
     found: Counter[str] = Counter()
     own = made.name.rpartition(".")[2]
@@ -153,18 +153,18 @@ def _starts(program: Program, made: Made, step: Walk) -> Counter[str] | None:
     return found if found and made.rows % found.total() == 0 else None
 
 
-def _below(branches: Mapping[str, Any], path: str) -> Tree:
+def _below(branches: Mapping[str, Any], path: str) -> ParsedTree:
     """Return the part of a tree below a node; nothing, where there is no such node."""
-    tree = Tree(branches)
+    tree = ParsedTree(branches)
     try:
         return tree.below(path)
     except KeyError:
-        return Tree({})
+        return ParsedTree({})
 
 
-def _fewest(tree: Tree) -> int:
+def _fewest(tree: ParsedTree) -> int:
     return 1 if tree.branches else 0
 
 
-def _inner(tree: Tree) -> int:
+def _inner(tree: ParsedTree) -> int:
     return tree.inner if tree.branches else 0

@@ -18,8 +18,8 @@ from tripos_compiler.plan import (
     Metric,
     Role,
 )
-from tripos_compiler.plugins import known_early
-from tripos_compiler.resolve import Binding, Program, forget, locale_of, lost_part
+from tripos_compiler.plugins import is_known_early
+from tripos_compiler.resolve import Binding, Program, forget_diagnostics, has_lost_part, locale_of
 from tripos_compiler.source import Name, Number, RangeExpr, Syntax
 from tripos_compiler.typing import Elaborator, axis_type
 
@@ -226,7 +226,7 @@ def _axis(program: Program, statement: Statement, scope: dict[str, Binding]) -> 
                 typed = Elaborator(program, others).condition(condition)
                 good = good and typed is not None
                 guard = typed.expr if typed is not None else None
-                good = good and (guard is None or known_early(program, guard, condition.span))
+                good = good and (guard is None or is_known_early(program, guard, condition.span))
         for value in members:
             name = value.name()
             earlier = seen.setdefault(name.text, value)
@@ -298,12 +298,12 @@ def _metric(program: Program, dimension: str, statement: Statement) -> Metric | 
     labels = [label for ask in asks for label in ask.labels()]
     mark = len(program.diagnostics.items)
     question = program.localised(labels, asks[0].head, f"the question of `{name}`")
-    if lost_part(program, statement):
-        forget(program, mark, "E0402")
+    if has_lost_part(program, statement):
+        forget_diagnostics(program, mark, "E0402")
     mark = len(program.diagnostics.items)
     levels = _levels(program, statement, bounds)
-    if lost_part(program, statement):
-        forget(program, mark, "E0604")
+    if has_lost_part(program, statement):
+        forget_diagnostics(program, mark, "E0604")
     if title is None or bounds is None or question is None or levels is None:
         return None
     return Metric(

@@ -12,7 +12,7 @@ from typing import Any
 
 from tripos_compiler.constructs import Statement
 from tripos_compiler.inputs import DataError, FoundFile
-from tripos_compiler.language import Tree as Read, TreeFault, joined_trees, read_tree
+from tripos_compiler.language import ParsedTree, TreeFault, joined_trees, read_tree
 from tripos_compiler.plan import Tree, TreeFile, digest
 from tripos_compiler.resolve import Program
 from tripos_compiler.source import Text
@@ -115,7 +115,7 @@ def branches_of(program: Program, name: str) -> Mapping[str, Any] | None:
     except DataError:
         return None
     joined = joined_trees(read)
-    return joined.branches if isinstance(joined, Read) else None
+    return joined.branches if isinstance(joined, ParsedTree) else None
 
 
 def _tree(program: Program, statement: Statement) -> Tree | None:
@@ -152,7 +152,7 @@ def _tree(program: Program, statement: Statement) -> Tree | None:
     )
 
 
-def _read(program: Program, path: Text, file: FoundFile) -> Read | None:
+def _read(program: Program, path: Text, file: FoundFile) -> ParsedTree | None:
     """Return the tree of one file; None where something in it was reported."""
     read = read_tree(program.data.document(file))
     if not read.faults:

@@ -12,15 +12,15 @@ from tripos_compiler.resolve import Binding, Program
 from tripos_compiler.source import Name, Number, Syntax
 from tripos_compiler.statements.exports.pairings import lower_pairing, misplaced
 from tripos_compiler.statements.measures import (
-    Known,
-    Reading,
-    Scored,
+    FigureContext,
+    LoweredMeasure,
+    Operand,
+    check_own_line,
+    dimension_text,
     find_measure,
     find_operand,
-    own_line,
     read_dimension,
     read_measures,
-    text_of,
 )
 from tripos_compiler.typing import Elaborator, axis_type
 
@@ -39,7 +39,7 @@ def lower_exports(program: Program) -> None:
             program.exports[export.name] = export
 
 
-def _export(program: Program, reading: Reading, statement: Statement) -> Export | Pairing | None:
+def _export(program: Program, reading: FigureContext, statement: Statement) -> Export | Pairing | None:
     name = statement.name()
     if misplaced(program, statement):
         return None
@@ -53,10 +53,10 @@ def _export(program: Program, reading: Reading, statement: Statement) -> Export 
     if paired is not None:
         return lower_pairing(program, statement, paired)
     best, pairs, rows = (statement.one_of(word) for word in ("best", "pairs", "rows"))
-    if best is not None and not own_line(program, best.many("dims"), CLAUSES):
+    if best is not None and not check_own_line(program, best.many("dims"), CLAUSES):
         return None
     holds = statement.one_of("holds")
-    if holds is not None and not own_line(program, holds.many("subsets"), CLAUSES):
+    if holds is not None and not check_own_line(program, holds.many("subsets"), CLAUSES):
         return None
     if not _whole(program, statement, best, pairs, rows):
         return None
@@ -155,14 +155,14 @@ def _step(program: Program, step: Name, role: Name | None) -> bool:
     return False
 
 
-def _best(reading: Reading, statement: Statement) -> tuple[str, tuple[str, ...]] | None:
+def _best(reading: FigureContext, statement: Statement) -> tuple[str, tuple[str, ...]] | None:
     """Return the measure by which a model is best, and the dimensions per which it is."""
     known = find_measure(reading, statement.syntax("measure"))
     if known is None:
         return None
     per: list[str] = []
     for syntax in statement.many("dims"):
-        text = text_of(syntax)
+        text = dimension_text(syntax)
         if text in known.measure.by:
             _note(reading.program, syntax)
             per.append(text)
@@ -181,13 +181,13 @@ def _note(program: Program, syntax: Syntax) -> None:
             program.index.use(syntax.span, program.declared[kind][syntax.text].span)
 
 
-def _pairs(reading: Reading, statement: Statement, rows: Name | None) -> tuple[str, tuple[str, ...]] | None:
+def _pairs(reading: FigureContext, statement: Statement, rows: Name | None) -> tuple[str, tuple[str, ...]] | None:
     """Return the score by which a reply is better than another."""
     syntax = statement.syntax("measure")
     found = find_operand(reading, syntax)
     if found is None:
         return None
-    if isinstance(found, Known):
+    if isinstance(found, LoweredMeasure):
         message = f"`{found.measure.name}` is a measure: it says which model is better, and of no reply"
         reading.error("E0301", message, syntax.span, "name a scorer or a score")
         return None
@@ -202,7 +202,7 @@ def _pairs(reading: Reading, statement: Statement, rows: Name | None) -> tuple[s
     return name, ()
 
 
-def _listed(found: Scored) -> str:
+def _listed(found: Operand) -> str:
     return " and ".join(f"`{name}`" for name in sorted(found.of))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tripos_compiler.constructs import Statement
 from tripos_compiler.diagnostics import Label
-from tripos_compiler.language.library import fits, shown
+from tripos_compiler.language.library import fits, type_notation
 from tripos_compiler.plan import (
     AskedAs,
     BoolType,
@@ -24,7 +24,7 @@ from tripos_compiler.resolve import Binding, LoadedDataset, Program, Scope, Type
 from tripos_compiler.source import Name, Number, Syntax
 from tripos_compiler.statements.exports.row_overlap import Splits
 from tripos_compiler.statements.exports.scenario_questions import lower_asked_as, lower_partner, rows_of_file
-from tripos_compiler.statements.measures import own_line
+from tripos_compiler.statements.measures import check_own_line
 from tripos_compiler.typing import Elaborator, lower_texts
 
 ONLY_PAIRED = ("pair_group", "pair_prompt", "pair_reply", "pair_use", "asked_as", "partner")
@@ -143,7 +143,7 @@ def _held_out(program: Program, statement: Statement) -> tuple[str, ...] | None:
     if holds is None:
         return ()
     names = holds.many("subsets")
-    if not own_line(program, names, ("pairs", "examples", "for", "group", "prompt", "reply")):
+    if not check_own_line(program, names, ("pairs", "examples", "for", "group", "prompt", "reply")):
         return None
     found = []
     for name in names:
@@ -255,7 +255,7 @@ class _Lowering:
         if fits(typed.type, NumberType()) or (isinstance(typed.type, ListType) and fits(typed.type.of, BoolType())):
             return typed.expr
         self.good = False
-        message = f"the worth of a reply must be `number`, or a list of criteria, this is `{shown(typed.type)}`"
+        message = f"the worth of a reply must be `number`, or a list of criteria, this is `{type_notation(typed.type)}`"
         self.program.diagnostics.error("E0301", message, syntax.span)
         return None
 
@@ -269,7 +269,7 @@ class _Lowering:
             return typed.expr
         self.good = False
         help_ = "take one of each: `reply t from LIST as t`" if typed.type.kind in ("list", "dialogue") else None
-        message = f"a reply must be `text`, this is `{shown(typed.type)}`"
+        message = f"a reply must be `text`, this is `{type_notation(typed.type)}`"
         self.program.diagnostics.error("E0301", message, syntax.span, help=help_)
         return None
 
@@ -279,7 +279,7 @@ class _Lowering:
             message = f"`{alias.text}` is the row already"
             self.program.diagnostics.error("E0202", message, alias.span, help="give it another name: `as x`")
         elif found is not None:
-            message = f"`{shown(found.type)}` holds nothing to reply with"
+            message = f"`{type_notation(found.type)}` holds nothing to reply with"
             self.program.diagnostics.error("E0301", message, syntax.span, help="name a list or a dialogue")
 
 

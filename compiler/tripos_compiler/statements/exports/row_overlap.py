@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from tripos_compiler.constructs import Statement
-from tripos_compiler.resolve import KINDS, LoadedDataset, Program, beside
-from tripos_compiler.typing import looked_up, looked_up_in
+from tripos_compiler.resolve import KINDS, LoadedDataset, Program, path_beside
+from tripos_compiler.typing import free_variables, free_variables_of
 
 WILD = re.compile(r"\{\w+\}|\*")
 TEXTS = ("prompt", "system")
@@ -39,8 +39,8 @@ class Origin:
 def _of_files(near: str, path: str, loaded: LoadedDataset | None) -> Origin:
     """Return the origin of rows that a spec at `near` reads from `path`, with the files where they were found."""
     files = loaded.dataset.files if loaded is not None else ()
-    paths = frozenset(beside(near, file.path) for file in files)
-    return Origin(beside(near, path), paths, frozenset(file.sha256 for file in files))
+    paths = frozenset(path_beside(near, file.path) for file in files)
+    return Origin(path_beside(near, path), paths, frozenset(file.sha256 for file in files))
 
 
 def _any_means(written: str, paths: Iterable[str]) -> bool:
@@ -106,6 +106,6 @@ def _taken_from(statement: Statement) -> set[str]:
     alias = statement.find_name("alias")
     texts = [inner for inner in statement.body if inner.construct in ("let", *TEXTS)]
     texts += [inner for walk in statement.of("walk") for inner in walk.body if inner.construct in TEXTS]
-    inside = {name.text for text in texts for name in looked_up_in(text)}
+    inside = {name.text for text in texts for name in free_variables_of(text)}
     own = {statement.name().text, *([alias.text] if alias is not None else [])}
-    return {name.text for name in looked_up(statement.find("source"))} | (inside - own)
+    return {name.text for name in free_variables(statement.find("source"))} | (inside - own)

@@ -1,14 +1,14 @@
 from .dimensions import (
-    own_line as own_line,
+    check_own_line as check_own_line,
+    dimension_text as dimension_text,
     read_dimension as read_dimension,
-    text_of as text_of,
 )
 from .expectations import (
     lower_expectations as lower_expectations,
     lower_headline as lower_headline,
 )
 from .figure_syntax import (
-    takes_unknown as takes_unknown,
+    has_unknown_aggregate as has_unknown_aggregate,
 )
 from .measures import (
     collect_columns as collect_columns,
@@ -20,12 +20,12 @@ from .operands import (
     find_operand as find_operand,
 )
 from .scored_values import (
-    Scored as Scored,
+    Operand as Operand,
 )
 from .subsets import (
     lower_subsets as lower_subsets,
 )
 from .typed_figures import (
-    Known as Known,
-    Reading as Reading,
+    FigureContext as FigureContext,
+    LoweredMeasure as LoweredMeasure,
 )

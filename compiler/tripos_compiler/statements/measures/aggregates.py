@@ -9,15 +9,21 @@ from tripos_compiler.language.figures import AGGREGATES, AggregateFunction, Boun
 from tripos_compiler.plan import Aggregate, Measured
 from tripos_compiler.source import CallExpr, Name, Syntax
 from tripos_compiler.statements.measures.arguments import Arguments, find_across, given_arguments, is_fitting
-from tripos_compiler.statements.measures.dimensions import read_dimensions, text_of
+from tripos_compiler.statements.measures.dimensions import dimension_text, read_dimensions
 from tripos_compiler.statements.measures.figure_syntax import is_aggregate
 from tripos_compiler.statements.measures.operands import find_operand
 from tripos_compiler.statements.measures.scales import Bounds, Scale, scale_of
-from tripos_compiler.statements.measures.scored_values import Scored
-from tripos_compiler.statements.measures.typed_figures import Figured, Known, Leaf, Reading, written_as
+from tripos_compiler.statements.measures.scored_values import Operand
+from tripos_compiler.statements.measures.typed_figures import (
+    FigureContext,
+    Leaf,
+    LoweredMeasure,
+    TypedFigure,
+    written_as,
+)
 
 
-def read_aggregate(reading: Reading, call: CallExpr, by: tuple[str, ...]) -> Figured | None:
+def read_aggregate(reading: FigureContext, call: CallExpr, by: tuple[str, ...]) -> TypedFigure | None:
     """Return the figure that a call of an aggregate is, in each cell of `by`; None where it is none, which is
     reported."""
     assert isinstance(call.function, Name)
@@ -31,9 +37,9 @@ def read_aggregate(reading: Reading, call: CallExpr, by: tuple[str, ...]) -> Fig
     if arguments is None or operands is None or across is False:
         return None
     first = operands[0][0]
-    if isinstance(first, Figured):
+    if isinstance(first, TypedFigure):
         return _of_cells(reading, call, function, first, arguments, by)
-    scored = [(value, syntax) for value, syntax in operands if isinstance(value, Scored)]
+    scored = [(value, syntax) for value, syntax in operands if isinstance(value, Operand)]
     if not is_fitting(reading, call, function, arguments, scored):
         return None
     values = [value for value, _ in scored]
@@ -47,7 +53,7 @@ def read_aggregate(reading: Reading, call: CallExpr, by: tuple[str, ...]) -> Fig
     named = written_as(call)
     scale, ends = _scale(reading, function, values[0].bounds, values[0].ends, named)
     keeps = _keeps_scale(function)
-    return Figured(
+    return TypedFigure(
         Aggregate(
             function=function.name,
             values=tuple(each.name for each in values),
@@ -65,7 +71,7 @@ def read_aggregate(reading: Reading, call: CallExpr, by: tuple[str, ...]) -> Fig
     )
 
 
-def _no_aggregate(reading: Reading, name: Name) -> None:
+def _no_aggregate(reading: FigureContext, name: Name) -> None:
     close = nearest(name.text, [*AGGREGATES, "abs"])
     some = ", ".join(f"`{each}`" for each in list(AGGREGATES)[:6])
     help_ = f"did you mean `{close}`?" if close else f"there is {some}, …"
@@ -73,7 +79,7 @@ def _no_aggregate(reading: Reading, name: Name) -> None:
 
 
 def _scale(
-    reading: Reading, function: AggregateFunction, declared: Bounds | None, given: Ends, named: str
+    reading: FigureContext, function: AggregateFunction, declared: Bounds | None, given: Ends, named: str
 ) -> tuple[Scale, Ends]:
     """The scale of an aggregate of values between ends, whose own scale is `declared`, and the aggregate's ends. A
     figure whose ends only follow from how it is computed, as those of a standard deviation do, or of a mean of what an
@@ -103,18 +109,18 @@ def _keeps_scale(function: AggregateFunction) -> bool:
 
 
 def _of_cells(
-    reading: Reading,
+    reading: FigureContext,
     call: CallExpr,
     function: AggregateFunction,
-    inner: Figured,
+    inner: TypedFigure,
     arguments: Arguments,
     by: tuple[str, ...],
-) -> Figured | None:
+) -> TypedFigure | None:
     """Return an aggregate of the cells of another figure."""
     assert isinstance(inner.figure, Aggregate)
     lost = next((dim for dim in by if dim not in inner.figure.by), None)
     if lost is not None:
-        span = next((syntax.span for syntax in reading.written if text_of(syntax) == lost), call.span)
+        span = next((syntax.span for syntax in reading.written if dimension_text(syntax) == lost), call.span)
         goes = ", ".join(f"`{dim}`" for dim in inner.figure.by)
         help_ = f"`{inner.named}` goes by {goes}; add `{lost}` to those"
         reading.error("E0201", f"`{lost}` is averaged away already", span, help_)
@@ -126,7 +132,7 @@ def _of_cells(
     named = written_as(call)
     scale, ends = _scale(reading, function, inner.scale.base, inner.scale.bounds or inner.ends, named)
     mixed = inner.mixed and _keeps_scale(function)
-    return Figured(
+    return TypedFigure(
         Aggregate(function=function.name, values=(), named=arguments.named, by=by, of=inner.figure),
         Scale() if mixed else scale,
         named,
@@ -147,22 +153,24 @@ def _takes_cells(function: AggregateFunction) -> bool:
 
 
 def _operands(
-    reading: Reading, function: AggregateFunction, arguments: Arguments
-) -> list[tuple[Scored | Figured, Syntax]] | None:
+    reading: FigureContext, function: AggregateFunction, arguments: Arguments
+) -> list[tuple[Operand | TypedFigure, Syntax]] | None:
     """Return what stands where columns are taken: scores, columns, or a figure with cells."""
-    found: list[tuple[Scored | Figured, Syntax]] = []
+    found: list[tuple[Operand | TypedFigure, Syntax]] = []
     for syntax, dims in arguments.columns:
         if dims is not None or (is_aggregate(reading.program, syntax) and syntax.span not in reading.program.columns):
-            value: Scored | Figured | None = _nested(reading, function, syntax, dims)
+            value: Operand | TypedFigure | None = _nested(reading, function, syntax, dims)
         else:
             operand = find_operand(reading, syntax)
-            value = _cells_of(reading, function, operand, syntax) if isinstance(operand, Known) else operand
+            value = _cells_of(reading, function, operand, syntax) if isinstance(operand, LoweredMeasure) else operand
         if value is not None:
             found.append((value, syntax))
     return found if len(found) == len(arguments.columns) else None
 
 
-def _cells_of(reading: Reading, function: AggregateFunction, known: Known, syntax: Syntax) -> Figured | None:
+def _cells_of(
+    reading: FigureContext, function: AggregateFunction, known: LoweredMeasure, syntax: Syntax
+) -> TypedFigure | None:
     """Return a measure, as something with cells."""
     known = _original(reading, known)
     name, figure = f"`{known.measure.name}`", known.figured.figure
@@ -186,7 +194,7 @@ def _cells_of(reading: Reading, function: AggregateFunction, known: Known, synta
     return None
 
 
-def _original(reading: Reading, known: Known) -> Known:
+def _original(reading: FigureContext, known: LoweredMeasure) -> LoweredMeasure:
     """Return the measure that another name stands for, as in `measure b = a`."""
     match known.figured.figure:
         case Measured(measure=name, slice=fixed) if not fixed and reading.known[name].measure.by == known.measure.by:
@@ -195,8 +203,8 @@ def _original(reading: Reading, known: Known) -> Known:
 
 
 def _nested(
-    reading: Reading, function: AggregateFunction, syntax: Syntax, dims: tuple[Syntax, ...] | None
-) -> Figured | None:
+    reading: FigureContext, function: AggregateFunction, syntax: Syntax, dims: tuple[Syntax, ...] | None
+) -> TypedFigure | None:
     """Return an aggregate inside another, with the dimensions that it goes by."""
     if not isinstance(syntax, CallExpr) or not isinstance(syntax.function, Name):
         reading.error("E0301", "only an aggregate goes `by` something here", syntax.span, "write `mean(mean(x) by y)`")
@@ -205,7 +213,7 @@ def _nested(
         message = f"`{function.name}` is taken of what is scored, not of another aggregate"
         reading.error("E0301", message, syntax.span, f"it is `{function.shown}`")
         return None
-    inner = read_aggregate(reading, syntax, tuple(dict.fromkeys(text_of(dim) for dim in dims or ())))
+    inner = read_aggregate(reading, syntax, tuple(dict.fromkeys(dimension_text(dim) for dim in dims or ())))
     if inner is None:
         return None
     if not dims:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from tripos_compiler.diagnostics import nearest
-from tripos_compiler.language.figures import AggregateFunction, AggregateParameter, most_tries, talks_before
-from tripos_compiler.language.library import fits, shown
+from tripos_compiler.language.figures import AggregateFunction, AggregateParameter, conversations_before, most_tries
+from tripos_compiler.language.library import fits, type_notation
 from tripos_compiler.plan import Missing, Type
-from tripos_compiler.source import Argument, CallExpr, Member, Name, Number, Span, Syntax, Text, described
+from tripos_compiler.source import Argument, CallExpr, Member, Name, Number, Span, Syntax, Text, describe_syntax
 from tripos_compiler.statements.measures.figure_syntax import is_by
-from tripos_compiler.statements.measures.scored_values import Scored
-from tripos_compiler.statements.measures.typed_figures import Figured, Reading, written_as
+from tripos_compiler.statements.measures.scored_values import Operand
+from tripos_compiler.statements.measures.typed_figures import FigureContext, TypedFigure, written_as
 
 MISSING: tuple[Missing, ...] = ("skip", "zero", "fail", "paired")
 
@@ -26,7 +26,7 @@ class Arguments:
     places: dict[str, Span] = field(default_factory=dict)
 
 
-def given_arguments(reading: Reading, call: CallExpr, function: AggregateFunction) -> Arguments | None:
+def given_arguments(reading: FigureContext, call: CallExpr, function: AggregateFunction) -> Arguments | None:
     """Return what fills the parameters; None where something is wrong, which is reported."""
     found = Arguments()
     columns: dict[str, tuple[Syntax, tuple[Syntax, ...] | None]] = {}
@@ -73,7 +73,7 @@ def _joined(arguments: tuple[Argument, ...]) -> list[Argument]:
 
 
 def _parameter(
-    reading: Reading, argument: Argument, free: list[AggregateParameter], function: AggregateFunction
+    reading: FigureContext, argument: Argument, free: list[AggregateParameter], function: AggregateFunction
 ) -> AggregateParameter | None:
     """Return the parameter that an argument fills. Words are given by name."""
     help_ = f"it is `{function.shown}`"
@@ -96,13 +96,13 @@ def _parameter(
 
 
 def _setting(
-    reading: Reading, value: Syntax, parameter: AggregateParameter, function: AggregateFunction, found: Arguments
+    reading: FigureContext, value: Syntax, parameter: AggregateParameter, function: AggregateFunction, found: Arguments
 ) -> bool:
     if parameter.kind == "count":
         if isinstance(value, Number) and isinstance(value.value, int) and value.value > 0:
             found.named[parameter.name] = value.value
             return True
-        message = f"`{parameter.name}` is a whole number above 0, and {described(value)} is none"
+        message = f"`{parameter.name}` is a whole number above 0, and {describe_syntax(value)} is none"
         reading.error("E0301", message, value.span, f"it is `{function.shown}`")
         return False
     word = _word(value)
@@ -115,7 +115,7 @@ def _setting(
     close = nearest(str(word), parameter.words) if word is not None else None
     some = ", ".join(f"`{each}`" for each in parameter.words)
     help_ = f"did you mean `{close}`?" if close else f"it is one of {some}" if some else "name a value"
-    reading.error("E0301", f"{described(value)} is no value of `{parameter.name}`", value.span, help_)
+    reading.error("E0301", f"{describe_syntax(value)} is no value of `{parameter.name}`", value.span, help_)
     return False
 
 
@@ -128,7 +128,7 @@ def _word(value: Syntax) -> str | int | float | None:
     return None
 
 
-def _missing(reading: Reading, argument: Argument, function: AggregateFunction) -> bool:
+def _missing(reading: FigureContext, argument: Argument, function: AggregateFunction) -> bool:
     """Return what is done where a score is missing: one word for the whole measure."""
     value = argument.elements[0]
     word = _word(value) if len(argument.elements) == 1 else None
@@ -137,7 +137,7 @@ def _missing(reading: Reading, argument: Argument, function: AggregateFunction) 
         close = nearest(str(word), function.missing)
         some = ", ".join(f"`{each}`" for each in function.missing)
         help_ = f"did you mean `{close}`?" if close else f"it is one of {some}"
-        message = f"{described(value)} is no value of `missing`"
+        message = f"{describe_syntax(value)} is no value of `missing`"
         if word in MISSING:
             message = f"nothing stands for a missing value of `{function.name}`"
         reading.error("E0301", message, value.span, help_)
@@ -160,11 +160,11 @@ APART = frozenset({"text", "integer", "number", "bool", "choice", "path"})
 
 
 def is_fitting(
-    reading: Reading,
+    reading: FigureContext,
     call: CallExpr,
     function: AggregateFunction,
     arguments: Arguments,
-    scored: list[tuple[Scored, Syntax]],
+    scored: list[tuple[Operand, Syntax]],
 ) -> bool:
     """Return true if an aggregate can be taken of its values; reports the first that it cannot."""
     for value, syntax in scored:
@@ -180,14 +180,14 @@ def is_fitting(
     if len(scored) > 1 and function.takes == "values":
         one, other = _bare(first.type), _bare(scored[1][0].type)
         if not fits(one, other) and not fits(other, one):
-            message = f"`{shown(one)}` and `{shown(other)}` are never equal"
+            message = f"`{type_notation(one)}` and `{type_notation(other)}` are never equal"
             reading.error("E0301", message, scored[1][1].span, f"it is `{function.shown}`")
             return False
     tried = arguments.named.get("k")
     tries = most_tries(first) if isinstance(tried, int) else 0
     if isinstance(tried, int) and tried > tries and first.whole:
         replies = "one reply" if tries == 1 else f"{tries} replies"
-        several = max(talks_before(first).values(), default=1)
+        several = max(conversations_before(first).values(), default=1)
         after = f" after each of {several} conversations" if several > 1 else " to a row"
         message = f"{first.shown} has {replies}{after}, fewer than {tried}"
         reading.error("E0622", message, arguments.places["k"], f"ask for `samples {tried * several}`, or try fewer")
@@ -195,7 +195,7 @@ def is_fitting(
     return _settings_fit(reading, arguments, _bare(first.type))
 
 
-def _misfit(function: AggregateFunction, scored: Scored) -> tuple[str, str] | None:
+def _misfit(function: AggregateFunction, scored: Operand) -> tuple[str, str] | None:
     """Return what is wrong with a value, and how to mend it."""
     type_ = _bare(scored.type)
     name, what = scored.shown, f"`{function.name}`"
@@ -206,20 +206,26 @@ def _misfit(function: AggregateFunction, scored: Scored) -> tuple[str, str] | No
             return None
         return f"{name} compares two models, and {what} is taken of scores", f"write `win_rate({scored.name})`"
     if function.truth_only and type_.kind != "bool":
-        return f"{what} is taken of what is true or false, and {name} is `{shown(type_)}`", "score a condition"
+        return f"{what} is taken of what is true or false, and {name} is `{type_notation(type_)}`", "score a condition"
     if function.takes == "scores" and type_.kind not in ("bool", "integer", "number"):
-        return f"{what} is taken of numbers, and {name} is `{shown(type_)}`", "take a `count`, or score a number"
+        return (
+            f"{what} is taken of numbers, and {name} is `{type_notation(type_)}`",
+            "take a `count`, or score a number",
+        )
     of = type_.of if type_.kind == "set" else type_
     if function.takes == "values" and of.kind not in APART and function.name != "count":
-        return f"{what} tells values apart, and {name} is `{shown(type_)}`", "take it of a choice, a text or a set"
+        return (
+            f"{what} tells values apart, and {name} is `{type_notation(type_)}`",
+            "take it of a choice, a text or a set",
+        )
     return None
 
 
-def _settings_fit(reading: Reading, arguments: Arguments, type_: Type) -> bool:
+def _settings_fit(reading: FigureContext, arguments: Arguments, type_: Type) -> bool:
     """Return true if `average` and `positive` go with the type of the values."""
     average, positive = arguments.named.get("average"), arguments.named.get("positive")
     if average == "samples" and type_.kind != "set":
-        message = f"`samples` is taken over items that are sets, and these are `{shown(type_)}`"
+        message = f"`samples` is taken over items that are sets, and these are `{type_notation(type_)}`"
         reading.error("E0303", message, arguments.places["average"], "write `micro` or `macro`")
         return False
     if average == "binary" and positive is None and type_.kind != "bool":
@@ -245,10 +251,10 @@ def _bare(type_: Type) -> Type:
 
 
 def find_across(
-    reading: Reading,
+    reading: FigureContext,
     call: CallExpr,
     function: AggregateFunction,
-    operands: list[tuple[Scored | Figured, Syntax]] | None,
+    operands: list[tuple[Operand | TypedFigure, Syntax]] | None,
 ) -> Name | bool | None:
     """Return the role across whose models the aggregate is taken; None where it is not, False where that is wrong."""
     role, two = reading.across, operands is not None and len(operands) > 1
@@ -268,7 +274,7 @@ def find_across(
         reading.error("E0623", message, role.span, "leave out one or the other")
         return False
     value, syntax = operands[0]
-    if not isinstance(value, Scored):
+    if not isinstance(value, Operand):
         return None
     if not value.whole:
         return False  # who else judges it is not known

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 from tripos_compiler.constructs import Statement
 from tripos_compiler.diagnostics import nearest
-from tripos_compiler.language.library import shown
+from tripos_compiler.language.library import type_notation
 from tripos_compiler.plan import FIXED, Scenario, Type
 from tripos_compiler.resolve import KINDS, Program
-from tripos_compiler.source import Member, Name, Span, Syntax, described
+from tripos_compiler.source import Member, Name, Span, Syntax, describe_syntax
 
 
 def note_rows(program: Program, alias: Name, field: Name, scenarios: Collection[str]) -> None:
@@ -77,14 +77,14 @@ class Parted:
     whole: bool = True
 
 
-def text_of(syntax: Syntax) -> str:
+def dimension_text(syntax: Syntax) -> str:
     """Return a dimension as it is written and as the plan has it: `stage`, `q.subject`."""
     match syntax:
         case Name(text=text):
             return text
         case Member(of=of, name=name):
-            return f"{text_of(of)}.{name.text}"
-    return described(syntax)
+            return f"{dimension_text(of)}.{name.text}"
+    return describe_syntax(syntax)
 
 
 def read_dimension(program: Program, syntax: Syntax, parted: Sequence[Parted]) -> str | None:
@@ -92,10 +92,12 @@ def read_dimension(program: Program, syntax: Syntax, parted: Sequence[Parted]) -
     parted = [each for each in parted if each.whole or _knows(program, each, syntax)]
     match syntax:
         case Name():
-            return _plain(program, syntax, parted)
+            return _single_name(program, syntax, parted)
         case Member(of=Name() as alias, name=field):
             return _of_rows(program, alias, field, parted)
-    program.diagnostics.error("E0106", f"{described(syntax)} is not a dimension", syntax.span, help="name an axis")
+    program.diagnostics.error(
+        "E0106", f"{describe_syntax(syntax)} is not a dimension", syntax.span, help="name an axis"
+    )
     return None
 
 
@@ -117,7 +119,7 @@ def check_names(program: Program, written: Sequence[Syntax]) -> None:
             program.diagnostics.error("E0201", message, name.span, help=help_, unknown=name.text)
 
 
-def own_line(program: Program, written: Sequence[Syntax], words: Sequence[str]) -> bool:
+def check_own_line(program: Program, written: Sequence[Syntax], words: Sequence[str]) -> bool:
     """Return true if no further statement was taken for dimensions, as on a line whose commas part these; reports
     one."""
     found = next((name for name in written if isinstance(name, Name) and name.text in words), None)
@@ -148,10 +150,10 @@ def _knows(program: Program, parted: Parted, syntax: Syntax) -> bool:
     match syntax:
         case Name(text=text):
             return text in parted.fixed or _has_axis(parted, text) or _has_arm(parted, text)
-    return text_of(syntax) in _fields_of(program, [parted])
+    return dimension_text(syntax) in _fields_of(program, [parted])
 
 
-def _plain(program: Program, name: Name, parted: Sequence[Parted]) -> str | None:
+def _single_name(program: Program, name: Name, parted: Sequence[Parted]) -> str | None:
     text = name.text
     for kind, table in (("axis", program.axes), ("arm", program.arms)):
         declared = program.declared.get(kind, {}).get(text)
@@ -236,7 +238,7 @@ def _of_rows(program: Program, alias: Name, field: Name, parted: Sequence[Parted
             return None
         kind = type_.of.kind if type_.kind == "optional" else type_.kind
         if kind not in GROUPED:
-            message = f"`{alias.text}.{field.text}` is `{shown(type_)}`, which nothing can go by"
+            message = f"`{alias.text}.{field.text}` is `{type_notation(type_)}`, which nothing can go by"
             program.diagnostics.error("E0621", message, field.span, help="go by a text, a number, a bool or a choice")
             return None
         sharing = {s.name for s in each.scenarios if s.rows is not None and s.rows.alias == alias.text}

@@ -15,7 +15,7 @@ from tripos_compiler.statements.measures.figures import read_figure
 from tripos_compiler.statements.measures.measures import bounds_of, find_cells, read_measures
 from tripos_compiler.statements.measures.operands import find_measure
 from tripos_compiler.statements.measures.scales import rounded, spoken
-from tripos_compiler.statements.measures.typed_figures import Figured, Reading, written_as
+from tripos_compiler.statements.measures.typed_figures import FigureContext, TypedFigure, written_as
 
 
 def lower_headline(program: Program) -> None:
@@ -74,7 +74,7 @@ def _statements(program: Program) -> Iterator[tuple[str | None, Statement]]:
                 yield statement.name().text, inner
 
 
-def _expectation(reading: Reading, condition: Syntax) -> Expectation | None:
+def _expectation(reading: FigureContext, condition: Syntax) -> Expectation | None:
     match condition:
         case Group(arguments=(Argument(name=None, elements=(inner,)),)):
             return _expectation(reading, inner)
@@ -89,7 +89,7 @@ def _expectation(reading: Reading, condition: Syntax) -> Expectation | None:
 
 
 def _compared(
-    reading: Reading, condition: Syntax, operator: Operator, left: Syntax, right: Syntax
+    reading: FigureContext, condition: Syntax, operator: Operator, left: Syntax, right: Syntax
 ) -> Expectation | None:
     one, other = read_figure(reading, left), read_figure(reading, right)
     if one is None or other is None:
@@ -123,7 +123,9 @@ def _compared(
     )
 
 
-def _can_tell(reading: Reading, condition: Syntax, figured: Figured, operator: Operator, value: float) -> bool:
+def _can_tell(
+    reading: FigureContext, condition: Syntax, figured: TypedFigure, operator: Operator, value: float
+) -> bool:
     """Return true if the gate can be open and shut, as far as the figure's scale is known."""
     bounds = figured.scale.bounds
     if bounds is None or figured.mixed:

@@ -8,10 +8,10 @@ from tripos_compiler.constructs import Statement
 from tripos_compiler.language.figures import AGGREGATES, AggregateFunction
 from tripos_compiler.language.library import FUNCTIONS
 from tripos_compiler.resolve import Program
-from tripos_compiler.source import Argument, BinaryExpr, CallExpr, Group, Index, Member, Name, Syntax, UnaryExpr
-from tripos_compiler.statements.measures.dimensions import text_of
+from tripos_compiler.source import Argument, BinaryExpr, CallExpr, Group, IndexExpr, Member, Name, Syntax, UnaryExpr
+from tripos_compiler.statements.measures.dimensions import dimension_text
 from tripos_compiler.statements.measures.scored_values import declared_score
-from tripos_compiler.statements.measures.typed_figures import Reading
+from tripos_compiler.statements.measures.typed_figures import FigureContext
 
 
 def is_by(argument: Argument) -> bool:
@@ -40,7 +40,7 @@ def is_arithmetic(call: CallExpr) -> bool:
     return False
 
 
-def takes_unknown(program: Program, statement: Statement) -> bool:
+def has_unknown_aggregate(program: Program, statement: Statement) -> bool:
     """Return true if a measure is taken by an aggregate that there is none of, which is reported with the measure."""
     value = statement.find("value")
     if statement.construct != "measure" or not isinstance(value, CallExpr) or not isinstance(value.function, Name):
@@ -78,7 +78,7 @@ def _of_aggregate(program: Program, call: CallExpr, function: AggregateFunction)
             yield parameter.name, argument.elements[0]
 
 
-def measures_in(reading: Reading, value: Syntax, aggregated: bool = False) -> Iterator[str]:
+def measures_in(reading: FigureContext, value: Syntax, aggregated: bool = False) -> Iterator[str]:
     """Yield the measures that a figure names, by their names in the plan. `aggregated`: it stands where values are
     taken."""
     match value:
@@ -92,7 +92,7 @@ def measures_in(reading: Reading, value: Syntax, aggregated: bool = False) -> It
             inner = text in AGGREGATES and not is_arithmetic(value)
             for argument in arguments:
                 yield from measures_in(reading, argument.elements[0], inner)
-        case Index(of=of):
+        case IndexExpr(of=of):
             yield from measures_in(reading, of)
         case BinaryExpr(left=left, right=right):
             yield from measures_in(reading, left, aggregated)
@@ -104,10 +104,10 @@ def measures_in(reading: Reading, value: Syntax, aggregated: bool = False) -> It
                 yield from measures_in(reading, argument.elements[0], aggregated)
 
 
-def _named_measure(reading: Reading, name: Name | Member, aggregated: bool) -> str | None:
+def _named_measure(reading: FigureContext, name: Name | Member, aggregated: bool) -> str | None:
     within, last = reading.scenario, name
     if isinstance(name, Member):
-        within, last = text_of(name.of), name.name
+        within, last = dimension_text(name.of), name.name
         declared = reading.declared.get(f"{within}.{name.name.text}")
     else:
         declared = reading.measure(name.text)

@@ -18,7 +18,7 @@ from tripos_compiler.source import (
     BinaryExpr,
     CallExpr,
     Group,
-    Index,
+    IndexExpr,
     Member,
     Name,
     Number,
@@ -26,7 +26,7 @@ from tripos_compiler.source import (
     Syntax,
     Text,
     UnaryExpr,
-    described,
+    describe_syntax,
 )
 from tripos_compiler.statements.measures import scales
 from tripos_compiler.statements.measures.aggregates import read_aggregate
@@ -34,10 +34,17 @@ from tripos_compiler.statements.measures.dimensions import known_dimensions
 from tripos_compiler.statements.measures.figure_syntax import is_arithmetic
 from tripos_compiler.statements.measures.operands import find_measure
 from tripos_compiler.statements.measures.scales import Scale, renamed, spoken
-from tripos_compiler.statements.measures.typed_figures import Figured, Known, Reading, Term, sliced, written_as
+from tripos_compiler.statements.measures.typed_figures import (
+    FigureContext,
+    LoweredMeasure,
+    Term,
+    TypedFigure,
+    sliced,
+    written_as,
+)
 
 
-def read_slice(reading: Reading, syntax: Index) -> Figured | None:
+def read_slice(reading: FigureContext, syntax: IndexExpr) -> TypedFigure | None:
     """Return the figure that a slice of a measure is; None where it is none, which is reported."""
     if not isinstance(syntax.of, Name | Member):
         help_ = "give it a name first: `measure NAME = …`"
@@ -65,7 +72,7 @@ def read_slice(reading: Reading, syntax: Index) -> Figured | None:
     named = written_as(syntax)
     figured = known.figured
     reading.terms.append(Term(named, syntax.span, cells, keys))
-    return Figured(
+    return TypedFigure(
         Measured(measure=known.measure.name, slice=fixed),
         renamed(figured.scale, named),
         named,
@@ -77,7 +84,7 @@ def read_slice(reading: Reading, syntax: Index) -> Figured | None:
     )
 
 
-def _fixed(reading: Reading, known: Known, argument: Argument) -> tuple[str, str] | None:
+def _fixed(reading: FigureContext, known: LoweredMeasure, argument: Argument) -> tuple[str, str] | None:
     """Return the dimension that an argument of a slice fixes, and its value."""
     if argument.name is None or len(argument.elements) != 1:
         reading.error("E0303", "a slice names what it fixes", argument.span, "write `[arm: value]`")
@@ -107,12 +114,12 @@ def _fixed(reading: Reading, known: Known, argument: Argument) -> tuple[str, str
         return None
     word = value.text if isinstance(value, Name) else value.value if isinstance(value, Text) else None
     if word is None:
-        reading.error("E0301", f"{described(value)} is no value of `{key.text}`", value.span, "name a value")
+        reading.error("E0301", f"{describe_syntax(value)} is no value of `{key.text}`", value.span, "name a value")
         return None
     return (key.text, word) if _is_value(reading, known, key, word, value.span) else None
 
 
-def _is_value(reading: Reading, known: Known, key: Name, word: str, where: Span) -> bool:
+def _is_value(reading: FigureContext, known: LoweredMeasure, key: Name, word: str, where: Span) -> bool:
     program = reading.program
     values: list[str]
     match key.text:
@@ -137,7 +144,7 @@ def _is_value(reading: Reading, known: Known, key: Name, word: str, where: Span)
     return False
 
 
-def read_figure(reading: Reading, syntax: Syntax) -> Figured | None:
+def read_figure(reading: FigureContext, syntax: Syntax) -> TypedFigure | None:
     """Return the figure that is written; None where it is none, which is reported."""
     match syntax:
         case Number(value=value):
@@ -145,7 +152,7 @@ def read_figure(reading: Reading, syntax: Syntax) -> Figured | None:
         case Name() | Member():
             known = find_measure(reading, syntax)
             return None if known is None else _measured(reading, known, syntax)
-        case Index():
+        case IndexExpr():
             return read_slice(reading, syntax)
         case Group(arguments=(Argument(name=None, elements=(inner,)),)):
             found = read_figure(reading, inner)
@@ -164,18 +171,18 @@ def read_figure(reading: Reading, syntax: Syntax) -> Figured | None:
             reading.error("E0301", message, syntax.span, "a condition on a measure belongs in `expect`")
             return None
     help_ = "write `mean(x)` of a scorer, a score or a measure"
-    reading.error("E0301", f"{described(syntax)} is no figure", syntax.span, help_)
+    reading.error("E0301", f"{describe_syntax(syntax)} is no figure", syntax.span, help_)
     return None
 
 
-def _aggregate(reading: Reading, syntax: CallExpr) -> Figured | None:
+def _aggregate(reading: FigureContext, syntax: CallExpr) -> TypedFigure | None:
     found = read_aggregate(reading, syntax, reading.by)
     if found is not None:
         reading.terms.append(Term(found.named, found.span, (), frozenset()))
     return found
 
 
-def _number(reading: Reading, syntax: Syntax, value: float) -> Figured | None:
+def _number(reading: FigureContext, syntax: Syntax, value: float) -> TypedFigure | None:
     try:
         number = float(value)
     except OverflowError:
@@ -183,19 +190,19 @@ def _number(reading: Reading, syntax: Syntax, value: float) -> Figured | None:
     return _constant(reading, syntax, number)
 
 
-def _constant(reading: Reading, syntax: Syntax, value: float) -> Figured | None:
+def _constant(reading: FigureContext, syntax: Syntax, value: float) -> TypedFigure | None:
     if not math.isfinite(value):
         reading.error("E0301", "this number is too large", syntax.span, "measures are numbers of double precision")
         return None
-    return Figured(Constant(value=value), scales.number(value), written_as(syntax), syntax.span)
+    return TypedFigure(Constant(value=value), scales.number(value), written_as(syntax), syntax.span)
 
 
 # --- measures and slices ---
 
 
-def _measured(reading: Reading, known: Known, syntax: Syntax) -> Figured:
+def _measured(reading: FigureContext, known: LoweredMeasure, syntax: Syntax) -> TypedFigure:
     measure = known.measure
-    found = Figured(
+    found = TypedFigure(
         Measured(measure=measure.name),
         renamed(known.figured.scale, written_as(syntax)),
         written_as(syntax),
@@ -212,11 +219,11 @@ def _measured(reading: Reading, known: Known, syntax: Syntax) -> Figured:
 # --- arithmetic ---
 
 
-def _formula(operator: str, parts: list[Figured], syntax: Syntax, scale: Scale) -> Figured:
+def _formula(operator: str, parts: list[TypedFigure], syntax: Syntax, scale: Scale) -> TypedFigure:
     if operator == "negate" and isinstance(parts[0].figure, Constant):
         return replace(parts[0], figure=Constant(value=-parts[0].figure.value), scale=scale, named=written_as(syntax))
     values: tuple[Figure, ...] = tuple(part.figure for part in parts)
-    return Figured(
+    return TypedFigure(
         Formula(operator=operator, values=values),
         scale,
         written_as(syntax),
@@ -227,7 +234,7 @@ def _formula(operator: str, parts: list[Figured], syntax: Syntax, scale: Scale) 
     )
 
 
-def _binary(reading: Reading, syntax: BinaryExpr) -> Figured | None:
+def _binary(reading: FigureContext, syntax: BinaryExpr) -> TypedFigure | None:
     left, right = read_figure(reading, syntax.left), read_figure(reading, syntax.right)
     if left is None or right is None:
         return None
@@ -262,8 +269,8 @@ def _computed(operator: str, one: float, other: float) -> float:
     return one / other
 
 
-def _function(reading: Reading, call: CallExpr, name: str) -> Figured | None:
-    parts: list[Figured] = []
+def _function(reading: FigureContext, call: CallExpr, name: str) -> TypedFigure | None:
+    parts: list[TypedFigure] = []
     good = True
     for argument in call.arguments:
         if argument.name is not None or len(argument.elements) != 1:
@@ -291,7 +298,9 @@ def _function(reading: Reading, call: CallExpr, name: str) -> Figured | None:
     return _folded(reading, call, name, parts, scale)
 
 
-def _folded(reading: Reading, call: CallExpr, name: str, parts: list[Figured], scale: Scale) -> Figured | None:
+def _folded(
+    reading: FigureContext, call: CallExpr, name: str, parts: list[TypedFigure], scale: Scale
+) -> TypedFigure | None:
     constants = [part.scale.constant for part in parts]
     known = [value for value in constants if value is not None]
     if len(known) == len(parts):
@@ -304,7 +313,7 @@ def _shape(name: str) -> str:
     return "it is `abs(figure)`" if name == "abs" else f"it is `{name}(figure, figure, …)`"
 
 
-def _alike(reading: Reading, one: Figured, other: Figured, operands: bool = False) -> bool:
+def _alike(reading: FigureContext, one: TypedFigure, other: TypedFigure, operands: bool = False) -> bool:
     """Return true if two figures may be added or compared; reports scales that differ: those of what is weighed in
     them, or, with `operands`, those of the figures as they are written."""
     if one.mixed or other.mixed:  # each cell has its own scale, and those of one metric are alike
@@ -324,7 +333,7 @@ def _alike(reading: Reading, one: Figured, other: Figured, operands: bool = Fals
     return False
 
 
-def _named(figured: Figured, as_written: bool) -> tuple[str, scales.Bounds]:
+def _named(figured: TypedFigure, as_written: bool) -> tuple[str, scales.Bounds]:
     """Return a figure, or what is weighed in it, and what that runs over."""
     scale = figured.scale
     assert scale.base is not None

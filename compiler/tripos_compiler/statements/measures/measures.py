@@ -11,34 +11,34 @@ from tripos_compiler.diagnostics import Diagnostics, Label
 from tripos_compiler.plan import Measure, Missing
 from tripos_compiler.resolve import Index, NamedColumn, Program
 from tripos_compiler.source import Member, Name, Span, Syntax
-from tripos_compiler.statements.measures.dimensions import check_names, read_dimension, text_of
+from tripos_compiler.statements.measures.dimensions import check_names, dimension_text, read_dimension
 from tripos_compiler.statements.measures.figure_syntax import column_arguments, means_a_figure, measures_in
 from tripos_compiler.statements.measures.figures import read_figure
 from tripos_compiler.statements.measures.scales import rounded, spoken
 from tripos_compiler.statements.measures.scored_values import Scores
-from tripos_compiler.statements.measures.typed_figures import Declared, Figured, Known, Reading
+from tripos_compiler.statements.measures.typed_figures import Declared, FigureContext, LoweredMeasure, TypedFigure
 from tripos_compiler.statements.scoring import depends_on_reply, lower_column
 
 if TYPE_CHECKING:
     from tripos_compiler.statements.steps import Steps
 
 
-def find_cells(reading: Reading, figured: Figured) -> tuple[str, ...] | None:
+def find_cells(reading: FigureContext, figured: TypedFigure) -> tuple[str, ...] | None:
     """Return the dimensions that a figure goes by. None where it cannot go by one, or where one of its parts does not
     go by what another does, which is reported: what `by_metric - overall` means by metric would be anybody's guess."""
     good = True
     for syntax in reading.written:
-        free = [leaf.parted for leaf in figured.leaves if text_of(syntax) not in leaf.fixed]
+        free = [leaf.parted for leaf in figured.leaves if dimension_text(syntax) not in leaf.fixed]
         if free:
             good = read_dimension(reading.program, syntax, free) is not None and good
         else:
-            message = f"`{text_of(syntax)}` is fixed already, so there is nothing to go by"
+            message = f"`{dimension_text(syntax)}` is fixed already, so there is nothing to go by"
             reading.error("E0621", message, syntax.span, "leave it out here, or in the slice")
             good = False
     return _joined(reading, figured) if good else None
 
 
-def _joined(reading: Reading, figured: Figured) -> tuple[str, ...] | None:
+def _joined(reading: FigureContext, figured: TypedFigure) -> tuple[str, ...] | None:
     by = tuple(dict.fromkeys([*reading.by, *figured.cells]))
     for term in reading.terms:
         lacking = [dim for dim in by if dim not in reading.by and dim not in term.cells and dim not in term.fixed]
@@ -100,7 +100,7 @@ def lower_measures(program: Program) -> None:
     program.measures = {key: known.measure for key, known in reading.known.items()}
 
 
-def read_measures(program: Program, silent: bool = False) -> Reading:
+def read_measures(program: Program, silent: bool = False) -> FigureContext:
     """Return what is known of every measure, from where figures at the top of a file are read. `silent`: they were
     lowered before, so nothing is reported."""
     scopes: dict[Span, Mapping[str, Any]] = dict(program.index.scopes)
@@ -108,27 +108,27 @@ def read_measures(program: Program, silent: bool = False) -> Reading:
         program = replace(program, diagnostics=Diagnostics(), index=Index())
     scores = Scores(program)
     declared = {each.key: each for each in _declared(program)}
-    found: dict[str, Known] = {}
+    found: dict[str, LoweredMeasure] = {}
     for key in _in_order(program, scores, declared, scopes):
         each = declared[key]
         known = _measure(program, _reading(program, scores, declared, found, scopes, each), each)
         if known is not None:
             found[key] = known
     in_order = {key: found[key] for key in declared if key in found}
-    return Reading(program, scores, declared, in_order, scopes)
+    return FigureContext(program, scores, declared, in_order, scopes)
 
 
 def _reading(
     program: Program,
     scores: Scores,
     declared: Mapping[str, Declared],
-    known: Mapping[str, Known],
+    known: Mapping[str, LoweredMeasure],
     scopes: Mapping[Span, Mapping[str, Any]],
     each: Declared,
-) -> Reading:
+) -> FigureContext:
     written = tuple(each.statement.many("dims"))
     across = each.statement.find_name("role")
-    return Reading(program, scores, declared, known, scopes, each.scenario, each.key, written, across)
+    return FigureContext(program, scores, declared, known, scopes, each.scenario, each.key, written, across)
 
 
 def _declared(program: Program) -> Iterator[Declared]:
@@ -192,7 +192,7 @@ def _circle(
     return circle
 
 
-def _measure(program: Program, reading: Reading, each: Declared) -> Known | None:
+def _measure(program: Program, reading: FigureContext, each: Declared) -> LoweredMeasure | None:
     """Return a measure that is sound; None where it is not, which is reported."""
     statement = each.statement
     role_known = reading.across is None or program.is_declared("role", reading.across)
@@ -231,10 +231,10 @@ def _measure(program: Program, reading: Reading, each: Declared) -> Known | None
         lower_is_better=statement.has("lower"),
         figure=figured.figure,
     )
-    return Known(measure, figured)
+    return LoweredMeasure(measure, figured)
 
 
-def bounds_of(figured: Figured) -> tuple[float | None, float | None]:
+def bounds_of(figured: TypedFigure) -> tuple[float | None, float | None]:
     """Between which values the measure lies, where that is known."""
     if figured.mixed:
         return None, None

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.resolve import Program
-from tripos_compiler.source import Index, Member, Name, Syntax
-from tripos_compiler.statements.measures.dimensions import text_of
-from tripos_compiler.statements.measures.scored_values import Scored
-from tripos_compiler.statements.measures.typed_figures import Declared, Known, Reading, written_as
+from tripos_compiler.source import IndexExpr, Member, Name, Syntax
+from tripos_compiler.statements.measures.dimensions import dimension_text
+from tripos_compiler.statements.measures.scored_values import Operand
+from tripos_compiler.statements.measures.typed_figures import Declared, FigureContext, LoweredMeasure, written_as
 
 INSIDE = "an expression of a scenario's values belongs in a measure inside that scenario"
 
 
-def find_operand(reading: Reading, syntax: Syntax) -> Scored | Known | None:
+def find_operand(reading: FigureContext, syntax: Syntax) -> Operand | LoweredMeasure | None:
     """Return what an aggregate is taken of. None where it is nothing, which is reported, or was reported already.
 
     Inside a scenario its own scores come first, then its measures, then what the whole spec declares.
@@ -22,14 +22,14 @@ def find_operand(reading: Reading, syntax: Syntax) -> Scored | Known | None:
         return reading.scores.column(column, reading.scenario, written_as(syntax))
     match syntax:
         case Name():
-            return _plain(reading, syntax)
+            return _unqualified_operand(reading, syntax)
         case Member(of=Name() as scenario, name=name) if scenario.text in reading.program.declared.get("scenario", {}):
             reading.program.index.use(scenario.span, reading.program.declared["scenario"][scenario.text].span)
             return _of_scenario(reading, scenario.text, name)
         case Member(of=Name() as scenario) if reading.scenario is None or _free(reading, scenario, syntax):
             _no_start(reading, scenario, syntax)
             return None
-        case Index():
+        case IndexExpr():
             help_ = "slice what is taken of the whole: `measure whole = mean(…)`, then `whole[…]`"
             reading.error("E0301", "an aggregate is not taken of a slice", syntax.span, help_)
             return None
@@ -42,14 +42,14 @@ def find_operand(reading: Reading, syntax: Syntax) -> Scored | Known | None:
     return None
 
 
-def _free(reading: Reading, name: Name, syntax: Syntax) -> bool:
+def _free(reading: FigureContext, name: Name, syntax: Syntax) -> bool:
     """Return true if a name at the start of an argument means nothing in its scenario, which was looked at; that of a
     gate is not looked at."""
     scope = reading.scopes.get(syntax.span, {} if reading.own is None else None)
     return scope is not None and name.text not in scope
 
 
-def _no_start(reading: Reading, name: Name, syntax: Syntax) -> None:
+def _no_start(reading: FigureContext, name: Name, syntax: Syntax) -> None:
     """Report that a dotted name starts with what is neither a scenario nor a name of this one."""
     scope = list(reading.scopes.get(syntax.span, ()))
     if not scope:
@@ -61,7 +61,7 @@ def _no_start(reading: Reading, name: Name, syntax: Syntax) -> None:
     reading.error("E0201", f"there is no `{name.text}` here", name.span, help_, name.text)
 
 
-def _plain(reading: Reading, name: Name) -> Scored | Known | None:
+def _unqualified_operand(reading: FigureContext, name: Name) -> Operand | LoweredMeasure | None:
     program, scores, scenario = reading.program, reading.scores, reading.scenario
     here = scores.names(scenario)
     if name.text in here:
@@ -83,7 +83,7 @@ def _plain(reading: Reading, name: Name) -> Scored | Known | None:
     return None
 
 
-def _unknown(reading: Reading, name: Name, here: list[str]) -> None:
+def _unknown(reading: FigureContext, name: Name, here: list[str]) -> None:
     program, scores = reading.program, reading.scores
     homes = [each for each, names in scores.written.items() if name.text in names and name.text not in scores.judges]
     homes += [each.scenario for each in reading.declared.values() if each.scenario and each.name.text == name.text]
@@ -101,7 +101,7 @@ def _unknown(reading: Reading, name: Name, here: list[str]) -> None:
     reading.error("E0201", f"there is no score or measure `{name.text}`", name.span, help_, name.text)
 
 
-def _of_scenario(reading: Reading, scenario: str, name: Name) -> Scored | Known | None:
+def _of_scenario(reading: FigureContext, scenario: str, name: Name) -> Operand | LoweredMeasure | None:
     """Return what `scenario.name` means: a score, a measure, or what a judge or a metric gave there."""
     program, scores = reading.program, reading.scores
     here = scores.names(scenario)
@@ -125,7 +125,7 @@ def _of_scenario(reading: Reading, scenario: str, name: Name) -> Scored | Known 
     return None
 
 
-def _scorer(reading: Reading, name: Name, scenario: str | None) -> Scored | None:
+def _scorer(reading: FigureContext, name: Name, scenario: str | None) -> Operand | None:
     program, scores = reading.program, reading.scores
     program.index.use(name.span, program.declared["scorer"][name.text].span)
     known = name.text in program.scorers or name.text in program.formulas or name.text in program.plugins
@@ -137,7 +137,7 @@ def _scorer(reading: Reading, name: Name, scenario: str | None) -> Scored | None
     return found
 
 
-def _metric(reading: Reading, name: Name, scenario: str | None) -> Scored | None:
+def _metric(reading: FigureContext, name: Name, scenario: str | None) -> Operand | None:
     program, scores = reading.program, reading.scores
     program.index.use(name.span, program.declared["metric"][name.text].span)
     found = scores.metric(name.text, scenario)
@@ -153,12 +153,12 @@ def _allocated(program: Program) -> bool:
     return {table.name("scorer").text for table in program.of("allocate")} <= set(program.allocation)
 
 
-def _measure(reading: Reading, name: Name, declared: Declared) -> Known | None:
+def _measure(reading: FigureContext, name: Name, declared: Declared) -> LoweredMeasure | None:
     reading.program.index.use(name.span, declared.name.span)
     return reading.known.get(declared.key)
 
 
-def find_measure(reading: Reading, syntax: Syntax) -> Known | None:
+def find_measure(reading: FigureContext, syntax: Syntax) -> LoweredMeasure | None:
     """Return the measure that a name means in a formula. None where it is none, which is reported, or was reported."""
     program = reading.program
     match syntax:
@@ -176,10 +176,10 @@ def find_measure(reading: Reading, syntax: Syntax) -> Known | None:
     return None
 
 
-def _no_measure(reading: Reading, syntax: Syntax) -> None:
-    text = text_of(syntax)
+def _no_measure(reading: FigureContext, syntax: Syntax) -> None:
+    text = dimension_text(syntax)
     last = syntax.name if isinstance(syntax, Member) else syntax
-    within = text_of(syntax.of) if isinstance(syntax, Member) else reading.scenario
+    within = dimension_text(syntax.of) if isinstance(syntax, Member) else reading.scenario
     word = last.text if isinstance(last, Name) else text
     scored = {*reading.scores.names(within), *reading.program.declared.get("scorer", {})}
     scored |= set(reading.program.declared.get("metric", {}))
@@ -197,6 +197,6 @@ def _no_measure(reading: Reading, syntax: Syntax) -> None:
     reading.error("E0201", message, last.span, help_, word)
 
 
-def _shown(reading: Reading, declared: Declared) -> str:
+def _shown(reading: FigureContext, declared: Declared) -> str:
     """Return a measure as it is written here."""
     return declared.name.text if declared.scenario == reading.scenario else declared.key

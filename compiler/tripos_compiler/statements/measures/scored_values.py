@@ -7,14 +7,21 @@ from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 
 from tripos_compiler.constructs import Statement
-from tripos_compiler.language.figures import Bounds as Ends, Ranges, Scored as PlanScored, Values, graded, hull
+from tripos_compiler.language.figures import (
+    Bounds as Ends,
+    Ranges,
+    Scored as PlanScored,
+    ScoredValues,
+    enclosing_range,
+    judged_steps,
+)
 from tripos_compiler.resolve import NamedColumn, Program, scorer_name
 from tripos_compiler.source import Name, Span
 from tripos_compiler.statements.measures.scales import Bounds
 
 
 @dataclass(frozen=True)
-class Scored(PlanScored):
+class Operand(PlanScored):
     """Values that an aggregate is taken of, with what is checked before it is. `bounds` is the scale of a value where
     one is declared, and `ends` are the least and the greatest value that there can be, also where they only follow from
     how it is computed; `mixed` says that these are metrics of different scales, and `metrics` whether metrics of a
@@ -70,24 +77,24 @@ class Scores:
         computed = {*self.program.formulas, *self.program.plugins}
         return frozenset(self.program.declared.get("scorer", {})) - computed
 
-    def score(self, name: str, within: str | None) -> Scored | None:
+    def score(self, name: str, within: str | None) -> Operand | None:
         """Return the scores or comparisons of that name. None where no sound scenario has them."""
         found = self.values.score(name, within)
         return None if found is None else self._given(found)
 
-    def scorer(self, name: str, within: str | None) -> Scored | None:
+    def scorer(self, name: str, within: str | None) -> Operand | None:
         """Return all scores that a judge gave. None where no sound scenario is scored by it."""
         found = self.values.scorer(name, within)
         if found is None or self.program.scorers[name].gives is not None:
             return None if found is None else self._given(found)
-        return self._rubric(found, [metric for step in graded(found) for metric in step.metrics])
+        return self._rubric(found, [metric for step in judged_steps(found) for metric in step.metrics])
 
-    def metric(self, name: str, within: str | None) -> Scored | None:
+    def metric(self, name: str, within: str | None) -> Operand | None:
         """Return all scores on a metric, whoever gave them. None where no sound scenario is given it."""
         found = self.values.metric(name, within)
         return None if found is None else self._rubric(found, [name])
 
-    def column(self, column: NamedColumn, scenario: str, written: str) -> Scored | None:
+    def column(self, column: NamedColumn, scenario: str, written: str) -> Operand | None:
         """Return a value that a measure of that scenario looks at, as it is written. None where the scenario is not
         sound."""
         lowered = self.program.scenarios.get(scenario)
@@ -98,9 +105,9 @@ class Scores:
         return replace(self._given(found), written=written)
 
     @cached_property
-    def values(self) -> Values:
+    def values(self) -> ScoredValues:
         """Return what the names of scores mean."""
-        return Values(tuple(self.program.scenarios.values()), self.program.scorers)
+        return ScoredValues(tuple(self.program.scenarios.values()), self.program.scorers)
 
     @cached_property
     def ranges(self) -> Ranges:
@@ -109,17 +116,17 @@ class Scores:
         fields = {dataset.name: {field.name: field.type for field in dataset.fields} for dataset in datasets}
         return Ranges(fields, {name: scorer.gives for name, scorer in self.program.scorers.items()})
 
-    def _given(self, found: PlanScored) -> Scored:
+    def _given(self, found: PlanScored) -> Operand:
         """Return values with their scale, where all that gives them has one and the same; and with their ends."""
         steps = [(scenario, step) for scenario in found.scenarios for step in found.steps if step in scenario.steps]
         scales = {self.ranges.scale_of(scenario, step) for scenario, step in steps}
-        low, high = hull(self.ranges.of_step(scenario, step) for scenario, step in steps)
+        low, high = enclosing_range(self.ranges.of_step(scenario, step) for scenario, step in steps)
         ends = (low if math.isfinite(low) else None, high if math.isfinite(high) else None)
         return self._scored(
             found, next(iter(scales)) if len(scales) == 1 else None, ends if low < high else (None, None)
         )
 
-    def _rubric(self, found: PlanScored, metrics: list[str]) -> Scored:
+    def _rubric(self, found: PlanScored, metrics: list[str]) -> Operand:
         known = [self.program.metrics[metric] for metric in metrics if metric in self.program.metrics]
         scales = sorted({(float(metric.low), float(metric.high)) for metric in known})
         alone = len(scales) == 1 and all(metric.ends is not None for metric in known)
@@ -127,10 +134,10 @@ class Scores:
         scored = self._scored(found, ends, ends or (None, None))
         return replace(scored, mixed=len(scales) > 1, metrics=True)
 
-    def _scored(self, found: PlanScored, bounds: Bounds | None, ends: Ends) -> Scored:
+    def _scored(self, found: PlanScored, bounds: Bounds | None, ends: Ends) -> Operand:
         whole = found.within is not None or not self.broken
         own = {field.name: getattr(found, field.name) for field in fields(found)}
-        return Scored(**own, bounds=bounds if whole else None, ends=ends if whole else (None, None), whole=whole)
+        return Operand(**own, bounds=bounds if whole else None, ends=ends if whole else (None, None), whole=whole)
 
 
 def declared_score(statement: Statement) -> Name | None:

@@ -11,7 +11,7 @@ from tripos_compiler.language import count_cells
 from tripos_compiler.plan import Axis, Scenario, Subset
 from tripos_compiler.resolve import Program
 from tripos_compiler.source import Number
-from tripos_compiler.statements.measures.dimensions import Parted, own_line, read_dimensions
+from tripos_compiler.statements.measures.dimensions import Parted, check_own_line, read_dimensions
 
 MOST_STRATA = 10_000
 """Strata of a scenario are counted one by one up to so many."""
@@ -61,7 +61,7 @@ def _subset(program: Program, statement: Statement) -> Subset | None:
 
 
 def _dimensions(program: Program, statement: Statement) -> tuple[str, ...] | None:
-    if not own_line(program, statement.many("dims"), ("take", "spread", "seed", "withheld")):
+    if not check_own_line(program, statement.many("dims"), ("take", "spread", "seed", "withheld")):
         return None
     if len(program.scenarios) < len(program.declared.get("scenario", {})):
         return None  # a scenario that was reported may have what is named

@@ -10,9 +10,9 @@ from tripos_compiler.constructs import Statement
 from tripos_compiler.plan import Figure, Measure, Missing
 from tripos_compiler.resolve import Program
 from tripos_compiler.source import Name, Span, Syntax
-from tripos_compiler.statements.measures.dimensions import Parted, text_of
+from tripos_compiler.statements.measures.dimensions import Parted, dimension_text
 from tripos_compiler.statements.measures.scales import Scale
-from tripos_compiler.statements.measures.scored_values import Scored, Scores
+from tripos_compiler.statements.measures.scored_values import Operand, Scores
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class Leaf:
     """An aggregate that a figure is made of: what it looks at, and the dimensions that a slice has fixed for it."""
 
     named: str
-    scored: tuple[Scored, ...]
+    scored: tuple[Operand, ...]
     fixed: frozenset[str] = frozenset()
     judged: bool = False
     """Whether it is taken across the models of a role, so that it cannot go by them."""
@@ -43,7 +43,7 @@ class Leaf:
 
 
 @dataclass(frozen=True)
-class Figured:
+class TypedFigure:
     """A figure that was read without a mistake. `cells` are the dimensions that it goes by on its own, beside those of
     the statement that it stands in."""
 
@@ -82,22 +82,22 @@ class Declared:
 
 
 @dataclass(frozen=True)
-class Known:
+class LoweredMeasure:
     """A measure that was lowered, with what reading it found."""
 
     measure: Measure
-    figured: Figured
+    figured: TypedFigure
 
 
 @dataclass
-class Reading:
+class FigureContext:
     """The place at which a figure is read: in a scenario or at the top of a file, in the measure `own`, going by
     `written` dimensions, across the models of `across`."""
 
     program: Program
     scores: Scores
     declared: Mapping[str, Declared]
-    known: Mapping[str, Known]
+    known: Mapping[str, LoweredMeasure]
     scopes: Mapping[Span, Mapping[str, Any]] = field(default_factory=dict)
     """What was in scope at the arguments that a scenario was asked about."""
     scenario: str | None = None
@@ -115,7 +115,7 @@ class Reading:
     @property
     def by(self) -> tuple[str, ...]:
         """The dimensions of the statement, as they are written."""
-        return tuple(dict.fromkeys(text_of(syntax) for syntax in self.written))
+        return tuple(dict.fromkeys(dimension_text(syntax) for syntax in self.written))
 
     def measure(self, name: str) -> Declared | None:
         """Return the measure that a plain name means here: one of the scenario's, or else one of the whole spec's."""

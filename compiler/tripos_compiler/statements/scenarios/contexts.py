@@ -6,15 +6,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tripos_compiler.constructs import Statement
-from tripos_compiler.language import Unavailable, count_cells, guards_of
+from tripos_compiler.language import Unavailable, axes_in_guards, count_cells
 from tripos_compiler.plan import Arm, Axis, ChoiceType, Rows
-from tripos_compiler.resolve import Binding, LoadedDataset, Program, lost_part
+from tripos_compiler.resolve import Binding, LoadedDataset, Program, has_lost_part
 from tripos_compiler.source import BinaryExpr, Name, Syntax
 from tripos_compiler.typing import axis_type
 
 
 @dataclass
-class Cases:
+class ScenarioCases:
     """The cases of a scenario. Where it is not `sound`, something about it was reported; its scope still binds every
     name, those without a known type too, so that the steps are checked and nothing is reported twice."""
 
@@ -35,13 +35,13 @@ class Cases:
     sound: bool = True
 
 
-def lower_context(program: Program, statement: Statement) -> Cases:
+def lower_context(program: Program, statement: Statement) -> ScenarioCases:
     """Return the axes of a scenario in order; a benchmark of one language has it in every context."""
     written = statement.one_of("context")
     names = product_of(program, written.syntax("axes")) if written is not None else []
-    if written is None and lost_part(program, statement):
+    if written is None and has_lost_part(program, statement):
         names = None  # it may have said any
-    cases = Cases([], {}, sound=names is not None)
+    cases = ScenarioCases([], {}, sound=names is not None)
     unknown = False
     for name in names or ():
         axis = program.axes.get(name.text)
@@ -73,7 +73,9 @@ def lower_context(program: Program, statement: Statement) -> Cases:
     if unknown or names is None:  # any axis may have been meant
         cases.scope = {name: Binding((name,)) for name in program.declared.get("axis", {})} | cases.scope
     for name in names or ():
-        for other in sorted(guards_of(program.axes[name.text]) - set(cases.scope)) if name.text in program.axes else ():
+        for other in (
+            sorted(axes_in_guards(program.axes[name.text]) - set(cases.scope)) if name.text in program.axes else ()
+        ):
             message = f"`{name.text}` is restricted by `{other}`, which is not in this context"
             help_ = f"add it: `context … * {other} * {name.text}`"
             program.diagnostics.error("E0607", message, name.span, help=help_)
@@ -82,7 +84,7 @@ def lower_context(program: Program, statement: Statement) -> Cases:
     return cases
 
 
-def _count(program: Program, statement: Statement, cases: Cases) -> None:
+def _count(program: Program, statement: Statement, cases: ScenarioCases) -> None:
     """Count the cells that the guards allow; there must be one."""
     written = statement.one_of("context")
     try:
@@ -95,14 +97,14 @@ def _count(program: Program, statement: Statement, cases: Cases) -> None:
         cases.sound = False
     if cases.sound and cases.cells == 0 and written is not None:
         help_ = "look at the `when` conditions of the groups"
-        tied = [(axis.name, " and ".join(f"`{name}`" for name in sorted(guards_of(axis)))) for axis in cases.axes]
+        tied = [(axis.name, " and ".join(f"`{name}`" for name in sorted(axes_in_guards(axis)))) for axis in cases.axes]
         note = ", ".join(f"`{name}` by {others}" for name, others in tied if others)
         message = "no combination of these axes is allowed"
         program.diagnostics.error("E0603", message, written.head, help=help_, notes=[f"restricted are {note}"])
         cases.sound = False
 
 
-def lower_arms_of(program: Program, statement: Statement, cases: Cases) -> Cases:
+def lower_arms_of(program: Program, statement: Statement, cases: ScenarioCases) -> ScenarioCases:
     """Add the arms to a context."""
     written = statement.one_of("arms")
     for name in (product_of(program, written.syntax("arms"), "arms") or []) if written is not None else []:

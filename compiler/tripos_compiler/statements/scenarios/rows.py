@@ -10,28 +10,28 @@ from tripos_compiler.language import (
     DATA,
     TREES,
     Unavailable,
+    allowed_cells as each_cell,
+    axes_in_guards,
     broken_guard,
-    cells as each_cell,
     evaluate,
-    guards_of,
     names_in,
-    parts_of,
+    subexpressions,
 )
-from tripos_compiler.language.library import shown
+from tripos_compiler.language.library import type_notation
 from tripos_compiler.plan import Axis, Branches, Data, Expr, Rows
-from tripos_compiler.plugins import known_early
+from tripos_compiler.plugins import is_known_early
 from tripos_compiler.resolve import KINDS, Binding, LoadedDataset, LoadedRow, Program, Typed, row_binding
 from tripos_compiler.source import Name, Span, Syntax
-from tripos_compiler.statements.datasets import lower_scenario_dataset, may_shrink
+from tripos_compiler.statements.datasets import lower_scenario_dataset, may_have_fewer_rows
 from tripos_compiler.statements.declarations import branches_of
-from tripos_compiler.statements.scenarios.contexts import Cases
+from tripos_compiler.statements.scenarios.contexts import ScenarioCases
 from tripos_compiler.typing import Elaborator
 
 MOST_CELLS = 100_000
 """Contexts of up to so many cells are listed, to count in which of them a condition holds."""
 
 
-def lower_rows(program: Program, statement: Statement, cases: Cases) -> Cases:
+def lower_rows(program: Program, statement: Statement, cases: ScenarioCases) -> ScenarioCases:
     """Add the rows to a context."""
     over = statement.one_of("over")
     written = [inner for inner in statement.body if inner.construct in KINDS["dataset"]]
@@ -81,7 +81,7 @@ def lower_rows(program: Program, statement: Statement, cases: Cases) -> Cases:
     return cases
 
 
-def _local(program: Program, scenario: Statement, statement: Statement, cases: Cases) -> LoadedDataset | None:
+def _local(program: Program, scenario: Statement, statement: Statement, cases: ScenarioCases) -> LoadedDataset | None:
     """Return a data set inside a scenario; a role's rows are written in every cell of its context."""
     if not cases.sound:
         axes: list[Axis] = []
@@ -92,7 +92,12 @@ def _local(program: Program, scenario: Statement, statement: Statement, cases: C
 
 
 def _keep(
-    program: Program, scenario: Statement, cases: Cases, loaded: LoadedDataset, alias: Name, over: Statement | None
+    program: Program,
+    scenario: Statement,
+    cases: ScenarioCases,
+    loaded: LoadedDataset,
+    alias: Name,
+    over: Statement | None,
 ) -> None:
     """Count the rows that are run, and check that each lies in an allowed cell."""
     condition = over.find("filter") if over is not None else None
@@ -100,7 +105,7 @@ def _keep(
     if condition is not None:
         program.index.scopes.append((condition.span, scope))
     where = Elaborator(program, scope).condition(condition) if condition is not None else None
-    early = where is None or condition is None or known_early(program, where.expr, condition.span)
+    early = where is None or condition is None or is_known_early(program, where.expr, condition.span)
     cases.sound = cases.sound and loaded.sound and early and (where is not None or condition is None)
     _say_their_axes(program, scenario, cases, loaded)
     if not cases.sound:
@@ -122,7 +127,7 @@ def _looked_into(program: Program, where: Expr, condition: Syntax) -> dict[str, 
     not known before a run, which is reported."""
     data: dict[str, Any] = {}
     trees: dict[str, Any] = {}
-    for part in parts_of(where):
+    for part in subexpressions(where):
         match part:
             case Data(dataset=name):
                 loaded = program.rowsets.get(name)
@@ -140,7 +145,7 @@ def _looked_into(program: Program, where: Expr, condition: Syntax) -> dict[str, 
 def _keep_read(
     program: Program,
     scenario: Statement,
-    cases: Cases,
+    cases: ScenarioCases,
     loaded: LoadedDataset,
     alias: Name,
     where: Typed | None,
@@ -172,14 +177,14 @@ def _keep_read(
     return True
 
 
-def _say_their_axes(program: Program, scenario: Statement, cases: Cases, loaded: LoadedDataset) -> None:
+def _say_their_axes(program: Program, scenario: Statement, cases: ScenarioCases, loaded: LoadedDataset) -> None:
     """Check that the rows say where they lie in the context."""
     types = {f.name: f.type for f in loaded.dataset.fields}
     names = set(types) | set(loaded.poisoned)
     for axis in cases.axes:
         said = types.get(axis.name)
         if said is not None and not (said.kind == "choice" and said.axis == axis.name):
-            message = f"field `{axis.name}` is `{shown(said)}`, and the context needs the axis of that name"
+            message = f"field `{axis.name}` is `{type_notation(said)}`, and the context needs the axis of that name"
             help_ = f"write `{axis.name}` alone, with `from` where the column has another name"
             program.diagnostics.error("E0301", message, loaded.spans[axis.name], help=help_)
             cases.sound = False
@@ -193,18 +198,18 @@ def _say_their_axes(program: Program, scenario: Statement, cases: Cases, loaded:
             cases.sound = False
 
 
-def _keep_made(program: Program, cases: Cases, loaded: LoadedDataset, where: Expr | None) -> None:
+def _keep_made(program: Program, cases: ScenarioCases, loaded: LoadedDataset, where: Expr | None) -> None:
     """Count the rows of a data set that only a run will know. Where they are written in every cell, the cells of all
     rows are known, and what is decided by them alone."""
     made = loaded.made
     assert made is not None, "it is sound"
     axes = {axis.name for axis in cases.axes}
     cases.count = loaded.count
-    cases.certain = where is None and not may_shrink(program, made)
+    cases.certain = where is None and not may_have_fewer_rows(program, made)
     own = made.scenario is not None and made.source is None
     if not own or made.rows > MOST_CELLS or (where is not None and not names_in(where) <= axes):
         return
-    if where is not None and any(part.op in ("data", "tree") for part in parts_of(where)):
+    if where is not None and any(part.op in ("data", "tree") for part in subexpressions(where)):
         return
     every = [dict(cell) for cell in each_cell(cases.axes) for _ in range(made.count)]
     try:
@@ -212,11 +217,11 @@ def _keep_made(program: Program, cases: Cases, loaded: LoadedDataset, where: Exp
     except Unavailable:
         return
     cases.count = len(cases.kept)
-    cases.certain = not may_shrink(program, made)
+    cases.certain = not may_have_fewer_rows(program, made)
 
 
 def _outside(program: Program, loaded: LoadedDataset, row: LoadedRow, axis: Axis, cell: dict[str, str]) -> None:
     span: Span = loaded.spans[axis.name]
-    others = ", ".join(f"{name} {cell[name]}" for name in sorted(guards_of(axis)))
+    others = ", ".join(f"{name} {cell[name]}" for name in sorted(axes_in_guards(axis)))
     message = f"row {row.number} of {row.path}: {axis.name} {cell[axis.name]} is not allowed with {others}"
     program.diagnostics.error("E0605", message, span, help="mend the row, or the `when` of the axis's group")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from tripos_compiler.constructs import Statement
 from tripos_compiler.plan import Column, Compare, Grade, Scenario, Score
-from tripos_compiler.resolve import Kept, Memory, Program, apart, difference, locale_in
-from tripos_compiler.statements.analysis import Cases, count_calls, pools
-from tripos_compiler.statements.measures import collect_columns, takes_unknown
+from tripos_compiler.resolve import LoweredCache, Memory, Program, fork_program, locale_in, program_additions
+from tripos_compiler.statements.analysis import CountedCases, count_calls, embedding_pools
+from tripos_compiler.statements.measures import collect_columns, has_unknown_aggregate
 from tripos_compiler.statements.scenarios.checks import check_protocol, check_unused_axes, check_unused_steps
 from tripos_compiler.statements.scenarios.contexts import lower_arms_of, lower_context
 from tripos_compiler.statements.scenarios.rows import lower_rows
@@ -36,13 +36,13 @@ def lower_scenarios(program: Program, memory: Memory | None = None) -> None:
         help_ = "write `scenario NAME { … }`"
         message = "this benchmark has no scenario"
         program.diagnostics.error("E0206", message, where, help=help_, lacking=program.lost)
-    kept = memory.scenarios if memory is not None else Kept()
+    kept = memory.scenarios if memory is not None else LoweredCache()
     kept.enter(_around(program))
     for statement in program.of("scenario"):
         lowered = kept.find(statement)
         if lowered is None:
-            own = apart(program)
-            lowered = difference(program, own, _scenario(own, statement))
+            own = fork_program(program)
+            lowered = program_additions(program, own, _scenario(own, statement))
             kept.keep(statement, lowered)
         lowered.add_to(program)
         scenario: Scenario | None = lowered.result
@@ -80,7 +80,7 @@ def _scenario(program: Program, statement: Statement) -> Scenario | None:
         steps.good = collect_columns(program, steps, measure) and steps.good
     for expect in statement.of("expect"):
         collect_columns(program, steps, expect)
-    scored = any(inner.construct in SCORING or takes_unknown(program, inner) for inner in statement.body)
+    scored = any(inner.construct in SCORING or has_unknown_aggregate(program, inner) for inner in statement.body)
     if not scored and not any(isinstance(step, Column) for step in steps.lowered) and steps.good:
         help_ = "add `score NAME = …` or `score SCORER(…)`"
         lacking = statement.block.span if statement.block is not None else None
@@ -111,7 +111,7 @@ def _scenario(program: Program, statement: Statement) -> Scenario | None:
     check_unused_steps(program, statement, scenario, steps)
     check_protocol(program, statement, scenario, cases, steps)
     names = frozenset({*scenario.axes, *([cases.alias] if cases.alias and cases.from_file else [])})
-    counted = Cases(cases.count, names, cases.kept, cases.certain)
-    pool = pools(program, scenario)
+    counted = CountedCases(cases.count, names, cases.kept, cases.certain)
+    pool = embedding_pools(program, scenario)
     program.calls += count_calls(scenario, counted, program.roles, program.scorers, pool)
     return scenario

@@ -23,13 +23,13 @@ from tripos_compiler.statements.analysis import (
     CALLING,
     FALSE,
     TRUE,
-    Prints,
-    depends,
-    fold,
-    fold_all,
+    StepFingerprints,
+    fold_arms,
+    fold_required_texts,
     fold_texts,
-    roles,
-    uses_of,
+    names_used,
+    roles_called,
+    with_dependencies,
 )
 from tripos_compiler.statements.steps import Steps
 
@@ -60,7 +60,7 @@ def _under(
     kept: list[Step] = []
     gone: set[str] = set()
     samples: dict[str, int] = {}
-    prints = Prints(steps.program, steps.scenario, steps.key, draws=draws)
+    prints = StepFingerprints(steps.program, steps.scenario, steps.key, draws=draws)
     for step in steps.lowered:
         folded = _fold(step, chosen, labels)
         if folded is None:
@@ -72,13 +72,13 @@ def _under(
             _asks_nothing(steps, folded.name, chosen, reported)
             gone.add(folded.name)
             continue
-        missing = sorted(uses_of(folded) & gone)
+        missing = sorted(names_used(folded) & gone)
         if missing:
             gone |= _yields(folded)
             if isinstance(folded, CALLING) and not isinstance(folded, Verdict):
                 _not_held(steps, folded.name, missing[0], chosen, reported)
             continue
-        uses = depends(kept, uses_of(folded))
+        uses = with_dependencies(kept, names_used(folded))
         whole = _with_needs(steps, folded, uses, kept, samples)
         if whole is None:
             continue
@@ -142,7 +142,7 @@ def _with_needs(
     asked = [other for other in kept if other.name in uses and not isinstance(other, Retrieve)]
     every = isinstance(step, Column | Score) and not asked
     called = [other for other in kept if (every or other.name in uses) and isinstance(other, Ask | Converse)]
-    compared = [other for other in called if any(steps.kind(role) == "compared" for role in roles(other))]
+    compared = [other for other in called if any(steps.kind(role) == "compared" for role in roles_called(other))]
     if not called:
         return None
     of = (compared or called)[-1]
@@ -158,7 +158,7 @@ def _fold(step: Step, chosen: Mapping[str, str], labels: Mapping[str, Mapping[st
         return step
 
     def put(expr: Expr | None) -> Expr | None:
-        return fold(expr, chosen) if expr is not None else None
+        return fold_arms(expr, chosen) if expr is not None else None
 
     when = put(step.when)
     if when == FALSE:
@@ -173,8 +173,8 @@ def _fold(step: Step, chosen: Mapping[str, str], labels: Mapping[str, Mapping[st
                 each.model_copy(
                     update={
                         "where": put(each.where) if put(each.where) != TRUE else None,
-                        "prompt": fold_all(each.prompt, chosen, labels),
-                        "reply": fold_all(each.reply, chosen, labels),
+                        "prompt": fold_required_texts(each.prompt, chosen, labels),
+                        "reply": fold_required_texts(each.reply, chosen, labels),
                     }
                 )
                 for each in step.shots

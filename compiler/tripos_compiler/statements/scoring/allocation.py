@@ -8,7 +8,7 @@ import re
 from tripos_compiler.constructs import Statement
 from tripos_compiler.diagnostics import Label, nearest
 from tripos_compiler.resolve import Program
-from tripos_compiler.source import Entry, Name, Symbol, TableRow
+from tripos_compiler.source import Entry, Name, SymbolExpr, TableRow
 
 MARKS: dict[str, float | None] = {"x": 1.0, "✓": 1.0, ".": None, "-": None}
 """What a cell says: what the metric counts there, None where it does not apply."""
@@ -133,7 +133,7 @@ def _row(program: Program, entry: Entry) -> list[TableRow]:
     rows = [element for element in entry.elements if isinstance(element, TableRow)]
     for element in entry.elements:
         if not isinstance(element, TableRow):
-            shown = f"`{element.text}`" if isinstance(element, Name | Symbol) else "this"
+            shown = f"`{element.text}`" if isinstance(element, Name | SymbolExpr) else "this"
             help_ = "every line is `| scenario | x | . |`"
             program.diagnostics.error("E0106", f"{shown} is not a table row", element.span, help=help_)
             break

@@ -9,7 +9,7 @@ from tripos_compiler.language import names_in
 from tripos_compiler.plan import Ask, Compare, Expr, Ref
 from tripos_compiler.resolve import Binding, Scope, Typed
 from tripos_compiler.source import CallExpr, Name
-from tripos_compiler.statements.analysis import mapped
+from tripos_compiler.statements.analysis import map_expression
 from tripos_compiler.statements.scoring.grades import free
 from tripos_compiler.statements.steps import NOT_JUDGED, Steps, warn_undefined
 from tripos_compiler.typing import Elaborator, scorer_arguments
@@ -122,4 +122,4 @@ def _moved(expr: Expr, side: str, whose: Collection[str]) -> Expr:
             return Ref(path=(side, *part.path))
         return part
 
-    return mapped(expr, moved)
+    return map_expression(expr, moved)

@@ -7,7 +7,7 @@ from dataclasses import fields, replace
 from typing import Any
 
 from tripos_compiler.constructs import Statement
-from tripos_compiler.language.library import fits, shown
+from tripos_compiler.language.library import fits, type_notation
 from tripos_compiler.plan import Ref, Scorer, TextType
 from tripos_compiler.resolve import FormulaScorer, Program, Typed
 from tripos_compiler.source import Argument, CallExpr, Group, Name, Node, Span, Syntax, Text
@@ -38,7 +38,7 @@ def holds_texts(elaborator: Elaborator, holes: Sequence[Syntax]) -> bool:
             report("E0306", "this may be missing, and would print nothing", hole.span, help=help_)
             return False
         if not fits(typed.type, TextType()) or (typed.type.kind == "choice" and typed.type.axis is not None):
-            message = f"this is `{shown(typed.type)}`, and what a `let` writes is made of texts"
+            message = f"this is `{type_notation(typed.type)}`, and what a `let` writes is made of texts"
             help_ = "take a text as a parameter, or make one of it: `bullets(…)`, `join(…)`, `transcript(…)`"
             report("E0301", message, hole.span, help=help_)
             return False
@@ -170,14 +170,14 @@ def _check(program: Program, formula: FormulaScorer, parameters: Parameters, dep
         program.diagnostics.error("E0306", "this score may be missing", formula.value.span, help=help_)
         return
     if formula.scores and not is_score(typed.type):
-        message = f"this is `{shown(typed.type)}`, not a score"
+        message = f"this is `{type_notation(typed.type)}`, not a score"
         program.diagnostics.error("E0301", message, formula.value.span, help="a score is a bool or a number")
         return
     if depth > DEEPEST_FORMULA:
         message = f"`{name.text}` uses scorers that use scorers, more than {DEEPEST_FORMULA} deep"
         program.diagnostics.error("E0203", message, name.span, help="write some of them out")
         return
-    detail = f"{parameters.shown(name.text)} -> {shown(typed.type)}"
+    detail = f"{parameters.shown(name.text)} -> {type_notation(typed.type)}"
     program.index.define("scorer", name.text, name.span, detail=detail)
     program.formulas[name.text] = formula
 

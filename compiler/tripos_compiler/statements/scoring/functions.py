@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from tripos_compiler.constructs import Statement
 from tripos_compiler.diagnostics import Label, nearest
-from tripos_compiler.language.library import FUNCTIONS, fits, shown
+from tripos_compiler.language.library import FUNCTIONS, fits, type_notation
 from tripos_compiler.plan import Plugin, Type
 from tripos_compiler.plugins import PythonFunction, read_python
 from tripos_compiler.resolve import Binding, Program, Scope
@@ -29,7 +29,7 @@ class Parameters:
 
     def shown(self, name: str) -> str:
         """Return the signature as people read it, without what is returned: `near(a: text, b: number)`."""
-        return f"{name}({', '.join(f'{key}: {shown(of)}' for key, of in self.types.items())})"
+        return f"{name}({', '.join(f'{key}: {type_notation(of)}' for key, of in self.types.items())})"
 
 
 def lower_parameters(program: Program, owner: str, arguments: tuple[Argument, ...]) -> Parameters | None:
@@ -56,7 +56,7 @@ def lower_parameters(program: Program, owner: str, arguments: tuple[Argument, ..
         if type_ is not None:
             types[name.text] = type_
             places[name.text] = written.span
-            program.index.define("parameter", name.text, name.span, owner, shown(type_))
+            program.index.define("parameter", name.text, name.span, owner, type_notation(type_))
             program.value_spans.setdefault((owner, name.text), name.span)
     return Parameters(types, names, places) if good else None
 
@@ -79,9 +79,10 @@ def lower_functions(program: Program) -> None:
 def plugin_shown(plugin: Plugin) -> str:
     """Return the signature as people read it, for example `near(a: text, b: number (optional)) -> bool`."""
     parameters = ", ".join(
-        f"{key}: {shown(of)}{' (optional)' if key in plugin.optional else ''}" for key, of in plugin.parameters.items()
+        f"{key}: {type_notation(of)}{' (optional)' if key in plugin.optional else ''}"
+        for key, of in plugin.parameters.items()
     )
-    return f"{plugin.name}({parameters}) -> {shown(plugin.returns)}"
+    return f"{plugin.name}({parameters}) -> {type_notation(plugin.returns)}"
 
 
 def free_name(program: Program, kind: str, name: Name) -> bool:
@@ -138,16 +139,17 @@ def _agrees(
             help_ = f"did you mean `{close}`?" if close else "remove it, or add it to the function"
             differs(f"`{plugin.function}` has no parameter `{key}`", parameters.names[key].span, help_)
         elif not fits(declared, of):
-            message = f"`{key}` is `{shown(declared)}` here, and the function takes `{shown(of)}`"
-            differs(message, parameters.places[key], f"write `{key}: {shown(of)}`, or change the function")
+            message = f"`{key}` is `{type_notation(declared)}` here, and the function takes `{type_notation(of)}`"
+            differs(message, parameters.places[key], f"write `{key}: {type_notation(of)}`, or change the function")
     misnamed = any(key not in python.parameters for key in plugin.parameters)
     for key, of in python.parameters.items():
         if key not in plugin.parameters and key not in python.optional and not misnamed:
             message = f"`{plugin.function}` needs `{key}`, which `{plugin.name}` does not take"
-            differs(message, name.span, f"add `{key}: {shown(of)}`")
+            differs(message, name.span, f"add `{key}: {type_notation(of)}`")
     if not fits(python.returns, plugin.returns):
-        message = f"`{plugin.name}` gives `{shown(plugin.returns)}`, and the function returns `{shown(python.returns)}`"
-        help_ = f"write `-> {shown(python.returns)}`, or change the function"
+        given = type_notation(python.returns)
+        message = f"`{plugin.name}` gives `{type_notation(plugin.returns)}`, and the function returns `{given}`"
+        help_ = f"write `-> {given}`, or change the function"
         if python.returns.kind == "optional":
             help_ = "let the function raise an error where there is no score"
         differs(message, returns, help_)

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from tripos_compiler.constructs import Statement
 from tripos_compiler.diagnostics import Label
 from tripos_compiler.language import names_in
-from tripos_compiler.language.library import shown
+from tripos_compiler.language.library import type_notation
 from tripos_compiler.plan import Column, Expr, Grade, Ref, Retrieve, Score, Scorer, Type, Verdict
-from tripos_compiler.resolve import NamedColumn, Program, Typed, lacking, scorer_name
+from tripos_compiler.resolve import NamedColumn, Program, Typed, joint_lacks, scorer_name
 from tripos_compiler.source import CallExpr, Name, Span, Syntax
 from tripos_compiler.statements.steps import NOT_JUDGED, Steps, warn_undefined
 from tripos_compiler.typing import is_score, scorer_arguments
@@ -45,7 +45,7 @@ class Judging:
             )
             self.steps.lowered.append(found)
             self.steps.program.index.judged[(self.steps.scenario, found.name)] = call.span
-        return Typed(Ref(path=(found.name,)), scorer.gives, lacking(given.values()))
+        return Typed(Ref(path=(found.name,)), scorer.gives, joint_lacks(given.values()))
 
 
 def lower_score(steps: Steps, statement: Statement) -> bool:
@@ -73,7 +73,7 @@ def _scored_value(steps: Steps, statement: Statement, name: Name, value: Syntax)
         return False
     if not is_score(typed.type):
         help_ = "a score is a bool or a number"
-        message = f"this is `{shown(typed.type)}`, not a score"
+        message = f"this is `{type_notation(typed.type)}`, not a score"
         steps.program.diagnostics.error("E0301", message, value.span, help=help_)
         return False
     if condition is not None and not steps.compared(condition, typed.expr):
@@ -293,9 +293,6 @@ def _kept(steps: Steps, type_: Type, syntax: Syntax) -> bool:
     if type_.kind not in ("tree", "metrics", "dialogue", "record"):
         return True
     help_ = "measure a number, a choice, a text or a set"
-    message = f"`{shown(type_)}` cannot be measured"
+    message = f"`{type_notation(type_)}` cannot be measured"
     steps.program.diagnostics.error("E0301", message, syntax.span, help=help_)
     return False
-
-
-__all__ = ["Judging", "check_baselines", "free", "lower_column", "lower_grade", "lower_score"]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from tripos_compiler.constructs import Statement
 from tripos_compiler.language import names_in
-from tripos_compiler.language.library import shown
+from tripos_compiler.language.library import type_notation
 from tripos_compiler.plan import DialogueType, Expr, MetricsType, NumberType, Scorer, Settings, Type
 from tripos_compiler.resolve import (
     KINDS,
@@ -14,13 +14,13 @@ from tripos_compiler.resolve import (
     FormulaScorer,
     Program,
     Scope,
-    forget,
-    lost_part,
+    forget_diagnostics,
+    has_lost_part,
     numbers_of,
     scorer_name,
 )
 from tripos_compiler.source import CallExpr, Name, Span
-from tripos_compiler.statements.analysis import template_exprs
+from tripos_compiler.statements.analysis import template_expressions
 from tripos_compiler.statements.prompts import lower_settings
 from tripos_compiler.statements.scoring.formulas import late_formulas, lower_formula, lower_formulas
 from tripos_compiler.statements.scoring.functions import Parameters, free_name, lower_parameters, lower_python_scorer
@@ -46,7 +46,7 @@ class Gives:
         """As it is written in a spec."""
         if self.type is None:
             return "allocated metrics"
-        return "reward" if self.reward else shown(self.type)
+        return "reward" if self.reward else type_notation(self.type)
 
 
 @dataclass(frozen=True)
@@ -123,8 +123,8 @@ def _judge(program: Program, statement: Statement, name: Name, parameters: Param
     prompt = lower_texts(program, scope, prompts, "the prompt")
     systems = statement.of("system")
     system = lower_texts(program, scope, systems, "the system message") if systems else None
-    if lost_part(program, statement):
-        forget(program, mark, "E0402")  # what was left out may be the text in the other language
+    if has_lost_part(program, statement):
+        forget_diagnostics(program, mark, "E0402")  # what was left out may be the text in the other language
     settings = lower_settings(program, statement)
     chat = _chat(program, scope, statement, given)
     if prompt is None or given is None or not fair or (systems and system is None) or chat is False:
@@ -183,7 +183,7 @@ def _check_arguments_shown(
         silent = [
             language
             for language in program.languages
-            if not any(parameter in names_in(expr) for each in texts for expr in template_exprs(each[language]))
+            if not any(parameter in names_in(expr) for each in texts for expr in template_expressions(each[language]))
         ]
         if not silent:
             continue

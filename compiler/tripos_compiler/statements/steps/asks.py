@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from tripos_compiler.constructs import Statement
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.language import names_in
-from tripos_compiler.language.library import fits, shown
+from tripos_compiler.language.library import fits, type_notation
 from tripos_compiler.plan import (
     Ask,
     Binary,
@@ -25,7 +25,7 @@ from tripos_compiler.plan import (
     TextType,
     Type,
 )
-from tripos_compiler.resolve import Binding, LoadedDataset, Typed, lost_part, numbers_of, record_fields, row_fields
+from tripos_compiler.resolve import Binding, LoadedDataset, Typed, has_lost_part, numbers_of, record_fields, row_fields
 from tripos_compiler.source import Name, Number, Span
 from tripos_compiler.statements.prompts import Question, lower_question
 from tripos_compiler.statements.steps.steps import NOT_ASKED, Steps, warn_unasked, warn_undefined
@@ -216,7 +216,7 @@ def lower_ask(steps: Steps, statement: Statement) -> bool:
                 help_ = "remove it: only the rows of data sets have secrets"
                 program.diagnostics.error("E0106", "a reply has no secrets", inner.head, help=help_)
                 good = False
-    if lost_part(program, statement):  # what it returns, continues or shows is not known
+    if has_lost_part(program, statement):  # what it returns, continues or shows is not known
         steps.unknown(name)
         return False
     shots = lower_shots(steps, statement, question.returns) if question is not None else None
@@ -320,7 +320,7 @@ def _bind(steps: Steps, statement: Statement, ask: Ask) -> None:
         for inner in (inner for returns in statement.of("returns") for inner in returns.body):
             own, type_ = inner.name(), ask.returns.fields[inner.name().text]
             fields[own.text] = replace(fields[own.text], span=own.span)
-            steps.program.index.define("field", own.text, own.span, f"ask {ask.name}", shown(type_))
+            steps.program.index.define("field", own.text, own.span, f"ask {ask.name}", type_notation(type_))
         type_, path = None, (ask.name,)
     elif ask.returns is not None:
         type_, path = ask.returns, (ask.name, "value")

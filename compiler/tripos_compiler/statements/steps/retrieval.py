@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tripos_compiler.constructs import Statement
-from tripos_compiler.language import names_in, parts_of
-from tripos_compiler.language.library import fits, shown
+from tripos_compiler.language import names_in, subexpressions
+from tripos_compiler.language.library import fits, type_notation
 from tripos_compiler.plan import Call, Expr, ListType, NumberType, Retrieve, Type
 from tripos_compiler.resolve import Binding, Scope, Typed, record_fields
 from tripos_compiler.source import Name, Number, Syntax
@@ -93,7 +93,7 @@ def _source(steps: Steps, statement: Statement, name: Name) -> tuple[Typed, Name
         return None
     if typed.type.kind not in ("list", "set"):
         help_ = "name a data set, or a list such as `distinct(rows.concepts)`"
-        message = f"`{shown(typed.type)}` holds nothing to look through"
+        message = f"`{type_notation(typed.type)}` holds nothing to look through"
         program.diagnostics.error("E0301", message, written.span, help=help_)
         return None
     taken = steps.scope.get(alias.text)
@@ -165,7 +165,7 @@ def _using(steps: Steps, top: Statement) -> str | bool | None:
 def _embeds(by: Expr, alias: str) -> bool:
     """Return true if every `similarity` in what is ranked by has the element on one side and not on the other, and
     there is one: only then are there two texts that can be embedded by themselves."""
-    calls = [part for part in parts_of(by) if isinstance(part, Call) and part.function == "similarity"]
+    calls = [part for part in subexpressions(by) if isinstance(part, Call) and part.function == "similarity"]
     sides = [[names_in(each) for each in (*call.args, *call.named.values())] for call in calls]
     return bool(calls) and all(
         sum(names == {alias} for names in each) == 1 and sum(alias in names for names in each) == 1 for each in sides
@@ -180,6 +180,6 @@ def _included(steps: Steps, statement: Statement, element: Type) -> Typed | None
     inner = typed.type.of if typed.type.kind in ("list", "set") else typed.type
     if fits(inner, element):
         return typed
-    message = f"`{shown(typed.type)}` cannot be put among `{shown(element)}`"
+    message = f"`{type_notation(typed.type)}` cannot be put among `{type_notation(element)}`"
     steps.program.diagnostics.error("E0301", message, value.span, help="include what the source holds")
     return None

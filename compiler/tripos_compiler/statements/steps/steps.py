@@ -13,7 +13,7 @@ from tripos_compiler.language import names_in
 from tripos_compiler.plan import Ask, Converse, Expr, Step, Type, Verdict
 from tripos_compiler.resolve import Binding, Program, Typed
 from tripos_compiler.source import Name, Span
-from tripos_compiler.statements.analysis import depends, roles
+from tripos_compiler.statements.analysis import roles_called, with_dependencies
 from tripos_compiler.statements.prompts import Question
 from tripos_compiler.typing import Elaborator, Judge
 
@@ -102,9 +102,9 @@ class Steps:
 
     def define(self, kind: str, name: Name, type_: Type | None, detail: str = "") -> None:
         """Note a declared name for editors."""
-        from tripos_compiler.language.library import shown
+        from tripos_compiler.language.library import type_notation
 
-        text = detail or (shown(type_) if type_ is not None else "")
+        text = detail or (type_notation(type_) if type_ is not None else "")
         self.program.index.define(kind, name.text, name.span, f"scenario {self.scenario}", text)
 
     def unknown(self, name: Name, returns: Type | None = None) -> None:
@@ -123,12 +123,14 @@ class Steps:
 
     def compared(self, *exprs: Expr | None) -> bool:
         """Return true if expressions depend on a reply of the compared role, in any arm."""
-        found = depends(self.lowered, self.uses(*exprs))
-        return any(self.kind(role) == "compared" for step in self.lowered if step.name in found for role in roles(step))
+        found = with_dependencies(self.lowered, self.uses(*exprs))
+        return any(
+            self.kind(role) == "compared" for step in self.lowered if step.name in found for role in roles_called(step)
+        )
 
     def replied(self, *exprs: Expr) -> bool:
         """Return true if expressions depend on what a model says, whichever it is."""
-        found = depends(self.lowered, self.uses(*exprs))
+        found = with_dependencies(self.lowered, self.uses(*exprs))
         return any(step.name in found for step in self.lowered if isinstance(step, Ask | Converse | Verdict))
 
 

@@ -10,7 +10,7 @@ from functools import reduce
 from operator import add
 from typing import Any
 
-from tripos_compiler.language import LAZY, Unavailable, evaluate, rubric, show
+from tripos_compiler.language import LAZY, Unavailable, evaluate, print_rubric, print_value
 from tripos_compiler.language.library import FUNCTIONS, json
 from tripos_compiler.plan import (
     Axis,
@@ -186,10 +186,10 @@ class Outline:
             if isinstance(part, str):
                 text.append(part)
             elif part.type.kind == "metrics":
-                text.append(rubric(metrics, self.language))
+                text.append(print_rubric(metrics, self.language))
             else:
                 try:
-                    text.append(show(part, evaluate(part.expr, self.names), self.language, self.axes))
+                    text.append(print_value(part, evaluate(part.expr, self.names), self.language, self.axes))
                 except Unavailable as reason:
                     if not is_pending(reason):
                         raise

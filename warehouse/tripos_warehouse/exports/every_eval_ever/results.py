@@ -10,7 +10,7 @@ from typing import Any
 import duckdb
 import orjson
 
-from tripos_compiler.language.figures import hull, ranges_of
+from tripos_compiler.language.figures import enclosing_range, ranges_of
 from tripos_compiler.plan import (
     Ask,
     Expr,
@@ -91,7 +91,7 @@ def scale(plan: Plan, scenario: str, metric: str) -> tuple[float | None, float |
     steps = [step for step in within.steps if isinstance(step, Score | Grade) and step.name == metric]
     if not steps:
         return None, None, False
-    low, high = hull(ranges.of_step(within, step) for step in steps)
+    low, high = enclosing_range(ranges.of_step(within, step) for step in steps)
     truth = all(ranges.declared(within, step).kind == "bool" for step in steps)
     return None if math.isinf(low) else low, None if math.isinf(high) else high, truth
 

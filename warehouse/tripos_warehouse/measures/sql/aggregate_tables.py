@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tripos_compiler.language.figures import Scored, graded, talks_before
+from tripos_compiler.language.figures import Scored, conversations_before, judged_steps
 from tripos_compiler.plan import Aggregate, Missing, Plan
 from tripos_warehouse.measures.sql.parts import (
     OF_TALK,
@@ -45,7 +45,7 @@ def paired_rows(plan: Plan, parts: Parts, rows: str, scored: Scored, least: int)
     combination of arms; `least` is how many replies to one question must have a value."""
     judged = ["evaluator"] if scored.judges else []
     every = parts.add("rows", rows_sql(plan, scored, Cut(), [*judged, *map(named, arm_columns(plan))]))
-    talks = [OF_TALK] if talks_before(scored) else []
+    talks = [OF_TALK] if conversations_before(scored) else []
     every = with_talks(plan, parts, every, scored)
     item = ", ".join(["model", *keys_of(scored)])
     # Arms that a scenario has not are NULL in all its rows: they part nothing.
@@ -198,7 +198,7 @@ group by {self._by}""",
     def _in_role(self, scored: Scored) -> str:
         """Return a condition that leaves scores by the raters of the role that the aggregate is taken across, where
         those of other roles have scores of the same name."""
-        found = {step.scorer for step in graded(scored)}
+        found = {step.scorer for step in judged_steps(scored)}
         own = sorted(scorer for scorer in found if self.plan.scorer(scorer).role == self.figure.across)
         return f"\n    and scorer in ({', '.join(map(quoted, own))})" if len(own) < len(found) else ""
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from tripos_compiler.language.figures import talks_before
+from tripos_compiler.language.figures import conversations_before
 from tripos_warehouse.measures.sql.aggregate_tables import JUDGED, indented
 from tripos_warehouse.measures.sql.class_measures import ClassMeasures
 from tripos_warehouse.measures.sql.parts import (
@@ -123,7 +123,7 @@ group by {self._by}""",
         scores = self.scored[0].kind != "column"
         told = ["scenario", "metric", *(("evaluator", "scorer") if scores else ()), *arm_columns(self.plan)]
         apart = [name for name in told if name not in self.cut.dims]
-        talks = [OF_TALK] if talks_before(self.scored[0]) else []
+        talks = [OF_TALK] if conversations_before(self.scored[0]) else []
         group = ", ".join([self._by, "item_id", *map(named, apart), *talks])
         rows = self._single(*apart, *(["round"] if scores else []))
         rows = with_talks(self.plan, self.parts, rows, self.scored[0])

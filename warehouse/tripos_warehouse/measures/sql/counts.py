@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tripos_compiler.language.figures import Scored, graded
+from tripos_compiler.language.figures import Scored, judged_steps
 from tripos_compiler.plan import Aggregate
 from tripos_warehouse.measures.sql.parts import Cut, named, quoted
 
@@ -51,7 +51,7 @@ def seen(figure: Aggregate, scored: Sequence[Scored], cut: Cut) -> Seen:
 
 
 def _given(of: Scored) -> Conditions:
-    scorers = {step.scorer for step in graded(of)} if of.kind in ("score", "metric") else set()
+    scorers = {step.scorer for step in judged_steps(of)} if of.kind in ("score", "metric") else set()
     return (("scorer", quoted(scorers.pop())),) if len(scorers) == 1 else ()
 
 

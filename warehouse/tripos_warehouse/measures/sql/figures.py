@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from tripos_compiler.language.figures import Values, scored_by, values_of
+from tripos_compiler.language.figures import ScoredValues, scored_by, scored_values_of
 from tripos_compiler.plan import Aggregate, Constant, Figure, Formula, Measure, Measured, Missing, Plan, named
 from tripos_warehouse.measures.sql.aggregates import LeafSql
 from tripos_warehouse.measures.sql.bootstrap import EACH_DRAW, bounded, draws_of, listed
@@ -31,7 +31,7 @@ def sql_of(plan: Plan, measure: Measure) -> str:
     `high` (the ends of an interval from draws). Means of scores, which are most figures, have a query that is shorter
     and faster.
     """
-    values = values_of(plan)
+    values = scored_values_of(plan)
     found: str | None = None
     match measure.figure:
         case Aggregate() as figure:
@@ -56,7 +56,7 @@ class _Term:
 @dataclass
 class _Writer:
     plan: Plan
-    values: Values
+    values: ScoredValues
     parts: Parts
     made: dict[tuple[object, ...], Node] = field(default_factory=dict)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tripos_compiler.language.figures import Scored, graded, talks_before
+from tripos_compiler.language.figures import Scored, conversations_before, judged_steps
 from tripos_compiler.plan import FIXED, Missing, Plan
 from tripos_warehouse.views import arm_columns
 
@@ -93,7 +93,7 @@ def weights_of(scored: Scored) -> Weights:
     """Return the weights of a judge's metrics where they are not all alike; of one metric they make no difference."""
     if scored.kind != "scorer":
         return {}
-    own = {step.fingerprint: step for step in graded(scored)}
+    own = {step.fingerprint: step for step in judged_steps(scored)}
     found: dict[str, dict[str, float]] = {}
     for scenario in scored.scenarios:
         grade = next(own[step.fingerprint] for step in scenario.steps if step.fingerprint in own)
@@ -134,7 +134,7 @@ def compared_sql(plan: Plan, scored: Scored, cut: Cut) -> str:
 def with_talks(plan: Plan, parts: Parts, rows: str, scored: Scored) -> str:
     """Return the table of rows, each with the conversation that its reply follows; the table itself where none follows
     several."""
-    talks = talks_before(scored)
+    talks = conversations_before(scored)
     if not talks:
         return rows
     numbers = " ".join(f"when {quoted(each)} then sample_number % {count}" for each, count in talks.items())

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated
 
 from tripos_compiler.language.library.partiality import Undefined
-from tripos_compiler.language.library.types import Implied, T, shown
+from tripos_compiler.language.library.types import Implied, T, type_notation
 from tripos_compiler.plan import IntegerType, Type
 
 
@@ -86,5 +86,5 @@ def rank_type(types: Mapping[str, Type | Sequence[Type]]) -> Type | str:
     if "order" in types:
         return IntegerType()
     if value.kind != "choice":
-        return f"`{shown(value)}` has no order of its own; give it: `order: (…, …)`"
+        return f"`{type_notation(value)}` has no order of its own; give it: `order: (…, …)`"
     return IntegerType(low=0, high=len(value.values) - 1)

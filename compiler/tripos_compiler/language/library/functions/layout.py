@@ -9,7 +9,7 @@ from collections.abc import Collection, Set as AbstractSet
 from functools import cache
 from typing import Any
 
-from tripos_compiler.language.library.types import in_order, ordered
+from tripos_compiler.language.library.types import ordered, sorted_items
 
 _WHOLE = re.compile(r"[^\ud800-\udfff]+")
 """Halves of characters, which a reply may have, are nothing that UTF-8 could hold."""
@@ -150,10 +150,10 @@ def json(value: Any) -> str:
     >>> json({"a": [1, "é"], "b": {3, 2}})
     '{"a": [1, "é"], "b": [2, 3]}'
     """
-    return jsonlib.dumps(value, ensure_ascii=False, default=_plain)
+    return jsonlib.dumps(value, ensure_ascii=False, default=_json_default)
 
 
-def _plain(value: Any) -> Any:
+def _json_default(value: Any) -> Any:
     if isinstance(value, AbstractSet):
-        return in_order(value)
+        return sorted_items(value)
     raise TypeError(f"not a JSON value: {type(value).__name__}")

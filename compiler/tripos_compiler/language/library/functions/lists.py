@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping, Sequence, Set as AbstractSet
 from typing import Any
 
 from tripos_compiler.language.library.partiality import Undefined
-from tripos_compiler.language.library.types import K, T, in_order, ordered
+from tripos_compiler.language.library.types import K, T, ordered, sorted_items
 from tripos_compiler.plan import digest
 
 
@@ -158,7 +158,7 @@ def distinct(
             found.update(item)
         elif item is not None:
             found.add(item)  # type: ignore[arg-type]  # what is no collection is an item
-    return in_order(found)
+    return sorted_items(found)
 
 
 def picked(items: Sequence[T], keys: Sequence[K], key: K) -> list[T]:
@@ -194,7 +194,7 @@ def in_sequence(items: Collection[K]) -> list[K]:
     >>> in_sequence([3, 1, 2])
     [1, 2, 3]
     """
-    return in_order(items)
+    return sorted_items(items)
 
 
 def some(items: Collection[bool]) -> bool:

@@ -107,7 +107,7 @@ def plain_numbers(text: str, locale: str) -> str:
     def plain(run: re.Match[str]) -> str:
         before = text[max(0, run.start() - _NEAR) : run.start()]
         in_brackets = _OPENS.search(before) is not None and _CLOSES.match(text, run.end()) is not None
-        return _plain(run[0], convention, in_brackets, listed=before[-1:] == " " and before[-2:-1].isdigit())
+        return _one_number(run[0], convention, in_brackets, listed=before[-1:] == " " and before[-2:-1].isdigit())
 
     text = text.replace("\ue000", "").replace("\ue001", "")
     for latex, meant in _LATEX:
@@ -131,7 +131,7 @@ def odd_number(odd: str, locale: str) -> str:
     return f"`{odd}` is no number as `{locale}` writes it; another locale would read it: write `numbers in LOCALE`"
 
 
-def _plain(run: str, convention: Convention | None, in_brackets: bool = False, listed: bool = False) -> str:
+def _one_number(run: str, convention: Convention | None, in_brackets: bool = False, listed: bool = False) -> str:
     """Digits with signs between them as one number with a point, as several numbers, or as odd ones. `in_brackets`: as
     a point or an interval is; `listed`: behind another number."""
     spaces = _SPACES.fullmatch(run)
@@ -144,7 +144,8 @@ def _plain(run: str, convention: Convention | None, in_brackets: bool = False, l
     apart = re.search(rf"[ {_APART}]", run)
     if apart is not None:
         return "".join(
-            part if part[0] in f" {_APART}" else _plain(part, convention) for part in re.split(rf"([ {_APART}])", run)
+            part if part[0] in f" {_APART}" else _one_number(part, convention)
+            for part in re.split(rf"([ {_APART}])", run)
         )
     arabic = _ARABIC.fullmatch(run)
     if arabic is not None:

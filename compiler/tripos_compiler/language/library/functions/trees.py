@@ -8,7 +8,7 @@ from hashlib import blake2b
 from typing import Annotated, Any, cast
 
 from tripos_compiler.language.library.partiality import Undefined
-from tripos_compiler.language.library.types import Implied, Path, T, Tree, bare, element, is_of_paths
+from tripos_compiler.language.library.types import Implied, Path, T, Tree, element_type, is_of_paths, without_optional
 from tripos_compiler.plan import ListType, TextType, Type
 
 BETWEEN = " / "
@@ -121,7 +121,7 @@ def siblings_type(types: Mapping[str, Type | Sequence[Type]]) -> Type | str:
     """Return a list of the rows that are given; a message where none of their fields is a path or holds paths."""
     rows = types["rows"]
     assert not isinstance(rows, Sequence)
-    record = element(rows)
+    record = element_type(rows)
     if record is None or record.kind != "record":
         return "these are no rows; take a data set"
     if "at" not in types and not any(is_of_paths(of) for of in record.fields.values()):
@@ -133,9 +133,9 @@ def examples_type(types: Mapping[str, Type | Sequence[Type]]) -> Type | str:
     """Return a list of texts; a message where the rows have no path or no text."""
     rows = types["rows"]
     assert not isinstance(rows, Sequence)
-    record = element(rows)
+    record = element_type(rows)
     assert record is not None and record.kind == "record"
-    kinds = {bare(type_).kind for type_ in record.fields.values()}
+    kinds = {without_optional(type_).kind for type_ in record.fields.values()}
     if "path" not in kinds and "at" not in types:
         return "no field of these rows is a path; take a data set made `from leaves(…)`, or name the field: `at: …`"
     if "text" not in kinds and "fields" not in types:

@@ -7,13 +7,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tripos_compiler.language import Unavailable, evaluate, parts_of, paths_in
-from tripos_compiler.language.contamination import KeptOut, NearCopies, learned_texts
+from tripos_compiler.language import Unavailable, evaluate, paths_in, subexpressions
+from tripos_compiler.language.contamination import HeldOutTexts, NearCopies, learned_texts
 from tripos_compiler.plan import Ask, Data, Expr, Pairing, Retrieve, Rows, Template
 from tripos_compiler.resolve import LoadedDataset, LoadedRow, Program
 from tripos_compiler.source import Span
-from tripos_compiler.statements.analysis import template_exprs
-from tripos_compiler.statements.scenarios.contexts import Cases
+from tripos_compiler.statements.analysis import template_expressions
+from tripos_compiler.statements.scenarios.contexts import ScenarioCases
 from tripos_compiler.statements.steps import Steps
 
 MOST_ROWS = 2_000
@@ -23,7 +23,7 @@ SHOWN = 60
 
 
 @dataclass(frozen=True)
-class Source:
+class ExposedRows:
     """Rows that are shown or learned, each known as `alias`, those for which `where` holds: `fields` are what of them
     is shown, `does` what they do, and `mends` what to do about it."""
 
@@ -44,7 +44,7 @@ class Found:
     question: str
 
 
-def check_shown(program: Program, steps: Steps, cases: Cases, rows: Sequence[dict[str, Any]]) -> None:
+def check_shown(program: Program, steps: Steps, cases: ScenarioCases, rows: Sequence[dict[str, Any]]) -> None:
     """Warn of shots and of rows to retrieve that have a question of the scenario. `rows` are the names of its rows."""
     if cases.alias is None or cases.loaded is None:
         return
@@ -70,7 +70,7 @@ def check_learned(program: Program) -> None:
         fields |= {path[1] for path in paths if path[0] == export.alias and len(path) > 1}
         mends = f"take those rows out of `{export.dataset}`"
         mends += "; until then they are left out of what is exported" if export.kind == "examples" else ""
-        source = Source(
+        source = ExposedRows(
             program.loaded[export.dataset], export.alias, export.where, fields, "what is learned is asked", mends
         )
         where = program.declared["export"][name].span
@@ -94,7 +94,7 @@ def check_learned(program: Program) -> None:
 def check_kept_out(program: Program) -> None:
     """Warn of exports whose rows have a text of rows that are asked about, or that the export names as kept out,
     whatever the fields are called."""
-    known: dict[tuple[str, str], KeptOut[LoadedRow]] = {}
+    known: dict[tuple[str, str], HeldOutTexts[LoadedRow]] = {}
     for name, export in program.exports.items():
         if not isinstance(export, Pairing) or export.use == "test" or export.dataset not in program.loaded:
             continue
@@ -117,7 +117,7 @@ def check_kept_out(program: Program) -> None:
         for held, why, rows in apart:
             where = None if rows is None else rows.where
             if (held, str(where)) not in known:
-                copies = known[held, str(where)] = KeptOut()
+                copies = known[held, str(where)] = HeldOutTexts()
                 for row in program.loaded[held].rows[:MOST_ROWS]:
                     if rows is None or _holds(where, {**outside, rows.alias: row.values}):
                         copies.add(row, row.values)
@@ -145,7 +145,7 @@ def _brief(text: str) -> str:
     return text if len(text) <= SHOWN else f"{text[: SHOWN - 1]}…"
 
 
-def _sources(program: Program, step: object) -> Iterator[Source]:
+def _sources(program: Program, step: object) -> Iterator[ExposedRows]:
     match step:
         case Ask():
             for shots in step.shots:
@@ -153,24 +153,24 @@ def _sources(program: Program, step: object) -> Iterator[Source]:
                 if loaded is not None and loaded.known:
                     fields = _fields(shots.prompt.values(), shots.alias)
                     mends = f"take those rows out of `{shots.dataset}`, or give both data sets a `key` that they share"
-                    yield Source(loaded, shots.alias, shots.where, fields, "shots would show its answer", mends)
+                    yield ExposedRows(loaded, shots.alias, shots.where, fields, "shots would show its answer", mends)
         case Retrieve():
-            names = {part.dataset for part in parts_of(step.source) if isinstance(part, Data)}
+            names = {part.dataset for part in subexpressions(step.source) if isinstance(part, Data)}
             for name in sorted(names & set(program.loaded)):
                 loaded = program.loaded[name]
                 fields = frozenset(each.name for each in loaded.dataset.fields)
                 mends = f"take those rows out of `{name}`, or leave them out by a `where`"
-                yield Source(loaded, step.alias, step.where, fields, "what is retrieved would show it", mends)
+                yield ExposedRows(loaded, step.alias, step.where, fields, "what is retrieved would show it", mends)
 
 
 def _fields(templates: Iterable[Template], alias: str) -> frozenset[str]:
     """Return the fields of a row that texts print."""
-    paths = {path for template in templates for expr in template_exprs(template) for path in paths_in(expr)}
+    paths = {path for template in templates for expr in template_expressions(template) for path in paths_in(expr)}
     return frozenset(path[1] for path in paths if path[0] == alias and len(path) > 1)
 
 
 def _asked_in(
-    program: Program, source: Source, asked: LoadedDataset, alias: str, rows: Sequence[Mapping[str, Any]]
+    program: Program, source: ExposedRows, asked: LoadedDataset, alias: str, rows: Sequence[Mapping[str, Any]]
 ) -> Iterator[Found]:
     """Yield the rows whose question, in fields that both have, is one of a source's rows that may be shown for it."""
     common = _common(source, asked, alias, rows)
@@ -194,7 +194,7 @@ def _asked_in(
                 break
 
 
-def _common(source: Source, asked: LoadedDataset, alias: str, rows: Sequence[Mapping[str, Any]]) -> list[str]:
+def _common(source: ExposedRows, asked: LoadedDataset, alias: str, rows: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return the public fields that both have, that are shown and that tell rows apart."""
     public = {each.name for each in asked.dataset.fields if not each.secret}
     return sorted(name for name in source.fields & public if _tells_apart(name, rows, alias))
@@ -208,7 +208,7 @@ def _tells_apart(name: str, rows: Sequence[Mapping[str, Any]], alias: str) -> bo
 
 
 def _may_show(
-    source: Source, asked: LoadedDataset, row: LoadedRow, names: Mapping[str, Any], own: Mapping[str, Any]
+    source: ExposedRows, asked: LoadedDataset, row: LoadedRow, names: Mapping[str, Any], own: Mapping[str, Any]
 ) -> bool:
     """Return true if a row may be shown where another is asked about: it is not of its key, and the condition holds."""
     keys = source.loaded.dataset.key, asked.dataset.key
@@ -234,7 +234,7 @@ def _value(expr: Expr, row: Mapping[str, Any]) -> Any:
         return object()
 
 
-def _warn(program: Program, source: Source, found: Sequence[Found], where: str, span: Span) -> None:
+def _warn(program: Program, source: ExposedRows, found: Sequence[Found], where: str, span: Span) -> None:
     name, first = source.loaded.dataset.name, found[0]
     more = f", and of {len(found) - 1} more" if len(found) > 1 else ""
     message = f"`{name}` has the question of row {first.number} of {where}{more}: {source.does}"

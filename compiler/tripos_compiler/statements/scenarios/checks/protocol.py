@@ -11,14 +11,14 @@ from itertools import islice
 from typing import Any
 
 from tripos_compiler.constructs import Statement
-from tripos_compiler.language import Unavailable, evaluate, names_in, parts_of, paths_in
+from tripos_compiler.language import Unavailable, evaluate, names_in, paths_in, subexpressions
 from tripos_compiler.plan import Ask, Call, Column, Converse, Expr, Retrieve, Scenario, Score, Step
 from tripos_compiler.resolve import Program
 from tripos_compiler.source import Span
-from tripos_compiler.statements.analysis import exprs_of
+from tripos_compiler.statements.analysis import step_expressions
 from tripos_compiler.statements.scenarios.checks.contamination import check_shown
 from tripos_compiler.statements.scenarios.checks.trial_replies import check_replies
-from tripos_compiler.statements.scenarios.contexts import Cases
+from tripos_compiler.statements.scenarios.contexts import ScenarioCases
 from tripos_compiler.statements.steps import Steps
 
 MOST_ROWS = 2_000
@@ -27,7 +27,9 @@ LETTERED = frozenset({"chosen_option", "lettered"})
 """Functions whose last positional argument is the options of a question."""
 
 
-def check_protocol(program: Program, statement: Statement, scenario: Scenario, cases: Cases, steps: Steps) -> None:
+def check_protocol(
+    program: Program, statement: Statement, scenario: Scenario, cases: ScenarioCases, steps: Steps
+) -> None:
     """Warn of what makes the figures of a scenario mean less than they seem to."""
     _samples_alike(program, steps)
     if not cases.from_file or cases.alias is None or not cases.kept:
@@ -56,12 +58,12 @@ def _samples_alike(program: Program, steps: Steps) -> None:
 def _told(step: Step) -> Iterator[Expr]:
     """Yield the expressions of what a step sends to a model."""
     if isinstance(step, Ask | Converse):
-        yield from (expr for expr in exprs_of(step) if expr is not step.when)
+        yield from (expr for expr in step_expressions(step) if expr is not step.when)
     elif isinstance(step, Retrieve):
-        yield from exprs_of(step)
+        yield from step_expressions(step)
 
 
-def _shown(steps: Sequence[Step], cases: Cases) -> frozenset[str]:
+def _shown(steps: Sequence[Step], cases: ScenarioCases) -> frozenset[str]:
     """Return the fields of the row that some model is told of; with `*`, the whole row."""
     paths = {path for step in steps for expr in _told(step) for path in paths_in(expr)}
     below = {path[1] if len(path) > 1 else "*" for path in paths if path[0] == cases.alias}
@@ -77,7 +79,7 @@ def _all_asked_of_rows(scenario: Scenario) -> bool:
 def _asked_twice(
     program: Program,
     statement: Statement,
-    cases: Cases,
+    cases: ScenarioCases,
     rows: list[dict[str, Any]],
     shown: frozenset[str],
     steps: Steps,
@@ -118,13 +120,15 @@ def _more(pairs: Sequence[object]) -> str:
     return f", as do {len(pairs) - 1} more pairs" if len(pairs) > 2 else ", as does one more pair" * (len(pairs) - 1)
 
 
-def _options(program: Program, cases: Cases, rows: list[dict[str, Any]], shown: frozenset[str], steps: Steps) -> None:
+def _options(
+    program: Program, cases: ScenarioCases, rows: list[dict[str, Any]], shown: frozenset[str], steps: Steps
+) -> None:
     """Options that no prompt shows, and options that stand twice in a row."""
     known = {cases.alias, *(axis.name for axis in cases.axes)}
     seen: set[str] = set()
     for step in steps.lowered:
-        for expr in exprs_of(step):
-            for call in (part for part in parts_of(expr) if isinstance(part, Call) and part.function in LETTERED):
+        for expr in step_expressions(step):
+            for call in (part for part in subexpressions(expr) if isinstance(part, Call) and part.function in LETTERED):
                 options = call.args[-1]
                 key = options.model_dump_json()
                 if not names_in(options) <= known or key in seen:

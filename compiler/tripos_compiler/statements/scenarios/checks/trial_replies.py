@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from tripos_compiler.language import Fault, Unavailable, evaluate, names_in, parts_of, paths_in
+from tripos_compiler.language import Fault, Unavailable, evaluate, names_in, paths_in, subexpressions
 from tripos_compiler.plan import Ask, Binary, Call, Expr, Scenario, Score, Treatment, Type
 from tripos_compiler.resolve import Program
 from tripos_compiler.source import Span
-from tripos_compiler.statements.scenarios.contexts import Cases
+from tripos_compiler.statements.scenarios.contexts import ScenarioCases
 from tripos_compiler.statements.steps import Steps
 
 FEWEST = 5
@@ -44,7 +44,9 @@ class Trial:
     of: Callable[[Mapping[str, Any]], Any] | None = None
 
 
-def check_replies(program: Program, scenario: Scenario, cases: Cases, steps: Steps, shown: frozenset[str]) -> None:
+def check_replies(
+    program: Program, scenario: Scenario, cases: ScenarioCases, steps: Steps, shown: frozenset[str]
+) -> None:
     """Warn of constant replies that win, and of rows that no reply gets right. What several arms score under one name
     is tried together: a reply that is right in one of two arms only does not win."""
     assert cases.kept is not None and cases.alias is not None
@@ -142,12 +144,12 @@ class _Scored:
     rows: Sequence[Mapping[str, Any]]
 
     @classmethod
-    def of(cls, program: Program, treatment: Treatment, score: Score, cases: Cases) -> _Scored | None:
+    def of(cls, program: Program, treatment: Treatment, score: Score, cases: ScenarioCases) -> _Scored | None:
         """None where the score depends on more than one reply and the row."""
         assert cases.kept is not None and cases.alias is not None
         exprs = [score.value, *([score.when] if score.when is not None else [])]
         names = {name for expr in exprs for name in names_in(expr)}
-        for part in (part for expr in exprs for part in parts_of(expr)):
+        for part in (part for expr in exprs for part in subexpressions(expr)):
             if part.op in ("data", "tree") or (isinstance(part, Call) and part.function in program.plugins):
                 return None
         own = {cases.alias, *(axis.name for axis in cases.axes)}

@@ -6,8 +6,8 @@ from tripos_compiler.constructs import Statement
 from tripos_compiler.language import names_in
 from tripos_compiler.plan import Ask, Converse, Derived, Made, Retrieve, Scenario
 from tripos_compiler.resolve import Program
-from tripos_compiler.statements.analysis import template_exprs, uses_of
-from tripos_compiler.statements.scenarios.contexts import Cases
+from tripos_compiler.statements.analysis import names_used, template_expressions
+from tripos_compiler.statements.scenarios.contexts import ScenarioCases
 from tripos_compiler.statements.steps import Steps
 
 
@@ -18,12 +18,12 @@ def said_in(made: Made) -> dict[str, set[str]]:
     for ask in asks:
         for language, template in [*(ask.system or {}).items(), *(ask.prompt or {}).items()]:
             found.setdefault(language, set()).update(
-                name for expr in template_exprs(template) for name in names_in(expr)
+                name for expr in template_expressions(template) for name in names_in(expr)
             )
     return found
 
 
-def check_unused_axes(program: Program, statement: Statement, cases: Cases, steps: Steps) -> None:
+def check_unused_axes(program: Program, statement: Statement, cases: ScenarioCases, steps: Steps) -> None:
     """Every axis of the context should be said to somebody; rows of a file may say it in their own words."""
     written = statement.one_of("context")
     if written is None:
@@ -55,7 +55,7 @@ OF_USE = frozenset({"W0209", "W0610", "W0611"})
 
 def check_unused_steps(program: Program, statement: Statement, scenario: Scenario, steps: Steps) -> None:
     """Warn of replies that nothing takes, and of arms under which nothing differs."""
-    taken = {name for treatment in scenario.treatments for step in treatment.steps for name in uses_of(step)}
+    taken = {name for treatment in scenario.treatments for step in treatment.steps for name in names_used(step)}
     for step in steps.lowered:
         if isinstance(step, Ask | Converse | Retrieve) and step.name not in taken:
             message = f"nothing uses the result of `{step.name}`"

@@ -51,10 +51,10 @@ _MARKS = 32
 """So many marks are looked at: a reply that repeats itself has thousands."""
 
 
-def plain(answer: str) -> str:
+def normalised_answer(answer: str) -> str:
     """Return an answer in letters of one width and one script, without what a model thought aloud.
 
-    >>> plain("<think>Ａ?</think>應選Ｂ")
+    >>> normalised_answer("<think>Ａ?</think>應選Ｂ")
     '应选B'
     """
     said = nfkc(answer).translate(_SIMPLE)
@@ -200,7 +200,7 @@ def option_letters(answer: str | Collection[str], parts: int = 1) -> list[str]:
     """
     if not isinstance(answer, str):
         return [letter for each in answer for letter in option_letters(each)]
-    text = _NONE.sub(" ", plain(answer))
+    text = _NONE.sub(" ", normalised_answer(answer))
     return read_marked(text, _letters_of) if parts == 1 else read_parts(text, parts, _letters_of, _all_letters)
 
 
@@ -217,7 +217,7 @@ def right_or_wrong(answer: str | Collection[str], parts: int = 1) -> list[str]:
     """
     if not isinstance(answer, str):
         return [verdict for each in answer for verdict in right_or_wrong(each)[:1]]
-    text = plain(answer).replace("’", "'")
+    text = normalised_answer(answer).replace("’", "'")
     return read_marked(text, _verdict_of) if parts == 1 else read_parts(text, parts, _verdict_of, _all_verdicts)
 
 

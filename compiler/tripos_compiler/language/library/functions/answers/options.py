@@ -62,11 +62,11 @@ def chosen_option(text: str, options: Sequence[str]) -> str | None:
     >>> chosen_option("答案是A或B", options), chosen_option("不知道", options)
     (None, None)
     """
-    plain, written = _plain(text), [_plain(option) for option in options]
+    plain, written = _simplified_letters(text), [_simplified_letters(option) for option in options]
     cased = len({_folded(each) for each in written}) < len({_folded(each, cased=True) for each in written})
     texts = _Texts(tuple(_folded(each, cased) for each in written), cased)
     if (inside := boxed(nfkc(text))) is not None:
-        return texts.named(_plain(inside))
+        return texts.named(_simplified_letters(inside))
     near = 2 * max(map(len, texts.folded), default=0) + _NEAR  # spaces and marks among the text of an option
     for said in reversed(deque(_SAID.finditer(plain), _LAST)):
         rest = plain[said.end() : said.end() + near]
@@ -178,7 +178,7 @@ class _Texts:
         return letters_at(whole[0]) if len(whole) == 1 and len(texts[whole[0]]) > 1 else None
 
 
-def _plain(text: str) -> str:
+def _simplified_letters(text: str) -> str:
     """Return a text without emphasis, in half-width letters and simplified characters."""
     return simplified(_MARKS.sub("", nfkc(text))).strip()
 
