@@ -15,7 +15,7 @@ from tripos_compiler.language.library import Dialogue, transcript
 from tripos_compiler.plan import Converse, Speaker
 from tripos_runtime.asking.asking import Answer
 from tripos_runtime.asking.reply import CONTEXT_EXCEEDED
-from tripos_runtime.asking.statuses import OK
+from tripos_runtime.asking.statuses import OK, PENDING
 from tripos_runtime.datasets.cases import Case
 from tripos_runtime.datasets.sources import Sources
 from tripos_runtime.models.base import Message
@@ -62,7 +62,7 @@ class TurnPrompt:
     def messages(self) -> Sent:
         """Return the messages. Raises `Unavailable` where a system message has no value, or a turn is pending."""
         if len(self.turns) < self.number - 1:
-            raise pending(self.talk.step.name)
+            raise Unavailable(self.talk.step.name, PENDING)
         return self._seen(self.left_out)
 
     def shorter(self, left_out: int) -> tuple[int, Sent] | None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, NamedTuple, Protocol
 
 from tripos_compiler.language import Unavailable, evaluate
@@ -150,6 +151,7 @@ class Compared(NamedTuple):
 Result = Unasked | Unheld | Unfound | Talked | Scored | Compared
 
 
+@cache
 def pending(step: str) -> Unavailable:
     """Say that there is no reply to a step yet."""
     return Unavailable(step, PENDING)
