@@ -16,7 +16,7 @@ from tripos.cli.progress.display import EventLines, shown_progress
 from tripos.cli.progress.events import Events, progress_table
 from tripos.cli.progress.live_view import Moment
 from tripos.cli.progress.pace import Pace
-from tripos.cli.progress.summary import Ended, summary
+from tripos.cli.progress.summary import Ended, summary_data
 from tripos.failure import Failure
 from tripos_runtime.asking.tally import Tally
 from tripos_runtime.scheduling.budget import Budget
@@ -51,7 +51,7 @@ def a_run(stream: io.StringIO) -> list[dict[str, Any]]:
     )
     events.progress(Moment(tally, Pace(), 1.0, (ENDPOINT,), budget))
     events.note("`x/y` is slow")
-    events.finished(summary(Ended("r1", "finished", tally, 2.0, budget=budget)))
+    events.finished(summary_data(Ended("r1", "finished", tally, 2.0, budget=budget)))
     return read(stream)
 
 

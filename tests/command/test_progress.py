@@ -12,7 +12,7 @@ from rich.console import Console
 from tripos.cli.progress.display import ProgressLines, Screen, line, shown_progress
 from tripos.cli.progress.live_view import Moment, live_view, shown_lanes
 from tripos.cli.progress.pace import Pace
-from tripos.cli.progress.summary import Ended, counts, shares, summary, summary_lines
+from tripos.cli.progress.summary import Ended, counts, shares, summary_data, summary_lines
 from tripos_runtime.asking.tally import Tally
 from tripos_runtime.scheduling.budget import Budget
 from tripos_runtime.scheduling.snapshot import Snapshot
@@ -315,9 +315,9 @@ def test_a_share_is_never_rounded_to_all_or_nothing() -> None:
 
 def test_an_unknown_cost_is_null_for_machines_and_what_is_known_stands_beside_it() -> None:
     tally = a_tally()
-    assert summary(Ended("r", "finished", tally, 2.0))["cost_usd"] == 1.25
+    assert summary_data(Ended("r", "finished", tally, 2.0))["cost_usd"] == 1.25
     tally.cost_unknown = 1
-    table = summary(Ended("r", "finished", tally, 2.0, budget=Budget(calls=9)))
+    table = summary_data(Ended("r", "finished", tally, 2.0, budget=Budget(calls=9)))
     assert (table["cost_usd"], table["cost_known_usd"]) == (None, 1.25)
     assert table["budget"] == {"calls": {"most": 9, "spent": 0}}
     assert table["calls_per_s"] == 160.0

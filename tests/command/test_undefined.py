@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 import pytest
 
 from tests.conftest import Command
-from tripos.cli.progress.summary import Ended, summary, summary_lines
+from tripos.cli.progress.summary import Ended, summary_data, summary_lines
 from tripos_runtime.asking.tally import Tally
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.views.views import connect
@@ -113,7 +113,7 @@ def test_the_end_of_a_run_says_what_was_not_asked_and_why() -> None:
     said = "\n".join(summary_lines(Ended("r1", "finished", tally, 1.0)))
     assert "unasked  2 calls of judge: `/` has no value" in said
     assert "unasked  1 call of helper: `nth` has no value" in said
-    assert summary(Ended("r1", "finished", tally, 1.0))["unasked"] == [
+    assert summary_data(Ended("r1", "finished", tally, 1.0))["unasked"] == [
         {"role": "helper", "reason": "`nth` has no value", "calls": 1},
         {"role": "judge", "reason": "`/` has no value", "calls": 2},
     ]

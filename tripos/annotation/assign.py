@@ -10,8 +10,7 @@ from datetime import datetime
 
 import duckdb
 
-from tripos.annotation import batch as batches
-from tripos.annotation.batch import Batch, HandedReply, name_of, row_name
+from tripos.annotation.batch import Batch, HandedReply, evaluator_of, every_batch, name_of, row_name, save_batch
 from tripos.annotation.replies import GradableReply, RunReplies, ShownReply, chosen_role
 from tripos.failure import Failure
 from tripos_compiler.language import Drawn
@@ -162,7 +161,7 @@ class AssignmentDesk:
     @property
     def replies(self) -> RunReplies:
         """Return what there is to grade."""
-        return RunReplies(self.connection, self.plan, self.run, self.role, batches.evaluator_of(self.name), self.round)
+        return RunReplies(self.connection, self.plan, self.run, self.role, evaluator_of(self.name), self.round)
 
     def hand(self, choice: AssignmentOptions, now: Callable[[], datetime]) -> Assignment:
         """Draw a batch and record it. Raises `Failure`: S0707 where nothing is left to hand out, S0704; and
@@ -196,7 +195,7 @@ class AssignmentDesk:
             shared = sum((row.sample_id, row.fingerprint) in handed.others for row in rows)
         shown = {row.row: drawn[each] for row, each in zip(rows, order, strict=True)}
         return Assignment(
-            batches.save(self.store, batch), shown, shared, sought - len(drawn), max(0, (choice.sample or 0) - sought)
+            save_batch(self.store, batch), shown, shared, sought - len(drawn), max(0, (choice.sample or 0) - sought)
         )
 
     def again(self, batch: Batch) -> Assignment:
@@ -216,7 +215,7 @@ class AssignmentDesk:
     def _handed(self) -> EarlierAssignments:
         own: set[tuple[str, str]] = set()
         others: set[tuple[str, str]] = set()
-        for each in (each for each in batches.every(self.store) if each.round == self.round):
+        for each in (each for each in every_batch(self.store) if each.round == self.round):
             (own if each.name == self.name else others).update((row.sample_id, row.fingerprint) for row in each.rows)
         return EarlierAssignments(own, others)
 

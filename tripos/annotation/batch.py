@@ -149,7 +149,7 @@ def row_name(seed: int, name: str, judgement_id: str) -> str:
     return digest(["row", seed, name, judgement_id], size=6)
 
 
-def save(store: Store, batch: Batch) -> Batch:
+def save_batch(store: Store, batch: Batch) -> Batch:
     """Record a batch, and give back what the store has under its name: the first record stays as it is.
 
     Raises `StoreError` S0102 where the disk refuses.
@@ -168,10 +168,10 @@ def save(store: Store, batch: Batch) -> Batch:
             new.replace(path)
     except OSError as error:
         raise unwritable(store.root, error) from error
-    return get(store, batch.batch)
+    return get_batch(store, batch.batch)
 
 
-def get(store: Store, name: str) -> Batch:
+def get_batch(store: Store, name: str) -> Batch:
     """Return the batch of that name. Raises `Failure` S0704 where the store has no readable record of it."""
     path = store.root / FOLDER / f"{name}.json"
     if not (name.isalnum() and path.is_file()):
@@ -183,7 +183,7 @@ def get(store: Store, name: str) -> Batch:
     return _read(path)
 
 
-def every(store: Store) -> Iterator[Batch]:
+def every_batch(store: Store) -> Iterator[Batch]:
     """Yield all batches that were handed out from a store, by name. Raises `Failure` S0704 where a record is
     unreadable."""
     for path in sorted((store.root / FOLDER).glob("*.json")):

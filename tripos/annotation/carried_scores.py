@@ -15,9 +15,7 @@ import duckdb
 import orjson
 
 from tripos.annotation.replies import RunReplies
-from tripos.importing.row_errors import UnfitValue
-from tripos.importing.scales import gradable
-from tripos.importing.scores import replies_of
+from tripos.importing import UnfitValue, gradable, replies_of
 from tripos_compiler.plan import Grade, Plan
 from tripos_runtime.drivers.bindings import given_bindings
 from tripos_runtime.roles.binding import Binding

@@ -29,7 +29,7 @@ from tripos.annotation.batch import Answers, Batch, EnteredGrade, HandedReply
 from tripos.annotation.i18n import words_for
 from tripos.annotation.replies import ShownReply, ShownScale
 from tripos.failure import Failure
-from tripos.importing.records import SHEET_MARK
+from tripos.importing import SHEET_MARK
 from tripos_warehouse.exports import put_text
 
 

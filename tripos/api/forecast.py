@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tripos.api.forecast_rows import read_history
 from tripos.failure import USAGE, Failure
-from tripos.runs.rows import Committed, find_store
+from tripos.runs import Committed, find_store
 from tripos.settings.config import Config
 from tripos.settings.wiring import AT_HOME, endpoints_of, prices_of
 from tripos_compiler.inputs import DataError

@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from tripos.annotation.carried_scores import carry_scores
+from tripos.annotation import carry_scores
 from tripos.failure import SOME_FAILED, Failure
 from tripos.releases.opening import WORKING_TREE, RunOrigin
-from tripos.runs.rows import run_row, step_rows
+from tripos.runs import run_row, step_rows
 from tripos_compiler.inputs import DataError
 from tripos_compiler.plan import Plan
 from tripos_runtime.asking.plugins import Loaded

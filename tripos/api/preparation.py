@@ -14,7 +14,7 @@ from tripos.api.compilation import CompiledSpec
 from tripos.api.selection import Choices, artefacts_here, check_people, chosen_binding, select_cases
 from tripos.failure import Failure
 from tripos.releases.reward_models import open_artefact
-from tripos.runs.recordings import Recording
+from tripos.runs import Recording
 from tripos.settings.config import Config
 from tripos.settings.wiring import endpoints_of, limits_of, prices_of
 from tripos_compiler.diagnostics import EVERY

@@ -16,9 +16,16 @@ from tripos.failure import Failure
 from tripos.releases.locations import find_release, pack, push as push_to
 from tripos.releases.manifest import Manifest
 from tripos.releases.opening import open_release
-from tripos.releases.publishing.lineage import Lineage, check_siblings, find_parent, follow
-from tripos.releases.publishing.release import ReleaseRequest, WrittenRelease, make_release
-from tripos.releases.publishing.signing import signature_checks
+from tripos.releases.publishing import (
+    Lineage,
+    ReleaseRequest,
+    WrittenRelease,
+    check_siblings,
+    find_parent,
+    follow,
+    make_release,
+    signature_checks,
+)
 from tripos.releases.reward_models import open_roles
 from tripos.releases.verification import Verified, verify as verify_folder
 from tripos.settings.config import Config

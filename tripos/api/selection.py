@@ -11,7 +11,7 @@ from tripos.api.compilation import CompiledSpec
 from tripos.failure import Failure
 from tripos.releases.reward_models import artefact_folders, with_artefacts
 from tripos.releases.snapshots import restore_given
-from tripos.runs.recordings import Recording, find_recording
+from tripos.runs import Recording, find_recording
 from tripos.settings.config import Config
 from tripos.settings.wiring import identified
 from tripos_compiler.diagnostics import nearest

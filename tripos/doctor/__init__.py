@@ -1,1 +1,5 @@
 """Checks of the machine, the settings, the models and the store."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

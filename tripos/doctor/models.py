@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from tripos.doctor.checks import Finding, ok, problem, warning
 from tripos.failure import Failure
-from tripos.runs.recordings import PREFIX as RECORDED, open_recording
+from tripos.runs import PREFIX as RECORDED, open_recording
 from tripos.settings.config import NAME, Config
 from tripos.settings.wiring import AT_HOME, endpoints_of, prices_of
 from tripos.ui.units import usd

@@ -16,7 +16,7 @@ from tripos.failure import Failure
 from tripos.importing.records import FileRows
 from tripos.importing.row_errors import RowError
 from tripos.importing.samples import CaseReplies, ImportedReplies, read_replies
-from tripos.runs.rows import run_row, step_rows
+from tripos.runs import run_row, step_rows
 from tripos.settings.config import Config
 from tripos.settings.wiring import identified
 from tripos_compiler.inputs import DataError

@@ -160,7 +160,7 @@ def _binding(plan: Plan, roles: str, models: list[str], identities: str | None) 
 
 def _make(plan: Plan, source: CaseSource, binding: Binding, store: Store, releases: Mapping[str, str]) -> None:
     """Go through what a store has, without asking anybody."""
-    from tripos.runs.rows import Committed
+    from tripos.runs import Committed
     from tripos_runtime.asking.plugins import PluginError, load_plugins
 
     maker = data_maker(plan, source, Selection(), binding, Committed(store, plan.fingerprints))

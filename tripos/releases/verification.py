@@ -30,7 +30,7 @@ from tripos.releases.manifest import (
     spec_digest,
 )
 from tripos.releases.opening import Release
-from tripos.releases.publishing.descriptions import CROISSANT, croissant_faults, missing_library
+from tripos.releases.publishing import CROISSANT, croissant_faults, missing_library
 from tripos.releases.release_toml import check_license
 from tripos.releases.reward_models import artefact_checks, inherited_models
 from tripos.releases.snapshots import MADE, restore

@@ -6,7 +6,7 @@ import argparse
 
 from tripos.cli.arguments import above_zero, add_deny, add_store_options, amount, count, positive, share
 from tripos.cli.parser import Parser
-from tripos.training.recipe import RECIPES
+from tripos.training import RECIPES
 
 
 def add_export(parser: argparse.ArgumentParser) -> None:

@@ -12,8 +12,8 @@ from tripos.cli.exports.training_data import REASONS
 from tripos.cli.inputs import compile_given
 from tripos.failure import GOOD, Failure
 from tripos.settings.load import load_config
-from tripos.training.examples import find_examples, write_examples
-from tripos.training.reward.pairing import write_pairs
+from tripos.training import find_examples, write_examples
+from tripos.training.reward import write_pairs
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.plan import Pairing, Plan
 from tripos_runtime.datasets.cases import CaseSource

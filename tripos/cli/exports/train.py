@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tripos.failure import GOOD, Failure
-from tripos.training.common import BESIDE, DATA, NAME, require_extra, silence_libraries
-from tripos.training.recipe import Recipe, settings_of
+from tripos.training import BESIDE, DATA, NAME, Recipe, require_extra, settings_of, silence_libraries
 from tripos.ui.units import duration
 from tripos_warehouse.errors import StoreError
 
@@ -72,9 +71,7 @@ def main(options: Namespace) -> int:
         folder.is_dir() and any(each.name not in BESIDE - {NAME} for each in folder.iterdir())
     ):
         raise Failure("S0818", f"there is something in `{folder}`", "give a new folder with `-o DIR`")
-    from tripos.training.chats import read_chats
-    from tripos.training.common import choose_device
-    from tripos.training.sft import fine_tune
+    from tripos.training import choose_device, fine_tune, read_chats
 
     device = choose_device(options.device)
     try:

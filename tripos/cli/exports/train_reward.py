@@ -12,8 +12,8 @@ from typing import Any
 
 from tripos.cli.exports.spec_data import compiled_pairs, found_pairings, pairings_of
 from tripos.failure import GOOD, Failure
-from tripos.training.common import BESIDE, DATA, NAME, require_extra, silence_libraries
-from tripos.training.reward.recipe import RewardRecipe
+from tripos.training import BESIDE, DATA, NAME, require_extra, silence_libraries
+from tripos.training.reward import RewardRecipe
 from tripos.ui.units import counted, duration
 from tripos_compiler.plan import Pairing, Plan
 from tripos_warehouse.errors import StoreError
@@ -83,10 +83,8 @@ def train(options: Namespace) -> int:
         folder.is_dir() and any(each.name not in own for each in folder.iterdir())
     ):
         raise Failure("S0818", f"there is something in `{folder}`", "give a new folder with `-o DIR`")
-    from tripos.training.common import choose_device
-    from tripos.training.reward.audit import WARNING
-    from tripos.training.reward.pairs import read_pairs, without
-    from tripos.training.reward.train import AuditSize, train_reward
+    from tripos.training import choose_device
+    from tripos.training.reward import WARNING, AuditSize, read_pairs, train_reward, without
 
     device = choose_device(options.device)
     try:
@@ -156,7 +154,7 @@ def _files(options: Namespace, folder: Path) -> tuple[Path, Path | None]:
         raise Failure("S0601", "the spec has no pairs to learn", hint)
     if both := [each.name for each in learned if each in tested]:
         raise Failure("R0202", f"`{both[0]}` is learned and tested", "name another with `--test` or `--export`")
-    from tripos.training.reward.pairing import write_pairs
+    from tripos.training.reward import write_pairs
 
     write_pairs(plan, learned, source, folder / DATA)
     if tested:

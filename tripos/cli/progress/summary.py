@@ -172,11 +172,11 @@ def wrapped(head: str, text: str, margin: str) -> list[str]:
     return [line.replace("\N{NO-BREAK SPACE}", " ") for line in lines]
 
 
-def summary(ended: Ended) -> dict[str, Any]:
+def summary_data(ended: Ended) -> dict[str, Any]:
     """Return the same for machines: what `tripos run --json` prints and the event `finished` carries. `cost_usd` is
     `None` where the price of a call is not known; `cost_known_usd` is what the others cost.
 
-    >>> summary(Ended("r1", "finished", Tally(), 1.25))["calls"]
+    >>> summary_data(Ended("r1", "finished", Tally(), 1.25))["calls"]
     {'planned': 0, 'asked': 0, 'reused': 0, 'skipped': 0, 'failed': 0}
     """
     tally = ended.tally

@@ -17,7 +17,7 @@ from tripos.api.selection import choices_of, chosen_binding
 from tripos.cli.inputs import compile_given
 from tripos.failure import GOOD, SOME_FAILED, USAGE, Failure
 from tripos.releases import SIGNATURES
-from tripos.releases.publishing.release import WrittenRelease
+from tripos.releases.publishing import WrittenRelease
 from tripos.releases.reward_models import open_roles
 from tripos.releases.verification import Verified
 from tripos.settings.load import chosen_settings, load_config

@@ -23,9 +23,7 @@ from tripos.api.preparation import RunWarning, family_warning, prepare, settings
 from tripos.api.run import Run, open_run, store_failure
 from tripos.api.selection import choices_of
 from tripos.cli.inputs import compile_given, warning_printer
-from tripos.cli.progress.display import shown_progress
-from tripos.cli.progress.events import Events
-from tripos.cli.progress.summary import Ended, summary, summary_lines, wrapped
+from tripos.cli.progress import Ended, Events, shown_progress, summary_data, summary_lines, wrapped
 from tripos.cli.reports.report import show_report, write_junit
 from tripos.failure import GOOD, INTERRUPTED, NOT_HELD, SOME_FAILED, USAGE, Failure
 from tripos.releases.items import standing
@@ -229,7 +227,7 @@ class _Run:
 def _machines(ended: Ended, report: Report | None) -> dict[str, Any]:
     """Return what machines are told at the end."""
     gates = [] if report is None else [gate.to_json() for gate in report.gates]
-    return {**summary(ended), "expectations": gates}
+    return {**summary_data(ended), "expectations": gates}
 
 
 def _short(path: Path) -> str:

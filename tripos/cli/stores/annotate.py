@@ -9,13 +9,21 @@ from pathlib import Path
 
 import orjson
 
-from tripos.annotation import batch as batches
-from tripos.annotation.assign import Assignment, AssignmentDesk, AssignmentOptions
-from tripos.annotation.batch import Answers
-from tripos.annotation.carried_scores import carry_to_other_runs
-from tripos.annotation.grades_file import GradesFile, read_grades
-from tripos.annotation.ingest import GradeError, IngestedGrades, check
-from tripos.annotation.replies import chosen_role
+from tripos.annotation import (
+    Answers,
+    Assignment,
+    AssignmentDesk,
+    AssignmentOptions,
+    Batch,
+    GradeError,
+    GradesFile,
+    IngestedGrades,
+    carry_to_other_runs,
+    check,
+    chosen_role,
+    get_batch,
+    read_grades,
+)
 from tripos.api.selection import chosen_only, chosen_scenarios, chosen_subset
 from tripos.cli.inputs import open_store
 from tripos.failure import GOOD, SOME_FAILED, Failure
@@ -151,10 +159,10 @@ def _items(name: str | None, desk: AssignmentDesk) -> Drawn | None:
     return found
 
 
-def _resumed(desk: AssignmentDesk, path: Path) -> batches.Batch:
+def _resumed(desk: AssignmentDesk, path: Path) -> Batch:
     """Return the batch of a file that was begun. Raises `Failure` S0703 where it is not of this person, role and
     run."""
-    batch = batches.get(desk.store, read_grades(path).batch)
+    batch = get_batch(desk.store, read_grades(path).batch)
     wanted = desk.run.run_id, desk.role, desk.name, desk.round
     if (batch.run_id, batch.role, batch.name, batch.round) != wanted:
         round_ = "" if batch.round is None else f" in round {batch.round}"
@@ -164,7 +172,7 @@ def _resumed(desk: AssignmentDesk, path: Path) -> batches.Batch:
 
 
 def _write_sheet(path: Path, hand: Assignment) -> None:
-    from tripos.annotation.sheet import sheet_bytes
+    from tripos.annotation import sheet_bytes
 
     content = sheet_bytes(hand.batch, hand.shown, datetime.fromisoformat(hand.batch.made_at))
     try:
@@ -195,7 +203,7 @@ def _say(hand: Assignment, path: Path, options: Namespace) -> None:
 
 
 def _serve(hand: Assignment, path: Path, options: Namespace) -> int:
-    from tripos.annotation.web import serve
+    from tripos.annotation import serve
 
     grades = GradesFile(path, hand.batch, _now().isoformat(timespec="seconds"))
     try:
@@ -225,7 +233,7 @@ def _take(options: Namespace) -> int:
     path = Path(options.take)
     answers = _read(path)
     store = open_store(options, writes=True)
-    batch = batches.get(store, answers.batch)
+    batch = get_batch(store, answers.batch)
     taken = check(batch, answers, partial=options.partial)
     if not taken.faults:
         kept = _keep(store, batch, taken)
@@ -242,13 +250,13 @@ def _take(options: Namespace) -> int:
 
 def _read(path: Path) -> Answers:
     if path.suffix.lower() == SHEET:
-        from tripos.annotation.sheet import read_sheet
+        from tripos.annotation import read_sheet
 
         return read_sheet(path)
     return read_grades(path)
 
 
-def _keep(store: Store, batch: batches.Batch, taken: IngestedGrades) -> Kept:
+def _keep(store: Store, batch: Batch, taken: IngestedGrades) -> Kept:
     connection = connect(store)
     with connection:
         find_run(connection, batch.run_id)  # grades of a run that is not in this store would count nowhere
@@ -257,7 +265,7 @@ def _keep(store: Store, batch: batches.Batch, taken: IngestedGrades) -> Kept:
     return kept
 
 
-def _tell(options: Namespace, batch: batches.Batch, taken: IngestedGrades, kept: Kept) -> None:
+def _tell(options: Namespace, batch: Batch, taken: IngestedGrades, kept: Kept) -> None:
     if options.json:
         _print_json({"batch": batch.batch, "evaluator": batch.evaluator, **_counts(kept, taken.open)}, ())
         return

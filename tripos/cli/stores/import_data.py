@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 from tripos.cli.inputs import open_store
 from tripos.failure import GOOD, SOME_FAILED, USAGE, Failure
-from tripos.importing.records import FileRows, read_fixed, read_mapping, read_table
-from tripos.importing.row_errors import RowError, settle
+from tripos.importing import FileRows, RowError, read_fixed, read_mapping, read_table, settle
 from tripos.ui.terminal import columns, harmless
 from tripos.ui.units import counted
 from tripos_warehouse.errors import StoreError
 
 if TYPE_CHECKING:
-    from tripos.importing.scores import ScoreImport
+    from tripos.importing import ScoreImport
     from tripos_warehouse.ledger import GivenScore
     from tripos_warehouse.store import Store
 
@@ -48,7 +47,7 @@ def main(options: Namespace) -> int:
 
 
 def _scores(options: Namespace) -> int:
-    from tripos.importing.scores import read_scores
+    from tripos.importing import read_scores
     from tripos_warehouse.ledger import alone
     from tripos_warehouse.views import connect_run, get_plan
 
@@ -63,7 +62,7 @@ def _scores(options: Namespace) -> int:
 
 def _bring_in(options: Namespace, store: Store, run_id: str, table: FileRows, found: ScoreImport) -> int:
     """Write the scores that are new, where nothing speaks against it, and say what was done."""
-    from tripos.annotation.carried_scores import carry_to_other_runs
+    from tripos.annotation import carry_to_other_runs
     from tripos_warehouse.ledger import difference, rows_of
 
     change = difference(store, found.scores)
@@ -109,7 +108,7 @@ def _bring_in(options: Namespace, store: Store, run_id: str, table: FileRows, fo
 
 def _samples(options: Namespace) -> int:
     from tripos.cli.inputs import compile_given
-    from tripos.importing.recording import record, role_flags
+    from tripos.importing import record, role_flags
     from tripos.releases.snapshots import restore_given
     from tripos.settings.load import chosen_settings
     from tripos_runtime.datasets.cases import CaseSource

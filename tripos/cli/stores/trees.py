@@ -10,14 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tripos.failure import GOOD, Failure
-from tripos.importing.outlines import read_outline
-from tripos.importing.trees import approve, check_suffix, sound, tree_text
+from tripos.importing import approve, check_suffix, read_outline, sound, tree_text
 from tripos.ui.terminal import harmless
 from tripos_compiler.language import ParsedTree
 from tripos_compiler.statements.declarations import DRAFT
 
 if TYPE_CHECKING:
-    from tripos.importing.outlines import DraftedTree
+    from tripos.importing import DraftedTree
 
 
 def approve_main(options: Namespace) -> int:
@@ -72,7 +71,7 @@ def _text(path: str) -> str:
 
 def _drafted(options: Namespace) -> DraftedTree:
     from tripos.cli.inputs import open_store
-    from tripos.importing.outlines import read_draft
+    from tripos.importing import read_draft
     from tripos_warehouse.errors import StoreError
 
     if not options.step:

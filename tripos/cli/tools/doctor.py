@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from tripos.doctor.checks import Finding, Status, lines_of, verdict
+from tripos.doctor import Finding, Status, lines_of, verdict
 from tripos.failure import GOOD, SOME_FAILED, Failure
 from tripos.settings.api_keys import key_values, without_keys
 from tripos.settings.config import Config
@@ -39,8 +39,7 @@ def main(options: Namespace) -> int:
 
 
 def _checks(options: Namespace, roles: dict[str, list[str]]) -> tuple[list[Finding], tuple[str, ...]]:
-    from tripos.doctor.machine import failed_check, machine_checks, project_checks, store_checks
-    from tripos.doctor.models import model_checks, role_table
+    from tripos.doctor import failed_check, machine_checks, model_checks, project_checks, role_table, store_checks
 
     folder = Path.cwd()
     checks = list(machine_checks())

@@ -3,3 +3,7 @@
 `pairing` makes pairs of a spec's data, `pairs` reads them, `sides` keeps what is tested apart from what is learned,
 `heads` and `tuning` learn, `audit` holds the figure against what explains it away, `making` does all of it in order.
 """
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,0 +1,33 @@
+from .assign import (
+    Assignment as Assignment,
+    AssignmentDesk as AssignmentDesk,
+    AssignmentOptions as AssignmentOptions,
+)
+from .batch import (
+    Answers as Answers,
+    Batch as Batch,
+    get_batch as get_batch,
+)
+from .carried_scores import (
+    carry_scores as carry_scores,
+    carry_to_other_runs as carry_to_other_runs,
+)
+from .grades_file import (
+    GradesFile as GradesFile,
+    read_grades as read_grades,
+)
+from .ingest import (
+    GradeError as GradeError,
+    IngestedGrades as IngestedGrades,
+    check as check,
+)
+from .replies import (
+    chosen_role as chosen_role,
+)
+from .sheet import (
+    read_sheet as read_sheet,
+    sheet_bytes as sheet_bytes,
+)
+from .web import (
+    serve as serve,
+)

@@ -1,0 +1,12 @@
+from .display import (
+    shown_progress as shown_progress,
+)
+from .events import (
+    Events as Events,
+)
+from .summary import (
+    Ended as Ended,
+    summary_data as summary_data,
+    summary_lines as summary_lines,
+    wrapped as wrapped,
+)

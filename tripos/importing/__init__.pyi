@@ -1,0 +1,35 @@
+from .outlines import (
+    DraftedTree as DraftedTree,
+    read_draft as read_draft,
+    read_outline as read_outline,
+)
+from .recording import (
+    record as record,
+    role_flags as role_flags,
+)
+from .records import (
+    SHEET_MARK as SHEET_MARK,
+    FileRows as FileRows,
+    read_fixed as read_fixed,
+    read_mapping as read_mapping,
+    read_table as read_table,
+)
+from .row_errors import (
+    RowError as RowError,
+    UnfitValue as UnfitValue,
+    settle as settle,
+)
+from .scales import (
+    gradable as gradable,
+)
+from .scores import (
+    ScoreImport as ScoreImport,
+    read_scores as read_scores,
+    replies_of as replies_of,
+)
+from .trees import (
+    approve as approve,
+    check_suffix as check_suffix,
+    sound as sound,
+    tree_text as tree_text,
+)

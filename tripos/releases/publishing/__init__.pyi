@@ -1,0 +1,19 @@
+from .descriptions import (
+    CROISSANT as CROISSANT,
+    croissant_faults as croissant_faults,
+    missing_library as missing_library,
+)
+from .lineage import (
+    Lineage as Lineage,
+    check_siblings as check_siblings,
+    find_parent as find_parent,
+    follow as follow,
+)
+from .release import (
+    ReleaseRequest as ReleaseRequest,
+    WrittenRelease as WrittenRelease,
+    make_release as make_release,
+)
+from .signing import (
+    signature_checks as signature_checks,
+)

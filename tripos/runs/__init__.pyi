@@ -1,0 +1,12 @@
+from .recordings import (
+    PREFIX as PREFIX,
+    Recording as Recording,
+    find_recording as find_recording,
+    open_recording as open_recording,
+)
+from .rows import (
+    Committed as Committed,
+    find_store as find_store,
+    run_row as run_row,
+    step_rows as step_rows,
+)
