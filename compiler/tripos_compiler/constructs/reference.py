@@ -120,7 +120,7 @@ def filled(page: str) -> str:
     use PATH
     ---
     <BLANKLINE>
-    Brings another file's declarations in. Stands at the top of a file.
+    Imports the declarations of another file. Stands at the top of a file.
     <BLANKLINE>
     <!-- end -->
     <BLANKLINE>
