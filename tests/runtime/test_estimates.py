@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tripos_compiler.plan import Settings
-from tripos_runtime.forecast.estimates import Estimate, Load, estimates
+from tripos_runtime.forecast.estimates import Estimate, Load, estimates, guess
 from tripos_runtime.forecast.fates import Fate, Where
 from tripos_runtime.forecast.reasons import NO_HISTORY
 from tripos_runtime.forecast.sizes.sizes import Size
@@ -40,3 +40,8 @@ def test_the_highest_estimate_has_the_repair_of_every_reply_that_is_read() -> No
     assert (plain.tokens_out.high, read.tokens_out.high) == (300, 600)
     assert read.tokens_in.high > 2 * plain.tokens_in.high
     assert read.calls.low == read.calls.expected == 3
+
+
+def test_a_guess_adds_up_the_fields_of_a_reply() -> None:
+    fields = {"why": {"type": "string"}, "score": {"type": "integer"}, "sure": {"type": "boolean"}}
+    assert guess({"type": "object", "properties": fields}) == sum(map(guess, fields.values()))

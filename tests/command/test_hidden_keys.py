@@ -1,0 +1,10 @@
+"""The keys of the environment stand in no text that is shown, whatever their form."""
+
+from __future__ import annotations
+
+from tripos.settings.api_keys import HIDDEN, without_keys
+
+
+def test_a_key_of_no_known_form_is_taken_out() -> None:
+    shown = without_keys("refused pass-phrase and abcdef123.", ["pass-phrase", "abcdef123"])
+    assert shown == f"refused {HIDDEN} and {HIDDEN}."
