@@ -11,7 +11,7 @@ import pytest
 from tests.kills.proof import Peace, Scene, disturbed, peace, scene, together
 from tests.kills.proving import prove
 from tests.kills.work import VERDICT_ROLES, VERDICTS
-from tests.lengths import sized
+from tests.lengths import ALL, sized
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs fork and SIGKILL")
 KILLS = sized(8, 200)
@@ -28,7 +28,8 @@ def test_kills_at_any_instant_cost_no_reply_and_change_no_table(tmp_path: Path) 
     tally = prove(tmp_path, kills=KILLS, seed=1, workers=sized(2, 3))
     assert not tally.complaints, "\n".join(tally.complaints[:10])
     assert tally.kills == KILLS
-    assert set(tally.instants) == {"any time", "a reply", "the end"}
+    instants = {"any time", "a reply", "the end"}
+    assert set(tally.instants) == instants if ALL else set(tally.instants) <= instants  # a few kills may miss one
 
 
 def test_two_processes_at_once_share_the_work_and_do_nothing_twice(three: tuple[Scene, Peace]) -> None:
