@@ -13,13 +13,13 @@ from tripos.settings.config import Config
 from tripos.settings.load import chosen_settings
 from tripos.ui.terminal import columns, harmless, is_colored
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.store import Store
 
 if TYPE_CHECKING:
     from tripos.api.preparation import RunWarning
     from tripos_compiler.compile import Compilation
     from tripos_compiler.diagnostics import Diagnostic
     from tripos_runtime.datasets.data_folders import DataFolders
+    from tripos_warehouse.store import Store
 
 MOST_SHOWN = 4
 """The number of places of a warning that are named; the rest are counted."""
@@ -33,6 +33,8 @@ def open_store(options: Namespace, *, writes: bool = False) -> Store:
     """Return the store of `--store`, the settings or `results`. What is damaged is told on standard error and left out,
     but of a store that the command writes to: what it does not know it could spoil. Raises `Failure` where there is
     none."""
+    from tripos_warehouse.store import Store
+
     root = Path(chosen_settings(options).config.store)
     if not writes:
         for store in _opened:
