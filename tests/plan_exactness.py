@@ -27,7 +27,7 @@ from tripos_runtime.forecast.lines import Forecast
 from tripos_runtime.generate.outcomes import place_of
 from tripos_runtime.models.base import FREE, ModelError, Price, Reply, Request
 from tripos_runtime.models.embeddings import MockEmbedding
-from tripos_runtime.roles.binding import Binding, bind
+from tripos_runtime.roles.binding import RoleBinding, bind
 from tripos_runtime.scheduling.calling import Called
 
 Row = Mapping[str, Any]
@@ -115,7 +115,7 @@ class Benchmark:
         self.folders = spec.folders
         self.canonical = _canonical(self.plan)
 
-    def bound(self, models: Sequence[str] = ()) -> Binding:
+    def bound(self, models: Sequence[str] = ()) -> RoleBinding:
         """Return the roles, filled; the compared one by `models`, if any."""
         others = {role: names for role, names in self.generated.roles.items() if role != "candidate"}
         return bind(self.plan, tuple(models) or self.generated.roles["candidate"], others)
@@ -124,12 +124,12 @@ class Benchmark:
         """Return the cases, with nothing made yet."""
         return CaseSource(self.plan, self.folders, (str(self.generated.spec),))
 
-    def foretell(self, ledger: MemoryLedger, binding: Binding, selection: Selection) -> Forecast:
+    def foretell(self, ledger: MemoryLedger, binding: RoleBinding, selection: Selection) -> Forecast:
         """Return what a run would do."""
         prices = dict.fromkeys(binding.every, Price(1e-6, 1e-6, most_out=MOST_OUT))
         return forecast(self.plan, self.source(), selection, binding, ledger, prices)
 
-    def run(self, ledger: LoggedLedger, binding: Binding, selection: Selection) -> dict[str, CountingCaller]:
+    def run(self, ledger: LoggedLedger, binding: RoleBinding, selection: Selection) -> dict[str, CountingCaller]:
         """Run it; what the models were asked."""
         callers = {name: CountingCaller(CountingModel(name)) for name in binding.every}
         engine = Engine(
@@ -139,7 +139,7 @@ class Benchmark:
         assert all(count >= 0 for count in engine.tally.skipped.values()), engine.tally.skipped
         return callers
 
-    def table(self, binding: Binding, selection: Selection) -> dict[Where, tuple[int, int]]:
+    def table(self, binding: RoleBinding, selection: Selection) -> dict[Where, tuple[int, int]]:
         """Return the least and the most of every step by the plan alone."""
         source = self.source()
         models = {role: len(names) for role, names in binding.models.items()}
@@ -262,7 +262,7 @@ def check(seed: int, folder: Path) -> Checked:
     return found
 
 
-def _hold(bench: Benchmark, ledger: LoggedLedger, binding: Binding, selection: Selection, what: str) -> Checked:
+def _hold(bench: Benchmark, ledger: LoggedLedger, binding: RoleBinding, selection: Selection, what: str) -> Checked:
     found = Checked()
     before, there = len(ledger.log), _ids(ledger)
     drafts = {row["unit_id"] for row in ledger.table("drafts")} - there

@@ -26,10 +26,10 @@ from tripos.cli.main import run_command
 from tripos_warehouse import sql
 from tripos_warehouse.exports import distillation, preferences
 from tripos_warehouse.exports.held_out import HeldOut, read_held_out
-from tripos_warehouse.exports.replies import Wanted
+from tripos_warehouse.exports.replies import ReplyQuery
 from tripos_warehouse.query import answers
 from tripos_warehouse.store.store import Store
-from tripos_warehouse.views.runs import Run, get_plan
+from tripos_warehouse.views.runs import RunRecord, get_plan
 from tripos_warehouse.views.views import connect, connect_run
 
 CIRCUMSTANCES = ("run_id", "shown_run", "created_at", "latency_s", "attempts", "release", "items_of", "source")
@@ -105,7 +105,7 @@ def differences(there: dict[str, Any], fresh: dict[str, Any]) -> list[str]:
 
 
 @contextmanager
-def _all_read_from(connection: duckdb.DuckDBPyConnection, run: Run | None) -> Iterator[None]:
+def _all_read_from(connection: duckdb.DuckDBPyConnection, run: RunRecord | None) -> Iterator[None]:
     """Commands read from this connection, which is a snapshot that each would open anew, and every query once."""
     answered: dict[str, Any] = {}
     run_query = answers.run_query
@@ -188,8 +188,10 @@ def _training(folder: Path, store: str, held: Held) -> dict[str, Any]:
     return found
 
 
-def _held_out(connection: duckdb.DuckDBPyConnection, run: Run, subsets: tuple[str, ...]) -> frozenset[tuple[str, str]]:
-    wanted = Wanted("best", by="", rows=(), models=run.models, hold_out=subsets)
+def _held_out(
+    connection: duckdb.DuckDBPyConnection, run: RunRecord, subsets: tuple[str, ...]
+) -> frozenset[tuple[str, str]]:
+    wanted = ReplyQuery("best", by="", rows=(), models=run.models, hold_out=subsets)
     held = read_held_out(connection, get_plan(connection, run), run, wanted)
     return held.items | held.near.keys()
 

@@ -14,7 +14,7 @@ from tripos.api.compilation import find_spec
 from tripos.cli.exports.spec_data import pairings_of
 from tripos.training.reward.pairing import pairs_of
 from tripos_compiler.plan import Ask, Plan
-from tripos_runtime.asking.asking import Question, text_reader
+from tripos_runtime.asking.asking import PreparedQuestion, text_reader
 from tripos_runtime.asking.prompting import ask_messages, grade_messages
 from tripos_runtime.datasets.cases import CaseSource, Selection
 from tripos_runtime.drivers.lookup import wirings
@@ -97,7 +97,7 @@ def sent(source: CaseSource, scenario_name: str) -> list[tuple[dict[str, str], s
     for case in source.of(scenario, Selection()):
         for treatment in scenario.treatments:
             step = next(step for step in treatment.steps if isinstance(step, Ask))
-            question = Question(step.system, step.prompt, step.settings, None, text_reader)
+            question = PreparedQuestion(step.system, step.prompt, step.settings, None, text_reader)
             last = case.fields["history"][-1]["text"] if "history" in case.fields else ""
             found.append((treatment.arms, last, ask_messages(step, question, case, case.names, source.sources)))
     return found
@@ -163,7 +163,7 @@ def critic_reads(plan: Plan, source: CaseSource, row: int) -> tuple[Message, ...
     case = list(source.of(scenario, Selection()))[row]
     step = next(step for step in scenario.treatments[0].steps if step.step == "verdict" and not step.needs)
     scorer = plan.scorer(step.scorer)
-    question = Question(scorer.system, scorer.prompt, scorer.settings, None, text_reader, scorer.chat)
+    question = PreparedQuestion(scorer.system, scorer.prompt, scorer.settings, None, text_reader, scorer.chat)
     return grade_messages(step, question, case, Names(case.names).values, source.sources, ())
 
 

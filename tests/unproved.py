@@ -12,7 +12,7 @@ from typing import Any
 from tripos_compiler.compile import Compilation, compile_spec
 from tripos_compiler.plan import Plan
 from tripos_runtime.datasets.data_folders import DataFolders
-from tripos_runtime.worlds.trial import Trial, try_worlds
+from tripos_runtime.worlds.trial import WorldTrial, try_worlds
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class Unproved:
     plan: Plan
     compilation: Compilation
 
-    def tried(self, pairs: int = 4, rows: int = 24) -> Trial:
+    def tried(self, pairs: int = 4, rows: int = 24) -> WorldTrial:
         """Return what a trial of it comes to."""
         files = tuple(source.path for source in self.compilation.sources)
         return try_worlds(self.plan, DataFolders(), files, pairs, rows)

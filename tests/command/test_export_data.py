@@ -17,7 +17,7 @@ from openpyxl.utils.escape import unescape
 from tests.conftest import QUIZ, Command
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.exports.every_eval_ever.export import AGGREGATE, INSTANCES, VERSION, check
-from tripos_warehouse.exports.tables import Source, write_csv
+from tripos_warehouse.exports.tables import TableSource, write_csv
 from tripos_warehouse.exports.workbook import MOST_UNITS, write_workbook
 from tripos_warehouse.statistics.intervals.cells import mean_of_cells
 
@@ -36,9 +36,9 @@ def ran(quiz: Path, once: Command) -> str:
     return str(done.data["run_id"])
 
 
-def source(name: str, **columns: list[Any]) -> Source:
+def source(name: str, **columns: list[Any]) -> TableSource:
     table = pa.table(columns)
-    return Source(name, table.schema, table.to_batches())
+    return TableSource(name, table.schema, table.to_batches())
 
 
 def rows(path: str) -> list[dict[str, str]]:

@@ -12,7 +12,7 @@ from tests.conftest import ITEMS, QUIZ, Command
 from tripos_runtime.asking.statuses import CUT as RUNTIME_CUT
 from tripos_warehouse.exports.distillation import choose_best
 from tripos_warehouse.exports.preferences import choose_pairs
-from tripos_warehouse.exports.replies import CUT, Reply
+from tripos_warehouse.exports.replies import CUT, ExportedReply
 from tripos_warehouse.store.store import Store
 
 MODELS = ("--model", "mock/careful,mock/careful:b", "--role", "judge=mock/careful:j,mock/careful:k")
@@ -120,8 +120,8 @@ def test_pairs_are_of_one_prompt_and_apart_by_the_margin(quiz: Path, tripos: Com
         ]
 
 
-def reply(name: str, text: str, item: str = "1", asked: str = "Why?") -> Reply:
-    return Reply(name, item, "m", 0, ({"role": "user", "content": asked},), text, {"scenario": "s"})
+def reply(name: str, text: str, item: str = "1", asked: str = "Why?") -> ExportedReply:
+    return ExportedReply(name, item, "m", 0, ({"role": "user", "content": asked},), text, {"scenario": "s"})
 
 
 def chosen(*given: tuple[str, str, float], margin: float = 0.0) -> tuple[list[tuple[str, str]], dict[str, int]]:

@@ -260,7 +260,7 @@ def test_an_interrupted_store_write_keeps_what_was_committed(
 
 
 @pytest.mark.parametrize(
-    "refused", ["tripos_warehouse.store.journal.Segment.append", "tripos_warehouse.store.store.publish"]
+    "refused", ["tripos_warehouse.store.journal.JournalSegment.append", "tripos_warehouse.store.store.publish"]
 )
 def test_a_run_that_the_disk_ends_still_sums_up_what_it_asked(
     quiz: Path, tripos: Command, monkeypatch: pytest.MonkeyPatch, refused: str

@@ -11,10 +11,10 @@ from test_secret_cases import HONEST, LEAKS, case_name
 
 from tripos_compiler.compile import compile_spec
 from tripos_runtime.datasets.data_folders import DataFolders
-from tripos_runtime.worlds.trial import Trial, try_worlds
+from tripos_runtime.worlds.trial import WorldTrial, try_worlds
 
 
-def of_case(path: Path, pairs: int) -> Trial:
+def of_case(path: Path, pairs: int) -> WorldTrial:
     compilation = compile_spec(path.as_posix(), read, DataFolders(), releases=StandInReleases(), secrecy=False)
     files = tuple(source.path for source in compilation.sources)
     return try_worlds(plan_of(compilation), DataFolders(), files, pairs)

@@ -35,7 +35,7 @@ from tripos_runtime.models.mocks.mock import CHARACTERS
 from tripos_warehouse.query.answers import run_query
 from tripos_warehouse.store.schemas import TABLES
 from tripos_warehouse.store.store import Store
-from tripos_warehouse.store.table_schema import Table
+from tripos_warehouse.store.table_schema import TableSchema
 from tripos_warehouse.views.views import connect
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -411,7 +411,7 @@ def test_every_status_is_in_the_page_on_running() -> None:
 
 
 @each("table", TABLES.values())
-def test_every_column_of_a_table_is_in_the_page_on_results(table: Table) -> None:
+def test_every_column_of_a_table_is_in_the_page_on_results(table: TableSchema) -> None:
     row = next((line for line in prose("results.md").splitlines() if line.startswith(f"| `{table.name}` |")), "")
     assert not [name for name in table.schema.names if f"`{name}`" not in row]
 

@@ -14,7 +14,7 @@ from tests.runtime.small_runs import SmallRun, run_small
 from tests.warehouse.keeping import die, sample
 from tripos.cli.progress.pace import cost
 from tripos_compiler.plan import Settings
-from tripos_runtime.asking.asking import Adopted, Outcome, Question, reread
+from tripos_runtime.asking.asking import Adopted, PreparedQuestion, ReadOutcome, reread
 from tripos_runtime.models.base import Message, ModelError, Request
 from tripos_runtime.program.adopting import NOWHERE, Adoption, Own, Wanted
 from tripos_warehouse.ledger.ledger import open_ledger
@@ -130,14 +130,14 @@ measure m = mean(long)
     assert told[len(told) // 2 :] == told[: len(told) // 2]
 
 
-def reads(errors: dict[str, str]) -> Question:
+def reads(errors: dict[str, str]) -> PreparedQuestion:
     """Return a question that cannot read some replies."""
 
-    def reader(text: str, finish_reason: str | None) -> Outcome:
+    def reader(text: str, finish_reason: str | None) -> ReadOutcome:
         bad = errors.get(text)
-        return Outcome(None, None, bad, "parse_failure") if bad else Outcome(text, text)
+        return ReadOutcome(None, None, bad, "parse_failure") if bad else ReadOutcome(text, text)
 
-    return Question(None, None, Settings(), {"type": "object"}, reader)
+    return PreparedQuestion(None, None, Settings(), {"type": "object"}, reader)
 
 
 KEPT = {"reply": "second", "finish_reason": None}
@@ -223,8 +223,8 @@ def test_the_digest_of_a_request_is_of_all_that_is_sent_and_of_nothing_else() ->
         question.digest("b", sent),
         question.digest("a", (Message("system", "Why?"),)),
         question.digest("a", (*sent, Message("user", "Why?"))),
-        Question(None, None, Settings(temperature=0), question.schema, question.reader).digest("a", sent),
-        Question(None, None, Settings(), None, question.reader).digest("a", sent),
+        PreparedQuestion(None, None, Settings(temperature=0), question.schema, question.reader).digest("a", sent),
+        PreparedQuestion(None, None, Settings(), None, question.reader).digest("a", sent),
     ]
     assert len({digest, *others}) == 6
 

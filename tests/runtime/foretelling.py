@@ -19,7 +19,7 @@ from tripos_runtime.forecast.forecast import forecast
 from tripos_runtime.forecast.lines import Forecast
 from tripos_runtime.forecast.reasons import NO_HISTORY, Earlier, History
 from tripos_runtime.models.base import FREE, ModelError, Price, Reply, Request
-from tripos_runtime.roles.binding import Binding, bind
+from tripos_runtime.roles.binding import RoleBinding, bind
 from tripos_runtime.scheduling.calling import Called
 
 SPEC = """\
@@ -112,7 +112,7 @@ class Bench:
         assert compilation.plan is not None, [each.message for each in compilation.diagnostics]
         return compilation.plan, CaseSource(compilation.plan, spec.folders, (path,))
 
-    def _bound(self, plan: Plan, models: Sequence[str], judges: Sequence[str]) -> Binding:
+    def _bound(self, plan: Plan, models: Sequence[str], judges: Sequence[str]) -> RoleBinding:
         names = {role.name for role in plan.roles}
         others = {"judge": tuple(judges), "helper": ("h",)}
         return bind(plan, tuple(models), {role: names_ for role, names_ in others.items() if role in names})

@@ -14,7 +14,7 @@ from tripos.api.compilation import find_spec
 from tripos_runtime.datasets.cases import CaseSource, Selection
 from tripos_runtime.models import Message, ModelError, Request, open_model
 from tripos_runtime.models.mocks.baseline import fitted
-from tripos_runtime.roles.binding import Binding, BindingError, bind
+from tripos_runtime.roles.binding import BindingError, RoleBinding, bind
 from tripos_runtime.roles.majority import with_majority
 
 SPEC = """\
@@ -94,7 +94,7 @@ def test_what_is_no_baseline_is_said_to_be_none(name: str) -> None:
     assert error.value.code == "R0103"
 
 
-def filled(spec: Path, text: str | None = None) -> Binding:
+def filled(spec: Path, text: str | None = None) -> RoleBinding:
     if text is not None:
         spec.write_text(text, "utf-8")
     found = find_spec(str(spec))

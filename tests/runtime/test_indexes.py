@@ -13,7 +13,7 @@ from tripos_compiler.plan import Ref
 from tripos_runtime.retrieval import collection
 from tripos_runtime.retrieval.collection import Collection
 from tripos_runtime.retrieval.indexes import GramIndex, TermIndex, VectorIndex, name_of
-from tripos_warehouse.ledger.index_cache import SHELF, Shelf
+from tripos_warehouse.ledger.index_cache import SHELF, StoredIndexes
 
 TEXTS = ["二次函数的图象", "光的折射", "The cat sat", "一次函数", "", "cat and dog", "函数 cat"]
 QUERIES = ["函数图象", "a cat", "", "折", "xyz"]
@@ -55,7 +55,7 @@ def test_what_is_no_index_is_refused(kept: bytes) -> None:
 
 def looked_through(root: Path) -> list[float]:
     """Return what a collection over the store's shelf measures."""
-    texts = Collection([{"text": text} for text in TEXTS], "x", Shelf(root))
+    texts = Collection([{"text": text} for text in TEXTS], "x", StoredIndexes(root))
     return texts.index("bm25", Ref(path=("x", "text")), {}).values("函数").tolist()
 
 
@@ -74,8 +74,8 @@ def test_an_index_is_kept_for_the_next_run_and_made_again_where_it_is_damaged(
 
 def test_a_shelf_that_cannot_be_written_costs_nothing_but_time(tmp_path: Path) -> None:
     (tmp_path / SHELF).write_text("a file in its place")
-    Shelf(tmp_path).put("bm25-00", b"index")
-    assert Shelf(tmp_path).get("bm25-00") is None
+    StoredIndexes(tmp_path).put("bm25-00", b"index")
+    assert StoredIndexes(tmp_path).get("bm25-00") is None
 
 
 def test_a_vector_of_zeros_is_like_no_other() -> None:

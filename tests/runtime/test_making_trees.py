@@ -12,7 +12,7 @@ import pytest
 
 from tests.runtime.small_runs import SmallRun, run_small
 from tripos_compiler.plan import Ask, Settings, SetType, TextType
-from tripos_runtime.asking.asking import Answer, Outcome, Question
+from tripos_runtime.asking.asking import Answer, PreparedQuestion, ReadOutcome
 from tripos_runtime.datasets.cases import Selection
 from tripos_runtime.datasets.runnable import NotApproved
 from tripos_runtime.generate.author import MakingProgram
@@ -139,7 +139,9 @@ def test_whoever_walks_is_not_asked_for_another_place_of_a_row_that_repeats_one(
 
 
 def test_the_schema_of_a_reply_names_the_branches_and_nothing_else() -> None:
-    asked = Question(None, None, Settings(), {"type": "array"}, lambda text, reason: Outcome([text], [text]))
+    asked = PreparedQuestion(
+        None, None, Settings(), {"type": "array"}, lambda text, reason: ReadOutcome([text], [text])
+    )
     question = among(asked, ["lines", "circles"], CHOOSING)
     assert json.dumps(["lines", "circles"]) in json.dumps(question.schema)
     assert question.reader("- Lines", None).value == ["lines"]
@@ -147,7 +149,9 @@ def test_the_schema_of_a_reply_names_the_branches_and_nothing_else() -> None:
 
 
 def test_of_very_many_branches_the_schema_names_none() -> None:
-    asked = Question(None, None, Settings(), {"type": "array"}, lambda text, reason: Outcome([text], [text]))
+    asked = PreparedQuestion(
+        None, None, Settings(), {"type": "array"}, lambda text, reason: ReadOutcome([text], [text])
+    )
     branches = [str(number) for number in range(MOST_NAMED + 1)]
     assert among(asked, branches, CHOOSING).schema == {"type": "array"}
     assert among(asked, branches[:-1], CHOOSING).schema != {"type": "array"}

@@ -11,7 +11,7 @@ from tests.compiler.compiling import compile_files, plan_of
 from tripos_compiler.language.references import Look, find_looks, is_only_looked_at
 from tripos_compiler.plan import Literal_, Made, Plan, Ref
 from tripos_runtime.datasets.slot_choice import slots_at
-from tripos_runtime.datasets.slots import Slot
+from tripos_runtime.datasets.slots import RowSlot
 
 SPEC = """\
 benchmark lessons "1.0.0" { languages en }
@@ -64,7 +64,7 @@ def test_a_data_set_that_a_scenario_takes_whole_is_not_only_looked_at(tmp_path: 
 
 def slots(*looks: Look) -> frozenset[int] | None:
     made = cast("Made", SimpleNamespace(alias="point"))
-    every = [Slot(place, str(place), {}, 0, path) for place, path in enumerate(("A / x", "A / y", "B"))]
+    every = [RowSlot(place, str(place), {}, 0, path) for place, path in enumerate(("A / x", "A / y", "B"))]
     rows: list[dict[str, Any]] = [{"at": ["A / y"]}, {"at": ["B"]}]
     return slots_at(looks, made, every, rows, {})
 

@@ -19,7 +19,7 @@ from tripos.api.compilation import find_spec
 from tripos.settings.config import Config
 from tripos.settings.wiring import limits_of
 from tripos_runtime.models import Endpoint, Message, Model, ModelError, Price, Reply, Request, open_model
-from tripos_runtime.models.base import FREE, Turn
+from tripos_runtime.models.base import FREE, DialogueTurn
 from tripos_runtime.models.reward.reward_artefact import open_reward
 from tripos_runtime.models.reward.rewards import FULL, BatchedReward, Chat
 from tripos_runtime.roles.binding import BindingError, bind
@@ -188,7 +188,7 @@ def test_of_a_reward_for_each_token_the_last_counts() -> None:
 
 def test_vllm_pools_each_dialogue_as_messages_in_a_request_of_its_own() -> None:
     chats: list[Chat] = [
-        (Message("system", "judge"), Turn("user", "12?", "Student"), Turn("assistant", said, "Teacher"))
+        (Message("system", "judge"), DialogueTurn("user", "12?", "Student"), DialogueTurn("assistant", said, "Teacher"))
         for said in ("Why?", "No, it is 13.")
     ]
 
@@ -212,7 +212,7 @@ def test_vllm_pools_each_dialogue_as_messages_in_a_request_of_its_own() -> None:
 
 
 def test_servers_of_texts_are_sent_a_dialogue_as_a_transcript() -> None:
-    chat = (Message("user", "2 × 6?"), Turn("user", "12?", "Ann"), Turn("assistant", "Why?", "Teacher"))
+    chat = (Message("user", "2 × 6?"), DialogueTurn("user", "12?", "Ann"), DialogueTurn("assistant", "Why?", "Teacher"))
     _, sent = served("tei/tutor", tei, [chat])
     assert sent[0].body["inputs"] == [["2 × 6?\n\nAnn: 12?\nTeacher: Why?"]]
     _, sent = served("vllm-score/tutor", vllm_score, [chat])

@@ -11,9 +11,9 @@ import pytest
 
 from tests.compiler.compiling import compile_text, plan_of
 from tripos_compiler.plan import Metric, Scorer, Settings
-from tripos_runtime.asking.asking import UNUSED, Outcome, Question
+from tripos_runtime.asking.asking import UNUSED, PreparedQuestion, ReadOutcome
 from tripos_runtime.asking.grading import grade_reader
-from tripos_runtime.asking.reply import Asked, _repaired
+from tripos_runtime.asking.reply import SentRequest, _repaired
 from tripos_runtime.asking.statuses import (
     OK,
     PARSE_FAILURE,
@@ -87,11 +87,13 @@ def test_a_judgement_is_refused_only_where_all_of_it_is(judge: tuple[Scorer, tup
 
 def repaired(parsed: dict[str, int]) -> dict[str, Any]:
     """The columns of a first reply of which nothing could be read, after a second of which so much could be."""
-    question = Question(None, None, Settings(), {"type": "object"}, lambda text, reason: Outcome(None, parsed, "no"))
+    question = PreparedQuestion(
+        None, None, Settings(), {"type": "object"}, lambda text, reason: ReadOutcome(None, parsed, "no")
+    )
     sent = (Message("user", "?"),)
-    asked = Asked(cast("Model", SimpleNamespace(name="m", structured=False)), question, sent, "en")
+    asked = SentRequest(cast("Model", SimpleNamespace(name="m", structured=False)), question, sent, "en")
     columns: dict[str, Any] = {"reply": "first", "finish_reason": "stop", **dict.fromkeys(UNUSED, 1.0)}
-    program = _repaired(asked, sent, Outcome(None, {}, "no", PARSE_FAILURE), columns, 0)
+    program = _repaired(asked, sent, ReadOutcome(None, {}, "no", PARSE_FAILURE), columns, 0)
     next(program)
     with suppress(StopIteration):
         program.send(Called(Reply("second", "m", "stop", 3, 4, 0.5), 1, 2.0))

@@ -7,7 +7,7 @@ from dataclasses import replace
 from tests.compiler.compiling import compile_text, plan_of
 from tripos_runtime.datasets.cases import Selection
 from tripos_runtime.drivers.engine import work_name
-from tripos_runtime.roles.binding import Binding
+from tripos_runtime.roles.binding import RoleBinding
 
 SPEC = """
 benchmark demo "1.0.0" { languages en }
@@ -22,7 +22,7 @@ scenario sums {
 def test_another_choice_of_cases_and_other_models_are_other_work() -> None:
     plan, binding, whole = (
         plan_of(compile_text(SPEC)),
-        Binding({"candidate": ("mock/careful",)}, "candidate"),
+        RoleBinding({"candidate": ("mock/careful",)}, "candidate"),
         Selection(),
     )
     names = {
@@ -33,7 +33,7 @@ def test_another_choice_of_cases_and_other_models_are_other_work() -> None:
         work_name(plan, binding, replace(whole, scenarios=("sums",))),
         work_name(plan, binding, replace(whole, only={"language": ("en",)})),
         work_name(plan, binding, whole, {"sums": frozenset({"i1"})}),
-        work_name(plan, Binding({"candidate": ("mock/careless",)}, "candidate"), whole),
+        work_name(plan, RoleBinding({"candidate": ("mock/careless",)}, "candidate"), whole),
     }
     assert len(names) == 8
     assert work_name(plan, binding, Selection()) == work_name(plan, binding, whole)

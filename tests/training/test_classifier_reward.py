@@ -12,7 +12,7 @@ import pytest
 from tests.conftest import Command
 from tests.training.test_reward_model import SPEC, rewards
 from tests.training.tiny_classifier import WITHOUT_SYSTEM, make_classifier
-from tripos_runtime.models.base import Message, ModelError, Turn
+from tripos_runtime.models.base import DialogueTurn, Message, ModelError
 from tripos_runtime.models.reward.classifier_reward import DIGITS, commit_of
 from tripos_runtime.models.reward.reward_artefact import open_reward, pinned_name
 from tripos_runtime.models.reward.rewards import Chat
@@ -24,8 +24,8 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 JUDGED: Chat = (
     Message("system", "judge"),
     Message("user", "problem : twelve ?"),
-    Turn("user", "it is twelve .", "Student"),
-    Turn("assistant", "why is it twelve ?", "Teacher"),
+    DialogueTurn("user", "it is twelve .", "Student"),
+    DialogueTurn("assistant", "why is it twelve ?", "Teacher"),
 )
 
 
@@ -61,7 +61,7 @@ def in_template(chat: Chat) -> str:
 
 
 def test_a_chat_is_read_in_the_template_under_the_system_message_and_without_names(classifier: Path) -> None:
-    other = (*JUDGED[:-1], Turn("assistant", "no .", "Teacher"))
+    other = (*JUDGED[:-1], DialogueTurn("assistant", "no .", "Teacher"))
     assert scored(str(classifier), JUDGED, other) == [
         by_hand(classifier, in_template(each)) for each in (JUDGED, other)
     ]
@@ -69,7 +69,11 @@ def test_a_chat_is_read_in_the_template_under_the_system_message_and_without_nam
 
 
 def test_a_reward_does_not_depend_on_what_it_is_asked_with(classifier: Path) -> None:
-    longer = (*JUDGED, Turn("user", "because it is .", "Student"), Turn("assistant", "yes .", "Teacher"))
+    longer = (
+        *JUDGED,
+        DialogueTurn("user", "because it is .", "Student"),
+        DialogueTurn("assistant", "yes .", "Teacher"),
+    )
     assert scored(str(classifier), longer, JUDGED)[1] == scored(str(classifier), JUDGED)[0]
 
 

@@ -29,9 +29,9 @@ from tripos_runtime.roles.binding import bind
 from tripos_runtime.scheduling.limits import Limits
 from tripos_warehouse.measures import MeasureRow, evaluate
 from tripos_warehouse.query.functions import add_functions
-from tripos_warehouse.statistics import Found
+from tripos_warehouse.statistics import StatisticResult
 from tripos_warehouse.statistics.preferences import (
-    Verdict,
+    Preference,
     flip_rate,
     position_bias,
     self_preference,
@@ -174,7 +174,7 @@ def test_who_has_no_family_among_the_judges_has_no_self_preference(drawn: dict[s
 
 
 @pytest.fixture(scope="module")
-def once() -> tuple[dict[str, tuple[MeasureRow, ...]], list[Verdict]]:
+def once() -> tuple[dict[str, tuple[MeasureRow, ...]], list[Preference]]:
     """One draw, with some comparisons without a value, and the same as verdicts."""
     table = compared(1, 5)
     rows = [row for number, row in enumerate(table.to_pylist()) if number % 11]
@@ -182,7 +182,7 @@ def once() -> tuple[dict[str, tuple[MeasureRow, ...]], list[Verdict]]:
     with view_of(pa.Table.from_pylist(rows)) as connection:
         found = {measure.name: evaluate(connection, plan, measure).rows for measure in plan.measures}
     verdicts = [
-        Verdict(
+        Preference(
             row["first"],
             row["second"],
             None if row["value"] == 0.5 else row["first"] if row["value"] else row["second"],
@@ -194,7 +194,7 @@ def once() -> tuple[dict[str, tuple[MeasureRow, ...]], list[Verdict]]:
     return found, verdicts
 
 
-def same(row: MeasureRow, found: Found) -> None:
+def same(row: MeasureRow, found: StatisticResult) -> None:
     """Value, error and interval are those of the statistic."""
     mine = (row.value, row.standard_error, row.interval_low, row.interval_high)
     theirs = (found.value, found.standard_error, found.low, found.high)
@@ -202,7 +202,7 @@ def same(row: MeasureRow, found: Found) -> None:
 
 
 def test_every_measure_is_the_statistic_of_its_name(
-    once: tuple[dict[str, tuple[MeasureRow, ...]], list[Verdict]],
+    once: tuple[dict[str, tuple[MeasureRow, ...]], list[Preference]],
 ) -> None:
     measures, verdicts = once
     for row in measures["won"]:
@@ -221,7 +221,7 @@ def test_every_measure_is_the_statistic_of_its_name(
 
 
 def test_a_count_is_of_comparisons_that_a_model_takes_part_in(
-    once: tuple[dict[str, tuple[MeasureRow, ...]], list[Verdict]],
+    once: tuple[dict[str, tuple[MeasureRow, ...]], list[Preference]],
 ) -> None:
     measures, verdicts = once
     assert {row.model: row.value for row in measures["times"]} == {

@@ -10,16 +10,16 @@ import pytest
 
 from tests.warehouse.conftest import FRESH_GRADE, START
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.ledger.given_scores import GivenScore, Kept, keep
+from tripos_warehouse.ledger.given_scores import GivenScore, KeptCounts, keep
 from tripos_warehouse.store.store import Store
-from tripos_warehouse.views.runs import Run, find_run
+from tripos_warehouse.views.runs import RunRecord, find_run
 from tripos_warehouse.views.views import connect
 
 Build = Callable[..., dict[str, list[dict[str, Any]]]]
 
 
 @pytest.fixture
-def run(store: Store, run_rows: Build) -> Run:
+def run(store: Store, run_rows: Build) -> RunRecord:
     store.append(run_rows("r1"))
     return find_run(connect(store), "r1")
 
@@ -51,32 +51,32 @@ def values(store: Store, run_id: str | None = None) -> list[tuple[Any, ...]]:
     return connect(store, run_id).execute(query).fetchall()
 
 
-def test_grades_are_kept_once(store: Store, run: Run) -> None:
-    assert keep(store, grade(0) + grade(1), START) == Kept(new=2)
+def test_grades_are_kept_once(store: Store, run: RunRecord) -> None:
+    assert keep(store, grade(0) + grade(1), START) == KeptCounts(new=2)
     commits = store.commits()
-    assert keep(store, grade(0) + grade(1), START) == Kept(same=2)
+    assert keep(store, grade(0) + grade(1), START) == KeptCounts(same=2)
     assert store.commits() == commits
     assert values(store) == [("i0", 7.0), ("i0", 7.0), ("i1", 7.0), ("i1", 7.0)]
 
 
 @pytest.mark.parametrize("changed", [grade(0, value=3.0), grade(0, reason="not so clear"), grade(0, reason=None)])
 def test_a_grade_that_differs_takes_the_place_of_the_earlier_one(
-    store: Store, run: Run, changed: list[GivenScore]
+    store: Store, run: RunRecord, changed: list[GivenScore]
 ) -> None:
     keep(store, grade(0) + grade(1), START)
-    assert keep(store, changed + grade(1), START) == Kept(changed=1, same=1)
+    assert keep(store, changed + grade(1), START) == KeptCounts(changed=1, same=1)
     assert values(store)[0] == ("i0", changed[0].value)
     query = "select distinct reason from edubench.rationales where evaluator = 'human/anna' and item_id = 'i0'"
     assert connect(store).execute(query).fetchall() == [(changed[0].rationale,)]
 
 
-def test_a_grade_goes_back_to_what_it_was(store: Store, run: Run) -> None:
+def test_a_grade_goes_back_to_what_it_was(store: Store, run: RunRecord) -> None:
     for value in (7.0, 3.0, 7.0):
         keep(store, grade(0, value=value), START)
     assert values(store) == [("i0", 7.0), ("i0", 7.0)]
 
 
-def test_people_show_in_the_views_of_a_run_and_models_of_others_do_not(store: Store, run: Run) -> None:
+def test_people_show_in_the_views_of_a_run_and_models_of_others_do_not(store: Store, run: RunRecord) -> None:
     keep(store, grade(0), START)
     other = {"judgement_id": "other", "evaluator": "openai/other"}
     of_another_run = {"binding": "openai/gpt by openai/other"}
@@ -94,14 +94,14 @@ def test_people_show_in_the_views_of_a_run_and_models_of_others_do_not(store: St
         assert found == [("human/anna",), ("openai/judge",)]
 
 
-def test_of_grades_that_fit_no_table_none_is_kept(store: Store, run: Run) -> None:
+def test_of_grades_that_fit_no_table_none_is_kept(store: Store, run: RunRecord) -> None:
     bad = [replace(each, sample={**each.sample, "item_id": None}) for each in grade(1)]
     with pytest.raises(StoreError, match="S0105"):
         keep(store, grade(0) + bad, START)
     assert values(store) == []
 
 
-def test_no_grades_make_no_commit(store: Store, run: Run) -> None:
+def test_no_grades_make_no_commit(store: Store, run: RunRecord) -> None:
     commits = store.commits()
-    assert keep(store, [], START) == Kept()
+    assert keep(store, [], START) == KeptCounts()
     assert store.commits() == commits

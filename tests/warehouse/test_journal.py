@@ -16,7 +16,7 @@ from tests.warehouse.keeping import PRINTS, committed, die, name, sample, score,
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.ledger.ledger import open_ledger
 from tripos_warehouse.store import commits, journal
-from tripos_warehouse.store.journal import Segment, segments
+from tripos_warehouse.store.journal import JournalSegment, segments
 from tripos_warehouse.store.store import Store
 
 
@@ -162,7 +162,7 @@ def test_a_full_disk_under_keep_is_an_error_and_the_rows_go_with_a_later_flush(
     ledger = open_ledger(store, PRINTS)
     ledger.keep(unit(1))
     with monkeypatch.context() as patch:
-        patch.setattr(Segment, "append", full)
+        patch.setattr(JournalSegment, "append", full)
         with pytest.raises(StoreError, match=r"S0102: .*the disk is full"):
             ledger.keep(unit(2))
     ledger.keep(unit(3))
@@ -174,14 +174,14 @@ def test_a_full_disk_under_keep_is_an_error_and_the_rows_go_with_a_later_flush(
 def test_half_a_line_does_not_swallow_the_next_one(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     ledger = open_ledger(store, PRINTS)
     ledger.keep(unit(1))
-    append = Segment.append
+    append = JournalSegment.append
 
-    def half(self: Segment, line: bytes) -> None:
+    def half(self: JournalSegment, line: bytes) -> None:
         append(self, line[: len(line) // 2])
         full()
 
     with monkeypatch.context() as patch:
-        patch.setattr(Segment, "append", half)
+        patch.setattr(JournalSegment, "append", half)
         with pytest.raises(StoreError, match="S0102"):
             ledger.keep(unit(2))
     ledger.keep(unit(3))
@@ -193,7 +193,7 @@ def test_half_a_line_does_not_swallow_the_next_one(store: Store, monkeypatch: py
 def test_no_room_for_a_journal_keeps_rows_in_memory(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     ledger = open_ledger(store, PRINTS)
     with monkeypatch.context() as patch:
-        patch.setattr("tripos_warehouse.ledger.ledger.Segment", full)
+        patch.setattr("tripos_warehouse.ledger.ledger.JournalSegment", full)
         for number in (1, 2):
             with pytest.raises(StoreError, match="S0102"):
                 ledger.keep(unit(number))

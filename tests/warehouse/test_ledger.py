@@ -10,7 +10,7 @@ import pytest
 from tests.warehouse.keeping import ASKED, PRINTS, SCORED, committed, draft, name, sample, score, unit
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.ledger.ledger import open_ledger
-from tripos_warehouse.store.index import Index, pack
+from tripos_warehouse.store.index import RowIndex, pack
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.upkeep.compaction import compact
 from tripos_warehouse.upkeep.housekeeping import collect
@@ -81,7 +81,7 @@ def test_names_with_an_equal_half_are_told_apart(store: Store) -> None:
 def test_an_index_of_many_small_parts_says_what_a_dictionary_would(store: Store) -> None:
     chance = random.Random(7)
     truth: dict[str, str] = {}
-    index = Index("samples", None)
+    index = RowIndex("samples", None)
     for part in range(40):
         rows = []
         for _ in range(chance.randrange(1, 30)):
@@ -94,7 +94,7 @@ def test_an_index_of_many_small_parts_says_what_a_dictionary_would(store: Store)
         index.load(store.parts("samples")[part:])
     asked = [name("sample", number) for number in range(220)]
     assert index.names_of(index.find(pack(asked)).codes) == [truth.get(each) for each in asked]
-    whole = Index("samples", None)
+    whole = RowIndex("samples", None)
     whole.load(store.parts("samples"))
     assert whole.names_of(whole.find(pack(asked)).codes) == [truth.get(each) for each in asked]
     assert len(whole) == len(truth)

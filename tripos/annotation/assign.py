@@ -16,7 +16,7 @@ from tripos.failure import Failure
 from tripos_compiler.language import Drawn
 from tripos_compiler.plan import Plan, digest
 from tripos_warehouse.store import Store
-from tripos_warehouse.views import Run
+from tripos_warehouse.views import RunRecord
 
 Show = Callable[[Sequence[GradableReply]], Mapping[str, ShownReply]]
 
@@ -143,7 +143,7 @@ class AssignmentDesk:
     store: Store
     connection: duckdb.DuckDBPyConnection
     plan: Plan
-    run: Run
+    run: RunRecord
     role: str
     name: str
     round: int | None = None

@@ -18,11 +18,11 @@ from tripos.annotation.replies import RunReplies
 from tripos.importing import UnfitValue, gradable, replies_of
 from tripos_compiler.plan import Grade, Plan
 from tripos_runtime.drivers.bindings import given_bindings
-from tripos_runtime.roles.binding import Binding
+from tripos_runtime.roles.binding import RoleBinding
 from tripos_warehouse import sql
 from tripos_warehouse.ledger import GivenScore, difference, imported_score, is_given, rows_of
 from tripos_warehouse.store import JUDGEMENTS, Store
-from tripos_warehouse.views import Run, connect, connect_run, get_plan
+from tripos_warehouse.views import RunRecord, connect, connect_run, get_plan
 
 
 class _GivenJudgement(NamedTuple):
@@ -113,7 +113,7 @@ def _said(connection: duckdb.DuckDBPyConnection, prints: Iterable[str]) -> list[
 
 
 def _by_people(
-    connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run, every: Sequence[_GivenJudgement]
+    connection: duckdb.DuckDBPyConnection, plan: Plan, run: RunRecord, every: Sequence[_GivenJudgement]
 ) -> Iterator[GivenScore]:
     """Yield what people graded, of what they would be handed."""
     said = {each.judgement_id: each for each in every if each.round is None}
@@ -149,7 +149,7 @@ def _by_people(
 
 
 def _imported(
-    connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run, every: Sequence[_GivenJudgement]
+    connection: duckdb.DuckDBPyConnection, plan: Plan, run: RunRecord, every: Sequence[_GivenJudgement]
 ) -> Iterator[GivenScore]:
     """Yield what files rated, as far as the scales of the plan have it."""
     said: dict[tuple[str, str, str], list[_GivenJudgement]] = {}
@@ -159,7 +159,7 @@ def _imported(
     if not said:
         return
     places = gradable(plan)
-    bindings = given_bindings(plan, Binding(run.roles, run.compared_role, run.identities))
+    bindings = given_bindings(plan, RoleBinding(run.roles, run.compared_role, run.identities))
     arms = [arm.name for arm in plan.arms]
     for reply in replies_of(connection, sql.name(run.benchmark), run, arms, places):
         for metric, by_scorer in places[reply.place].items():

@@ -29,10 +29,10 @@ from tripos_runtime.datasets.sources import Sources
 from tripos_runtime.drivers.human import Human
 from tripos_runtime.program.prompts import World
 from tripos_runtime.program.units import Unit, Wiring
-from tripos_runtime.roles.binding import Binding
+from tripos_runtime.roles.binding import RoleBinding
 from tripos_warehouse.ledger import imported_score
 from tripos_warehouse.store import HUMAN
-from tripos_warehouse.views import Run
+from tripos_warehouse.views import RunRecord
 
 OF_REPLY = ("status", "messages", "reply", "parsed", "finish_reason", "error")
 """The columns that a reply is read back from."""
@@ -117,7 +117,7 @@ class RunReplies:
 
     connection: duckdb.DuckDBPyConnection
     plan: Plan
-    run: Run
+    run: RunRecord
     role: str
     evaluator: str
     round: int | None = None
@@ -130,7 +130,7 @@ class RunReplies:
 
     def candidates(self) -> Iterator[GradableReply]:
         """Yield every reply once, by scenario and item; some may turn out to have nothing to grade (`show`)."""
-        own = Binding(self.run.roles, self.run.compared_role, self.run.identities)
+        own = RoleBinding(self.run.roles, self.run.compared_role, self.run.identities)
         binding = replace(own, models={**self.run.roles, self.role: (self.evaluator,)})
         seen: set[str] = set()
         for scenario in self.plan.scenarios:

@@ -21,7 +21,7 @@ from tripos_runtime.forecast.reasons import NO_HISTORY
 from tripos_runtime.models.base import FREE, ModelError, Price
 from tripos_runtime.models.mocks.baseline import CONSTANT
 from tripos_runtime.models.unopened.naming import check_name
-from tripos_runtime.roles.binding import Binding
+from tripos_runtime.roles.binding import RoleBinding
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.ledger import RunLedger, open_ledger
 from tripos_warehouse.store import Store
@@ -51,7 +51,7 @@ def foresee(
     plan: Plan,
     source: CaseSource,
     selection: Selection,
-    binding: Binding,
+    binding: RoleBinding,
     store_path: str | Path,
     prices: Mapping[str, Price | None],
 ) -> Forecast:
@@ -73,7 +73,7 @@ def foresee(
         raise Failure("E0307", error.message, error.help, USAGE) from error
 
 
-def known_prices(binding: Binding, config: Config) -> dict[str, Price | None]:
+def known_prices(binding: RoleBinding, config: Config) -> dict[str, Price | None]:
     """Return the price of every model that takes part: what `tripos.toml` says, or else litellm's map of models."""
     from tripos_runtime.models.catalog.prices import price_of
 

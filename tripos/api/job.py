@@ -22,12 +22,12 @@ from tripos_runtime.asking.tally import Tally
 from tripos_runtime.datasets.cases import CaseSource, Selection, drawn_counts
 from tripos_runtime.drivers.engine import Engine, work_name
 from tripos_runtime.models import Model
-from tripos_runtime.roles.binding import Binding
+from tripos_runtime.roles.binding import RoleBinding
 from tripos_runtime.scheduling.budget import Budget
 from tripos_runtime.scheduling.calling import Caller, Limits, Stopped, open_callers
 from tripos_runtime.scheduling.limits import most_at_once
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.ledger import RunLedger, Shelf, open_ledger
+from tripos_warehouse.ledger import RunLedger, StoredIndexes, open_ledger
 from tripos_warehouse.store import Store
 
 
@@ -45,7 +45,7 @@ class Job:
     """Everything about one run but its models."""
 
     plan: Plan
-    binding: Binding
+    binding: RoleBinding
     selection: Selection
     source: CaseSource
     functions: Mapping[str, Loaded]
@@ -115,7 +115,7 @@ class Job:
                 ledger=ledger,
                 functions=self.functions,
                 run_id=self.run_id,
-                shelf=Shelf(self.store.root),
+                shelf=StoredIndexes(self.store.root),
                 workers=self._most_at_once(models),
                 tally=self.tally,
             )

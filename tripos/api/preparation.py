@@ -25,7 +25,7 @@ from tripos_runtime.models import Model, open_model
 from tripos_runtime.models.catalog.providers import PROVIDERS
 from tripos_runtime.models.embeddings import open_embedding
 from tripos_runtime.models.unopened.refusing import Refuses, nothing, refusing
-from tripos_runtime.roles.binding import Binding, BindingError
+from tripos_runtime.roles.binding import BindingError, RoleBinding
 from tripos_runtime.roles.embedding_roles import NoEmbedding
 from tripos_runtime.scheduling.budget import Budget, BudgetError
 from tripos_warehouse.errors import StoreError
@@ -42,7 +42,7 @@ class LockFile:
     path: Path
     config: Config
 
-    def check(self, plan: Plan, binding: Binding) -> None:
+    def check(self, plan: Plan, binding: RoleBinding) -> None:
         """Raise `Failure` R0260 where the run differs from what is pinned."""
         from tripos.releases.lock import check_lock
 
@@ -64,7 +64,7 @@ class LockFile:
         return read_lock(self.path)
 
 
-def lock_now(plan: Plan, binding: Binding, config: Config, *, served: bool = False) -> Lock:
+def lock_now(plan: Plan, binding: RoleBinding, config: Config, *, served: bool = False) -> Lock:
     """Pin a run as it is now; with `served`, the snapshots of models that the store knows too. Raises `Failure`."""
     from tripos.api.forecast import known_prices
     from tripos.releases.lock import lock_of, served_in

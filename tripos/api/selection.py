@@ -19,7 +19,7 @@ from tripos_compiler.inputs import FoundRelease
 from tripos_compiler.plan import Plan, Subset
 from tripos_runtime.datasets.cases import CaseSource, Selection
 from tripos_runtime.models.reward.reward_artefact import pinned_name
-from tripos_runtime.roles.binding import Binding, BindingError, bind
+from tripos_runtime.roles.binding import BindingError, RoleBinding, bind
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ def choices_of(options: Namespace) -> Choices:
 
 def chosen_binding(
     choices: Choices, path: str, config: Config, plan: Plan, extended: Sequence[FoundRelease] = ()
-) -> tuple[Binding, Recording | None]:
+) -> tuple[RoleBinding, Recording | None]:
     """Return the models of every role, and the recording that they answer from, if any. Flags win over the recording,
     and that over `tripos.toml`; the reward models of a release, and of those that are `extended`, fill theirs. Raises
     `Failure` where a role stays empty."""
@@ -106,7 +106,7 @@ def artefacts_here(
     return artefact_folders(path, plan, extended, names)
 
 
-def check_people(people: AbstractSet[str], binding: Binding, choices: Choices) -> None:
+def check_people(people: AbstractSet[str], binding: RoleBinding, choices: Choices) -> None:
     """Raise `Failure` R0201 where a person in the compared role would fill other roles too, as a model would that is
     given alone: whoever tags, writes or grades has seen what is kept from the compared role."""
     named = set(choices.roles)

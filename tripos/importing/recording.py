@@ -28,7 +28,7 @@ from tripos_runtime.datasets.runnable import NotRunnable, check_recordable
 from tripos_runtime.drivers.engine import item_row, new_run_id
 from tripos_runtime.drivers.recorded import Recorder, Refusal
 from tripos_runtime.forecast.generation import data_maker
-from tripos_runtime.roles.binding import Binding
+from tripos_runtime.roles.binding import RoleBinding
 from tripos_warehouse.ledger import open_ledger
 from tripos_warehouse.store import MARKER, Store
 from tripos_warehouse.views import connect
@@ -72,7 +72,7 @@ def take_made_rows(
         raise _unmade(plan, making, models, command)
     compared = next(role.name for role in plan.roles if role.kind == "compared")
     filled_by = {role.name: tuple(models[each] for each in (role.name,) if each in models) for role in plan.roles}
-    binding = identified(Binding(filled_by, compared), config)
+    binding = identified(RoleBinding(filled_by, compared), config)
     maker = data_maker(plan, source, Selection(), binding, ledger)
     maker.go_through()
     unmade = {name: len(each.open) for name, each in maker.makers.items() if each.open}
@@ -195,7 +195,13 @@ def record(
 
 
 def _record(
-    table: FileRows, plan: Plan, source: CaseSource, root: Path, replies: ImportedReplies, binding: Binding, ledger: Any
+    table: FileRows,
+    plan: Plan,
+    source: CaseSource,
+    root: Path,
+    replies: ImportedReplies,
+    binding: RoleBinding,
+    ledger: Any,
 ) -> ReplyImport:
     now = datetime.now(UTC)
     run_id = new_run_id(now)
@@ -267,7 +273,7 @@ def _check_roles(plan: Plan, roles: Mapping[str, str]) -> None:
             raise Failure("R0201", f"the benchmark has no role `{name}`", "`tripos plan SPEC` shows them")
 
 
-def _binding(plan: Plan, replies: ImportedReplies, roles: Mapping[str, str]) -> Binding:
+def _binding(plan: Plan, replies: ImportedReplies, roles: Mapping[str, str]) -> RoleBinding:
     """Return who fills the roles: the compared one is filled by the models of the file, others that reply by `roles`,
     or by the compared model where there is only one. Judges are nobody."""
     asked = {step.role for s in replies.scenarios for step in s.steps if isinstance(step, Ask)}
@@ -283,4 +289,4 @@ def _binding(plan: Plan, replies: ImportedReplies, roles: Mapping[str, str]) -> 
             raise Failure("R0201", f"no model fills the role `{role.name}`", f"give one: --role {role.name}=MODEL")
         else:
             models[role.name] = ()
-    return Binding(models, replies.compared)
+    return RoleBinding(models, replies.compared)

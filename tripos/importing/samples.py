@@ -16,7 +16,7 @@ from tripos_compiler.plan import Ask, Plan, Scenario
 from tripos_runtime.datasets.cases import Case, CaseSource, Selection
 from tripos_runtime.drivers.recorded import Told, recorded_units
 from tripos_runtime.program.units import Unit
-from tripos_runtime.roles.binding import Binding
+from tripos_runtime.roles.binding import RoleBinding
 
 KNOWN = {"model_served": str, "finish_reason": str, "tokens_in": int, "tokens_out": int, "tokens_reasoning": int,
          "cost_usd": float, "latency_s": float}  # fmt: skip
@@ -72,7 +72,7 @@ class ImportedReplies:
         names = {scenario for scenario, _ in self.by_item}
         return tuple(each for each in self.plan.scenarios if each.name in names)
 
-    def cases(self, source: CaseSource, binding: Binding) -> Iterator[CaseReplies]:
+    def cases(self, source: CaseSource, binding: RoleBinding) -> Iterator[CaseReplies]:
         """Yield the cases that have replies, each with the names that a run would give to these."""
         for scenario in self.scenarios:
             for case in source.of(scenario, Selection()):

@@ -18,11 +18,11 @@ from tripos.importing.scales import GradedMetric, Place, folded, gradable, metri
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.plan import Plan
 from tripos_runtime.drivers.bindings import given_bindings
-from tripos_runtime.roles.binding import Binding
+from tripos_runtime.roles.binding import RoleBinding
 from tripos_warehouse import sql
 from tripos_warehouse.ledger import GivenScore, imported_score
 from tripos_warehouse.store import HUMAN
-from tripos_warehouse.views import Run
+from tripos_warehouse.views import RunRecord
 
 OWN = ("scenario", "item", "position", "sample_id", "model", "sample", "step", "scorer", "metric", "value",
        "evaluator", "round", "rationale", "reply")  # fmt: skip
@@ -57,7 +57,7 @@ class ScoreImport:
     repeating: int = 0
 
 
-def read_scores(table: FileRows, plan: Plan, run: Run, connection: duckdb.DuckDBPyConnection) -> ScoreImport:
+def read_scores(table: FileRows, plan: Plan, run: RunRecord, connection: duckdb.DuckDBPyConnection) -> ScoreImport:
     """Return the scores of a file. `connection` shows `run` (`connect_run`), of which `plan` is.
 
     Raises `Failure`: S0502 where the mapping says what there is not, S0504 where the run has nothing to grade.
@@ -66,7 +66,7 @@ def read_scores(table: FileRows, plan: Plan, run: Run, connection: duckdb.DuckDB
 
 
 class _ScoreReader:
-    def __init__(self, table: FileRows, plan: Plan, run: Run, connection: duckdb.DuckDBPyConnection) -> None:
+    def __init__(self, table: FileRows, plan: Plan, run: RunRecord, connection: duckdb.DuckDBPyConnection) -> None:
         self.table, self.plan = table, plan
         self.given = gradable(plan)
         metrics = {metric: None for by_metric in self.given.values() for metric in by_metric}
@@ -87,7 +87,7 @@ class _ScoreReader:
         self.items.own = self.own
         self.turns: Counter[tuple[Any, ...]] = Counter()
         self.wide = self._columns_of_metrics()
-        self.bindings = given_bindings(plan, Binding(run.roles, run.compared_role, run.identities))
+        self.bindings = given_bindings(plan, RoleBinding(run.roles, run.compared_role, run.identities))
         self.judges = _judges_of_runs(connection, run.benchmark)
         self.blank = 0
 
@@ -329,7 +329,11 @@ _TELLING: Mapping[str, Any] = {
 
 
 def replies_of(
-    connection: duckdb.DuckDBPyConnection, schema: str, run: Run, arms: Sequence[str], given: Mapping[Place, object]
+    connection: duckdb.DuckDBPyConnection,
+    schema: str,
+    run: RunRecord,
+    arms: Sequence[str],
+    given: Mapping[Place, object],
 ) -> list[StoredReply]:
     """Return the replies of a run that a scorer grades."""
     more = "".join(f", sample.{sql.name(arm)}" for arm in arms)

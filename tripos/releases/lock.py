@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from tripos.failure import SOME_FAILED, Failure
 from tripos_compiler.plan import Canonical, Plan
 from tripos_runtime.models.base import Price
-from tripos_runtime.roles.binding import Binding
+from tripos_runtime.roles.binding import RoleBinding
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.store import Store
 from tripos_warehouse.views import connect
@@ -51,7 +51,7 @@ class Lock(Canonical):
 
 def lock_of(
     plan: Plan,
-    binding: Binding,
+    binding: RoleBinding,
     prices: Mapping[str, Price | None],
     addresses: Mapping[str, str],
     served: Mapping[str, Sequence[str]],

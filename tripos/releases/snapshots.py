@@ -24,7 +24,7 @@ from tripos_runtime.asking.plugins import NOTHING
 from tripos_runtime.datasets.cases import CaseSource, Selection
 from tripos_runtime.datasets.row_store import MadeRow, Origins, RowFile
 from tripos_runtime.forecast.generation import data_maker
-from tripos_runtime.roles.binding import Binding, BindingError, bind
+from tripos_runtime.roles.binding import BindingError, RoleBinding, bind
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.store import Store
 from tripos_warehouse.views import connect
@@ -148,7 +148,7 @@ def gather(
 _HINT = "run the benchmark first, and give its store with --store DIR"
 
 
-def _binding(plan: Plan, roles: str, models: list[str], identities: str | None) -> Binding:
+def _binding(plan: Plan, roles: str, models: list[str], identities: str | None) -> RoleBinding:
     known = {role.name for role in plan.roles}
     compared = next(role.name for role in plan.roles if role.kind == "compared")
     others = {name: tuple(each) for name, each in orjson.loads(roles).items() if name in known and name != compared}
@@ -158,7 +158,7 @@ def _binding(plan: Plan, roles: str, models: list[str], identities: str | None) 
         raise Failure("S0854", f"the run that made the items does not fit: {error.message}", _HINT) from error
 
 
-def _make(plan: Plan, source: CaseSource, binding: Binding, store: Store, releases: Mapping[str, str]) -> None:
+def _make(plan: Plan, source: CaseSource, binding: RoleBinding, store: Store, releases: Mapping[str, str]) -> None:
     """Go through what a store has, without asking anybody."""
     from tripos.runs import Committed
     from tripos_runtime.asking.plugins import PluginError, load_plugins

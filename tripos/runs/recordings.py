@@ -24,7 +24,7 @@ from tripos_warehouse.exports import (
     settings_key,
 )
 from tripos_warehouse.store import MARKER, Store
-from tripos_warehouse.views import Run, connect, find_run, get_plan
+from tripos_warehouse.views import RunRecord, connect, find_run, get_plan
 
 PREFIX = "replay/"
 
@@ -34,7 +34,7 @@ class Recording:
     """A recorded run of a store. Nothing is read of its replies before the first is asked for."""
 
     store: Store
-    run: Run
+    run: RunRecord
 
     @property
     def binding_models(self) -> Mapping[str, tuple[str, ...]]:

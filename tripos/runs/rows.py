@@ -11,15 +11,15 @@ from typing import Any
 from tripos.version import __version__
 from tripos_compiler.plan import Plan, Scenario
 from tripos_runtime.drivers.bindings import bound
-from tripos_runtime.roles.binding import Binding
+from tripos_runtime.roles.binding import RoleBinding
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.ledger import Draws, Lookup
-from tripos_warehouse.store import RESULTS, Index, Row, Store, pack
+from tripos_warehouse.ledger import Draws, RowLookup
+from tripos_warehouse.store import RESULTS, Row, RowIndex, Store, pack
 
 
 def run_row(
     plan: Plan,
-    binding: Binding,
+    binding: RoleBinding,
     run_id: str,
     items_of: str,
     scenarios: Sequence[str],
@@ -46,7 +46,7 @@ def run_row(
     }
 
 
-def step_rows(plan: Plan, binding: Binding, run_id: str, scenarios: Iterable[Scenario]) -> list[dict[str, Any]]:
+def step_rows(plan: Plan, binding: RoleBinding, run_id: str, scenarios: Iterable[Scenario]) -> list[dict[str, Any]]:
     """Return the rows of `run_steps` for a run of some scenarios of a plan."""
     return [{"run_id": run_id, **each._asdict()} for each in bound(plan, binding, scenarios)]
 
@@ -67,8 +67,8 @@ class Committed:
 
     def __init__(self, store: Store, fingerprints: Collection[str]) -> None:
         self._store, self._fingerprints = store, fingerprints
-        self._indexes: dict[str, Index] = {}
-        self._draws = Draws(store.parts, Lookup())
+        self._indexes: dict[str, RowIndex] = {}
+        self._draws = Draws(store.parts, RowLookup())
 
     def statuses(self, table: str, ids: Sequence[str]) -> list[str | None]:
         """Return the status of each of these rows; `None` for those that are not kept."""
@@ -91,8 +91,8 @@ class Committed:
         """Return the rows whose reply was sent for the request of that digest, each with its unreadable first reply."""
         return self._draws.find(table, request)
 
-    def _index(self, table: str) -> Index:
+    def _index(self, table: str) -> RowIndex:
         if table not in self._indexes:
-            self._indexes[table] = Index(table, self._fingerprints)
+            self._indexes[table] = RowIndex(table, self._fingerprints)
             self._indexes[table].load(self._store.parts(table))
         return self._indexes[table]

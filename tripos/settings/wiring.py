@@ -9,7 +9,7 @@ from tripos.settings.config import Config
 from tripos_runtime.models.base import Endpoint, Model, Price
 from tripos_runtime.models.reward.rewards import BatchedReward
 from tripos_runtime.models.unopened.identity import identity_of
-from tripos_runtime.roles.binding import Binding
+from tripos_runtime.roles.binding import RoleBinding
 from tripos_runtime.scheduling.limits import Limits
 
 TOKENS = 1_000_000
@@ -23,7 +23,7 @@ def endpoints_of(config: Config) -> dict[str, Endpoint]:
     return {name: Endpoint(each.base_url, each.api_key_env, each.name) for name, each in config.endpoints.items()}
 
 
-def identified(binding: Binding, config: Config) -> Binding:
+def identified(binding: RoleBinding, config: Config) -> RoleBinding:
     """Return the binding with who answers under the name of each model, where the name does not say it."""
     endpoints = endpoints_of(config)
     found = {name: identity_of(name, endpoints) for name in binding.every}

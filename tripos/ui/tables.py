@@ -6,10 +6,10 @@ import sys
 from collections.abc import Iterator, Sequence
 
 from tripos.ui.terminal import columns as terminal_columns, is_colored
-from tripos_warehouse.text_table import Column, grid
+from tripos_warehouse.text_table import TextColumn, grid
 
 
-def table_lines(columns: Sequence[Column], *, sums: bool = False) -> Iterator[str]:
+def table_lines(columns: Sequence[TextColumn], *, sums: bool = False) -> Iterator[str]:
     """Yield the lines of a table for standard output; with `sums`, the last row holds sums."""
     lines = grid(columns, terminal_columns(), rule=False)
     heads = max(column.heading.count("\n") for column in columns) + 1
@@ -19,11 +19,11 @@ def table_lines(columns: Sequence[Column], *, sums: bool = False) -> Iterator[st
         yield f"\x1b[1m{line}\x1b[0m" if bold else line
 
 
-def columns_of(headings: Sequence[str], rows: Sequence[Sequence[str]], left: Sequence[str]) -> list[Column]:
+def columns_of(headings: Sequence[str], rows: Sequence[Sequence[str]], left: Sequence[str]) -> list[TextColumn]:
     """Return the columns of rows. Those of the headings in `left` hold texts, which go on below where they do not fit;
     the others hold numbers."""
     cells = list(zip(*rows, strict=True)) or [()] * len(headings)
     return [
-        Column(heading, tuple(texts), right=heading not in left, fold=heading in left)
+        TextColumn(heading, tuple(texts), right=heading not in left, fold=heading in left)
         for heading, texts in zip(headings, cells, strict=True)
     ]

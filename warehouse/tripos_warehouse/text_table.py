@@ -56,7 +56,7 @@ NOTHING = "—"
 
 
 @dataclass(frozen=True)
-class Column:
+class TextColumn:
     """A column of texts under a heading, which may have several lines; numbers stand to the `right`. A column to keep
     `whole` shrinks last. Texts that do not fit are cut, or go on below where the column is to `fold`."""
 
@@ -75,17 +75,17 @@ class Column:
         return widest if self.most is None else min(widest, self.most)
 
 
-def grid(columns: Sequence[Column], width: int, *, rule: bool = True) -> list[str]:
+def grid(columns: Sequence[TextColumn], width: int, *, rule: bool = True) -> list[str]:
     """Return the lines of a table: headings, a rule and the rows, none wider than `width` cells.
 
     Where they do not fit, the widest columns of text give way first and what is cut ends in `…`.
 
-    >>> print("\\n".join(grid([Column("名称", ("数学", "abc")), Column("n", ("1", "12"), True)], 40)))
+    >>> print("\\n".join(grid([TextColumn("名称", ("数学", "abc")), TextColumn("n", ("1", "12"), True)], 40)))
     名称   n
     ────  ──
     数学   1
     abc   12
-    >>> columns = [Column("name", ("one two three",), fold=True, most=9), Column("n\\nof", ("1",))]
+    >>> columns = [TextColumn("name", ("one two three",), fold=True, most=9), TextColumn("n\\nof", ("1",))]
     >>> print("\\n".join(grid(columns, 40, rule=False)))
                n
     name       of
@@ -111,7 +111,7 @@ def grid(columns: Sequence[Column], width: int, *, rule: bool = True) -> list[st
     return lines
 
 
-def _row(texts: Sequence[str], widths: Sequence[int], columns: Sequence[Column]) -> str:
+def _row(texts: Sequence[str], widths: Sequence[int], columns: Sequence[TextColumn]) -> str:
     padded = [_pad(text, room, column.right) for text, room, column in zip(texts, widths, columns, strict=True)]
     return GAP.join(padded).rstrip()
 
@@ -196,13 +196,15 @@ def decimals_of(values: Sequence[float | None]) -> int:
     return 1 if largest >= 1000 else 2 if largest >= 1 else 3
 
 
-def _column(name: str, cells: Sequence[Any]) -> Column:
+def _column(name: str, cells: Sequence[Any]) -> TextColumn:
     known = [cell for cell in cells if cell is not None]
     if known and all(isinstance(cell, float) or _has_decimals(cell) for cell in known):
         decimals = decimals_of([None if cell is None else float(cell) for cell in cells])
-        return Column(_line(name), tuple(NOTHING if cell is None else f"{cell:.{decimals}f}" for cell in cells), True)
+        return TextColumn(
+            _line(name), tuple(NOTHING if cell is None else f"{cell:.{decimals}f}" for cell in cells), True
+        )
     right = bool(known) and all(isinstance(cell, int | Decimal) and not isinstance(cell, bool) for cell in known)
-    return Column(_line(name), tuple(_text(cell) for cell in cells), right)
+    return TextColumn(_line(name), tuple(_text(cell) for cell in cells), right)
 
 
 def _has_decimals(cell: Any) -> bool:

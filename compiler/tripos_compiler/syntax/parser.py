@@ -9,7 +9,7 @@ from tripos_compiler.source import Block, Line, Segment, Source, Span, Syntax, T
 from tripos_compiler.syntax.automaton import Branch, Token
 from tripos_compiler.syntax.lexer import Ending, lex, line_breaks, raw_tokens
 from tripos_compiler.syntax.pieces import Parsed, ParseMemory, Piece, split_pieces
-from tripos_compiler.syntax.recovery import BROKEN, Place, Report, lose, read_hole, read_lines
+from tripos_compiler.syntax.recovery import BROKEN, Place, SyntaxReport, lose, read_hole, read_lines
 from tripos_compiler.syntax.tree_builder import Builder
 
 DEEPEST = 96
@@ -58,7 +58,7 @@ def _parse_piece(segment: Segment, text: str, piece: Piece, slipped: bool) -> Pa
         def place(start: int, end: int) -> Span:
             return Span(segment, start, end)
 
-        branch = read_lines(tokens, Report(place, diagnostics, "E0101", unclosed, slipped))
+        branch = read_lines(tokens, SyntaxReport(place, diagnostics, "E0101", unclosed, slipped))
         read = [line for lines in branch.branches() for line in lines.branches()]
         read = read if ends_in_file else read[:-1]
         _prune(place, [entry for line in read for entry in line.branches()], diagnostics)
@@ -83,7 +83,7 @@ def parse_hole(source: Source, text: Text, start: int, end: int, diagnostics: Di
             diagnostics.error("E0403", "this hole is empty", where, help="name a field: `{{ item.question }}`")
             return None
         mark = len(diagnostics.items)
-        branch = read_hole(tokens, Report(place, diagnostics, "E0403"))
+        branch = read_hole(tokens, SyntaxReport(place, diagnostics, "E0403"))
         if branch is not None:
             _prune(place, [branch], diagnostics)
         if branch is None or len(diagnostics.items) > mark:
@@ -101,7 +101,7 @@ def _sound_hole(written: str) -> Branch | None:
         return Span(segment, start, end)
 
     tokens = _hole_tokens(written)
-    branch = read_hole(tokens, Report(place, diagnostics, "E0403")) if tokens else None
+    branch = read_hole(tokens, SyntaxReport(place, diagnostics, "E0403")) if tokens else None
     if branch is not None:
         _prune(place, [branch], diagnostics)
     return None if diagnostics.items else branch

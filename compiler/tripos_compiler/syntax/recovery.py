@@ -49,7 +49,7 @@ Place = Callable[[int, int], Span]
 
 
 @dataclass
-class Report:
+class SyntaxReport:
     """Where mistakes are reported, and with what code. `unclosed` are the places of the round and square brackets that
     are never closed; `slipped` tells whether a bracket that does not pair was reported earlier in the file."""
 
@@ -76,17 +76,17 @@ class Report:
         self.seen = len(self.diagnostics.items)
 
 
-def read_lines(tokens: Iterable[Token], report: Report) -> Branch:
+def read_lines(tokens: Iterable[Token], report: SyntaxReport) -> Branch:
     """Return the branch of a file, or of a piece of one."""
     return _read("file", tokens, report) or Branch("file", 0, 0, [])
 
 
-def read_hole(tokens: Iterable[Token], report: Report) -> Branch | None:
+def read_hole(tokens: Iterable[Token], report: SyntaxReport) -> Branch | None:
     """Return the branch of a placeholder; None where it is malformed, which is reported once."""
     return _read("hole", tokens, report)
 
 
-def _read(start: str, tokens: Iterable[Token], report: Report) -> Branch | None:
+def _read(start: str, tokens: Iterable[Token], report: SyntaxReport) -> Branch | None:
     diagnostics = report.diagnostics
     machine = Machine(tables(), start)
     skipping = False
@@ -165,7 +165,7 @@ def lose(diagnostics: Diagnostics, value: Branch | Token, start: int | None = No
     return first
 
 
-def _report(machine: Machine, token: Token, last: Token | None, report: Report) -> None:
+def _report(machine: Machine, token: Token, last: Token | None, report: SyntaxReport) -> None:
     span = report.place(token.start, token.end)
     source, start = span.source, span.start
     line = source.position(start)[0]

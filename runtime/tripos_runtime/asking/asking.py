@@ -13,7 +13,7 @@ import orjson
 
 from tripos_compiler.plan import Expr, Settings, Texts, canonical
 from tripos_runtime.asking.statuses import OK, REFUSED, status_of_text
-from tripos_runtime.models.base import Message, Turn
+from tripos_runtime.models.base import DialogueTurn, Message
 from tripos_runtime.reading import format_note
 
 UNUSED: dict[str, Any] = {
@@ -34,7 +34,7 @@ Lane = tuple[str, str]
 
 
 @dataclass(frozen=True)
-class Outcome:
+class ReadOutcome:
     """The result of reading a reply: a value, or why it is not usable and with what status."""
 
     value: Any
@@ -43,12 +43,12 @@ class Outcome:
     status: str = OK
 
 
-Reader = Callable[[str, str | None], Outcome]
+Reader = Callable[[str, str | None], ReadOutcome]
 """Reads the text of a reply, given why the provider says that it ended."""
 
 
 @dataclass(frozen=True)
-class Question:
+class PreparedQuestion:
     """A question: texts, what fills them, and the JSON Schema that the reply should fit, if any; and how the reply is
     read."""
 
@@ -63,7 +63,7 @@ class Question:
     def digest(self, identity: str, sent: Sequence[Message], number: int = 0) -> str:
         """Return the digest of a request that has these messages, to the model of that identity. The number of a sample
         is not in it but for the seed that it has; the schema is, whether or not the model is held to it."""
-        spoken = ([each.speaker] if isinstance(each, Turn) else [] for each in sent)
+        spoken = ([each.speaker] if isinstance(each, DialogueTurn) else [] for each in sent)
         text = dumps([[each.role, each.content, *more] for each, more in zip(sent, spoken, strict=True)])
         about = self._told if self.settings.seed is None else self._about(self.settings.of_sample(number))
         told = b"\0".join((identity.encode(), about, text.encode("utf-8", "replace")))
@@ -88,7 +88,7 @@ class Question:
     def _about(self, settings: Settings) -> bytes:
         return canonical([settings.model_dump(mode="json"), self.schema])
 
-    def repairs(self, outcome: Outcome) -> bool:
+    def repairs(self, outcome: ReadOutcome) -> bool:
         """Return true if a reply of which that came is asked for once more."""
         return outcome.error is not None and self.schema is not None and outcome.status != REFUSED
 
@@ -122,8 +122,8 @@ class Adopted:
 
 
 def reread(
-    question: Question, kept: Mapping[str, Any], draft: Mapping[str, Any] | None
-) -> tuple[Mapping[str, Any], Outcome | None]:
+    question: PreparedQuestion, kept: Mapping[str, Any], draft: Mapping[str, Any] | None
+) -> tuple[Mapping[str, Any], ReadOutcome | None]:
     """Return what a reader makes of a reply that is kept, after the unreadable `draft` if there was one, and the
     columns that change; no outcome where the reply now has to be asked for once more, in words that it was not asked
     for in."""
@@ -136,14 +136,14 @@ def reread(
     return {key: draft[key] for key in ("reply", *OF_CALL)}, None if question.repairs(first) else first
 
 
-def answer_read(outcome: Outcome, prompt: str, columns: dict[str, Any]) -> Answer:
+def answer_read(outcome: ReadOutcome, prompt: str, columns: dict[str, Any]) -> Answer:
     """Return the answer that a reply is, as it was read; its columns are added to those of the call."""
     columns["parsed"] = None if outcome.parsed is None else dumps(outcome.parsed)
     columns |= {"error": outcome.error, "status": outcome.status}
     return Answer(outcome.status, columns["reply"], outcome.value, prompt, columns)
 
 
-def recorded_answer(question: Question, sent: tuple[Message, ...], told: Mapping[str, Any]) -> Answer:
+def recorded_answer(question: PreparedQuestion, sent: tuple[Message, ...], told: Mapping[str, Any]) -> Answer:
     """Return the answer that a reply gives which was sent elsewhere: nobody can be asked for another. `told` are
     columns of the store, `reply` among them."""
     columns: dict[str, Any] = {"messages": messages_text(sent), **NOTHING, **told}
@@ -155,9 +155,9 @@ def as_one_text(sent: Sequence[Message]) -> str:
     return sent[0].content if len(sent) == 1 else "\n\n".join(each.content for each in sent)
 
 
-def text_reader(text: str, finish_reason: str | None) -> Outcome:
+def text_reader(text: str, finish_reason: str | None) -> ReadOutcome:
     """Take a reply as it is."""
-    return Outcome(text, None, None, status_of_text(finish_reason))
+    return ReadOutcome(text, None, None, status_of_text(finish_reason))
 
 
 def messages_text(sent: Sequence[Message]) -> str:
@@ -172,12 +172,12 @@ def dumps(value: Any) -> str:
     '{"a":"é","b":[1,2]}'
     """
     try:
-        return orjson.dumps(value, default=_plain, option=orjson.OPT_SORT_KEYS).decode()
+        return orjson.dumps(value, default=_sorted_sets, option=orjson.OPT_SORT_KEYS).decode()
     except (TypeError, orjson.JSONEncodeError):
         return json.dumps(value, ensure_ascii=False, sort_keys=True, default=sorted, separators=(",", ":"))
 
 
-def _plain(value: Any) -> Any:
+def _sorted_sets(value: Any) -> Any:
     if isinstance(value, frozenset | set):
         return sorted(value)
     raise TypeError(type(value).__name__)

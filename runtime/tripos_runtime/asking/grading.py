@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tripos_compiler.plan import Grade, Metric, Scorer
-from tripos_runtime.asking.asking import Answer, Outcome, Reader
+from tripos_runtime.asking.asking import Answer, Reader, ReadOutcome
 from tripos_runtime.asking.statuses import PARSE_FAILURE, REFUSED, SCORED, status_of_reply
 from tripos_runtime.reading import metrics_schema, read, read_metrics, schema_of
 
@@ -30,25 +30,25 @@ def grade_reader(scorer: Scorer, metrics: Sequence[Metric], locale: str) -> Read
         return _read_reward
     if gives is not None:
 
-        def read_one(text: str, finish_reason: str | None) -> Outcome:
+        def read_one(text: str, finish_reason: str | None) -> ReadOutcome:
             found = read(gives, text, locale=locale)
             if found.error is not None:
                 status = status_of_reply(found.status, finish_reason)
-                return Outcome({VERDICT: (None, status)}, {}, found.error, status)
-            return Outcome({VERDICT: (float(found.value), SCORED)}, {VERDICT: {"score": float(found.value)}})
+                return ReadOutcome({VERDICT: (None, status)}, {}, found.error, status)
+            return ReadOutcome({VERDICT: (float(found.value), SCORED)}, {VERDICT: {"score": float(found.value)}})
 
         return read_one
 
-    def read_all(text: str, finish_reason: str | None) -> Outcome:
+    def read_all(text: str, finish_reason: str | None) -> ReadOutcome:
         found = read_metrics(metrics, text, locale)
         values = {metric: (one.value, status_of_reply(one.status, finish_reason)) for metric, one in found.items()}
         parsed = {m: {"score": one.value, "reason": one.reason} for m, one in found.items() if one.value is not None}
         bad = [f"{metric}: {one.error}" for metric, one in found.items() if one.value is None]
         if not bad:
-            return Outcome(values, parsed)
+            return ReadOutcome(values, parsed)
         refused = all(one.status == REFUSED for one in found.values())
         status = REFUSED if refused else status_of_reply(PARSE_FAILURE, finish_reason)
-        return Outcome(values, parsed, "; ".join(bad[:3]), status)
+        return ReadOutcome(values, parsed, "; ".join(bad[:3]), status)
 
     return read_all
 
@@ -60,24 +60,24 @@ def verdict_reader(scorer: Scorer) -> Reader:
     assert gives is not None and gives.kind == "choice"
     worth = dict(zip(gives.values, (FIRST, SECOND, NEITHER), strict=False))
 
-    def read_one(text: str, finish_reason: str | None) -> Outcome:
+    def read_one(text: str, finish_reason: str | None) -> ReadOutcome:
         found = read(gives, text)
         if found.error is not None:
             status = status_of_reply(found.status, finish_reason)
-            return Outcome((None, status), {}, found.error, status)
+            return ReadOutcome((None, status), {}, found.error, status)
         value = worth[found.value]
-        return Outcome((value, SCORED), {VERDICT: {"score": value, "choice": found.value}})
+        return ReadOutcome((value, SCORED), {VERDICT: {"score": value, "choice": found.value}})
 
     return read_one
 
 
-def _read_reward(text: str, finish_reason: str | None) -> Outcome:
+def _read_reward(text: str, finish_reason: str | None) -> ReadOutcome:
     """Return what a reward model gave, which comes as the shortest text that says the number."""
     try:
         value = float(text)
     except ValueError:
-        return Outcome({VERDICT: (None, PARSE_FAILURE)}, {}, "the reply is no number", PARSE_FAILURE)
-    return Outcome({VERDICT: (value, SCORED)}, {VERDICT: {"score": value}})
+        return ReadOutcome({VERDICT: (None, PARSE_FAILURE)}, {}, "the reply is no number", PARSE_FAILURE)
+    return ReadOutcome({VERDICT: (value, SCORED)}, {VERDICT: {"score": value}})
 
 
 def score_rows(step: Grade, answer: Answer) -> dict[str, tuple[float | None, str]]:

@@ -16,12 +16,12 @@ from tripos_compiler.language import (
     seen_by,
 )
 from tripos_compiler.plan import Ask, Axis, Judging, Metric, Ref
-from tripos_runtime.asking.asking import Question
+from tripos_runtime.asking.asking import PreparedQuestion
 from tripos_runtime.asking.shots import shot_messages
 from tripos_runtime.asking.statuses import NOT_APPLICABLE
 from tripos_runtime.datasets.cases import Case
 from tripos_runtime.datasets.sources import Sources
-from tripos_runtime.models.base import Message, Turn
+from tripos_runtime.models.base import DialogueTurn, Message
 
 ASSISTANTS = frozenset(("assistant", "gpt", "model"))
 """What data sets of chats call the side that is asked."""
@@ -50,7 +50,7 @@ def chat_messages(turns: Sequence[Mapping[str, str]], role: str) -> list[Message
     return joined(said)
 
 
-def judged_messages(turns: Sequence[Mapping[str, str]]) -> list[Turn]:
+def judged_messages(turns: Sequence[Mapping[str, str]]) -> list[DialogueTurn]:
     """The turns of a dialogue whose last one is judged: those of whoever spoke last as replies, all others as messages
     of the user, each on its own and with the name of its speaker.
 
@@ -60,7 +60,7 @@ def judged_messages(turns: Sequence[Mapping[str, str]]) -> list[Turn]:
     """
     last = turns[-1]["speaker"] if turns else None
     roles = ["assistant" if each["speaker"] == last else "user" for each in turns]
-    return [Turn(role, each["text"], each["speaker"]) for role, each in zip(roles, turns, strict=True)]
+    return [DialogueTurn(role, each["text"], each["speaker"]) for role, each in zip(roles, turns, strict=True)]
 
 
 def own_speaker(turns: Sequence[Mapping[str, str]], role: str) -> str | None:
@@ -95,7 +95,7 @@ def joined(messages: Sequence[Message]) -> list[Message]:
 
 
 def ask_messages(
-    step: Ask, question: Question, case: Case, names: Mapping[str, Any], sources: Sources, left_out: int = 0
+    step: Ask, question: PreparedQuestion, case: Case, names: Mapping[str, Any], sources: Sources, left_out: int = 0
 ) -> tuple[Message, ...]:
     """Return the messages of a step; of a conversation that it continues `left_out` turns are not among them. Raises
     `Unavailable` where they need what an earlier step did not yield, and where there is nothing to ask."""
@@ -118,7 +118,7 @@ def continued(talk: str, role: str, names: Mapping[str, Any], language: str, lef
 
 
 def shorter(
-    step: Ask, question: Question, case: Case, names: Mapping[str, Any], sources: Sources, left_out: int
+    step: Ask, question: PreparedQuestion, case: Case, names: Mapping[str, Any], sources: Sources, left_out: int
 ) -> tuple[int, tuple[Message, ...]] | None:
     """Return what is sent for a step that continues a conversation where leaving out `left_out` of its turns was not
     enough, and how many are left out then; None where nothing can be."""
@@ -129,7 +129,7 @@ def shorter(
 
 def grade_messages(
     step: Judging,
-    question: Question,
+    question: PreparedQuestion,
     case: Case,
     names: Mapping[str, Any],
     sources: Sources,
@@ -146,7 +146,7 @@ def grade_messages(
 
 
 def messages(
-    question: Question,
+    question: PreparedQuestion,
     names: Mapping[str, Any],
     language: str,
     axes: Mapping[str, Axis],

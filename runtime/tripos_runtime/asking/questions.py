@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from tripos_compiler.language.library import DEFAULT
 from tripos_compiler.plan import Ask, Axis, Compare, Converse, Judging, Metric, Plan, Type
-from tripos_runtime.asking.asking import Outcome, Question, Reader, text_reader
+from tripos_runtime.asking.asking import PreparedQuestion, Reader, ReadOutcome, text_reader
 from tripos_runtime.asking.grading import grade_reader, grade_schema, verdict_reader
 from tripos_runtime.asking.statuses import status_of_reply
 from tripos_runtime.reading import read, schema_of
@@ -20,9 +20,9 @@ class Questions:
 
     plan: Plan
     axes: Sequence[Axis]
-    _made: dict[tuple[str, str], Question] = field(default_factory=dict)
+    _made: dict[tuple[str, str], PreparedQuestion] = field(default_factory=dict)
 
-    def of(self, step: Ask | Judging, language: str) -> Question:
+    def of(self, step: Ask | Judging, language: str) -> PreparedQuestion:
         """Return what is sent for a step in a language, and how a reply to it is read."""
         numbers = step.numbers if isinstance(step, Ask) else self.plan.scorer(step.scorer).numbers
         locale = numbers.get(language, DEFAULT)
@@ -31,27 +31,29 @@ class Questions:
             self._made[key] = self._asked(step, locale) if isinstance(step, Ask) else self._judged(step, locale)
         return self._made[key]
 
-    def turn(self, step: Converse, role: str) -> Question:
+    def turn(self, step: Converse, role: str) -> PreparedQuestion:
         """Return what is sent to a role of a conversation, which is the dialogue alone; its turn is taken as it is."""
         key = step.fingerprint, role
         if key not in self._made:
             settings = next(speaker.settings for speaker in step.speakers if speaker.role == role)
-            self._made[key] = Question(None, None, settings, None, text_reader)
+            self._made[key] = PreparedQuestion(None, None, settings, None, text_reader)
         return self._made[key]
 
     def metrics(self, step: Judging) -> tuple[Metric, ...]:
         """Return what a judge grades by; nothing where it gives one value."""
         return tuple(self.plan.metric(each) for each in getattr(step, "metrics", ()))
 
-    def _asked(self, step: Ask, locale: str) -> Question:
+    def _asked(self, step: Ask, locale: str) -> PreparedQuestion:
         schema = schema_of(step.returns) if step.returns is not None else None
-        return Question(step.system, step.prompt, step.settings, schema, reply_reader(step.returns, self.axes, locale))
+        return PreparedQuestion(
+            step.system, step.prompt, step.settings, schema, reply_reader(step.returns, self.axes, locale)
+        )
 
-    def _judged(self, step: Judging, locale: str) -> Question:
+    def _judged(self, step: Judging, locale: str) -> PreparedQuestion:
         scorer, metrics = self.plan.scorer(step.scorer), self.metrics(step)
         reader = verdict_reader(scorer) if isinstance(step, Compare) else grade_reader(scorer, metrics, locale)
         schema = grade_schema(scorer, metrics)
-        return Question(scorer.system, scorer.prompt, scorer.settings, schema, reader, scorer.chat)
+        return PreparedQuestion(scorer.system, scorer.prompt, scorer.settings, schema, reader, scorer.chat)
 
 
 def reply_reader(returns: Type | None, axes: Sequence[Axis], locale: str) -> Reader:
@@ -59,10 +61,10 @@ def reply_reader(returns: Type | None, axes: Sequence[Axis], locale: str) -> Rea
     if returns is None:
         return text_reader
 
-    def reader(text: str, finish_reason: str | None) -> Outcome:
+    def reader(text: str, finish_reason: str | None) -> ReadOutcome:
         found = read(returns, text, axes, locale)
         if found.error is not None:
-            return Outcome(None, None, found.error, status_of_reply(found.status, finish_reason))
-        return Outcome(found.value, found.value)
+            return ReadOutcome(None, None, found.error, status_of_reply(found.status, finish_reason))
+        return ReadOutcome(found.value, found.value)
 
     return reader

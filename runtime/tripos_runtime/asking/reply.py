@@ -23,8 +23,8 @@ from tripos_runtime.asking.asking import (
     Answer,
     Draft,
     Lane,
-    Outcome,
-    Question,
+    PreparedQuestion,
+    ReadOutcome,
     answer_read,
     as_one_text,
     messages_text,
@@ -45,24 +45,24 @@ Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ReplyReading:
     """The reading of a long reply. What it gives is sent to the program."""
 
     read: Callable[[], Any]
 
 
-ReplyProgram = Generator[Request | Draft | Reading, Any, Result]
+ReplyProgram = Generator[Request | Draft | ReplyReading, Any, Result]
 Sent = tuple[Message, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class SentRequest:
     """A request to a model, with `left_out` turns of a dialogue not shown. `shorter` says what is sent where that
     passes the context of the model: given how many turns were left out so far, how many are then, and the rest; None
     where no more can be."""
 
     model: Model
-    question: Question
+    question: PreparedQuestion
     sent: Sent
     language: str
     left_out: int = 0
@@ -90,7 +90,7 @@ class First:
     left_out: int = 0
 
 
-def first_replies(asked: Asked, samples: int = 1, number: int = 0) -> ReplyProgram[list[First]]:
+def first_replies(asked: SentRequest, samples: int = 1, number: int = 0) -> ReplyProgram[list[First]]:
     """Return the first replies to a question for so many samples from `number` on, one request for all of them."""
     sent, left_out = asked.sent, asked.left_out
     while True:
@@ -109,7 +109,7 @@ def first_replies(asked: Asked, samples: int = 1, number: int = 0) -> ReplyProgr
     return found + [First(missing, asked.sent, left_out)] * (samples - len(found))
 
 
-def settled(asked: Asked, first: First | Draft, number: int = 0) -> ReplyProgram[Answer]:
+def settled(asked: SentRequest, first: First | Draft, number: int = 0) -> ReplyProgram[Answer]:
     """Return the answer that the first reply to sample `number` gives, asked for once more where it cannot be used;
     such a reply is a draft, which must not be asked for again."""
     sent = first.sent if isinstance(first, First) else _sent(asked, first.columns["messages"])
@@ -128,7 +128,7 @@ def settled(asked: Asked, first: First | Draft, number: int = 0) -> ReplyProgram
     return answer_read(outcome, prompt, columns)
 
 
-def adopted(asked: Asked, found: Adopted, number: int = 0) -> ReplyProgram[Answer]:
+def adopted(asked: SentRequest, found: Adopted, number: int = 0) -> ReplyProgram[Answer]:
     """Return the answer that a reply gives which was sent for the same question under another name. It is read anew,
     and asked for once more only where the one that was asked for once more then was asked otherwise."""
     row = found.row
@@ -149,7 +149,9 @@ def adopted(asked: Asked, found: Adopted, number: int = 0) -> ReplyProgram[Answe
     return answer_read(outcome, prompt, columns)
 
 
-def _repaired(asked: Asked, sent: Sent, before: Outcome, columns: dict[str, Any], number: int) -> ReplyProgram[Outcome]:
+def _repaired(
+    asked: SentRequest, sent: Sent, before: ReadOutcome, columns: dict[str, Any], number: int
+) -> ReplyProgram[ReadOutcome]:
     """Return the better outcome of the one before and the one of a second reply; `columns` become those of both."""
     note = REPAIR.get(asked.language, REPAIR["en"]).format(error=before.error)
     came = yield asked.request((*sent, Message("assistant", columns["reply"]), Message("user", note)), 1, number)
@@ -167,7 +169,7 @@ def _repaired(asked: Asked, sent: Sent, before: Outcome, columns: dict[str, Any]
     return after
 
 
-def _read(question: Question, columns: Mapping[str, Any]) -> ReplyProgram[Outcome]:
+def _read(question: PreparedQuestion, columns: Mapping[str, Any]) -> ReplyProgram[ReadOutcome]:
     """Return what a reply is read as."""
     text = columns["reply"]
     return (yield from _at_leisure(text, partial(question.reader, text, columns["finish_reason"])))
@@ -177,7 +179,7 @@ def _at_leisure(text: str, read: Callable[[], Result]) -> ReplyProgram[Result]:
     """Return what a reading of a text gives; of a long text, what the driver sends for it."""
     if len(text) <= LONG:
         return read()
-    result: Result = yield Reading(read)
+    result: Result = yield ReplyReading(read)
     return result
 
 
@@ -189,7 +191,7 @@ async def run_reply(program: ReplyProgram[Result], caller: Caller, lane: Lane, k
     try:
         while True:
             need = program.send(came)
-            if isinstance(need, Reading):
+            if isinstance(need, ReplyReading):
                 came = await asyncio.to_thread(need.read)
                 continue
             if isinstance(need, Draft):
@@ -205,7 +207,7 @@ async def run_reply(program: ReplyProgram[Result], caller: Caller, lane: Lane, k
         return result
 
 
-def _sent(asked: Asked, text: str) -> Sent:
+def _sent(asked: SentRequest, text: str) -> Sent:
     """Return what was sent, given how the store keeps it."""
     if text == messages_text(asked.sent):
         return asked.sent
@@ -227,7 +229,7 @@ def _columns(called: Called) -> dict[str, Any]:
     }
 
 
-def _usable(outcome: Outcome) -> int:
+def _usable(outcome: ReadOutcome) -> int:
     """Return how much of a reply could be read."""
     return len(outcome.parsed) if isinstance(outcome.parsed, Mapping) else int(outcome.parsed is not None)
 

@@ -13,7 +13,7 @@ from typing import Any
 from tripos_compiler.language import NoValue, Unavailable, evaluate, render
 from tripos_compiler.plan import Shots
 from tripos_runtime.datasets.cases import Case
-from tripos_runtime.datasets.conditions import Split, holds
+from tripos_runtime.datasets.conditions import SplitCondition, holds
 from tripos_runtime.datasets.sources import SourceRow, Sources
 from tripos_runtime.models.base import Message
 
@@ -66,7 +66,7 @@ def chosen_rows(
             yield row
 
 
-def _holds(where: Split, place: int, seen: Mapping[str, Any], known: dict[int, bool]) -> bool:
+def _holds(where: SplitCondition, place: int, seen: Mapping[str, Any], known: dict[int, bool]) -> bool:
     """Return true if a part of the condition holds; what says nothing of the row is evaluated once, and then
     `known`."""
     if place not in where.fixed:
@@ -76,7 +76,7 @@ def _holds(where: Split, place: int, seen: Mapping[str, Any], known: dict[int, b
     return known[place]
 
 
-def _candidates(shots: Shots, where: Split, names: Mapping[str, Any], sources: Sources) -> Sequence[SourceRow]:
+def _candidates(shots: Shots, where: SplitCondition, names: Mapping[str, Any], sources: Sources) -> Sequence[SourceRow]:
     """Return the rows for which the condition's equalities hold, in order: looked up, since many rows are none."""
     rows = sources.rows[shots.dataset]
     kept: list[int] | None = None

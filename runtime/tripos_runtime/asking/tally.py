@@ -13,7 +13,7 @@ from tripos_runtime.datasets.row_errors import WORDS
 
 
 @dataclass
-class Making:
+class DatasetTally:
     """One data set: rows that were made, slots that were given up, and rejected attempts by reason."""
 
     made: int = 0
@@ -25,7 +25,7 @@ class Making:
     def to_json(self) -> dict[str, Any]:
         """As JSON.
 
-        >>> Making(2, rejected=Counter(verify=1)).to_json()
+        >>> DatasetTally(2, rejected=Counter(verify=1)).to_json()
         {'made': 2, 'given_up': 0, 'asks': True, 'rejected': {'verify': 1}}
         """
         rejected = dict(sorted(self.rejected.items()))
@@ -46,7 +46,7 @@ class Making:
     def told(self) -> str:
         """In words.
 
-        >>> Making(1996, 4, rejected=Counter(verify=9, near_duplicate=12, duplicate=1)).told()
+        >>> DatasetTally(1996, 4, rejected=Counter(verify=9, near_duplicate=12, duplicate=1)).told()
         '1,996 made, 22 rejected (12 near-duplicates, 9 not verified, 1 duplicate), 4 given up'
         """
         parts = [f"{self.made:,} made"]
@@ -104,7 +104,7 @@ class Tally:
     """The models of those calls."""
     waiting: int = 0
     """Items that another process works on."""
-    makings: dict[str, Making] = field(default_factory=dict)
+    makings: dict[str, DatasetTally] = field(default_factory=dict)
     """How the data sets that are made are coming along, by name."""
     notes: list[str] = field(default_factory=list)
     """What whoever watches should know, in the order in which it came up."""
@@ -126,9 +126,9 @@ class Tally:
         done = self.asked + self.reused + self.skipped + self.failed
         return sum(max(self.planned[lane], done[lane]) for lane in self.planned.keys() | done.keys())
 
-    def making(self, dataset: str) -> Making:
+    def making(self, dataset: str) -> DatasetTally:
         """Return how a data set is coming along."""
-        return self.makings.setdefault(dataset, Making())
+        return self.makings.setdefault(dataset, DatasetTally())
 
     def summed(self) -> dict[str, Any]:
         """Return what a finished run came to, as JSON, for a later one that has nothing to add."""

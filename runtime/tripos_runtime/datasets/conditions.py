@@ -25,7 +25,7 @@ class Same:
 
 
 @dataclass(frozen=True)
-class Split:
+class SplitCondition:
     """A condition in parts that all have to hold: equalities, and the rest in the order in which it is written."""
 
     same: tuple[Same, ...]
@@ -34,7 +34,7 @@ class Split:
     """The places in `rest` of parts that say nothing of the element: each holds of all elements or of none."""
 
 
-def split(where: Expr | None, alias: str) -> Split:
+def split(where: Expr | None, alias: str) -> SplitCondition:
     """Return the parts of a condition on what is known as `alias`."""
     same: list[Same] = []
     rest: list[Expr] = []
@@ -48,7 +48,7 @@ def split(where: Expr | None, alias: str) -> Split:
                 continue
         rest.append(part)
     fixed = frozenset(place for place, part in enumerate(rest) if alias not in names_in(part))
-    return Split(tuple(same), tuple(rest), fixed)
+    return SplitCondition(tuple(same), tuple(rest), fixed)
 
 
 def holds(where: Expr, names: Mapping[str, Any]) -> bool:

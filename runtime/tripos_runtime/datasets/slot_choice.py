@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from tripos_compiler.language import Look, Unavailable, evaluate, find_looks, paths_in
 from tripos_compiler.plan import Axis, Expr, Made, Scenario, digest
 from tripos_runtime.datasets.runnable import data_of
-from tripos_runtime.datasets.slots import Slot, SlotSource, looked_into
+from tripos_runtime.datasets.slots import RowSlot, SlotSource, looked_into
 
 if TYPE_CHECKING:
     from tripos_runtime.datasets.cases import Selection
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def slots_at(
     looks: Iterable[Look],
     made: Made,
-    slots: Iterable[Slot],
+    slots: Iterable[RowSlot],
     rows: Iterable[Mapping[str, Any]],
     names: Mapping[str, Any],
 ) -> frozenset[int] | None:
@@ -155,7 +155,7 @@ class Choice:
         return (data_of(scenario) | rows) & self.source.by_name.keys()
 
 
-def chosen_slots(source: SlotSource, scenario: Scenario, selection: Selection) -> Iterator[Slot]:
+def chosen_slots(source: SlotSource, scenario: Scenario, selection: Selection) -> Iterator[RowSlot]:
     """Return the slots that a scenario runs over. A condition on what is yet to be written is taken to hold."""
     assert scenario.rows is not None
     made = source.by_name[scenario.rows.dataset]
@@ -172,7 +172,7 @@ def chosen_slots(source: SlotSource, scenario: Scenario, selection: Selection) -
     return iter(sorted(drawn, key=lambda slot: slot.place))
 
 
-def known_slots(source: SlotSource, scenario: Scenario) -> Iterator[tuple[Slot, Mapping[str, Any]]]:
+def known_slots(source: SlotSource, scenario: Scenario) -> Iterator[tuple[RowSlot, Mapping[str, Any]]]:
     """Yield every slot of a scenario with what is known of its row before it is made."""
     assert scenario.rows is not None
     made = source.by_name[scenario.rows.dataset]
@@ -182,7 +182,7 @@ def known_slots(source: SlotSource, scenario: Scenario) -> Iterator[tuple[Slot, 
             yield slot, known
 
 
-def _allowed(source: SlotSource, scenario: Scenario, made: Made, slot: Slot, selection: Selection) -> bool:
+def _allowed(source: SlotSource, scenario: Scenario, made: Made, slot: RowSlot, selection: Selection) -> bool:
     known = known_of(source, made, slot)
     if not all(known.get(axis, values[0]) in values for axis, values in selection.only.items()):
         return False
@@ -201,7 +201,7 @@ def _fits(source: SlotSource, scenario: Scenario, known: Mapping[str, Any]) -> b
         return False
 
 
-def known_of(source: SlotSource, made: Made, slot: Slot) -> dict[str, Any]:
+def known_of(source: SlotSource, made: Made, slot: RowSlot) -> dict[str, Any]:
     """Return the fields of a row that are known before it is made: its axes, and what it takes from rows that are
     read."""
     if slot.above is not None:

@@ -16,7 +16,7 @@ Values = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Slot:
+class RowSlot:
     """Room for one row. `place` counts the slots of the data set from 0, `number` those of one cell and row of the
     source. `source` is the source's row, or value; where that has yet to be made, `above` is the place of its slot
     and `source` is `None`. `key` tells the slot from others before that is there."""
@@ -51,7 +51,7 @@ class SlotSource:
     names: Mapping[str, Any]
     read: Callable[[str], Iterator[Values]]
     made: MadeData
-    _listed: dict[str, dict[int, Slot]] = field(default_factory=dict)
+    _listed: dict[str, dict[int, RowSlot]] = field(default_factory=dict)
 
     @cached_property
     def by_name(self) -> Mapping[str, Made]:
@@ -72,7 +72,7 @@ class SlotSource:
             return False
         return upstream is None or self.is_listable(self.by_name[upstream])
 
-    def slots(self, made: Made) -> Iterator[Slot]:
+    def slots(self, made: Made) -> Iterator[RowSlot]:
         """Yield every slot, in order: by row of the source, then by cell, then by number. Where the source has yet to
         be made, also those that a condition may rule out."""
         axes = [self.axes[name] for name in made.axes]
@@ -84,17 +84,17 @@ class SlotSource:
                     continue
                 for number in range(made.count):
                     name = digest([made.name, key, cell, number])
-                    yield Slot(place + number, name, cell, number, source, above, at)
+                    yield RowSlot(place + number, name, cell, number, source, above, at)
                 # Places of rows to be made are counted whether or not a condition rules them out afterwards.
                 place += made.count
 
-    def slot_at(self, made: Made, place: int) -> Slot:
+    def slot_at(self, made: Made, place: int) -> RowSlot:
         """Return the slot of that place."""
         if made.name not in self._listed:
             self._listed[made.name] = {slot.place: slot for slot in self.slots(made)}
         return self._listed[made.name][place]
 
-    def filled(self, made: Made, slot: Slot) -> Slot | None:
+    def filled(self, made: Made, slot: RowSlot) -> RowSlot | None:
         """Return the slot with the row that it is made from, where that was made and the condition holds."""
         if slot.above is None:
             return slot
@@ -106,7 +106,7 @@ class SlotSource:
         source = rows[slot.above].values
         if not self._holds(made, slot.cell, source):
             return None
-        return Slot(slot.place, slot.key, slot.cell, slot.number, source, slot.above, slot.at)
+        return RowSlot(slot.place, slot.key, slot.cell, slot.number, source, slot.above, slot.at)
 
     def _sources(self, made: Made) -> Iterator[tuple[str, Any, int | None]]:
         if made.source is None:

@@ -26,7 +26,7 @@ from tripos_compiler.language import (
     read_tree,
 )
 from tripos_compiler.plan import Axis, Dataset, Expr, Plan, Shots, Tree
-from tripos_runtime.datasets.conditions import SCALAR, Same, Split, places_by_value, split
+from tripos_runtime.datasets.conditions import SCALAR, Same, SplitCondition, places_by_value, split
 from tripos_runtime.datasets.data_folders import DataFolders, files_of
 from tripos_runtime.datasets.row_store import MadeData, Origins
 
@@ -102,7 +102,7 @@ class Sources:
     @cached_property
     def rows(self) -> Mapping[str, tuple[SourceRow, ...]]:
         """The rows of every data set by its name, each read when it is first asked for."""
-        return Kept(lambda name: tuple(self.rows_of(name)))
+        return LazyMapping(lambda name: tuple(self.rows_of(name)))
 
     @cached_property
     def examples(self) -> Examples:
@@ -124,8 +124,8 @@ class Sources:
     def names(self) -> Mapping[str, Any]:
         """Return what expressions see of data sets and trees: `evaluate.DATA` and `evaluate.TREES`."""
         trees = {tree.name: tree for tree in self.plan.trees}
-        data = Kept(lambda name: [row.values for row in self.rows[name]])
-        return {DATA: data, TREES: Kept(lambda name: self._tree(trees[name]))}
+        data = LazyMapping(lambda name: [row.values for row in self.rows[name]])
+        return {DATA: data, TREES: LazyMapping(lambda name: self._tree(trees[name]))}
 
     def _tree(self, tree: Tree) -> Mapping[str, Any]:
         wanted = {file.path: file.sha256 for file in tree.files} or {tree.path: tree.sha256}
@@ -150,32 +150,32 @@ def _value(expr: Expr, names: Mapping[str, Any]) -> Any:
 
 
 @dataclass(frozen=True)
-class Parted:
+class ShotSelection:
     """Some shots whatever the case: their condition in parts, and whether their texts hang on the row that is shown
     `alone`. If so, they are kept by language and by where the row stands."""
 
     shots: Shots
-    where: Split
+    where: SplitCondition
     alone: bool
     texts: dict[tuple[str, Origin], tuple[str, str]] = field(default_factory=dict)
 
 
-class Examples(dict[int, Parted]):
+class Examples(dict[int, ShotSelection]):
     """Shots by their id, which names them as long as they are kept here."""
 
-    def of(self, shots: Shots) -> Parted:
+    def of(self, shots: Shots) -> ShotSelection:
         """Return what is known of some shots, found out when they are first asked for."""
         if id(shots) not in self:
             named = {name for expr in expressions_of((shots.prompt, shots.reply)) for name in names_in(expr)}
-            self[id(shots)] = Parted(shots, split(shots.where, shots.alias), named <= {shots.alias})
+            self[id(shots)] = ShotSelection(shots, split(shots.where, shots.alias), named <= {shots.alias})
         return self[id(shots)]
 
 
 @dataclass(frozen=True)
-class Kept(Mapping[str, Value], Generic[Value]):
+class LazyMapping(Mapping[str, Value], Generic[Value]):
     """A mapping that makes a value when it is first looked up, and keeps it; it lists those that were.
 
-    >>> kept = Kept(lambda name: [name])
+    >>> kept = LazyMapping(lambda name: [name])
     >>> kept["a"], kept["a"] is kept["a"], len(kept)
     (['a'], True, 1)
     """

@@ -59,7 +59,7 @@ def _found(file: IO[bytes], again: IO[bytes], shown: str) -> Iterator[dict[str, 
 
 def _names(line: Sequence[Any], where: str) -> list[str]:
     """Return the names of the columns, empty for those without one. Raises `DataError` where a name stands twice."""
-    names = ["" if value is None else str(_plain(value)).strip() for value in line]
+    names = ["" if value is None else str(_json_value(value)).strip() for value in line]
     while names and not names[-1]:
         names.pop()
     twice = next((name for place, name in enumerate(names) if name and name in names[:place]), None)
@@ -81,12 +81,12 @@ def _rows(
                 message = f"row {number} of {shown} has a formula under `{name}` whose value was not saved"
                 raise DataError(message, RESAVE)
             if name:
-                row[name] = _plain(value)
+                row[name] = _json_value(value)
         if any(value is not None for value in row.values()):
             yield row
 
 
-def _plain(value: Any) -> Any:
+def _json_value(value: Any) -> Any:
     """Return a value as JSON knows it. A text has the characters that a workbook can only escape."""
     match value:
         case datetime() | date() | time():

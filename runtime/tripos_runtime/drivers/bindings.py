@@ -15,7 +15,7 @@ from tripos_compiler.plan import Ask, Column, Compare, Converse, Grade, Plan, Sc
 from tripos_runtime.drivers.lookup import wirings
 from tripos_runtime.program.pairs import Pair
 from tripos_runtime.program.units import Unit, Wiring
-from tripos_runtime.roles.binding import Binding
+from tripos_runtime.roles.binding import RoleBinding
 from tripos_runtime.roles.provenance import making_binding
 
 
@@ -31,7 +31,7 @@ class Bound(NamedTuple):
     other: str | None = None
 
 
-def bound(plan: Plan, binding: Binding, scenarios: Iterable[Scenario]) -> list[Bound]:
+def bound(plan: Plan, binding: RoleBinding, scenarios: Iterable[Scenario]) -> list[Bound]:
     """Return everything that a run of some scenarios of a plan yields, sorted."""
     found: set[Bound] = set()
     for scenario, every in wirings(scenarios, plan, binding).items():
@@ -44,7 +44,7 @@ def bound(plan: Plan, binding: Binding, scenarios: Iterable[Scenario]) -> list[B
     return sorted(found, key=lambda each: tuple(part or "" for part in each))
 
 
-def given_bindings(plan: Plan, binding: Binding) -> dict[tuple[str, str], str]:
+def given_bindings(plan: Plan, binding: RoleBinding) -> dict[tuple[str, str], str]:
     """Return the binding of what is said of a reply outside the run, by the fingerprint of the step in whose place it
     stands and the binding of the reply. Where the step builds on several replies beside it, on the first of these."""
     found: dict[tuple[str, str], str] = {}

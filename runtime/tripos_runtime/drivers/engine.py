@@ -28,9 +28,9 @@ from tripos_runtime.generate.data import DataMaker
 from tripos_runtime.generate.outcomes import origin_columns
 from tripos_runtime.program.adopting import Adoption, Here, Own
 from tripos_runtime.program.case_cache import Shared, together
-from tripos_runtime.retrieval.collection import Shelf
+from tripos_runtime.retrieval.collection import IndexStore
 from tripos_runtime.retrieval.encoding import Encoder
-from tripos_runtime.roles.binding import Binding
+from tripos_runtime.roles.binding import RoleBinding
 from tripos_runtime.scheduling.calling import Caller, Halted, Sleep, Stopped
 
 FLUSH_S = 2.0
@@ -43,7 +43,7 @@ class Engine:
     """One run. `run` returns when everything is done, when it is stopped, or when a model cannot be had at all."""
 
     plan: Plan
-    binding: Binding
+    binding: RoleBinding
     source: CaseSource
     selection: Selection
     callers: Mapping[str, Caller]
@@ -54,7 +54,7 @@ class Engine:
     tally: Tally = field(default_factory=Tally)
     functions: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
     """The plug-ins of the plan by name, from `load_plugins`."""
-    shelf: Shelf | None = None
+    shelf: IndexStore | None = None
     """Where indexes of what is looked through are kept."""
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
     sleep: Sleep = asyncio.sleep
@@ -232,7 +232,10 @@ def item_row(plan: Plan, case: Case) -> dict[str, Any]:
 
 
 def work_name(
-    plan: Plan, binding: Binding, selection: Selection, withheld: Mapping[str, frozenset[str]] = MappingProxyType({})
+    plan: Plan,
+    binding: RoleBinding,
+    selection: Selection,
+    withheld: Mapping[str, frozenset[str]] = MappingProxyType({}),
 ) -> str:
     """Return the name of everything that a run of this plan by these models over these cases consists of, without items
     that are `withheld`."""

@@ -13,7 +13,7 @@ from tripos_compiler.language import Unavailable
 from tripos_compiler.plan import Ask, Step
 from tripos_runtime.asking.asking import Adopted, Answer, Draft
 from tripos_runtime.asking.kept_rows import answer_of, draft_of, talk_of, turn_of
-from tripos_runtime.asking.reply import Asked, First, adopted, first_replies, run_reply, settled
+from tripos_runtime.asking.reply import First, SentRequest, adopted, first_replies, run_reply, settled
 from tripos_runtime.drivers.keeping import Keeping
 from tripos_runtime.drivers.near import Retriever
 from tripos_runtime.drivers.rows import answered_turn
@@ -238,9 +238,9 @@ class Live(Keeping):
         chunks = [fresh[start : start + most] for start in range(0, len(fresh), most)]
         await together([*map(ask, chunks), *(settle(name, first) for name, first in firsts.items())])
 
-    def _asked(self, need: Reply, sent: tuple[Message, ...], at: At) -> Asked:
+    def _asked(self, need: Reply, sent: tuple[Message, ...], at: At) -> SentRequest:
         model, prompt = self.callers[need.call.model].model, need.prompt
-        return Asked(model, need.question, sent, at.unit.case.language, prompt.left_out, prompt.shorter)
+        return SentRequest(model, need.question, sent, at.unit.case.language, prompt.left_out, prompt.shorter)
 
     def _row(self, need: Reply, name: str, number: int, at: At) -> dict[str, Any]:
         """Return the columns of a result beside those of its answer."""

@@ -13,7 +13,7 @@ from tripos_runtime.datasets.cases import Case
 from tripos_runtime.program.pairs import Pair, is_kept, pairs_of, parts, split
 from tripos_runtime.program.talks import Talk
 from tripos_runtime.program.units import Unit, Wiring
-from tripos_runtime.roles.binding import Binding
+from tripos_runtime.roles.binding import RoleBinding
 
 BATCH = 64
 """So many cases are looked up at once."""
@@ -45,7 +45,7 @@ class Lookup:
 
     ledger: Ledger
     wirings: Mapping[str, tuple[Wiring, ...]]
-    binding: Binding
+    binding: RoleBinding
     active: set[str] = field(default_factory=set)
     """The keys of tasks that were handed out and not given back."""
     put_off: set[bytes] = field(default_factory=set)
@@ -148,7 +148,7 @@ class Lookup:
         return rows
 
 
-def wirings(scenarios: Iterable[Scenario], plan: Plan, binding: Binding) -> dict[str, tuple[Wiring, ...]]:
+def wirings(scenarios: Iterable[Scenario], plan: Plan, binding: RoleBinding) -> dict[str, tuple[Wiring, ...]]:
     """Return the treatments of every scenario with their roles filled."""
     return {each.name: tuple(Wiring(each, one, plan, binding) for one in each.treatments) for each in scenarios}
 

@@ -14,7 +14,7 @@ from tripos_runtime.retrieval.choosing import Chooser
 from tripos_runtime.retrieval.collection import Collection
 from tripos_runtime.retrieval.encoding import Encoder, NoVector
 from tripos_runtime.retrieval.indexes import Values, VectorIndex, index_of
-from tripos_runtime.retrieval.measures import Measure
+from tripos_runtime.retrieval.measures import SimilarityCall
 
 
 @dataclass
@@ -43,7 +43,7 @@ class Retriever:
         return values
 
     async def _index(
-        self, collection: Collection, measure: Measure, model: str, lane: Lane, names: Names
+        self, collection: Collection, measure: SimilarityCall, model: str, lane: Lane, names: Names
     ) -> VectorIndex:
         """Return the vectors of the elements."""
         key = f"{model} {measure.text.model_dump_json()}"

@@ -13,7 +13,7 @@ from tripos_runtime.asking.plugins import Loaded, load_plugins
 from tripos_runtime.datasets.cases import CaseSource, Selection
 from tripos_runtime.datasets.runnable import check_approved
 from tripos_runtime.models.base import Model
-from tripos_runtime.roles.binding import Binding
+from tripos_runtime.roles.binding import RoleBinding
 from tripos_runtime.roles.embedding_roles import check_embedding, embedding_roles
 from tripos_runtime.roles.majority import with_majority
 from tripos_runtime.roles.model_families import Kinship, kin
@@ -25,7 +25,7 @@ from tripos_runtime.scheduling.limits import Limits
 class HeldLock(Protocol):
     """A lock that a run is held to."""
 
-    def check(self, plan: Plan, binding: Binding) -> None:
+    def check(self, plan: Plan, binding: RoleBinding) -> None:
         """Raise where the plan, its data or its models differ from what is pinned."""
         ...
 
@@ -65,7 +65,7 @@ class PreparedRun:
     plan: Plan
     source: CaseSource
     selection: Selection
-    binding: Binding
+    binding: RoleBinding
     wiring: RunWiring
     budget: Budget | None = None
     lock: HeldLock | None = None
@@ -103,7 +103,7 @@ def prepare_run(
     plan: Plan,
     source: CaseSource,
     selection: Selection,
-    binding: Binding,
+    binding: RoleBinding,
     wiring: RunWiring,
     *,
     budget: Budget | Collection[str] | None = None,

@@ -27,7 +27,7 @@ from tripos_runtime.program.needs import Got, Nearness, Need, Reply, Scored, Una
 from tripos_runtime.program.prompts import World
 from tripos_runtime.program.steps import UnitProgram
 from tripos_runtime.program.units import Names, Unit, Wiring
-from tripos_runtime.roles.binding import Binding
+from tripos_runtime.roles.binding import RoleBinding
 
 Told = Mapping[str, Any]
 """What is known of a reply, as columns of `samples`: `reply`, the text, and any of `model_served`, `finish_reason`,
@@ -58,7 +58,7 @@ class Collected:
         """Take the names of results, of which nothing is made."""
 
 
-def recorded_units(case: Case, plan: Plan, binding: Binding) -> Iterator[Unit]:
+def recorded_units(case: Case, plan: Plan, binding: RoleBinding) -> Iterator[Unit]:
     """Yield every unit of a case, without the judges: for each treatment, model and sample."""
     for treatment in case.scenario.treatments:
         wiring = _wiring(case.scenario, tuple(treatment.arms.items()), plan, binding)
@@ -67,7 +67,7 @@ def recorded_units(case: Case, plan: Plan, binding: Binding) -> Iterator[Unit]:
                 yield Unit(case, wiring, model, number)
 
 
-def _wiring(scenario: Scenario, arms: tuple[tuple[str, str], ...], plan: Plan, binding: Binding) -> Wiring:
+def _wiring(scenario: Scenario, arms: tuple[tuple[str, str], ...], plan: Plan, binding: RoleBinding) -> Wiring:
     treatment = next(each for each in scenario.treatments if each.arms == dict(arms))
     absent = {step.name for step in treatment.steps if isinstance(step, Converse | Verdict)}
     there = (step for step in treatment.steps if isinstance(step, Ask | Retrieve | Score))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from tripos_runtime.asking.asking import Adopted, Question, reread
+from tripos_runtime.asking.asking import Adopted, PreparedQuestion, reread
 from tripos_runtime.asking.ledger import Row
 from tripos_runtime.models.base import Message
 from tripos_runtime.program.adopting import Adoption, Here, Wanted, about
@@ -36,7 +36,7 @@ class Adopting:
         return None if found is None else foreseen_row(found, need.question)
 
 
-def foreseen_row(found: Adopted, question: Question) -> Row:
+def foreseen_row(found: Adopted, question: PreparedQuestion) -> Row:
     """Return the row that an adopted reply will be, as far as others build on it."""
     row, key = found.row, "reply" if "reply" in found.row else "text"
     if row[key] is None:

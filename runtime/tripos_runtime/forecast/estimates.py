@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 from tripos_compiler.plan import Ask, Converse, Judging, Settings
-from tripos_runtime.asking.asking import Question
+from tripos_runtime.asking.asking import PreparedQuestion
 from tripos_runtime.forecast.fates import Fate, Saying, Where
 from tripos_runtime.forecast.reasons import History, Place, Usage
 from tripos_runtime.forecast.sizes.sizes import Size
@@ -183,7 +183,7 @@ class Load:
     known: dict[Fate, _Prompts] = field(default_factory=dict)
     waiting: dict[Fate, _Prompts] = field(default_factory=dict)
 
-    def open(self, step: Ask | Judging, question: Question, scenario: str, reward: bool = False) -> None:
+    def open(self, step: Ask | Judging, question: PreparedQuestion, scenario: str, reward: bool = False) -> None:
         """Say which step the calls are of; a reward model writes nothing."""
         table, title = ("samples", step.name) if isinstance(step, Ask) else ("judgements", step.scorer)
         self.place = (table, scenario, title)

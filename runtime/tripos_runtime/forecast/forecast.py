@@ -13,7 +13,7 @@ from typing import Any, cast
 
 from tripos_compiler.language import Unavailable, with_functions
 from tripos_compiler.plan import Ask, Compare, Converse, Judging, Plan, Retrieve, Scenario, Settings, Verdict
-from tripos_runtime.asking.asking import Question
+from tripos_runtime.asking.asking import PreparedQuestion
 from tripos_runtime.asking.ledger import Ledger, Row
 from tripos_runtime.asking.statuses import AGAIN, FAILED, NOT_APPLICABLE, NOT_ASKED, PENDING
 from tripos_runtime.datasets.cases import Case, CaseSource, Selection
@@ -35,7 +35,7 @@ from tripos_runtime.program.pairs import Pair, pairs_of, parts, split
 from tripos_runtime.program.prompts import World
 from tripos_runtime.program.talks import calls_of, most_turns
 from tripos_runtime.program.units import Names, Unit, Wiring
-from tripos_runtime.roles.binding import Binding
+from tripos_runtime.roles.binding import RoleBinding
 
 TABLES = ("samples", "turns", "judgements", "scores", "comparisons")
 
@@ -44,7 +44,7 @@ def forecast(
     plan: Plan,
     source: CaseSource,
     selection: Selection,
-    binding: Binding,
+    binding: RoleBinding,
     ledger: Kept,
     prices: Mapping[str, Price | None],
     history: History = NO_HISTORY,
@@ -79,7 +79,7 @@ class _Watcher:
         plan: Plan,
         source: CaseSource,
         selection: Selection,
-        binding: Binding,
+        binding: RoleBinding,
         ledger: Kept,
         history: History,
     ) -> None:
@@ -111,7 +111,7 @@ class _Watcher:
         for scenario in chosen:  # in the order of the plan, whatever the order of the cases
             self._open_lines(scenario, binding)
 
-    def _open_lines(self, scenario: Scenario, binding: Binding) -> None:
+    def _open_lines(self, scenario: Scenario, binding: RoleBinding) -> None:
         for wiring in self.lookup.wirings[scenario.name]:
             for step in wiring.treatment.steps:
                 if isinstance(step, Compare) and len(binding.of(binding.compared)) < 2:
@@ -133,7 +133,7 @@ class _Watcher:
                         reward = not isinstance(step, Ask) and self.plan.scorer(step.scorer).reward
                         line.load.open(step, self._question(step), scenario.name, reward)
 
-    def _question(self, step: Ask | Judging) -> Question:
+    def _question(self, step: Ask | Judging) -> PreparedQuestion:
         """Return what is sent, which is asked in the same form in every language."""
         return self.foresight.world.questions.of(step, self.plan.benchmark.languages[0])
 

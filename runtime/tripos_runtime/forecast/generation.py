@@ -13,7 +13,7 @@ from tripos_compiler.plan import Ask, Made, Plan, Scenario, Walk
 from tripos_runtime.asking.statuses import PENDING
 from tripos_runtime.asking.tally import Tally
 from tripos_runtime.datasets.cases import Case, CaseSource, Selection
-from tripos_runtime.datasets.slots import Slot, looked_into
+from tripos_runtime.datasets.slots import RowSlot, looked_into
 from tripos_runtime.forecast.fates import Fate, Saying
 from tripos_runtime.forecast.sizes.sizes import NO_SIZE, Known, Outline, Size, is_waiting, sum_of
 from tripos_runtime.generate.author import MadeCall, MadeReply, Unasked
@@ -22,7 +22,7 @@ from tripos_runtime.generate.maker import Maker
 from tripos_runtime.generate.outcomes import place_of
 from tripos_runtime.program.adopting import Adoption
 from tripos_runtime.reading import format_note, schema_of
-from tripos_runtime.roles.binding import Binding
+from tripos_runtime.roles.binding import RoleBinding
 
 TOLD_AGAIN = 600
 """Characters that are added to what is sent for a further attempt, at the most, beside the reply that was refused."""
@@ -113,7 +113,7 @@ def foresee_making(
     plan: Plan,
     source: CaseSource,
     selection: Selection,
-    binding: Binding,
+    binding: RoleBinding,
     ledger: Any,
     adoption: Adoption | None = None,
 ) -> MakingForeseen:
@@ -253,7 +253,7 @@ class _MadeSet:
         ask = self.lines[place].ask
         return next((step for step in self.made.steps if isinstance(step, Walk) and step.ask is ask), None)
 
-    def _size(self, place: int, slot: Slot, again: bool = False) -> Size:
+    def _size(self, place: int, slot: RowSlot, again: bool = False) -> Size:
         """Return the size of a prompt that takes in the row, of which nothing is there yet; of a further attempt at
         it."""
         ask, attempts = self.lines[place].ask, self.attempts
@@ -308,7 +308,7 @@ def _rows_of(dataset: str) -> str:
     return f"rows of `{dataset}` that are yet to be made"
 
 
-def data_maker(plan: Plan, source: CaseSource, selection: Selection, binding: Binding, ledger: Any) -> DataMaker:
+def data_maker(plan: Plan, source: CaseSource, selection: Selection, binding: RoleBinding, ledger: Any) -> DataMaker:
     """Return a maker that asks nobody: it goes through what is kept, with the plug-ins that are there."""
     return DataMaker(
         plan,

@@ -9,12 +9,12 @@ from typing import Any, assert_never
 
 from tripos_compiler.language import TREES, Unavailable, evaluate
 from tripos_compiler.plan import Ask, Derived, Made, Verify, Walk, digest
-from tripos_runtime.asking.asking import Question
+from tripos_runtime.asking.asking import PreparedQuestion
 from tripos_runtime.asking.prompting import messages
 from tripos_runtime.asking.questions import Questions
 from tripos_runtime.asking.statuses import AGAIN, OK, REFUSED, TRUNCATED
 from tripos_runtime.datasets.row_errors import Reason, Rejection, note, one_of_several
-from tripos_runtime.datasets.slots import Slot, looked_into
+from tripos_runtime.datasets.slots import RowSlot, looked_into
 from tripos_runtime.datasets.sources import Sources
 from tripos_runtime.generate.author import Asker, Found, MadeCall, MadeReply, MakingProgram, Planned, Unasked
 from tripos_runtime.generate.check_schedule import Due
@@ -22,7 +22,7 @@ from tripos_runtime.generate.distinctness import Others
 from tripos_runtime.generate.outcomes import place_of
 from tripos_runtime.generate.walks import Path, among, below, node_at, walk
 from tripos_runtime.models.base import Message
-from tripos_runtime.roles.binding import Binding
+from tripos_runtime.roles.binding import RoleBinding
 from tripos_runtime.roles.provenance import makers_of, making_binding
 
 
@@ -56,7 +56,7 @@ class Attempts:
     made: Made
     asker: Asker
     sources: Sources
-    binding: Binding
+    binding: RoleBinding
 
     @cached_property
     def own(self) -> str:
@@ -98,7 +98,7 @@ class Attempts:
         """Return who made the data sets that are looked into, which is part of the name of every reply."""
         return makers_of(self.sources.plan, looked_into(self.made), self.binding.answering)
 
-    def language(self, slot: Slot) -> str:
+    def language(self, slot: RowSlot) -> str:
         """Return the language in which those who make the row are asked."""
         if "language" in slot.cell:
             return slot.cell["language"]
@@ -106,19 +106,19 @@ class Attempts:
         languages = self.sources.plan.benchmark.languages
         return said if said in languages else languages[0]
 
-    def first_row(self, slot: Slot) -> dict[str, Any]:
+    def first_row(self, slot: RowSlot) -> dict[str, Any]:
         """The row before anybody was asked."""
         row: dict[str, Any] = {}
         if self.made.alias is not None:
             row |= slot.source if isinstance(slot.source, Mapping) else {self.made.alias: slot.source}
         return row | dict(slot.cell)
 
-    def names_at(self, slot: Slot, row: dict[str, Any]) -> dict[str, Any]:
+    def names_at(self, slot: RowSlot, row: dict[str, Any]) -> dict[str, Any]:
         """Return what expressions see of a slot and its row."""
         names = {**slot.cell, **self.sources.names, self.own: row}
         return names if self.made.alias is None else {**names, self.made.alias: slot.source}
 
-    def names_of(self, slot: Slot, number: int, before: Before | None) -> list[str]:
+    def names_of(self, slot: RowSlot, number: int, before: Before | None) -> list[str]:
         """Return the names of the replies that an attempt builds on, as far as they are known before it."""
         upstream = _after(before)
         names: list[str] = []
@@ -129,7 +129,7 @@ class Attempts:
                 names.append(self.call(_ask_of(step), slot, slot.name, number, (*upstream, *names)).name)
         return names
 
-    async def make(self, slot: Slot, number: int, before: Before | None, found: Found) -> Attempt:
+    async def make(self, slot: RowSlot, number: int, before: Before | None, found: Found) -> Attempt:
         """Make attempt `number`, counted from 0, at a slot. Raises `Unasked` where it takes a reply that is
         not kept and nobody is to be asked, and what callers raise."""
         if self.asker.on_attempt is not None:
@@ -140,7 +140,7 @@ class Attempts:
             self.asker.whole = False
         return attempt
 
-    def call(self, ask: Ask, slot: Slot, item: str, number: int, upstream: tuple[str, ...]) -> MadeCall:
+    def call(self, ask: Ask, slot: RowSlot, item: str, number: int, upstream: tuple[str, ...]) -> MadeCall:
         """Return the call of a step about `item`."""
         model = self.binding.of(ask.role)[0]
         return MadeCall(
@@ -174,7 +174,7 @@ class Attempts:
 class _Trial:
     """One attempt, while it is made. `row` grows from step to step, `replies` are the names of what was replied."""
 
-    def __init__(self, attempts: Attempts, slot: Slot, number: int, before: Before | None) -> None:
+    def __init__(self, attempts: Attempts, slot: RowSlot, number: int, before: Before | None) -> None:
         self.attempts, self.slot, self.number, self.before = attempts, slot, number, before
         self.row = attempts.first_row(slot)
         self.names = attempts.names_at(slot, self.row)
@@ -274,7 +274,7 @@ class _Trial:
         names: Mapping[str, Any],
         *,
         tell: bool,
-        question: Question | None = None,
+        question: PreparedQuestion | None = None,
         node: Mapping[str, Any] | None = None,
     ) -> MakingProgram:
         """Return the answer to a step about `item` and the name of the reply; with `tell`, it is said why the attempt

@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 
 from tripos_compiler.language import Unavailable
 from tripos_compiler.plan import Ask, Plan
-from tripos_runtime.asking.asking import Adopted, Answer, Draft, Question, as_one_text, reread
+from tripos_runtime.asking.asking import Adopted, Answer, Draft, PreparedQuestion, as_one_text, reread
 from tripos_runtime.asking.kept_rows import answer_of, draft_of
 from tripos_runtime.asking.ledger import Ledger, Listing, Row, sample_id
 from tripos_runtime.asking.questions import Questions
-from tripos_runtime.asking.reply import Asked, First, adopted, first_replies, run_reply, settled
+from tripos_runtime.asking.reply import First, SentRequest, adopted, first_replies, run_reply, settled
 from tripos_runtime.asking.statuses import AGAIN
 from tripos_runtime.asking.tally import Tally
 from tripos_runtime.datasets.sources import Sources
@@ -85,7 +85,7 @@ class MadeReply:
 
     call: MadeCall
     sent: tuple[Message, ...]
-    question: Question
+    question: PreparedQuestion
     node: Mapping[str, Any] | None = None
 
 
@@ -175,7 +175,7 @@ class Asker:
                 self.on_unasked(need)
             return pending(call.step.name)
         caller = self.callers[call.model]
-        asked = Asked(caller.model, question, sent, call.language)
+        asked = SentRequest(caller.model, question, sent, call.language)
         row = {**self._row(call), "request_digest": request, "adopted_from": None}
 
         def keep(draft: Draft) -> None:
@@ -254,7 +254,7 @@ class Asker:
         }
 
 
-def _foreseen(adopted: Adopted, question: Question, sent: tuple[Message, ...]) -> Answer | None:
+def _foreseen(adopted: Adopted, question: PreparedQuestion, sent: tuple[Message, ...]) -> Answer | None:
     """Return the answer that an adopted reply will give; none where it has to be asked for once more."""
     row = adopted.row
     if row["reply"] is None:

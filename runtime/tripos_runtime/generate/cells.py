@@ -14,7 +14,7 @@ from typing import Any
 from tripos_compiler.language import Unavailable, evaluate, item_id
 from tripos_compiler.plan import Expr
 from tripos_runtime.datasets.row_errors import Rejection
-from tripos_runtime.datasets.slots import Slot
+from tripos_runtime.datasets.slots import RowSlot
 from tripos_runtime.generate.attempts import Attempts, Before
 from tripos_runtime.generate.duplicates import Pool
 
@@ -32,7 +32,7 @@ class Candidate:
 class State:
     """How things stand with a slot. `before` is the attempt before, and `waits` the row that waits for its turn."""
 
-    slot: Slot
+    slot: RowSlot
     before: Before | None = None
     reply: str | None = None
     names: tuple[str, ...] = ()
@@ -69,7 +69,7 @@ class Cell:
         self._compared = 0
         """With how many accepted rows those that wait were compared, or are about to be."""
 
-    def candidate(self, slot: Slot, row: dict[str, Any]) -> Candidate | Rejection:
+    def candidate(self, slot: RowSlot, row: dict[str, Any]) -> Candidate | Rejection:
         """Return a row as it is compared, or why it cannot be. Raises `Unasked` where a function is needed that is not
         there."""
         try:

@@ -17,7 +17,7 @@ from tripos_runtime.generate.author import Asker, MadeCall, MadeReply
 from tripos_runtime.generate.maker import Maker
 from tripos_runtime.program.adopting import Adoption
 from tripos_runtime.program.case_cache import at_once
-from tripos_runtime.roles.binding import Binding
+from tripos_runtime.roles.binding import RoleBinding
 from tripos_runtime.scheduling.calling import Caller
 from tripos_runtime.scheduling.times import Sleep
 
@@ -28,7 +28,7 @@ class DataMaker:
     what is kept is gone through, and the rest is left open."""
 
     plan: Plan
-    binding: Binding
+    binding: RoleBinding
     source: CaseSource
     selection: Selection
     callers: Mapping[str, Caller] | None

@@ -14,7 +14,7 @@ from tripos_compiler.language import item_id, with_functions
 from tripos_compiler.plan import Made, digest
 from tripos_runtime.datasets.row_errors import Rejection
 from tripos_runtime.datasets.row_store import MadeRow, Origins, RowFile
-from tripos_runtime.datasets.slots import Slot, SlotSource
+from tripos_runtime.datasets.slots import RowSlot, SlotSource
 from tripos_runtime.generate.attempts import Attempt, Attempts, Before
 from tripos_runtime.generate.author import Asker, Found, Unasked, find
 from tripos_runtime.generate.cells import Candidate, Cell, State
@@ -43,14 +43,14 @@ class Maker:
     sleep: Sleep
     stop: Callable[[], None]
     """Makes no further call; what is under way is finished."""
-    open: list[Slot] = field(default_factory=list)
-    unsettled: list[tuple[Slot, int]] = field(default_factory=list)
+    open: list[RowSlot] = field(default_factory=list)
+    unsettled: list[tuple[RowSlot, int]] = field(default_factory=list)
     """Slots that may come to something else once those that are open are filled, with the attempts at them so far."""
     unsure: set[int] = field(default_factory=set)
     """The places of open slots whose further attempts are made only if those before them are filled as they are."""
     filled: int = 0
     """How many slots there was something to make from."""
-    _put_off: list[list[Slot]] = field(default_factory=list)
+    _put_off: list[list[RowSlot]] = field(default_factory=list)
 
     async def make(self, places: Collection[int] | None) -> None:
         """Make the rows of the slots of these places, or of all. Raises what callers raise."""
@@ -58,7 +58,7 @@ class Maker:
         self.rows = self.source.made.rows[made.name] = RowFile()
         self.tally = self.asker.tally.making(made.name)
         self.tally.asks = self._asks
-        groups: dict[str, list[Slot]] = {}
+        groups: dict[str, list[RowSlot]] = {}
         for slot in self.source.slots(made):
             if places is None or slot.place in places:
                 filled = self.source.filled(made, slot)
@@ -78,7 +78,7 @@ class Maker:
                 await self.sleep(WAIT_S)
         self.asker.tally.waiting = 0
 
-    async def _pass(self, groups: list[list[Slot]]) -> None:
+    async def _pass(self, groups: list[list[RowSlot]]) -> None:
         blocks = iter(_blocks(groups))
 
         async def work() -> None:
@@ -89,9 +89,9 @@ class Maker:
             count = min(max(1, -(-self.workers // BLOCK)) + 1, max(1, len(groups)))
             await together([work() for _ in range(count)])
 
-    async def _block(self, groups: list[list[Slot]]) -> None:
+    async def _block(self, groups: list[list[RowSlot]]) -> None:
         """Make the rows of some cells, those apart that another process makes."""
-        ours: list[list[Slot]] = []
+        ours: list[list[RowSlot]] = []
         keys: list[str] = []
         for group in groups:
             key = digest(["made", self._about, group[0].group])
@@ -271,9 +271,9 @@ class _Block:
                 each.set_result(None)
 
 
-def _blocks(groups: Iterable[list[Slot]]) -> Iterator[list[list[Slot]]]:
+def _blocks(groups: Iterable[list[RowSlot]]) -> Iterator[list[list[RowSlot]]]:
     """Yield whole cells, together so many slots as are looked up at once."""
-    block: list[list[Slot]] = []
+    block: list[list[RowSlot]] = []
     for group in groups:
         block.append(group)
         if sum(map(len, block)) >= BLOCK:

@@ -10,14 +10,14 @@ from tripos_compiler.plan import Made, digest
 from tripos_runtime.asking.asking import dumps
 from tripos_runtime.asking.ledger import Ledger
 from tripos_runtime.datasets.row_store import Origins
-from tripos_runtime.datasets.slots import Slot
+from tripos_runtime.datasets.slots import RowSlot
 
 
 @dataclass(frozen=True)
 class Outcome:
     """The result of a slot: the item, or `None` where it was given up."""
 
-    slot: Slot
+    slot: RowSlot
     language: str
     item_id: str | None
     origins: Origins
@@ -77,7 +77,7 @@ def keep(
     return list(rows)
 
 
-def _carried(made: Made, slot: Slot) -> dict[str, str]:
+def _carried(made: Made, slot: RowSlot) -> dict[str, str]:
     """Return the axes that the source's row says."""
     source = slot.source if isinstance(slot.source, Mapping) else {}
     return {name: str(source[name]) for name in carried_axes(made) if source.get(name) is not None}

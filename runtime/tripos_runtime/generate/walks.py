@@ -10,7 +10,7 @@ from typing import Any
 from tripos_compiler.language import Unavailable
 from tripos_compiler.language.library import BETWEEN
 from tripos_compiler.plan import Ask, ChoiceType, RecordType, SetType, Type
-from tripos_runtime.asking.asking import Outcome, Question
+from tripos_runtime.asking.asking import PreparedQuestion, ReadOutcome
 from tripos_runtime.asking.statuses import PARSE_FAILURE, status_of_reply
 from tripos_runtime.generate.author import MakingProgram
 from tripos_runtime.reading import schema_of
@@ -54,20 +54,20 @@ def walk(tree: Mapping[str, Any], choose: Choose, start: Path = ()) -> MakingPro
     return Walked(tuple(BETWEEN.join(path) for path in _in_order(tree, ends)), tuple(names))
 
 
-def among(question: Question, branches: Sequence[str], ask: Ask) -> Question:
+def among(question: PreparedQuestion, branches: Sequence[str], ask: Ask) -> PreparedQuestion:
     """Return the question of a walk at one node: a provider that keeps to a schema can name no other branch, and a
     reply that does is asked for once more, as one that cannot be read is. Where the reply is a record the branches are
     the field of the name of the walk; its other fields are kept as they were read."""
     record = ask.returns if isinstance(ask.returns, RecordType) else None
 
-    def reader(text: str, finish_reason: str | None) -> Outcome:
+    def reader(text: str, finish_reason: str | None) -> ReadOutcome:
         outcome = question.reader(text, finish_reason)
         if outcome.value is None:
             return outcome
         chosen = matched(outcome.value if record is None else outcome.value[ask.name], branches)
         if isinstance(chosen, str):
-            return Outcome(None, None, chosen, status_of_reply(PARSE_FAILURE, finish_reason))
-        return Outcome(chosen, chosen if record is None else {**outcome.parsed, ask.name: chosen})
+            return ReadOutcome(None, None, chosen, status_of_reply(PARSE_FAILURE, finish_reason))
+        return ReadOutcome(chosen, chosen if record is None else {**outcome.parsed, ask.name: chosen})
 
     schema = question.schema
     if len(branches) <= MOST_NAMED:

@@ -18,7 +18,7 @@ class Message:
 
 
 @dataclass(frozen=True)
-class Turn(Message):
+class DialogueTurn(Message):
     """A message that is a turn of a dialogue which is judged. A model that reads messages is not told `speaker`; one
     that reads a text is."""
 

@@ -19,7 +19,7 @@ Said = tuple[str, str]
 """The role and the text of a message."""
 
 
-class Lookup(Protocol):
+class RecordedReplies(Protocol):
     """The recorded replies, by the key of the request."""
 
     def find(self, key: bytes) -> Reply | ModelError | None:
@@ -60,7 +60,7 @@ class ReplayModel:
     """Answers as the model called `name` did when it was recorded. It costs nothing and reaches nothing."""
 
     name: str
-    lookup: Lookup
+    lookup: RecordedReplies
     recording: str
     """What the recording is called, for messages."""
     structured: bool = True

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Protocol
 from tripos_compiler.language import Unavailable, evaluate
 from tripos_compiler.language.library import Dialogue
 from tripos_compiler.plan import Binary, Column, Expr, Grade, Retrieve, Score, Unary
-from tripos_runtime.asking.asking import Question
+from tripos_runtime.asking.asking import PreparedQuestion
 from tripos_runtime.asking.statuses import PENDING
 from tripos_runtime.models.base import Message
 from tripos_runtime.program.calls import Call
@@ -51,7 +51,7 @@ class Reply:
 
     call: Call
     prompt: Prompt
-    question: Question
+    question: PreparedQuestion
     number: int = 0
     certain: bool = True
     talk: Talk | None = None

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from tripos_compiler.language import Unavailable
 from tripos_compiler.plan import Ask, Judging, Plan
-from tripos_runtime.asking.asking import Question
+from tripos_runtime.asking.asking import PreparedQuestion
 from tripos_runtime.asking.prompting import ask_messages, grade_messages, shorter
 from tripos_runtime.asking.questions import Questions
 from tripos_runtime.datasets.cases import Case
@@ -38,7 +38,7 @@ class AskPrompt:
 
     world: World
     step: Ask
-    question: Question
+    question: PreparedQuestion
     case: Case
     names: Mapping[str, Any]
     left_out: ClassVar[int] = 0
@@ -60,7 +60,7 @@ class JudgePrompt:
 
     world: World
     step: Judging
-    question: Question
+    question: PreparedQuestion
     case: Case
     names: Mapping[str, Any]
     left_out: ClassVar[int] = 0

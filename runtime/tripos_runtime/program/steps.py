@@ -9,7 +9,7 @@ from typing import Any
 
 from tripos_compiler.language import Missing, Unavailable
 from tripos_compiler.plan import Ask, Column, Converse, Grade, Judging, Retrieve, Score, Scorer, Step, Verdict
-from tripos_runtime.asking.asking import Answer, Question
+from tripos_runtime.asking.asking import Answer, PreparedQuestion
 from tripos_runtime.asking.grading import VERDICT, score_rows
 from tripos_runtime.asking.statuses import NOT_APPLICABLE, PENDING, SCORED
 from tripos_runtime.program.calls import Call
@@ -123,7 +123,7 @@ class UnitProgram:
         step: Grade,
         call: Call,
         prompt: JudgePrompt,
-        question: Question,
+        question: PreparedQuestion,
         against: Unavailable | None,
         certain: bool,
     ) -> Program:
@@ -157,7 +157,7 @@ class UnitProgram:
             self.out.extend(Unasked(call, against) for call in calls)
         names.lacks(step, against.status, against.reason)
 
-    def _judged(self, step: Judging) -> tuple[Question, JudgePrompt]:
+    def _judged(self, step: Judging) -> tuple[PreparedQuestion, JudgePrompt]:
         case = self.unit.case
         question = self.world.questions.of(step, case.language)
         return question, JudgePrompt(self.world, step, question, case, self.names.values)
@@ -209,7 +209,7 @@ def pair_program(world: World, pair: Pair, names: Names, out: list[Result]) -> P
 def _compared(
     call: Call,
     prompt: JudgePrompt,
-    question: Question,
+    question: PreparedQuestion,
     against: Unavailable | None,
     certain: bool,
     out: list[Result],

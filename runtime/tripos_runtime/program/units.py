@@ -29,7 +29,7 @@ from tripos_runtime.datasets.cases import Case
 from tripos_runtime.models.embeddings import encoder_id
 from tripos_runtime.program.calls import Call
 from tripos_runtime.program.talks import Talk
-from tripos_runtime.roles.binding import Binding
+from tripos_runtime.roles.binding import RoleBinding
 from tripos_runtime.roles.provenance import made_by
 
 
@@ -40,7 +40,7 @@ class Wiring:
     scenario: Scenario
     treatment: Treatment
     plan: Plan
-    binding: Binding
+    binding: RoleBinding
 
     @cached_property
     def asks(self) -> dict[str, Ask]:

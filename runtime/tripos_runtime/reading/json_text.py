@@ -31,7 +31,7 @@ DECODER = json.JSONDecoder(parse_constant=lambda _: None)
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundJson:
     """A value found in a text. `complete` is false where the text ended within it and a part was dropped."""
 
     value: Any
@@ -52,15 +52,15 @@ def find_json(text: str) -> Any | None:
     return found[0].value if found else None
 
 
-def find_all(text: str) -> list[Found]:
+def find_all(text: str) -> list[FoundJson]:
     """Return every JSON value that a reply may mean, best first: whole ones before cut-off ones, objects before lists,
     later ones before earlier ones."""
     text = THINKING.sub("", text).strip()
     try:
-        return [Found(_clean(json.loads(text, parse_constant=lambda _: None)))]
+        return [FoundJson(_clean(json.loads(text, parse_constant=lambda _: None)))]
     except (ValueError, RecursionError):
         pass
-    found: list[Found] = []
+    found: list[FoundJson] = []
     position = scanned = 0
     most = min(MOST_SCANNED, SCANS * (len(text) + 100))
     steps = [REPAIR_STEPS * (len(text) + 100)]
@@ -69,7 +69,7 @@ def find_all(text: str) -> list[Found]:
         value, end, complete = _value_at(text, start, steps)
         whole = whole and (complete or end < len(text))
         if value:
-            found.append(Found(value, whole and complete))
+            found.append(FoundJson(value, whole and complete))
         position = end if value else start + 1
         scanned += end - start
     latest_first = found[::-1]

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from tripos_compiler.language.library import DEFAULT, plain_numbers
 from tripos_compiler.plan import Metric
-from tripos_runtime.reading.json_text import Found, find_all
+from tripos_runtime.reading.json_text import FoundJson, find_all
 from tripos_runtime.reading.lengths import too_long
 from tripos_runtime.reading.plain_text import (
     OddNumberError,
@@ -98,7 +98,7 @@ def _scored(reads: MetricReads) -> int:
     return sum(one.status == "scored" for one in reads.values())
 
 
-def _reads(metrics: Sequence[Metric], found: Found, locale: str) -> MetricReads:
+def _reads(metrics: Sequence[Metric], found: FoundJson, locale: str) -> MetricReads:
     entries = _entries(metrics, found.value)
     known = _known(metrics)
     missing = _failure("missing" if found.complete else "missing: the reply is cut off")

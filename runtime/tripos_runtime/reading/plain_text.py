@@ -88,7 +88,7 @@ def number_in(text: str, scale: int | None = None, locale: str | None = DEFAULT)
 
 
 def _number_in(text: str, scale: int | None) -> int | float | None:
-    plain = UNIT.sub("", ASIDE.sub("", _plain(text)))
+    plain = UNIT.sub("", ASIDE.sub("", _without_marks(text)))
     if scale is not None and any(float(mark[2]) != scale for mark in FRACTION.finditer(plain)):
         return None
     plain = FRACTION.sub(r"\1", plain)
@@ -108,12 +108,12 @@ def named_in(text: str, spellings: Mapping[str, T], mentions: Iterable[str] = ()
     >>> named_in("The answer is (B).", {"A": 1, "B": 2}), named_in("A or B", {"A": 1, "B": 2}, "AB")
     (2, None)
     """
-    plain = _plain(text).strip()
+    plain = _without_marks(text).strip()
     folded = {fold(name): value for name, value in spellings.items()}
     if fold(plain) in folded:
         return folded[fold(plain)]
     names = sorted(spellings, key=lambda name: (-len(name), name))
-    one = "|".join(re.escape(_plain(name)) for name in names)
+    one = "|".join(re.escape(_without_marks(name)) for name in names)
     if not one:
         return None
     labelled = re.findall(LABEL + rf"""[("'\[]*({one}){_edge("after")}""", plain, re.I)
@@ -129,7 +129,7 @@ def named_in(text: str, spellings: Mapping[str, T], mentions: Iterable[str] = ()
     mentioned = [name for name in sorted(set(mentions), key=lambda name: (-len(name), name)) if name]
     values = []
     for name in mentioned:
-        pattern = _edge("before") + re.escape(_plain(name)) + _edge("after")
+        pattern = _edge("before") + re.escape(_without_marks(name)) + _edge("after")
         brief, times = re.subn(pattern, " ", brief, flags=re.I if len(name) > 1 else 0)
         values += [folded[fold(name)]] * min(times, 1)
     return values[0] if values and all(value == values[0] for value in values) else None
@@ -186,8 +186,10 @@ def numbers_alone(text: str) -> list[str]:
     (['Answer: 2', '2', 'Answer: 2'], [])
     """
     places = places_in(text)
-    labelled = [] if JSON_BEGUN.search(text) else [mark[0] for mark in LABELLED_NUMBER.finditer(_plain(text))]
-    return [place for place in places if NUMBER_ALONE.fullmatch(UNIT.sub("", ASIDE.sub("", _plain(place))))] + labelled
+    labelled = [] if JSON_BEGUN.search(text) else [mark[0] for mark in LABELLED_NUMBER.finditer(_without_marks(text))]
+    return [
+        place for place in places if NUMBER_ALONE.fullmatch(UNIT.sub("", ASIDE.sub("", _without_marks(place))))
+    ] + labelled
 
 
 def names_alone(text: str, spellings: Iterable[str]) -> list[str]:
@@ -251,7 +253,7 @@ def _number(digits: str) -> int | float:
     return float(digits) if "." in digits else int(digits)
 
 
-def _plain(text: str) -> str:
+def _without_marks(text: str) -> str:
     """Return the text in narrow characters and without marks of emphasis."""
     return MARKUP.sub(lambda mark: mark[1] or "", nfkc(text))
 

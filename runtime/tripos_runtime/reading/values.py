@@ -26,7 +26,7 @@ from tripos_compiler.plan import (
     Type,
 )
 from tripos_runtime.reading.dialogue_text import turns_in
-from tripos_runtime.reading.json_text import THINKING, Found, find_all
+from tripos_runtime.reading.json_text import THINKING, FoundJson, find_all
 from tripos_runtime.reading.lengths import too_long
 from tripos_runtime.reading.plain_text import (
     BOOLS,
@@ -53,7 +53,7 @@ CUT_OFF_TEXT = re.compile(r"\s*(?:```(?:json)?\s*)?\{\s*\"value\"\s*:")
 
 
 @dataclass(frozen=True)
-class Read:
+class ReadReply:
     """A reply as it was read: a `value`, or the `error` that kept it from being one."""
 
     value: Any
@@ -65,7 +65,7 @@ class _Unreadable(Exception):
     """Why a value cannot be read; never leaves this module."""
 
 
-def read(type: Type, text: str, axes: Sequence[Axis] = (), locale: str = DEFAULT) -> Read:
+def read(type: Type, text: str, axes: Sequence[Axis] = (), locale: str = DEFAULT) -> ReadReply:
     """Return the value of that type in a reply. Records are dictionaries, lists lists, sets frozensets, a dialogue is a
     list of `{"speaker": …, "text": …}`. With `axes`, a choice is also known by its labels in any language. Numbers of
     JSON are JSON's; in texts, also those of JSON, they are written as `locale` writes them.
@@ -80,51 +80,51 @@ def read(type: Type, text: str, axes: Sequence[Axis] = (), locale: str = DEFAULT
     (2000.0, 2.0)
     """
     if (error := too_long(text)) is not None:
-        return Read(None, error, "parse_failure")
-    reader = _Reader({axis.name: axis for axis in axes}, locale)
+        return ReadReply(None, error, "parse_failure")
+    reader = _ValueReader({axis.name: axis for axis in axes}, locale)
     found = find_all(text)
     if WRITTEN.fullmatch(alone := THINKING.sub("", text).strip()):
-        found = [Found(alone)]  # a number on its own was written by no rules of JSON
+        found = [FoundJson(alone)]  # a number on its own was written by no rules of JSON
     if isinstance(type, TextType):
         return _read_text(text, found)
     errors: list[str] = []
     for one in found:
         try:
-            return Read(reader.reply(type, one.value, whole=one.complete))
+            return ReadReply(reader.reply(type, one.value, whole=one.complete))
         except _Unreadable as error:
             errors.append(str(error))
     if not any(isinstance(one.value, dict) for one in found):
         if is_refusal(text):
-            return Read(None, "the model refused to answer", "refused")
+            return ReadReply(None, "the model refused to answer", "refused")
         try:
-            return Read(reader.plain(type, text))
+            return ReadReply(reader.plain(type, text))
         except _Unreadable as error:
             errors.append(str(error))
-    return Read(None, errors[0], "parse_failure")
+    return ReadReply(None, errors[0], "parse_failure")
 
 
-def _read_text(text: str, found: Sequence[Found]) -> Read:
+def _read_text(text: str, found: Sequence[FoundJson]) -> ReadReply:
     """Text of any wording is a text, a refusal too. JSON around it counts where it is what was asked for or all
     there is; a text may well speak of other JSON."""
     bare = text.strip()
     for one in found:
         if isinstance(one.value, str):
-            return Read(one.value)
+            return ReadReply(one.value)
         if isinstance(one.value, dict):
             said = {fold(name): part for name, part in one.value.items() if isinstance(part, str)}
             if "value" in said:
-                return Read(said["value"])
+                return ReadReply(said["value"])
             if len(one.value) == len(said) == 1 and bare.startswith(("{", "```")):
-                return Read(next(iter(said.values())))
+                return ReadReply(next(iter(said.values())))
     if not bare:
-        return Read(None, "the reply is empty", "parse_failure")
+        return ReadReply(None, "the reply is empty", "parse_failure")
     if CUT_OFF_TEXT.match(bare):
-        return Read(None, "the reply is cut off", "parse_failure")
-    return Read(bare)
+        return ReadReply(None, "the reply is cut off", "parse_failure")
+    return ReadReply(bare)
 
 
 @dataclass(frozen=True)
-class _Reader:
+class _ValueReader:
     axes: Mapping[str, Axis]
     locale: str | None
     """How texts write numbers; None where those at hand are plain."""

@@ -16,22 +16,22 @@ import numpy.typing as npt
 from tripos_compiler.language import Unavailable, evaluate, paths_in
 from tripos_compiler.language.library import ordered
 from tripos_compiler.plan import Binary, Data, Expr, Ref, Retrieve, digest
-from tripos_runtime.datasets.conditions import Split, holds, split
-from tripos_runtime.retrieval.collection import Collection, Shelf
+from tripos_runtime.datasets.conditions import SplitCondition, holds, split
+from tripos_runtime.retrieval.collection import Collection, IndexStore
 from tripos_runtime.retrieval.indexes import Values
-from tripos_runtime.retrieval.measures import VALUE, Measure, measures_in, with_values
+from tripos_runtime.retrieval.measures import VALUE, SimilarityCall, measures_in, with_values
 
 MOST_COLLECTIONS = 64
 """So many sources are kept at once: those that depend on the row are made anew for each."""
 
 
 @dataclass(frozen=True)
-class Parted:
+class RetrievalPlan:
     """A step taken apart: its measures, what is computed from them, and its condition in parts."""
 
-    measures: tuple[Measure, ...]
+    measures: tuple[SimilarityCall, ...]
     value: Expr
-    where: Split
+    where: SplitCondition
     takes: tuple[Ref, ...]
     """What of the row, or of other steps, its source depends on."""
     source: str
@@ -42,11 +42,11 @@ class Parted:
 class Chooser:
     """Looks through the sources of a plan's steps."""
 
-    shelf: Shelf | None = None
-    _parted: dict[str, Parted] = field(default_factory=dict)
+    shelf: IndexStore | None = None
+    _parted: dict[str, RetrievalPlan] = field(default_factory=dict)
     _collections: dict[str, Collection] = field(default_factory=dict)
 
-    def parted(self, step: Retrieve) -> Parted:
+    def parted(self, step: Retrieve) -> RetrievalPlan:
         """Return the step taken apart, once."""
         if step.fingerprint not in self._parted:
             measures = measures_in(step.by, step.alias)
@@ -54,7 +54,7 @@ class Chooser:
             takes = tuple(Ref(path=path) for path in sorted(paths_in(step.source)))
             source = digest([step.source.model_dump(mode="json"), step.alias])
             where = split(step.where, step.alias)
-            self._parted[step.fingerprint] = Parted(measures, value, where, takes, source)
+            self._parted[step.fingerprint] = RetrievalPlan(measures, value, where, takes, source)
         return self._parted[step.fingerprint]
 
     def collection(self, step: Retrieve, names: Mapping[str, Any]) -> Collection:
@@ -108,7 +108,7 @@ class Chooser:
     def _value(
         self,
         collection: Collection,
-        measure: Measure,
+        measure: SimilarityCall,
         number: int,
         names: Mapping[str, Any],
         values: Mapping[int, Values],
@@ -124,7 +124,7 @@ class Chooser:
         return found
 
 
-def _values(parted: Parted, collection: Collection, taken: Sequence[Values], names: Mapping[str, Any]) -> Values:
+def _values(parted: RetrievalPlan, collection: Collection, taken: Sequence[Values], names: Mapping[str, Any]) -> Values:
     """Return the value of every element; not a number where it has none."""
     if isinstance(parted.value, Ref) and parted.value.path[0] == VALUE:
         return taken[0]
@@ -141,7 +141,9 @@ def _values(parted: Parted, collection: Collection, taken: Sequence[Values], nam
     return found
 
 
-def _candidates(where: Split, collection: Collection, names: Mapping[str, Any]) -> npt.NDArray[np.int64] | None:
+def _candidates(
+    where: SplitCondition, collection: Collection, names: Mapping[str, Any]
+) -> npt.NDArray[np.int64] | None:
     """Return the places of the elements for which every equality holds; None for all of them."""
     kept: npt.NDArray[np.int64] | None = None
     for same in where.same:

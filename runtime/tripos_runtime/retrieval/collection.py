@@ -18,7 +18,7 @@ WORTH_KEEPING = 2_000
 """An index of fewer texts is made again sooner than it is found and read."""
 
 
-class Shelf(Protocol):
+class IndexStore(Protocol):
     """Keeps indexes by their names, for the runs that follow."""
 
     def get(self, name: str) -> bytes | None:
@@ -36,7 +36,7 @@ class Collection:
 
     elements: Sequence[Any]
     alias: str
-    shelf: Shelf | None = None
+    shelf: IndexStore | None = None
     vectors: dict[str, VectorIndex] = field(default_factory=dict)
     """The vectors of its texts, by the model that embeds and the expression of the text."""
     _texts: dict[str, tuple[str | None, ...]] = field(default_factory=dict)

@@ -14,7 +14,7 @@ VALUE = "@measure"
 
 
 @dataclass(frozen=True)
-class Measure:
+class SimilarityCall:
     """A call that compares a text of the row at hand, `query`, with a text of the element."""
 
     call: Call
@@ -27,21 +27,21 @@ class Measure:
         return self.call.function
 
 
-def measures_in(by: Expr, alias: str) -> tuple[Measure, ...]:
+def measures_in(by: Expr, alias: str) -> tuple[SimilarityCall, ...]:
     """Return the measures in an expression, each once, in the order in which they stand.
 
     >>> call = Call(function="bm25", args=(Ref(path=("q", "stem")), Ref(path=("c",))))
     >>> [(each.kind, each.text.path) for each in measures_in(call, "c")]
     [('bm25', ('c',))]
     """
-    found: dict[str, Measure] = {}
+    found: dict[str, SimilarityCall] = {}
     for part in subexpressions(by):
         if isinstance(part, Call) and (measure := _measure(part, alias)) is not None:
             found.setdefault(part.model_dump_json(), measure)
     return tuple(found.values())
 
 
-def with_values(by: Expr, measures: tuple[Measure, ...]) -> Expr:
+def with_values(by: Expr, measures: tuple[SimilarityCall, ...]) -> Expr:
     """Return the expression with every measure looked up under its number."""
     calls = [measure.call for measure in measures]
 
@@ -65,14 +65,14 @@ def with_values(by: Expr, measures: tuple[Measure, ...]) -> Expr:
     return put(by)
 
 
-def _measure(call: Call, alias: str) -> Measure | None:
+def _measure(call: Call, alias: str) -> SimilarityCall | None:
     sides = SIDES.get(call.function)
     if sides is None:
         return None
     given = {**dict(zip(sides, call.args, strict=False)), **call.named}
     first, second = (given[side] for side in sides)
     if alias not in names_in(first) and names_in(second) == {alias}:
-        return Measure(call, first, second)
+        return SimilarityCall(call, first, second)
     if call.function == "similarity" and alias not in names_in(second) and names_in(first) == {alias}:
-        return Measure(call, second, first)
+        return SimilarityCall(call, second, first)
     return None

@@ -22,7 +22,7 @@ class BindingError(Exception):
 
 
 @dataclass(frozen=True)
-class Binding:
+class RoleBinding:
     """The models of every role, by the role's name."""
 
     models: Mapping[str, tuple[str, ...]]
@@ -58,7 +58,7 @@ def made_roles(plan: Plan) -> set[str]:
     return {ask.role for made in plan.made for ask in made.asks}
 
 
-def bind(plan: Plan, compared: tuple[str, ...], others: Mapping[str, tuple[str, ...]]) -> Binding:
+def bind(plan: Plan, compared: tuple[str, ...], others: Mapping[str, tuple[str, ...]]) -> RoleBinding:
     """Fill the roles of a plan: `compared` models the compared role, `others` the rest by name. A role that is not
     given a model takes that of its default; else the compared one, where there is only one of that, or the first of
     several mock models.
@@ -102,4 +102,4 @@ def bind(plan: Plan, compared: tuple[str, ...], others: Mapping[str, tuple[str, 
     models[role.name] = tuple(dict.fromkeys(models[role.name]))
     if (wrong := misfilled_embedding(plan, models) or misfilled(plan, models)) is not None:
         raise BindingError(*wrong)
-    return Binding(models, role.name)
+    return RoleBinding(models, role.name)

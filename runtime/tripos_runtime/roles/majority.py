@@ -31,7 +31,7 @@ from tripos_compiler.plan import (
 )
 from tripos_runtime.datasets.cases import CaseSource, Selection
 from tripos_runtime.models.mocks.baseline import CONSTANT, MAJORITY
-from tripos_runtime.roles.binding import Binding, BindingError
+from tripos_runtime.roles.binding import BindingError, RoleBinding
 
 COMPARING = ("same_number", "exact")
 """Functions that say whether two values are the same answer."""
@@ -41,7 +41,7 @@ LONGEST = 40
 """Characters of an answer that a constant can give."""
 
 
-def with_majority(binding: Binding, plan: Plan, source: CaseSource, selection: Selection) -> Binding:
+def with_majority(binding: RoleBinding, plan: Plan, source: CaseSource, selection: Selection) -> RoleBinding:
     """Return the binding with constants in place of `baseline/majority`, if that is among the compared models.
 
     Raises `BindingError` R0236 where nothing says which answers are right.

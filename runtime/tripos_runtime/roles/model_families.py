@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tripos_compiler.language import families_in_name
 from tripos_compiler.plan import Compare, Grade, Plan, Verdict
-from tripos_runtime.roles.binding import Binding
+from tripos_runtime.roles.binding import RoleBinding
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Kinship:
         return f"{self.role} {self.judge} grades {self.model}: both are of the {self.family} family"
 
 
-def kin(plan: Plan, binding: Binding) -> list[Kinship]:
+def kin(plan: Plan, binding: RoleBinding) -> list[Kinship]:
     """Return every judge that would grade a compared model of its own family, in the order of the roles."""
     found: list[Kinship] = []
     for role in _judges(plan, several=len(binding.of(binding.compared)) > 1):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from tripos_compiler.plan import Ask, Converse, Plan, Settings
-from tripos_runtime.roles.binding import Binding
+from tripos_runtime.roles.binding import RoleBinding
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Untaken:
         return f"{self.model} is asked without {', '.join(named)} in {', '.join(f'`{each}`' for each in self.where)}"
 
 
-def untaken(plan: Plan, binding: Binding, refused: Callable[[str, Settings], tuple[str, ...]]) -> list[Untaken]:
+def untaken(plan: Plan, binding: RoleBinding, refused: Callable[[str, Settings], tuple[str, ...]]) -> list[Untaken]:
     """Return what each model would be asked without, in the order of the steps; `refused` says what a model does not
     take."""
     found: dict[tuple[str, tuple[str, ...]], dict[str, None]] = {}

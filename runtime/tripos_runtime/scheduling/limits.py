@@ -66,7 +66,7 @@ class Slots:
         self.in_flight -= 1
 
 
-class _Bucket:
+class _RateBucket:
     """Fills at a steady rate up to a level. A call may go unless the level is below 0, and what it takes may bring it
     there: so a call that takes more than there ever is can go too, and those after it wait."""
 
@@ -85,7 +85,7 @@ class _Bucket:
         self._level -= amount
 
 
-class RequestsPerMinute(_Bucket):
+class RequestsPerMinute(_RateBucket):
     """In no minute go out more than `most` calls, evenly spread.
 
     >>> rate = RequestsPerMinute(60)
@@ -106,7 +106,7 @@ class RequestsPerMinute(_Bucket):
         """A request counts however it ends."""
 
 
-class TokensPerMinute(_Bucket):
+class TokensPerMinute(_RateBucket):
     """In no minute go out more than `most` tokens and one call, evenly spread. Tokens are taken by estimate and put
     right by usage.
 

@@ -12,7 +12,7 @@ from typing import Any
 from tripos_compiler.plan import Axis
 from tripos_runtime.worlds.copies import Copies, Place, Row, with_leaf
 from tripos_runtime.worlds.seen import Made
-from tripos_runtime.worlds.tables import Cell, Key, Secret, Tables
+from tripos_runtime.worlds.tables import Cell, DataFiles, Key, SecretColumn
 from tripos_runtime.worlds.values import Kind, canonical_text, fresh, permuted
 
 Records = Mapping[Key, Mapping[int, dict[str, Any]]]
@@ -62,14 +62,14 @@ class SecretChange:
 class Changer:
     """Makes the files of other worlds."""
 
-    tables: Tables
+    tables: DataFiles
     copies: Copies
     axes: Mapping[str, Axis]
 
     @cached_property
-    def roots(self) -> Mapping[Cell, Secret]:
+    def roots(self) -> Mapping[Cell, SecretColumn]:
         """The secrets, those left out that are copies of others."""
-        found: dict[Cell, Secret] = {}
+        found: dict[Cell, SecretColumn] = {}
         copied: set[Place] = set()
         for cell, secret in self.tables.cells():
             key, number, column = cell
@@ -132,7 +132,7 @@ class Changer:
                 found[place][at] = with_leaf(before, path, value)
         return found
 
-    def _changes(self, change: SecretChange, cell: Cell, secret: Secret) -> bool:
+    def _changes(self, change: SecretChange, cell: Cell, secret: SecretColumn) -> bool:
         """Return true if a change is one of a secret."""
         chosen = change.touches(*cell[:2]) if change.cells is None else cell in change.cells
         spared = len(self.tables.secrets[cell[0]]) > 1 and change.spares(*cell)
@@ -165,7 +165,7 @@ class Changer:
         texts = (record[name] for name in sorted(public & record.keys()))
         return [word for text in texts if isinstance(text, str) for word in text.split()[:MOST_WORDS]]
 
-    def _like(self, key: Key, secret: Secret) -> list[Any]:
+    def _like(self, key: Key, secret: SecretColumn) -> list[Any]:
         """Return the values that stand in columns of the same type, of whatever data set, and words of texts, that are
         about as long."""
         about = (key, secret.column)

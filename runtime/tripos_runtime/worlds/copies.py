@@ -15,7 +15,7 @@ from typing import Any
 
 import orjson
 
-from tripos_runtime.worlds.tables import Key, Tables
+from tripos_runtime.worlds.tables import DataFiles, Key
 from tripos_runtime.worlds.values import canonical_text
 
 Path = tuple[str, ...]
@@ -35,7 +35,7 @@ BITS = 6.0
 class Copies:
     """The copies of the secrets of a plan's files, and the rows that are the same row."""
 
-    tables: Tables
+    tables: DataFiles
 
     @cached_property
     def leaves(self) -> Mapping[Key, list[dict[Path, str]]]:

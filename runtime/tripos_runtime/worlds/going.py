@@ -23,14 +23,14 @@ from tripos_runtime.program.case_cache import Shared
 from tripos_runtime.program.needs import Got, Held, Need, Reply
 from tripos_runtime.program.pairs import Pair, pairs_of
 from tripos_runtime.program.units import Names, Unit, Wiring
-from tripos_runtime.roles.binding import Binding
+from tripos_runtime.roles.binding import RoleBinding
 from tripos_runtime.scheduling.calling import Caller
 from tripos_runtime.worlds.changes import SecretChange
 from tripos_runtime.worlds.made_rows import change_made, made_at
 from tripos_runtime.worlds.revealed import Revealing, Shown
 from tripos_runtime.worlds.roles import Script, Vectors, Voice, words_of
 from tripos_runtime.worlds.sampling import MOST_SAMPLES, limit_of
-from tripos_runtime.worlds.seen import Part, Place, Seen, Unit as UnitKey
+from tripos_runtime.worlds.seen import Place, SeenRequest, SeenRequests, SeenUnit as UnitKey
 from tripos_runtime.worlds.world import World
 
 NOW = datetime(2000, 1, 1, tzinfo=UTC)
@@ -110,7 +110,7 @@ class Going:
     guesses: Guesses = field(default_factory=dict)
     indexed: Going | None = None
     """Another way, whose collections are as those of this world."""
-    seen: Seen = field(default_factory=Seen)
+    seen: SeenRequests = field(default_factory=SeenRequests)
     _at: UnitKey | None = None
     _about: Hashable = None
     _arms: tuple[tuple[str, str], ...] = ()
@@ -130,7 +130,7 @@ class Going:
         names: dict[str, tuple[str, ...]] = {role.name: (f"trial/{role.name}",) for role in plan.roles}
         if judged:
             names[self.compared] += (f"trial/{self.compared}:2",)
-        self.binding = Binding(names, self.compared)
+        self.binding = RoleBinding(names, self.compared)
         rewards = {scorer.role for scorer in plan.scorers if scorer.reward}
         words = words_of(plan)
         self.voices = {
@@ -160,7 +160,9 @@ class Going:
         """The plan that is gone through."""
         return self.world.plan
 
-    def go(self, scenarios: Sequence[Scenario], places: Mapping[str, Collection[Place] | None], limit: int) -> Seen:
+    def go(
+        self, scenarios: Sequence[Scenario], places: Mapping[str, Collection[Place] | None], limit: int
+    ) -> SeenRequests:
         """Go through the cases of scenarios at these places, by the name of the scenario, of data sets that are made at
         most `limit` slots each."""
         asyncio.run(self._go(scenarios, places, limit))
@@ -262,7 +264,7 @@ class Going:
     def _note(self, model: str, sent: tuple[tuple[str, str], ...]) -> None:
         assert self._at is not None
         self._turn += 1
-        self.seen.units[self._at][Part(self._arms, self._sample, self._step, self._turn, model)] = sent
+        self.seen.units[self._at][SeenRequest(self._arms, self._sample, self._step, self._turn, model)] = sent
 
 
 class _Driver(Live):

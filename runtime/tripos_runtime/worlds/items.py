@@ -18,7 +18,7 @@ from tripos_runtime.worlds.world import World
 
 
 @dataclass(frozen=True)
-class Item:
+class WorldItem:
     """Some items: their places, their secrets in files, and rows that roles made. `fields` are the names of the fields
     that are secret, `copies` says where else they stand."""
 
@@ -30,7 +30,7 @@ class Item:
     copies: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, items: Sequence[Item]) -> Item:
+    def of(cls, items: Sequence[WorldItem]) -> WorldItem:
         """Several items as one."""
         return cls(
             "",
@@ -42,20 +42,20 @@ class Item:
 
 
 @dataclass(frozen=True)
-class Items:
+class WorldItems:
     """The items of a world."""
 
     world: World
     changer: Changer
 
-    def at(self, place: Place) -> Item:
+    def at(self, place: Place) -> WorldItem:
         """Return the item at a place."""
         rows, made = self._from(place)
         cells = self.changer.of_rows(rows)
         fields = {self.changer.roots[cell].field for cell in cells}
         for name, *_ in made:
             fields |= {each.name for each in self._made[name].fields if each.secret}
-        return Item(
+        return WorldItem(
             self._title(place), frozenset((place,)), cells, made, tuple(sorted(fields)), tuple(self._copies(cells))
         )
 

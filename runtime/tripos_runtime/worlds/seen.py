@@ -18,14 +18,14 @@ Place = Origin | Made | str
 """Which item: the row's place in its file, or where it was made; without rows the name of the cell."""
 
 
-class Unit(NamedTuple):
+class SeenUnit(NamedTuple):
     """A scenario about an item."""
 
     scenario: str
     place: Place
 
 
-class Part(NamedTuple):
+class SeenRequest(NamedTuple):
     """One request in a unit: under which arms, for which sample, by which step, the how manieth of it."""
 
     arms: tuple[tuple[str, str], ...]
@@ -36,10 +36,10 @@ class Part(NamedTuple):
 
 
 @dataclass
-class Seen:
+class SeenRequests:
     """The messages to the compared role."""
 
-    units: dict[Unit, dict[Part, Sent]] = field(default_factory=dict)
+    units: dict[SeenUnit, dict[SeenRequest, Sent]] = field(default_factory=dict)
     """Of every unit that was gone through, also where nothing was sent."""
 
     @property
@@ -53,12 +53,12 @@ class Seen:
         return sum(map(len, self.units.values()))
 
 
-class Difference(NamedTuple):
+class RequestDifference(NamedTuple):
     """A request that is other in another world: absent there, or with other messages. `elsewhere` is the scenario that
     asks about the item in the other world, where this one does not."""
 
-    unit: Unit
-    part: Part
+    unit: SeenUnit
+    part: SeenRequest
     one: Sent | None
     other: Sent | None
     elsewhere: str | None = None
@@ -68,7 +68,9 @@ Root = Callable[[Place], Hashable]
 """What items have in common that are made of the same rows."""
 
 
-def differences(one: Seen, other: Seen, root: Root, only: Collection[Place] | None = None) -> Iterator[Difference]:
+def differences(
+    one: SeenRequests, other: SeenRequests, root: Root, only: Collection[Place] | None = None
+) -> Iterator[RequestDifference]:
     """Yield where two worlds differ: in each unit the first request that does, step by step. That a unit is there at
     all is no difference, unless another one of the same rows is there instead, and tells them something else."""
     for unit in sorted(one.units.keys() & other.units.keys(), key=repr):
@@ -79,7 +81,7 @@ def differences(one: Seen, other: Seen, root: Root, only: Collection[Place] | No
         for part in dict.fromkeys([*mine, *theirs]):
             if part.step not in steps and mine.get(part) != theirs.get(part):
                 steps.add(part.step)
-                yield Difference(unit, part, mine.get(part), theirs.get(part))
+                yield RequestDifference(unit, part, mine.get(part), theirs.get(part))
     roots = None if only is None else {root(place) for place in only}
     lost, found = _alone(one, other, root), _alone(other, one, root)
     for about in sorted(lost.keys() & found.keys(), key=repr):
@@ -87,7 +89,9 @@ def differences(one: Seen, other: Seen, root: Root, only: Collection[Place] | No
             yield from _instead(one, other, lost[about], found[about])
 
 
-def _instead(one: Seen, other: Seen, lost: list[Unit], found: list[Unit]) -> Iterator[Difference]:
+def _instead(
+    one: SeenRequests, other: SeenRequests, lost: list[SeenUnit], found: list[SeenUnit]
+) -> Iterator[RequestDifference]:
     """Yield units that only one world has, and those that only the other has, of the same rows."""
     theirs = sorted(sent for unit in found for sent in other.units[unit].values())
     if theirs == sorted(sent for unit in lost for sent in one.units[unit].values()):
@@ -96,13 +100,13 @@ def _instead(one: Seen, other: Seen, lost: list[Unit], found: list[Unit]) -> Ite
         for part, sent in one.units[unit].items():
             instead = next((each for each in found if other.units[each]), found[0])
             against = next(iter(other.units[instead].values()), None)
-            yield Difference(unit, part, sent, against, instead.scenario)
+            yield RequestDifference(unit, part, sent, against, instead.scenario)
             return
 
 
-def _alone(one: Seen, other: Seen, root: Root) -> Mapping[Hashable, list[Unit]]:
+def _alone(one: SeenRequests, other: SeenRequests, root: Root) -> Mapping[Hashable, list[SeenUnit]]:
     """Return the units that only the first of two worlds has, by the rows that they are of."""
-    found: dict[Hashable, list[Unit]] = defaultdict(list)
+    found: dict[Hashable, list[SeenUnit]] = defaultdict(list)
     for unit in sorted(one.units.keys() - other.units.keys(), key=repr):
         found[root(unit.place)].append(unit)
     return found

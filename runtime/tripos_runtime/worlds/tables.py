@@ -18,7 +18,7 @@ Cell = tuple[Key, int, str]
 
 
 @dataclass(frozen=True)
-class Table:
+class FileRecords:
     """The records of a file, each with what the name of the file says."""
 
     file: FoundFile
@@ -35,7 +35,7 @@ class Table:
 
 
 @dataclass(frozen=True)
-class Secret:
+class SecretColumn:
     """A column of a file that a data set keeps secret, with the type that it is read as."""
 
     dataset: str
@@ -45,25 +45,25 @@ class Secret:
 
 
 @dataclass
-class Tables:
+class DataFiles:
     """Every file that a plan's data sets are read from, each read once."""
 
     plan: Plan
     reader: DataFolders
     spec_files: tuple[str, ...]
-    _read: dict[Key, Table] = field(default_factory=dict)
+    _read: dict[Key, FileRecords] = field(default_factory=dict)
 
     def keys(self, dataset: str) -> tuple[Key, ...]:
         """Return the files of a data set that is read."""
         return tuple((file.path, file.sha256) for file in self.plan.dataset(dataset).files)
 
-    def __getitem__(self, key: Key) -> Table:
+    def __getitem__(self, key: Key) -> FileRecords:
         return self.every[key]
 
     @cached_property
-    def every(self) -> Mapping[Key, Table]:
+    def every(self) -> Mapping[Key, FileRecords]:
         """All files. Raises `DataError` where one has changed since the plan was made."""
-        found: dict[Key, Table] = {}
+        found: dict[Key, FileRecords] = {}
         for dataset in self.plan.datasets:
             wanted = {file.path: file.sha256 for file in dataset.files}
             captures = {(file.path, file.sha256): file.captures for file in dataset.files}
@@ -71,22 +71,22 @@ class Tables:
                 key = (file.path, file.sha256)
                 told = captures[key]
                 if key not in found:
-                    found[key] = Table(file, [{**told, **record} for record in self.reader.rows(file)])
+                    found[key] = FileRecords(file, [{**told, **record} for record in self.reader.rows(file)])
                 elif not told.keys() <= set(found[key].columns):  # another data set reads more of the file's name
-                    found[key] = Table(file, [{**told, **record} for record in found[key].records])
+                    found[key] = FileRecords(file, [{**told, **record} for record in found[key].records])
         return found
 
     @cached_property
-    def secrets(self) -> Mapping[Key, tuple[Secret, ...]]:
+    def secrets(self) -> Mapping[Key, tuple[SecretColumn, ...]]:
         """The secret columns of every file. A column is secret whoever reads it, if one data set keeps it so."""
-        found: dict[Key, dict[str, Secret]] = {}
+        found: dict[Key, dict[str, SecretColumn]] = {}
         for dataset in self.plan.datasets:
             for key in self.keys(dataset.name):
                 columns = set(self.every[key].columns)
                 for each in dataset.fields:
                     own = [name for name in each.columns if name in columns] or [each.columns[0]]
                     for column in own if each.secret else ():
-                        secret = Secret(dataset.name, each.name, each.type, column)
+                        secret = SecretColumn(dataset.name, each.name, each.type, column)
                         found.setdefault(key, {}).setdefault(column, secret)
         return {key: tuple(each.values()) for key, each in found.items()}
 
@@ -116,7 +116,7 @@ class Tables:
                     found.setdefault(key, set()).update(public)
         return {key: frozenset(each) for key, each in found.items()}
 
-    def cells(self) -> Iterator[tuple[Cell, Secret]]:
+    def cells(self) -> Iterator[tuple[Cell, SecretColumn]]:
         """Yield every secret value of every file."""
         for key, secrets in self.secrets.items():
             for number in range(1, len(self.every[key].records) + 1):

@@ -18,12 +18,12 @@ from tripos_runtime.datasets.data_folders import DataFolders
 from tripos_runtime.worlds.changes import Changer, SecretChange
 from tripos_runtime.worlds.copies import Copies
 from tripos_runtime.worlds.going import Going, Guesses
-from tripos_runtime.worlds.items import Item, Items
+from tripos_runtime.worlds.items import WorldItem, WorldItems
 from tripos_runtime.worlds.revealed import Shown
 from tripos_runtime.worlds.roles import Script, stand_ins
 from tripos_runtime.worlds.sampling import sampled
-from tripos_runtime.worlds.seen import Difference, Place, Seen, Unit, differences
-from tripos_runtime.worlds.tables import Tables
+from tripos_runtime.worlds.seen import Place, RequestDifference, SeenRequests, differences
+from tripos_runtime.worlds.tables import DataFiles
 from tripos_runtime.worlds.values import Kind
 from tripos_runtime.worlds.world import World
 
@@ -43,11 +43,11 @@ whether the secrets of all rows are alike in the first world, so that those of o
 
 
 @dataclass(frozen=True)
-class Leak:
+class SecretLeak:
     """A message to the compared role that depends on secrets of the item it is about: `fields` were changed, `alone`
     are those of them whose change alone makes the difference. `copies` says where else these secrets stand."""
 
-    difference: Difference
+    difference: RequestDifference
     row: str
     fields: tuple[str, ...]
     alone: tuple[str, ...]
@@ -56,12 +56,12 @@ class Leak:
 
 
 @dataclass
-class Trial:
+class WorldTrial:
     """The result of a trial. `units` counts the items that were gone through by scenario, of those that it has;
     `others` the steps at which messages differ for secrets of other items only."""
 
     pairs: int
-    leaks: list[Leak] = field(default_factory=list)
+    leaks: list[SecretLeak] = field(default_factory=list)
     messages: int = 0
     units: dict[str, int] = field(default_factory=dict)
     told: Counter[str] = field(default_factory=Counter)
@@ -78,11 +78,11 @@ def try_worlds(
     spec_files: tuple[str, ...],
     pairs: int = PAIRS,
     rows: int = ROWS,
-) -> Trial:
+) -> WorldTrial:
     """Try a plan in so many pairs of worlds. Raises `DataError` where a data file has changed since it was made."""
     began = time.monotonic()
     trial = _Trying(plan, reader, spec_files, rows)
-    found = Trial(pairs)
+    found = WorldTrial(pairs)
     for number in range(pairs):
         trial.pair(number, found)
     found.seconds = time.monotonic() - began
@@ -97,8 +97,8 @@ class _Trying:
     limit: int
 
     @cached_property
-    def tables(self) -> Tables:
-        return Tables(self.plan, self.reader, self.spec_files)
+    def tables(self) -> DataFiles:
+        return DataFiles(self.plan, self.reader, self.spec_files)
 
     @cached_property
     def files(self) -> World:
@@ -113,7 +113,7 @@ class _Trying:
     def places(self) -> Mapping[str, frozenset[Place] | None]:
         return sampled(self.files, self.limit)
 
-    def pair(self, number: int, found: Trial) -> None:
+    def pair(self, number: int, found: WorldTrial) -> None:
         """Try one pair, and add what it finds."""
         kind, moody, guesses, alike = MANNERS[number % len(MANNERS)]
         under = SecretChange("alike", number) if alike else None
@@ -129,19 +129,25 @@ class _Trying:
             found.told[unit.scenario] += len(parts)
         if not found.units:
             found.units = dict(Counter(unit.scenario for unit in one.units))
-        items = Items(first.world, self.changer)
+        items = WorldItems(first.world, self.changer)
         different = [each for each in differences(one, other, items.root) if not _is_known(each, found)]
         if not different:
             return
         found.messages += self._alone(first, one, change, different, items, found)
 
     def _alone(
-        self, first: Going, one: Seen, change: SecretChange, different: list[Difference], items: Items, found: Trial
+        self,
+        first: Going,
+        one: SeenRequests,
+        change: SecretChange,
+        different: list[RequestDifference],
+        items: WorldItems,
+        found: WorldTrial,
     ) -> int:
         """Look at the items at which something differs, with their secrets alone changed: first all of them at once,
         then one by one. How many messages were compared."""
         every = [items.at(place) for place in dict.fromkeys(each.unit.place for each in different)]
-        together = self._again(first, change, Item.of(every), items)
+        together = self._again(first, change, WorldItem.of(every), items)
         messages = together.messages
         left = [each for each in differences(one, together, items.root) if not _is_known(each, found)]
         left.sort(key=lambda each: digest([change.seed, *each.unit]))  # other items in every pair
@@ -166,7 +172,15 @@ class _Trying:
         found.undecided -= leaking
         return messages
 
-    def _leak(self, own: Difference, first: Going, one: Seen, change: SecretChange, item: Item, items: Items) -> Leak:
+    def _leak(
+        self,
+        own: RequestDifference,
+        first: Going,
+        one: SeenRequests,
+        change: SecretChange,
+        item: WorldItem,
+        items: WorldItems,
+    ) -> SecretLeak:
         """Return what is told of a leak: the fields whose change alone makes it."""
         alone = []
         for name in item.fields if len(item.fields) > 1 else ():
@@ -176,9 +190,9 @@ class _Trying:
                 for each in differences(one, seen, items.root, {own.unit.place})
             ):
                 alone.append(name)
-        return Leak(own, item.title, item.fields, tuple(alone) or item.fields, item.copies, change.seed)
+        return SecretLeak(own, item.title, item.fields, tuple(alone) or item.fields, item.copies, change.seed)
 
-    def _again(self, first: Going, change: SecretChange, item: Item, items: Items) -> Seen:
+    def _again(self, first: Going, change: SecretChange, item: WorldItem, items: WorldItems) -> SeenRequests:
         """Return the first world with the secrets of some items changed, and what is sent about these."""
         roots = {items.root(place) for place in item.places}
         places = {
@@ -216,10 +230,10 @@ def _looked_through(plan: Plan) -> set[str]:
     }
 
 
-def _is_known(each: Difference, found: Trial) -> bool:
+def _is_known(each: RequestDifference, found: WorldTrial) -> bool:
     """Return true if a leak at that step is known already."""
     at = (each.unit.scenario, each.part.step)
     return any((leak.difference.unit.scenario, leak.difference.part.step) == at for leak in found.leaks)
 
 
-__all__ = ["Leak", "Trial", "Unit", "try_worlds"]
+__all__ = ["SecretLeak", "WorldTrial", "try_worlds"]

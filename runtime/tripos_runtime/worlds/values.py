@@ -45,7 +45,7 @@ def fresh(type: Type, old: Any, dice: random.Random, axes: Mapping[str, Axis], p
     """
     match type:
         case OptionalType(of=of):
-            return None if lacks else fresh(of, _plain(old, of), dice, axes, pool, False)
+            return None if lacks else fresh(of, _none_for_empty(old, of), dice, axes, pool, False)
         case TextType():
             return "" if lacks else _text(old, dice)
         case PathType():
@@ -127,7 +127,7 @@ def _are_records(value: Any) -> bool:
     return isinstance(value, list) and bool(value) and all(isinstance(each, Mapping) for each in value)
 
 
-def _plain(old: Any, of: Type) -> Any:
+def _none_for_empty(old: Any, of: Type) -> Any:
     return None if old == "" and of.kind != "text" else old
 
 

@@ -11,14 +11,14 @@ from tripos_runtime.datasets.cases import Case, CaseSource
 from tripos_runtime.datasets.sources import SourceRow, Sources
 from tripos_runtime.worlds.changes import Records
 from tripos_runtime.worlds.seen import Place
-from tripos_runtime.worlds.tables import Key, Tables
+from tripos_runtime.worlds.tables import DataFiles, Key
 
 
 @dataclass(frozen=True)
 class WorldSources(Sources):
     """The rows of a world. What is as in the files is shared with the world of the files, `base`."""
 
-    tables: Tables = field(kw_only=True)
+    tables: DataFiles = field(kw_only=True)
     records: Records = field(kw_only=True, default_factory=dict)
     base: WorldSources | None = field(kw_only=True, default=None)
     _typed: dict[tuple[str, Key, int], SourceRow] = field(default_factory=dict)
@@ -69,7 +69,7 @@ class WorldSources(Sources):
 class World(CaseSource):
     """The cases of a world."""
 
-    tables: Tables = field(kw_only=True)
+    tables: DataFiles = field(kw_only=True)
     records: Records = field(kw_only=True, default_factory=dict)
     base: World | None = field(kw_only=True, default=None)
 

@@ -10,9 +10,8 @@ from hypothesis import given, settings, strategies as st
 from scipy import stats
 
 from tests.lengths import sized
-from tripos_warehouse.statistics.comparing import Test, compare_paired, holm, rank_by, rank_groups
-from tripos_warehouse.statistics.found import Found
-from tripos_warehouse.statistics.letters import letters_of
+from tripos_warehouse.statistics.comparing import Test, compare_paired, holm, letters_of, rank_by, rank_groups
+from tripos_warehouse.statistics.found import StatisticResult
 
 PAIRS = np.random.default_rng(8).normal(0.4, 1, (2, 25))
 FIRST, SECOND = (dict(enumerate(values.tolist())) for values in PAIRS)
@@ -150,11 +149,15 @@ def test_a_model_without_a_score_stands_last_and_is_told_from_none() -> None:
 
 
 def test_of_errors_the_lowest_is_first() -> None:
-    values = {"poor": Found(0.9, n=50), "fair": Found(0.3, n=50), "good": Found(0.2, n=50)}
+    values = {
+        "poor": StatisticResult(0.9, n=50),
+        "fair": StatisticResult(0.3, n=50),
+        "good": StatisticResult(0.2, n=50),
+    }
 
-    def compared(first: str, second: str) -> Found:
+    def compared(first: str, second: str) -> StatisticResult:
         difference = (values[first].value or 0.0) - (values[second].value or 0.0)
-        return Found(difference, p=0.001 if abs(difference) > 0.2 else 0.4)
+        return StatisticResult(difference, p=0.001 if abs(difference) > 0.2 else 0.4)
 
     ranks = rank_by(values, compared, lower_is_better=True).ranks
     assert [(rank.model, rank.rank, rank.letters) for rank in ranks] == [

@@ -13,7 +13,7 @@ from hypothesis import given, settings, strategies as st
 from scipy import stats
 
 from tests.lengths import sized
-from tripos_warehouse.statistics import Found
+from tripos_warehouse.statistics import StatisticResult
 from tripos_warehouse.statistics.intervals import bootstrap, bootstrap_mean, clopper_pearson, jackknife, mean, wilson
 from tripos_warehouse.statistics.power import (
     design_effect,
@@ -155,7 +155,7 @@ def test_items_with_too_few_samples_are_left_out_and_counted() -> None:
 
 
 @pytest.mark.parametrize("of", [mean_pass_at_k, mean_pass_hat_k])
-def test_the_interval_of_a_chance_stays_within_0_and_1(of: Callable[..., Found]) -> None:
+def test_the_interval_of_a_chance_stays_within_0_and_1(of: Callable[..., StatisticResult]) -> None:
     seldom, often = (of([2, 2, 2, 2], right, 2) for right in ([0, 0, 0, 2], [2, 2, 2, 0]))
     assert (seldom.value, seldom.low) == (0.25, 0.0)
     assert (often.value, often.high) == (0.75, 1.0)

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tripos_warehouse.statistics import Found
+from tripos_warehouse.statistics import StatisticResult
 from tripos_warehouse.statistics.agreement import (
     cohen_kappa,
     intraclass,
@@ -26,7 +26,7 @@ from tripos_warehouse.statistics.agreement import (
 from tripos_warehouse.statistics.comparing import compare_paired
 from tripos_warehouse.statistics.intervals import bootstrap_mean, clopper_pearson, jackknife, mean, wilson
 from tripos_warehouse.statistics.preferences import (
-    Verdict,
+    Preference,
     bradley_terry,
     flip_rate,
     judge_severity,
@@ -41,7 +41,7 @@ Random = np.random.Generator
 LEAST, MOST = (int(stats.binom.ppf(p, REPETITIONS, 0.95)) for p in (0.0005, 0.9995))
 
 
-def held(found: Callable[[Random], tuple[Found, float]], seed: int) -> int:
+def held(found: Callable[[Random], tuple[StatisticResult, float]], seed: int) -> int:
     """In how many repetitions the interval holds the truth. One without an interval does not."""
     times = 0
     for repetition in range(REPETITIONS):
@@ -60,19 +60,19 @@ def rated(random: Random, items: int = 40, raters: int = 4, between: float = 2.0
     )
 
 
-def icc_consistency(random: Random) -> tuple[Found, float]:
+def icc_consistency(random: Random) -> tuple[StatisticResult, float]:
     return intraclass(rated(random, judges=3.0), "3,1"), 2 / 3
 
 
-def icc_of_a_mean(random: Random) -> tuple[Found, float]:
+def icc_of_a_mean(random: Random) -> tuple[StatisticResult, float]:
     return intraclass(rated(random), "1,k"), 8 / 9
 
 
-def icc_agreement(random: Random) -> tuple[Found, float]:
+def icc_agreement(random: Random) -> tuple[StatisticResult, float]:
     return intraclass(rated(random, raters=8, judges=0.5), "2,1"), 2 / 3.5
 
 
-def alpha(random: Random) -> tuple[Found, float]:
+def alpha(random: Random) -> tuple[StatisticResult, float]:
     ratings = rated(random, items=60)
     ratings[random.random(ratings.shape) < 0.15] = np.nan
     return over_items(krippendorff_alpha, ratings, method="jackknife"), 2 / 3
@@ -88,49 +88,49 @@ def confused(random: Random, n: int = 150) -> tuple[np.ndarray, np.ndarray]:
 AGREE = 0.8**2 + 2 * 0.1**2
 
 
-def kappa(random: Random) -> tuple[Found, float]:
+def kappa(random: Random) -> tuple[StatisticResult, float]:
     first, second = confused(random)
     return cohen_kappa(first.tolist(), second.tolist(), categories=[0, 1, 2]), (AGREE - 1 / 3) / (2 / 3)
 
 
-def agreement(random: Random) -> tuple[Found, float]:
+def agreement(random: Random) -> tuple[StatisticResult, float]:
     return percent_agreement(np.array(confused(random))), AGREE
 
 
-def rho(random: Random) -> tuple[Found, float]:
+def rho(random: Random) -> tuple[StatisticResult, float]:
     pairs = random.multivariate_normal([0, 0], [[1, 0.6], [0.6, 1]], 60)
     return spearman_rho(pairs[:, 0], pairs[:, 1]), 6 / math.pi * math.asin(0.3)
 
 
-def clustered_mean(random: Random) -> tuple[Found, float]:
+def clustered_mean(random: Random) -> tuple[StatisticResult, float]:
     sizes = random.integers(1, 6, 40)
     clusters = np.repeat(np.arange(40), sizes)
     return mean(1.5 + random.normal(size=40)[clusters] + random.normal(size=len(clusters)), clusters), 1.5
 
 
-def bootstrapped_mean(random: Random) -> tuple[Found, float]:
+def bootstrapped_mean(random: Random) -> tuple[StatisticResult, float]:
     clusters = np.repeat(np.arange(60), 3)
     values = random.exponential(size=60)[clusters] + random.normal(size=180)
     return bootstrap_mean(values, clusters, resamples=500), 1.0
 
 
-def jackknifed_ratio(random: Random) -> tuple[Found, float]:
+def jackknifed_ratio(random: Random) -> tuple[StatisticResult, float]:
     x, y = random.uniform(1, 3, (2, 50))
     return jackknife(lambda rows: float(x[rows].sum() / y[rows].sum()), 50), 1.0
 
 
-def wilson_share(random: Random) -> tuple[Found, float]:
+def wilson_share(random: Random) -> tuple[StatisticResult, float]:
     return wilson(int(random.binomial(30, 0.2)), 30), 0.2
 
 
-def pass_at_2(random: Random) -> tuple[Found, float]:
+def pass_at_2(random: Random) -> tuple[StatisticResult, float]:
     chances = random.beta(1, 2, 80)
     right = [int(random.binomial(6, chance)) for chance in chances]
     # E[1 − (1 − p)²] of a Beta(1, 2) variable.
     return mean_pass_at_k([6] * 80, right, 2), 0.5
 
 
-def paired_difference(random: Random) -> tuple[Found, float]:
+def paired_difference(random: Random) -> tuple[StatisticResult, float]:
     groups = {item: item // 3 for item in range(90)}
     hard = random.normal(size=90) + np.repeat(random.normal(size=30), 3)
     gain = 0.3 + np.repeat(random.normal(0, 0.3, 30), 3)
@@ -143,36 +143,36 @@ STRENGTHS = {"a": 0.9, "b": 0.3, "c": -0.2, "d": -1.0}
 TIES = 0.6
 
 
-def judged(random: Random, items: int = 30, ties: float = TIES) -> list[Verdict]:
+def judged(random: Random, items: int = 30, ties: float = TIES) -> list[Preference]:
     """Return every two models on each item, by Davidson's model."""
     found = []
     for item in range(items):
         for i, j in itertools.combinations(STRENGTHS, 2):
             a, b = (math.exp(STRENGTHS[model]) for model in (i, j))
             weights = np.array([a, b, ties * math.sqrt(a * b)])
-            found.append(Verdict(i, j, (i, j, None)[random.choice(3, p=weights / weights.sum())], item))
+            found.append(Preference(i, j, (i, j, None)[random.choice(3, p=weights / weights.sum())], item))
     return found
 
 
-def strength(random: Random) -> tuple[Found, float]:
+def strength(random: Random) -> tuple[StatisticResult, float]:
     return bradley_terry(judged(random)).by_model["a"], STRENGTHS["a"]
 
 
-def strength_difference_by_items(random: Random) -> tuple[Found, float]:
+def strength_difference_by_items(random: Random) -> tuple[StatisticResult, float]:
     return bradley_terry(judged(random, 40, ties=0.0), errors="items").difference("a", "c"), 1.1
 
 
-def ties(random: Random) -> tuple[Found, float]:
+def ties(random: Random) -> tuple[StatisticResult, float]:
     return bradley_terry(judged(random)).ties, TIES
 
 
-def win_rate_of_a(random: Random) -> tuple[Found, float]:
+def win_rate_of_a(random: Random) -> tuple[StatisticResult, float]:
     a, b = math.exp(0.9), math.exp(0.3)
     draw = TIES * math.sqrt(a * b)
     return win_rate(judged(random, 60), "a", "b"), (a + draw / 2) / (a + b + draw)
 
 
-def leaning(random: Random, items: int = 120) -> list[Verdict]:
+def leaning(random: Random, items: int = 120) -> list[Preference]:
     """Return a judge who takes what is shown first in 3 of 10 cases without reading, and else finds the better in 4 of
     5."""
     found = []
@@ -180,31 +180,31 @@ def leaning(random: Random, items: int = 120) -> list[Verdict]:
         for first, second in (("a", "b"), ("b", "a")):
             read = random.random() >= 0.3
             winner = ("a" if random.random() < 0.8 else "b") if read else first
-            found.append(Verdict(first, second, winner, item, "judge"))
+            found.append(Preference(first, second, winner, item, "judge"))
     return found
 
 
-def planted_bias(random: Random) -> tuple[Found, float]:
+def planted_bias(random: Random) -> tuple[StatisticResult, float]:
     return position_bias(leaning(random)), 0.3
 
 
-def planted_flips(random: Random) -> tuple[Found, float]:
+def planted_flips(random: Random) -> tuple[StatisticResult, float]:
     shown_first, shown_second = 0.3 + 0.7 * 0.8, 0.7 * 0.8
     return flip_rate(leaning(random)), shown_first * (1 - shown_second) + (1 - shown_first) * shown_second
 
 
-def severity(random: Random) -> tuple[Found, float]:
+def severity(random: Random) -> tuple[StatisticResult, float]:
     ratings = rated(random, items=50) + np.array([[-0.6], [0.0], [0.2], [0.4]])
     return judge_severity(ratings)[0], -0.6
 
 
-def planted_self_preference(random: Random) -> tuple[Found, float]:
+def planted_self_preference(random: Random) -> tuple[StatisticResult, float]:
     found = []
     for item in range(80):
         chance = random.uniform(0.3, 0.6)
         for judge, bonus in (("gpt", 0.25), ("one", 0.0), ("two", 0.0)):
             won = random.random() < chance + bonus
-            found.append(Verdict("gpt", "other", "gpt" if won else "other", item, judge))
+            found.append(Preference("gpt", "other", "gpt" if won else "other", item, judge))
     return self_preference(found)["gpt"], 0.25
 
 
@@ -234,7 +234,9 @@ TRUTHS = [
 
 
 @pytest.mark.parametrize("truth", TRUTHS, ids=lambda truth: truth.__name__)
-def test_an_interval_holds_the_truth_as_often_as_it_says(truth: Callable[[Random], tuple[Found, float]]) -> None:
+def test_an_interval_holds_the_truth_as_often_as_it_says(
+    truth: Callable[[Random], tuple[StatisticResult, float]],
+) -> None:
     assert LEAST <= held(truth, 20) <= MOST
 
 
@@ -244,7 +246,7 @@ def test_the_exact_interval_holds_the_truth_at_least_as_often_as_it_says() -> No
 
 
 def test_an_interval_that_takes_samples_of_an_item_for_items_does_not_hold_what_it_says() -> None:
-    def naive(random: Random) -> tuple[Found, float]:
+    def naive(random: Random) -> tuple[StatisticResult, float]:
         values = np.repeat(random.normal(size=30), 5) + random.normal(0, 0.3, 150)
         return mean(values), 0.0
 

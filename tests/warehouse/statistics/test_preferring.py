@@ -12,8 +12,8 @@ from scipy.optimize import linprog, minimize
 
 from tests.lengths import sized
 from tripos_warehouse.statistics.preferences import (
-    Grade,
-    Verdict,
+    GivenGrade,
+    Preference,
     bradley_terry,
     flip_rate,
     judge_severity,
@@ -37,9 +37,9 @@ CITATIONS = {
 of the R package BradleyTerry2."""
 
 
-def verdicts_of(counts: dict[tuple[str, str], tuple[int, int]]) -> list[Verdict]:
+def verdicts_of(counts: dict[tuple[str, str], tuple[int, int]]) -> list[Preference]:
     return [
-        Verdict(first, second, winner)
+        Preference(first, second, winner)
         for (first, second), times in counts.items()
         for winner, count in zip((first, second), times, strict=True)
         for _ in range(count)
@@ -62,13 +62,14 @@ three = st.lists(
 )
 
 
-def as_verdicts(drawn: list[tuple[tuple[str, str], int | None]]) -> list[Verdict]:
+def as_verdicts(drawn: list[tuple[tuple[str, str], int | None]]) -> list[Preference]:
     return [
-        Verdict(*pair, None if winner is None else pair[winner], item=at % 5) for at, (pair, winner) in enumerate(drawn)
+        Preference(*pair, None if winner is None else pair[winner], item=at % 5)
+        for at, (pair, winner) in enumerate(drawn)
     ]
 
 
-def likelihood(verdicts: list[Verdict], values: np.ndarray, names: str = "abc") -> float:
+def likelihood(verdicts: list[Preference], values: np.ndarray, names: str = "abc") -> float:
     """Davidson's log-likelihood, verdict by verdict; the last value is log ν."""
     total = 0.0
     for verdict in verdicts:
@@ -92,7 +93,7 @@ def test_no_other_strengths_are_more_likely(drawn: list[tuple[tuple[str, str], i
     assert ours[:3].sum() == pytest.approx(0, abs=1e-8)
 
 
-def grows_for_ever(verdicts: list[Verdict], names: str = "abc") -> bool:
+def grows_for_ever(verdicts: list[Preference], names: str = "abc") -> bool:
     """Return true if some direction makes no verdict less likely and one more so: no finite strengths are best (by a
     linear program; Albert and Anderson 1984)."""
     tied = any(verdict.winner is None for verdict in verdicts)
@@ -135,14 +136,14 @@ def test_a_start_that_is_far_off_leads_to_the_same_strengths() -> None:
 
 
 def test_two_models_with_ties_have_strengths_in_closed_form() -> None:
-    verdicts = [Verdict("a", "b", winner) for winner in ["a"] * 9 + ["b"] * 4 + [None] * 12]
+    verdicts = [Preference("a", "b", winner) for winner in ["a"] * 9 + ["b"] * 4 + [None] * 12]
     found = bradley_terry(verdicts)
     assert found.difference("a", "b").value == pytest.approx(math.log(9 / 4))
     assert found.ties.value == pytest.approx(12 / math.sqrt(9 * 4))
 
 
 def test_two_models_with_ties_have_errors_in_closed_form() -> None:
-    verdicts = [Verdict("a", "b", winner) for winner in ["a"] * 9 + ["b"] * 4 + [None] * 12]
+    verdicts = [Preference("a", "b", winner) for winner in ["a"] * 9 + ["b"] * 4 + [None] * 12]
     # By the delta method, of log (w / l) and of log (t / √(w l)).
     of_difference, of_ties = math.sqrt(1 / 9 + 1 / 4), 12 / 6 * math.sqrt(1 / 12 + 1 / 36 + 1 / 16)
     found = bradley_terry(verdicts)
@@ -155,7 +156,7 @@ def test_two_models_with_ties_have_errors_in_closed_form() -> None:
 
 
 def test_a_bootstrap_has_about_the_interval_of_ties_that_the_information_has() -> None:
-    verdicts = [Verdict("a", "b", winner) for winner in ["a"] * 90 + ["b"] * 40 + [None] * 120]
+    verdicts = [Preference("a", "b", winner) for winner in ["a"] * 90 + ["b"] * 40 + [None] * 120]
     drawn, wanted = (bradley_terry(verdicts, errors=way, resamples=400).ties for way in ("bootstrap", "information"))  # type: ignore[arg-type]
     assert drawn.value == pytest.approx(wanted.value)
     assert (drawn.low, drawn.high) == pytest.approx((wanted.low, wanted.high), rel=0.1)
@@ -163,14 +164,14 @@ def test_a_bootstrap_has_about_the_interval_of_ties_that_the_information_has() -
 
 REASONS = {
     "`a` never lost to or tied with any of the others": [
-        Verdict("a", "b", "a"),
-        Verdict("b", "c", "c"),
-        Verdict("b", "c", "b"),
+        Preference("a", "b", "a"),
+        Preference("b", "c", "c"),
+        Preference("b", "c", "b"),
     ],
     "no verdict links `a`, `b` with `c`, `d`": [
-        Verdict(*pair, winner) for pair in (("a", "b"), ("c", "d")) for winner in pair
+        Preference(*pair, winner) for pair in (("a", "b"), ("c", "d")) for winner in pair
     ],
-    "wins and ties follow one order without an exception": [Verdict("a", "b", "a"), Verdict("a", "b", None)],
+    "wins and ties follow one order without an exception": [Preference("a", "b", "a"), Preference("a", "b", None)],
     "no verdicts": [],
 }
 
@@ -195,11 +196,11 @@ def test_a_wide_prior_changes_little() -> None:
         assert held.by_model[model].value == pytest.approx(found.by_model[model].value, abs=1e-3)
 
 
-def simulated(items: int, seed: int) -> list[Verdict]:
+def simulated(items: int, seed: int) -> list[Preference]:
     random = np.random.default_rng(seed)
     strength = {"a": 0.5, "b": 0.0, "c": -0.5}
     return [
-        Verdict(i, j, i if random.random() < 1 / (1 + math.exp(strength[j] - strength[i])) else j, item)
+        Preference(i, j, i if random.random() < 1 / (1 + math.exp(strength[j] - strength[i])) else j, item)
         for item in range(items)
         for i, j in itertools.combinations("abc", 2)
     ]
@@ -226,7 +227,7 @@ def test_a_bootstrap_has_the_same_draws_for_the_same_seed() -> None:
 
 
 def test_the_chance_is_the_share_of_wins_where_two_models_meet() -> None:
-    found = bradley_terry([Verdict("a", "b", winner) for winner in "aaab"]).chance("a", "b")
+    found = bradley_terry([Preference("a", "b", winner) for winner in "aaab"]).chance("a", "b")
     assert found.value == pytest.approx(0.75)
     assert found.low is not None and 0 < found.low < 0.75 < (found.high or 1) < 1
 
@@ -245,34 +246,34 @@ def test_win_rates_of_two_models_against_each_other_add_up_to_1(
 
 
 def test_the_interval_of_a_win_rate_stays_within_0_and_1() -> None:
-    verdicts = [Verdict("a", "b", winner) for winner in ("a", "a", None)]
+    verdicts = [Preference("a", "b", winner) for winner in ("a", "a", None)]
     assert (win_rate(verdicts, "a").high, win_rate(verdicts, "b").low) == (1.0, 0.0)
 
 
 def test_verdicts_on_the_same_items_make_a_win_rate_no_surer() -> None:
-    once = [Verdict("a", "b", winner, item) for item, winner in enumerate(["a", "b", "a", "a", None, "b"])]
+    once = [Preference("a", "b", winner, item) for item, winner in enumerate(["a", "b", "a", "a", None, "b"])]
     plain = [verdict for verdict in once if verdict.winner]
     assert win_rate(once * 4, "a").standard_error == pytest.approx(win_rate(once, "a").standard_error)
     assert win_rate(plain * 4, "a").clusters == len(plain)
 
 
 def test_a_model_without_verdicts_has_no_win_rate() -> None:
-    assert win_rate([Verdict("a", "b", "a")], "c").reason == "no verdict on `c`"
+    assert win_rate([Preference("a", "b", "a")], "c").reason == "no verdict on `c`"
 
 
 def test_a_model_does_not_meet_itself() -> None:
     with pytest.raises(ValueError, match="compared with itself"):
-        Verdict("a", "a", "a")
+        Preference("a", "a", "a")
 
 
-def both(item: int, first: str | None, second: str | None, judge: str = "j") -> list[Verdict]:
+def both(item: int, first: str | None, second: str | None, judge: str = "j") -> list[Preference]:
     """Return the verdicts on a and b in both orders."""
-    return [Verdict("a", "b", first, item, judge), Verdict("b", "a", second, item, judge)]
+    return [Preference("a", "b", first, item, judge), Preference("b", "a", second, item, judge)]
 
 
 def test_flips_are_counted_over_pairs_of_orders() -> None:
     verdicts = both(1, "a", "b") + both(2, "a", "a") + both(3, "b", "a") + both(4, "a", None)
-    lonely = [Verdict("a", "b", "a", 5, "j"), Verdict("a", "b", "a", 1, "other")]
+    lonely = [Preference("a", "b", "a", 5, "j"), Preference("a", "b", "a", 1, "other")]
     found = flip_rate(verdicts + lonely)
     assert (found.value, found.n, found.left_out) == (0.5, 4, 2)
     assert flip_rate(verdicts, ties=True).value == 0.75
@@ -293,7 +294,7 @@ def test_the_interval_of_a_position_bias_stays_within_its_scale() -> None:
 
 
 def test_one_order_says_nothing_of_positions() -> None:
-    verdicts = [Verdict("a", "b", "a", item) for item in range(5)]
+    verdicts = [Preference("a", "b", "a", item) for item in range(5)]
     assert position_bias(verdicts).reason == flip_rate(verdicts).reason == "no item was judged in both orders"
 
 
@@ -310,27 +311,29 @@ def test_an_item_that_only_one_judge_rated_says_nothing_of_it() -> None:
 
 
 def test_a_judge_that_agrees_with_the_others_does_not_prefer_itself() -> None:
-    judged = [Verdict("gpt", "x", "gpt", item, judge) for item in range(4) for judge in ("gpt", "neutral")]
+    judged = [Preference("gpt", "x", "gpt", item, judge) for item in range(4) for judge in ("gpt", "neutral")]
     found = self_preference(judged)
     assert found["gpt"].value == 0
     assert "neutral" not in found
 
 
 def test_the_opponent_is_no_yardstick() -> None:
-    judged = [Verdict("gpt", "x", judge, item, judge) for item in range(4) for judge in ("gpt", "x")]
+    judged = [Preference("gpt", "x", judge, item, judge) for item in range(4) for judge in ("gpt", "x")]
     found = self_preference(judged)
     assert found["gpt"].reason == "nobody else judged what its model took part in"
     assert found["gpt"].left_out == 4
 
 
 def test_judges_may_go_by_other_names_than_their_models() -> None:
-    judged = [Verdict("m", "x", winner, item, judge) for item in range(3) for judge, winner in (("J", "m"), ("K", "x"))]
+    judged = [
+        Preference("m", "x", winner, item, judge) for item in range(3) for judge, winner in (("J", "m"), ("K", "x"))
+    ]
     assert self_preference(judged, own={"J": "m"})["J"].value == 1
 
 
 def test_leniency_to_all_is_not_fondness_of_oneself() -> None:
     grades = [
-        Grade(judge, model, item, base + item)
+        GivenGrade(judge, model, item, base + item)
         for judge, base in (("gpt", 5), ("neutral", 3))
         for model in ("gpt", "x")
         for item in range(4)
@@ -341,7 +344,7 @@ def test_leniency_to_all_is_not_fondness_of_oneself() -> None:
 def test_what_a_model_gives_itself_is_no_yardstick_for_others() -> None:
     given = {"neutral": {"gpt": 3, "x": 3}, "gpt": {"gpt": 3, "x": 3}, "x": {"gpt": 3, "x": 9}}
     grades = [
-        Grade(judge, model, item, value)
+        GivenGrade(judge, model, item, value)
         for judge, by_model in given.items()
         for model, value in by_model.items()
         for item in range(3)
@@ -351,12 +354,14 @@ def test_what_a_model_gives_itself_is_no_yardstick_for_others() -> None:
 
 
 def test_items_on_which_nobody_else_graded_are_counted_and_left_out() -> None:
-    both_graded = [Grade(judge, model, 1, 3) for judge in ("gpt", "neutral") for model in ("gpt", "x")]
-    found = self_preference_in_grades([*both_graded, Grade("gpt", "gpt", 2, 3), Grade("gpt", "x", 2, 3)])["gpt"]
+    both_graded = [GivenGrade(judge, model, 1, 3) for judge in ("gpt", "neutral") for model in ("gpt", "x")]
+    found = self_preference_in_grades([*both_graded, GivenGrade("gpt", "gpt", 2, 3), GivenGrade("gpt", "x", 2, 3)])[
+        "gpt"
+    ]
     assert (found.n, found.left_out) == (1, 1)
 
 
 def test_counts_forget_nothing() -> None:
-    verdicts = [*simulated(10, 4), Verdict("c", "a", None)]
+    verdicts = [*simulated(10, 4), Preference("c", "a", None)]
     counts = Counts.of(verdicts)
     assert counts.wins().sum() + counts.ties().sum() / 2 == len(verdicts)

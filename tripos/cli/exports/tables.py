@@ -15,11 +15,11 @@ from tripos.ui.units import counted
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.plan import Plan
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.exports import TABLES, Table, open_fields, sources, to_data, write_csv, write_parquet
-from tripos_warehouse.views import Run
+from tripos_warehouse.exports import TABLES, WrittenTable, open_fields, sources, to_data, write_csv, write_parquet
+from tripos_warehouse.views import RunRecord
 
 
-def export_eee(connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run, options: Namespace) -> None:
+def export_eee(connection: duckdb.DuckDBPyConnection, plan: Plan, run: RunRecord, options: Namespace) -> None:
     """Write the files of Every Eval Ever. Raises what `write_eee` does."""
     from tripos_warehouse.exports.every_eval_ever import VERSION, write_eee
 
@@ -50,7 +50,7 @@ def export_eee(connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run, opti
         print("the source is `unknown`: `--organization NAME` says who ran this")
 
 
-def export_tables(connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run, options: Namespace) -> None:
+def export_tables(connection: duckdb.DuckDBPyConnection, plan: Plan, run: RunRecord, options: Namespace) -> None:
     """Write the tables that were asked for, or all. Raises `StoreError` S0604 where the disk refuses."""
     names = _tables(options)
     path = Path(options.output)
@@ -87,8 +87,8 @@ def export_tables(connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run, o
 
 
 def _workbook(
-    connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run, names: Sequence[str], path: Path, secrets: bool
-) -> list[Table]:
+    connection: duckdb.DuckDBPyConnection, plan: Plan, run: RunRecord, names: Sequence[str], path: Path, secrets: bool
+) -> list[WrittenTable]:
     from tripos_warehouse.exports import longest_texts, write_workbook
 
     sizes = {name: longest_texts(connection, plan, run, name) for name in names}
@@ -105,7 +105,7 @@ def _tables(options: Namespace) -> list[str]:
     return [name for name in TABLES if not named or name in named]
 
 
-def _hidden(plan: Plan, run: Run, names: Sequence[str]) -> list[str]:
+def _hidden(plan: Plan, run: RunRecord, names: Sequence[str]) -> list[str]:
     """Return what is left out as secret, in words."""
     told = []
     every, shown = open_fields(plan, True), open_fields(plan, False)

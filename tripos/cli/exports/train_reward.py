@@ -17,7 +17,7 @@ from tripos.training.reward import RewardRecipe
 from tripos.ui.units import counted, duration
 from tripos_compiler.plan import Pairing, Plan
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.text_table import Column, grid
+from tripos_warehouse.text_table import TextColumn, grid
 
 WIDTH = 80
 
@@ -41,7 +41,7 @@ def summary_lines(report: Mapping[str, Any], folder: Path) -> Iterator[str]:
     heads = ("learned", "pairs", "right", "95 %", "bag of words", "criteria")
     cells = list(zip(*rows, strict=True))
     shown = [place for place in range(len(heads)) if place < 5 or any(cells[place])]
-    columns = [Column(heads[place], cells[place], right=place > 0) for place in shown]
+    columns = [TextColumn(heads[place], cells[place], right=place > 0) for place in shown]
     yield from grid(columns, WIDTH)
     yield ""
     if null["p"] is not None:

@@ -21,8 +21,8 @@ from tripos_warehouse.errors import StoreError
 from tripos_warehouse.exports import (
     Keep,
     Replied,
+    ReplyQuery,
     Training,
-    Wanted,
     asked_steps,
     beside,
     counts,
@@ -33,8 +33,8 @@ from tripos_warehouse.exports import (
     write_lines,
 )
 from tripos_warehouse.report import PROVING
-from tripos_warehouse.text_table import Column, decimals_of, grid
-from tripos_warehouse.views import Run, connect_run, dimension_label, get_plan
+from tripos_warehouse.text_table import TextColumn, decimals_of, grid
+from tripos_warehouse.views import RunRecord, connect_run, dimension_label, get_plan
 
 
 def chosen_filter(options: Namespace, plan: Plan, where: Expr | None) -> tuple[Keep, tuple[str, ...]]:
@@ -112,7 +112,9 @@ REASONS = {
 }
 
 
-def export_training(connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run, options: Namespace, kind: str) -> None:
+def export_training(
+    connection: duckdb.DuckDBPyConnection, plan: Plan, run: RunRecord, options: Namespace, kind: str
+) -> None:
     """Write the training data and its provenance. Raises `StoreError`, S0603 where there is none."""
     path = Path(options.output)
     wanted = wanted_of(options, plan, run, kind)
@@ -144,7 +146,7 @@ def _replied(options: Namespace, name: str, opened: ExitStack) -> Replied:
     return Replied(connection, get_plan(connection, run), run)
 
 
-def wanted_of(options: Namespace, plan: Plan, run: Run, kind: str) -> Wanted:
+def wanted_of(options: Namespace, plan: Plan, run: RunRecord, kind: str) -> ReplyQuery:
     """Return what the options ask for, on top of the export of the spec that they name. Raises `Failure` and
     `StoreError`."""
     declared = next((each for each in plan.exports if isinstance(each, Export) and each.name == options.what), None)
@@ -153,7 +155,7 @@ def wanted_of(options: Namespace, plan: Plan, run: Run, kind: str) -> Wanted:
     rows = _names(options.rows) or ((declared.rows,) if declared is not None else asked_steps(plan, run.compared_role))
     models = _names(options.models) or run.models
     margin = options.margin if options.margin is not None else declared.margin if declared is not None else 0.0
-    return Wanted(
+    return ReplyQuery(
         kind="best" if kind == "distillation" else "pairs",
         by=options.by or (declared.measure if declared is not None else _by(plan, kind, per)),
         rows=rows,
@@ -196,23 +198,25 @@ def _by(plan: Plan, kind: str, per: tuple[str, ...]) -> str:
     raise Failure("R0202", "there is no measure or score to rank replies", f"give `--by NAME`; there is {some}")
 
 
-def _summary_lines(plan: Plan, wanted: Wanted, made: Training, path: Path) -> Iterable[str]:
+def _summary_lines(plan: Plan, wanted: ReplyQuery, made: Training, path: Path) -> Iterable[str]:
     noun = "replies" if wanted.kind == "best" else "pairs"
     yield f"{len(made.examples):,} {noun} by {wanted.by}, written to {path}"
     if made.best:
         yield ""
         figures = decimals_of([each.value for each in made.best])
         labels = [
-            Column(name, tuple(dimension_label(plan, name, each.cell[index]) for each in made.best))
+            TextColumn(name, tuple(dimension_label(plan, name, each.cell[index]) for each in made.best))
             for index, name in enumerate(wanted.per)
         ]
         models = tuple(each.model + (f" (tied with {', '.join(each.ties)})" if each.ties else "") for each in made.best)
         values = tuple(f"{each.value:.{figures}f}" for each in made.best)
-        yield from grid([*labels, Column("best", models, whole=True), Column("value", values, right=True)], columns())
+        yield from grid(
+            [*labels, TextColumn("best", models, whole=True), TextColumn("value", values, right=True)], columns()
+        )
     yield ""
     found = counts(plan, made)
     cells = tuple(f"{count:,}" for count in found.values())
-    yield from grid([Column("scenario", tuple(found)), Column(noun, cells, right=True)], columns())
+    yield from grid([TextColumn("scenario", tuple(found)), TextColumn(noun, cells, right=True)], columns())
     held = [*made.held.subsets, *made.held.runs]
     if held:
         yield ""
@@ -236,7 +240,7 @@ def _left_out(made: Training) -> list[str]:
     return [f"{REASONS.get(reason, reason)}: {count:,}" for reason, count in made.left_out.items()]
 
 
-def _mend(wanted: Wanted, made: Training) -> str:
+def _mend(wanted: ReplyQuery, made: Training) -> str:
     if "below the margin" in made.left_out:
         return f"ask for less than `--margin {wanted.margin:g}`"
     if wanted.kind == "pairs" and "alone" in made.left_out:

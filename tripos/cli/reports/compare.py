@@ -29,7 +29,7 @@ from tripos_warehouse.report import (
 )
 from tripos_warehouse.store import Store
 from tripos_warehouse.text_table import fold
-from tripos_warehouse.views import Run, connect_run, find_previous, get_selected
+from tripos_warehouse.views import RunRecord, connect_run, find_previous, get_selected
 
 MOST_CHANGES = 12
 """The number of changes of the spec that are shown; the rest are counted."""
@@ -73,7 +73,7 @@ def main(options: Namespace) -> int:
 
 
 def _sides(store: Store, options: Namespace, open_: ExitStack) -> tuple[Side, Side]:
-    found: list[tuple[duckdb.DuckDBPyConnection, Plan, Run]] = []
+    found: list[tuple[duckdb.DuckDBPyConnection, Plan, RunRecord]] = []
     wanted = list(options.runs) or [None]
     while wanted:
         connection, run = connect_run(store, wanted.pop())
@@ -86,7 +86,7 @@ def _sides(store: Store, options: Namespace, open_: ExitStack) -> tuple[Side, Si
     return Side(connection, plan, run, a), Side(connection_b, plan_b, run_b, b)
 
 
-def _models(options: Namespace, one: Run, two: Run, alone: bool) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _models(options: Namespace, one: RunRecord, two: RunRecord, alone: bool) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the models of both sides, those in the same place being compared. Raises `StoreError` S0614."""
     named = [name.strip() for each in options.models for name in each.split(",") if name.strip()]
     if named:
@@ -107,7 +107,7 @@ def _models(options: Namespace, one: Run, two: Run, alone: bool) -> tuple[tuple[
     raise StoreError("S0614", "the two runs have no model in common", "say which to compare: --models A,B")
 
 
-def _model(text: str, run: Run) -> tuple[str, ...]:
+def _model(text: str, run: RunRecord) -> tuple[str, ...]:
     found = [model for model in run.models if model == text] or [
         each for each in run.models if each.endswith(f"/{text}")
     ]
@@ -141,14 +141,14 @@ def spec_changes(before: Plan, after: Plan) -> list[ChangeLine]:
     return found
 
 
-def _judges(one: Run, two: Run) -> list[ChangeLine]:
+def _judges(one: RunRecord, two: RunRecord) -> list[ChangeLine]:
     before, after = one.evaluators, two.evaluators
     names = [name for name in dict.fromkeys((*before, *after)) if set(before.get(name, ())) != set(after.get(name, ()))]
     told = [(name, ", ".join(before.get(name, ())), ", ".join(after.get(name, ()))) for name in names]
     return [ChangeLine(name, f"{was or 'nobody'} → {now or 'nobody'}", True) for name, was, now in told]
 
 
-def _refuse_majors(one: Run, two: Run) -> None:
+def _refuse_majors(one: RunRecord, two: RunRecord) -> None:
     """Raise `StoreError` S0859 where the versions of a benchmark say themselves that their figures differ in kind."""
     if not are_comparable(one.version, two.version):
         message = f"the runs are of versions {one.version} and {two.version} of `{two.benchmark}`, which differ in kind"

@@ -21,7 +21,7 @@ from tripos_compiler.language.changes import are_comparable
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.query import export_cell
 from tripos_warehouse.report import CAUTION, PROVING, Board, Standing, leaderboard
-from tripos_warehouse.text_table import Column, fold, grid
+from tripos_warehouse.text_table import TextColumn, fold, grid
 from tripos_warehouse.views import all_runs, connect
 
 COLUMNS = ("benchmark", "measure", "model", "value", "source")
@@ -236,7 +236,7 @@ def _table(rows: Sequence[Sequence[str]], left: Sequence[int] = (0, 1, 5)) -> li
     cells = list(zip(*others, strict=True)) or [()] * len(head)
     return grid(
         [
-            Column(head[at], tuple(texts), right=at not in left, fold=at == 1, most=WIDEST_MODEL)
+            TextColumn(head[at], tuple(texts), right=at not in left, fold=at == 1, most=WIDEST_MODEL)
             for at, texts in enumerate(cells)
         ],
         UNBOUNDED,
@@ -263,8 +263,8 @@ def _side_by_side(boards: Sequence[Board], width: int) -> list[str]:
         while end < len(boards) and used + 2 + sizes[end] <= width:
             used += 2 + sizes[end]
             end += 1
-        names = Column("model", tuple(map(harmless, models)), fold=True, most=WIDEST_MODEL)
-        beside = [Column(labels[i], tuple(cells[i]), right=True) for i in range(at, end)]
+        names = TextColumn("model", tuple(map(harmless, models)), fold=True, most=WIDEST_MODEL)
+        beside = [TextColumn(labels[i], tuple(cells[i]), right=True) for i in range(at, end)]
         lines += ["", *grid([names, *beside], UNBOUNDED)]
         at = end
     return lines

@@ -19,7 +19,7 @@ from tripos_compiler.plan import Plan
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.report import Report, junit, render_report, report as report_of
 from tripos_warehouse.store import Store
-from tripos_warehouse.views import Run, connect, connect_run, get_selected, list_runs
+from tripos_warehouse.views import RunRecord, connect, connect_run, get_selected, list_runs
 
 
 def list_main(options: Namespace) -> int:
@@ -82,7 +82,7 @@ def make_report(store: Store, run_id: str | None, plan: Plan | None = None, want
         return report_of(connection, select_treatments(own, only), run, only)
 
 
-def _within(run: Run, only: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+def _within(run: RunRecord, only: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
     """Return what is selected of a run that was restricted itself. Raises `Failure` where nothing of it is."""
     found = {}
     for name, values in only.items():

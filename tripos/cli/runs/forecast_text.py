@@ -16,7 +16,7 @@ from tripos_compiler.plan import Plan
 from tripos_runtime.forecast.estimates import Estimate, Span
 from tripos_runtime.forecast.lines import Forecast, Line
 from tripos_runtime.scheduling.budget import Budget
-from tripos_warehouse.text_table import Column, grid
+from tripos_warehouse.text_table import TextColumn, grid
 
 MOST_REASONS = 12
 MOST_PLACES = 3
@@ -99,7 +99,7 @@ def _table(found: Forecast, plan: Plan, width: int) -> list[str]:
     ]
     heads = ("role", "model", "reused", "at least", "at most", "tokens in", "out", "USD")
     columns = [
-        Column(head, tuple(row[place] for row in cells), place > 1, place == 0) for place, head in enumerate(heads)
+        TextColumn(head, tuple(row[place] for row in cells), place > 1, place == 0) for place, head in enumerate(heads)
     ]
     return grid(columns, width)
 
@@ -145,7 +145,7 @@ def _totals(found: Forecast, width: int) -> Iterator[str]:
         ("USD", *_cost(total)),
     ]
     columns = [
-        Column(head, tuple(row[place] for row in rows), place > 0, True)
+        TextColumn(head, tuple(row[place] for row in rows), place > 0, True)
         for place, head in enumerate(("in all", "low", "expected", "high"))
     ]
     yield from grid(columns, width)

@@ -23,7 +23,7 @@ from tripos_compiler.plan import Plan, Scenario, Walk
 from tripos_runtime.datasets.cases import Planned, Selection
 from tripos_runtime.datasets.data_folders import DataFolders
 from tripos_warehouse.statistics import detectable_difference, paired_variance
-from tripos_warehouse.text_table import Column
+from tripos_warehouse.text_table import TextColumn
 
 WORST = 0.25
 """The greatest variance on a scale of length 1, (1 / 2)²: half of the values at either end (Popoviciu, 1935)."""
@@ -196,7 +196,7 @@ def _lines(plan: Plan, planned: Sequence[Planned], items: dict[str, int], slots:
     yield PlanLine("total", f"{cells:,}", f"{sum(items.values()):,}", tuple(planned), total=True)
 
 
-def _wide(lines: Sequence[PlanLine], roles: Sequence[str]) -> list[Column]:
+def _wide(lines: Sequence[PlanLine], roles: Sequence[str]) -> list[TextColumn]:
     """Return a column a role. Headings have two lines where that makes room; numbers are never broken."""
     rows = [
         (
@@ -214,7 +214,7 @@ def _wide(lines: Sequence[PlanLine], roles: Sequence[str]) -> list[Column]:
     return columns_of(heads, rows, left=("scenario",))
 
 
-def _long(lines: Sequence[PlanLine], roles: Sequence[str]) -> list[Column]:
+def _long(lines: Sequence[PlanLine], roles: Sequence[str]) -> list[TextColumn]:
     """Return a line a role, where a column each would not fit."""
     rows = []
     for line in lines:

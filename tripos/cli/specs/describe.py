@@ -22,7 +22,7 @@ from tripos_compiler.language.library import words
 from tripos_compiler.plan import ChoiceType, DataField, Dataset, ListType, Plan, RecordType, SetType, TextType, Type
 from tripos_runtime.datasets.cases import CaseSource
 from tripos_warehouse.query import export_cell
-from tripos_warehouse.text_table import NOTHING, Column, grid
+from tripos_warehouse.text_table import NOTHING, TextColumn, grid
 
 Row = Mapping[str, Any]
 Group = tuple[str, ...]
@@ -297,23 +297,28 @@ def _lines(found: Described, figure: str) -> Iterator[str]:
         (of,) = found.groups.values()
         units = tuple(of[part.name].unit for part in found.parts)
         shown = [
-            Column(name, tuple(_shown(getattr(of[part.name], name), name) for part in found.parts), right=True)
+            TextColumn(name, tuple(_shown(getattr(of[part.name], name), name) for part in found.parts), right=True)
             for name in FIGURES[1:]
         ]
         yield from grid(
-            [Column("field", tuple(part.name for part in found.parts)), *shown, Column("of", units)], columns()
+            [TextColumn("field", tuple(part.name for part in found.parts)), *shown, TextColumn("of", units)], columns()
         )
         return
-    keys = [Column(name, tuple(group[at] for group in found.groups)) for at, name in enumerate(found.by)]
+    keys = [TextColumn(name, tuple(group[at] for group in found.groups)) for at, name in enumerate(found.by)]
     counted = [next(iter(of.values())).rows for of in found.groups.values()]
     shares = tuple(f"{each / found.rows:.1%}" for each in counted)
-    rows = [Column("rows", tuple(f"{each:,}" for each in counted), right=True), Column("share", shares, right=True)]
+    rows = [
+        TextColumn("rows", tuple(f"{each:,}" for each in counted), right=True),
+        TextColumn("share", shares, right=True),
+    ]
     if figure == "rows":
         yield from grid([*keys, *rows], columns())
         return
     yield f"{figure} of each field:"
     cells = [
-        Column(part.name, tuple(_shown(getattr(of[part.name], figure), figure) for of in found.groups.values()), True)
+        TextColumn(
+            part.name, tuple(_shown(getattr(of[part.name], figure), figure) for of in found.groups.values()), True
+        )
         for part in found.parts
         if part.name not in found.by
     ]

@@ -12,7 +12,7 @@ from tripos_compiler.inputs import DataError
 from tripos_compiler.plan import Plan
 from tripos_runtime.datasets.data_folders import DataFolders
 from tripos_runtime.worlds.seen import Sent
-from tripos_runtime.worlds.trial import Leak, Trial, try_worlds
+from tripos_runtime.worlds.trial import SecretLeak, WorldTrial, try_worlds
 
 AROUND = 60
 """So many characters of a message are shown before and behind the place where two part."""
@@ -23,7 +23,7 @@ MOST_COPIES = 3
 class Tried:
     """The result of a trial of a spec."""
 
-    trial: Trial
+    trial: WorldTrial
     compilation: Compilation
     plan: Plan
 
@@ -49,7 +49,7 @@ def tried(compilation: Compilation, folders: DataFolders, pairs: int) -> Tried:
     return Tried(trial, compilation, compilation.plan)
 
 
-def _diagnostic(leak: Leak, compared: str, compilation: Compilation) -> Diagnostic:
+def _diagnostic(leak: SecretLeak, compared: str, compilation: Compilation) -> Diagnostic:
     at = leak.difference
     fields = _listed([f"`{name}`" for name in leak.alone])
     what = "secret" if len(leak.alone) == 1 else "secrets"
@@ -63,7 +63,7 @@ def _diagnostic(leak: Leak, compared: str, compilation: Compilation) -> Diagnost
     )
 
 
-def _labels(leak: Leak, compilation: Compilation) -> Iterator[Label]:
+def _labels(leak: SecretLeak, compilation: Compilation) -> Iterator[Label]:
     """Yield where the step is declared, or else its scenario."""
     unit, step = leak.difference.unit, leak.difference.part.step
     symbols = compilation.index.symbols.values()
@@ -73,7 +73,7 @@ def _labels(leak: Leak, compilation: Compilation) -> Iterator[Label]:
         yield Label(symbol.span, "this is another message where nothing but that differs")
 
 
-def _notes(leak: Leak, compared: str) -> Iterator[str]:
+def _notes(leak: SecretLeak, compared: str) -> Iterator[str]:
     at = leak.difference
     arms = ", ".join(f"{arm} {value}" for arm, value in at.part.arms)
     where = leak.row + (f", under {arms}" if arms else "")
@@ -115,7 +115,7 @@ def _cut(text: str, at: int) -> str:
     return f"{'…' if start else ''}{text[start:end]}{'…' if end < len(text) else ''}"
 
 
-def _lines(path: str, trial: Trial, plan: Plan) -> Iterator[str]:
+def _lines(path: str, trial: WorldTrial, plan: Plan) -> Iterator[str]:
     found = f"{len(trial.leaks)} depend on a secret" if len(trial.leaks) != 1 else "1 depends on a secret"
     pairs = f"{trial.pairs} {'pair' if trial.pairs == 1 else 'pairs'} of worlds"
     came = found if trial.leaks else "none differs"
@@ -131,7 +131,7 @@ def _lines(path: str, trial: Trial, plan: Plan) -> Iterator[str]:
         yield f"  Python functions are not called: other values stand in for what {names} would give"
 
 
-def _besides(trial: Trial, scenario: str) -> str:
+def _besides(trial: WorldTrial, scenario: str) -> str:
     """Return what is to be said of a scenario beside its counts."""
     said = "" if trial.units.get(scenario) else "; there was no item to go through"
     if any(name == scenario for name, _ in trial.others):

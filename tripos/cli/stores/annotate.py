@@ -31,7 +31,7 @@ from tripos.ui.terminal import columns, harmless
 from tripos.ui.units import counted
 from tripos_compiler.language import Drawn, select_treatments
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.ledger import Kept, keep
+from tripos_warehouse.ledger import KeptCounts, keep
 from tripos_warehouse.store import Store
 from tripos_warehouse.text_table import fold
 from tripos_warehouse.views import connect, connect_run, find_run, get_selected, known_in_run, marked_items
@@ -240,7 +240,9 @@ def _take(options: Namespace) -> int:
         _tell(options, batch, taken, kept)
         return GOOD
     if options.json:
-        _print_json({"batch": batch.batch, "evaluator": batch.evaluator, **_counts(Kept(), taken.open)}, taken.faults)
+        _print_json(
+            {"batch": batch.batch, "evaluator": batch.evaluator, **_counts(KeptCounts(), taken.open)}, taken.faults
+        )
     else:
         _list(taken.faults)
     hint = "mend it and take it again" + ("; `--partial` leaves out unfinished replies" if taken.open else "")
@@ -256,7 +258,7 @@ def _read(path: Path) -> Answers:
     return read_grades(path)
 
 
-def _keep(store: Store, batch: Batch, taken: IngestedGrades) -> Kept:
+def _keep(store: Store, batch: Batch, taken: IngestedGrades) -> KeptCounts:
     connection = connect(store)
     with connection:
         find_run(connection, batch.run_id)  # grades of a run that is not in this store would count nowhere
@@ -265,7 +267,7 @@ def _keep(store: Store, batch: Batch, taken: IngestedGrades) -> Kept:
     return kept
 
 
-def _tell(options: Namespace, batch: Batch, taken: IngestedGrades, kept: Kept) -> None:
+def _tell(options: Namespace, batch: Batch, taken: IngestedGrades, kept: KeptCounts) -> None:
     if options.json:
         _print_json({"batch": batch.batch, "evaluator": batch.evaluator, **_counts(kept, taken.open)}, ())
         return
@@ -275,7 +277,7 @@ def _tell(options: Namespace, batch: Batch, taken: IngestedGrades, kept: Kept) -
     )
 
 
-def _counts(kept: Kept, still_open: int) -> dict[str, int]:
+def _counts(kept: KeptCounts, still_open: int) -> dict[str, int]:
     return {"new": kept.new, "changed": kept.changed, "same": kept.same, "open": still_open}
 
 

@@ -27,7 +27,7 @@ from .recordings import (
 )
 from .replies import (
     Keep as Keep,
-    Wanted as Wanted,
+    ReplyQuery as ReplyQuery,
     asked_steps as asked_steps,
 )
 from .spreadsheet_text import (
@@ -35,7 +35,7 @@ from .spreadsheet_text import (
 )
 from .tables import (
     TABLES as TABLES,
-    Table as Table,
+    WrittenTable as WrittenTable,
     open_fields as open_fields,
     sources as sources,
     to_data as to_data,

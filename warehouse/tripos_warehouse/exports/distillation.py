@@ -15,9 +15,9 @@ from tripos_compiler.plan import Column, Compare, Grade, Measure, Plan, Score
 from tripos_warehouse import sql
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.exports.held_out import NOTHING, HeldOut, read_held_out
-from tripos_warehouse.exports.replies import Replies, Reply, Wanted, place_columns, plain, read_replies
+from tripos_warehouse.exports.replies import ExportedReply, Replies, ReplyQuery, place_columns, plain, read_replies
 from tripos_warehouse.measures import evaluate, is_called, looked_at
-from tripos_warehouse.views import Run, dimension_place
+from tripos_warehouse.views import RunRecord, dimension_place
 
 SCORE_DIMS = ("metric", "dimension", "evaluator", "scorer")
 """What a score has and a reply has not: a reply is in every cell that one of its scores is in."""
@@ -72,11 +72,15 @@ class Replied:
 
     connection: duckdb.DuckDBPyConnection
     plan: Plan
-    run: Run
+    run: RunRecord
 
 
 def distil(
-    connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run, wanted: Wanted, replied: Sequence[Replied] = ()
+    connection: duckdb.DuckDBPyConnection,
+    plan: Plan,
+    run: RunRecord,
+    wanted: ReplyQuery,
+    replied: Sequence[Replied] = (),
 ) -> Training:
     """Return the replies of the best models. `connection` shows `run` alone. With `replied`, `run` says which models
     are best, and the replies are those of these runs, graded or not; no item of `run` is among them.
@@ -105,12 +109,12 @@ def distil(
     return Training(tuple(examples), left_out, tuple(best), held, tuple(each.run.run_id for each in replied))
 
 
-def _replies(of: Replied, wanted: Wanted) -> tuple[HeldOut, Replies]:
+def _replies(of: Replied, wanted: ReplyQuery) -> tuple[HeldOut, Replies]:
     held = read_held_out(of.connection, of.plan, of.run, wanted)
     return held, held.kept(read_replies(of.connection, of.plan, of.run, wanted))
 
 
-def _others(replied: Sequence[Replied], run: Run, wanted: Wanted) -> tuple[HeldOut, Replies]:
+def _others(replied: Sequence[Replied], run: RunRecord, wanted: ReplyQuery) -> tuple[HeldOut, Replies]:
     """The replies of other runs, without those to items of `run` or of subsets of their own."""
     held, replies = NOTHING, Replies((), {})
     for each in replied:
@@ -173,7 +177,7 @@ def choose_best(
 
 
 def _values(
-    connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run, wanted: Wanted
+    connection: duckdb.DuckDBPyConnection, plan: Plan, run: RunRecord, wanted: ReplyQuery
 ) -> tuple[Sequence[str], list[tuple[str, Cell, float | None]]]:
     measure = next((each for each in plan.measures if each.name == wanted.by), None)
     if measure is not None:
@@ -284,7 +288,7 @@ def score_names(plan: Plan) -> list[str]:
     return list(names)
 
 
-def _scored_cells(connection: duckdb.DuckDBPyConnection, run: Run, per: Sequence[str]) -> dict[str, list[Cell]]:
+def _scored_cells(connection: duckdb.DuckDBPyConnection, run: RunRecord, per: Sequence[str]) -> dict[str, list[Cell]]:
     """Return the cells of `per` that each reply has a score in."""
     columns = ", ".join(map(sql.name, per))
     rows = connection.execute(
@@ -299,7 +303,7 @@ def _scored_cells(connection: duckdb.DuckDBPyConnection, run: Run, per: Sequence
 
 def _examples(
     found: Replies,
-    wanted: Wanted,
+    wanted: ReplyQuery,
     winners: Mapping[Cell, Best],
     scored: Mapping[str, list[Cell]] | None,
     resting: frozenset[str],
@@ -331,7 +335,7 @@ def _examples(
     return examples, {reason: count for reason, count in sorted(left_out.items()) if count}
 
 
-def _line(reply: Reply, wanted: Wanted) -> bytes:
+def _line(reply: ExportedReply, wanted: ReplyQuery) -> bytes:
     if wanted.format == "completion":
         return orjson.dumps({"prompt": plain(reply.prompt), "completion": reply.text})
     return orjson.dumps({"messages": [*reply.prompt, {"role": "assistant", "content": reply.text}]})

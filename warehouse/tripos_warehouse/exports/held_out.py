@@ -13,8 +13,8 @@ import orjson
 from tripos_compiler.language.contamination import ALIKE, NearTexts, runs_of
 from tripos_compiler.plan import Plan
 from tripos_warehouse import sql
-from tripos_warehouse.exports.replies import Replies, Wanted
-from tripos_warehouse.views import Known, Run, find_run, known_in_store
+from tripos_warehouse.exports.replies import Replies, ReplyQuery
+from tripos_warehouse.views import Known, RunRecord, find_run, known_in_store
 
 SHORTEST = 24
 """Runs of characters that a field has at least to be compared alone: below, it is a word or two, which items share."""
@@ -38,7 +38,7 @@ class StoredItem:
 
 
 @dataclass(frozen=True)
-class Item:
+class HeldOutItem:
     """An item with its text, and the texts of its fields that are long enough to stand alone."""
 
     key: Key
@@ -83,7 +83,7 @@ class HeldOut:
 NOTHING = HeldOut()
 
 
-def read_held_out(connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run, wanted: Wanted) -> HeldOut:
+def read_held_out(connection: duckdb.DuckDBPyConnection, plan: Plan, run: RunRecord, wanted: ReplyQuery) -> HeldOut:
     """Return what `wanted` holds out of the items of `run`. `connection` shows `run` alone.
 
     Of a subset that is every item that any run of the benchmark in the store has marked as one of its, in whatever
@@ -99,7 +99,7 @@ def read_held_out(connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run, w
     # Fields tell items apart if they do so in this run, or among all: other runs never have less held out.
     others_rows = [row for row in marked if row.key not in here]
     every = _items(rows + others_rows, axes, _telling(rows, axes) | _telling(rows + others_rows, axes))
-    others: list[Item] = []
+    others: list[HeldOutItem] = []
     for other in (find_run(connection, name) for name in wanted.apart_from):
         of_other = _rows(connection, other.run_id)
         others += _items(of_other, axes, _telling(of_other, axes))
@@ -137,7 +137,7 @@ def _found(connection: duckdb.DuckDBPyConnection, where: str) -> list[StoredItem
     return [StoredItem(scenario, item, orjson.loads(fields)) for scenario, item, fields in found]
 
 
-def _items(rows: list[StoredItem], axes: set[str], telling: set[tuple[str, str]]) -> list[Item]:
+def _items(rows: list[StoredItem], axes: set[str], telling: set[tuple[str, str]]) -> list[HeldOutItem]:
     """Return the items of `rows`, with the `telling` fields by scenario and name."""
     found = []
     for row in rows:
@@ -147,7 +147,7 @@ def _items(rows: list[StoredItem], axes: set[str], telling: set[tuple[str, str]]
             for name, text in of.items()
             if (row.scenario, name) in telling and len(runs_of(text)) >= SHORTEST
         }
-        found.append(Item((row.scenario, row.item_id), "\n".join(filter(None, of.values())), alone))
+        found.append(HeldOutItem((row.scenario, row.item_id), "\n".join(filter(None, of.values())), alone))
     return found
 
 
@@ -181,7 +181,7 @@ def _texts(value: Any) -> Iterator[str]:
                 yield from _texts(inner)
 
 
-def _near(held: list[Item], items: list[Item]) -> Iterator[Likeness]:
+def _near(held: list[HeldOutItem], items: list[HeldOutItem]) -> Iterator[Likeness]:
     """Yield those of `items` that are like one that is held: as a whole, or in a field that says enough alone."""
     known = NearTexts[tuple[int, str]](ALIKE)
     for place, item in enumerate(held):

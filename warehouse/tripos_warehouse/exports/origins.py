@@ -9,8 +9,8 @@ from tripos_compiler.language.contamination import ALIKE
 from tripos_compiler.plan import Ask, Plan
 from tripos_warehouse.exports.distillation import Example, Training
 from tripos_warehouse.exports.files import Written
-from tripos_warehouse.exports.replies import Wanted
-from tripos_warehouse.views import Run
+from tripos_warehouse.exports.replies import ReplyQuery
+from tripos_warehouse.views import RunRecord
 
 FORMAT = "tripos.training/2"
 TERMS = (
@@ -19,7 +19,7 @@ TERMS = (
 )
 
 
-def provenance(plan: Plan, run: Run, wanted: Wanted, made: Training, written: Written) -> dict[str, Any]:
+def provenance(plan: Plan, run: RunRecord, wanted: ReplyQuery, made: Training, written: Written) -> dict[str, Any]:
     """Return the provenance as JSON values; `lines` has an entry for every line, the better of two replies first."""
     revealed = [each for each in plan.reveals if each.step in wanted.rows]
     return {
@@ -79,7 +79,7 @@ def provenance(plan: Plan, run: Run, wanted: Wanted, made: Training, written: Wr
     }
 
 
-def _settings(plan: Plan, wanted: Wanted) -> dict[str, Any]:
+def _settings(plan: Plan, wanted: ReplyQuery) -> dict[str, Any]:
     """Return what the replies were asked with, by scenario and step; only what was not left to the model."""
     return {
         f"{scenario.name}.{step.name}": step.settings.given
@@ -89,7 +89,7 @@ def _settings(plan: Plan, wanted: Wanted) -> dict[str, Any]:
     }
 
 
-def _line(wanted: Wanted, example: Example) -> dict[str, Any]:
+def _line(wanted: ReplyQuery, example: Example) -> dict[str, Any]:
     """Return where a line comes from, and why it is there."""
     line = {
         "samples": list(example.sample_ids),

@@ -13,8 +13,8 @@ from tripos_compiler.plan import Plan
 from tripos_warehouse import sql
 from tripos_warehouse.exports.distillation import Example, Training, metric_weights, no_such_score, score_condition
 from tripos_warehouse.exports.held_out import read_held_out
-from tripos_warehouse.exports.replies import Reply, Wanted, plain, read_replies
-from tripos_warehouse.views import Run
+from tripos_warehouse.exports.replies import ExportedReply, ReplyQuery, plain, read_replies
+from tripos_warehouse.views import RunRecord
 
 Marks = Mapping[tuple[str, str | None], float]
 """What a reply got, by metric and by who gave it."""
@@ -23,7 +23,7 @@ ROUNDING = 1e-9
 """Differences below this are what rounding leaves of none."""
 
 
-def pairs(connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run, wanted: Wanted) -> Training:
+def pairs(connection: duckdb.DuckDBPyConnection, plan: Plan, run: RunRecord, wanted: ReplyQuery) -> Training:
     """Return every two replies to one prompt of which one is better by `margin` at least, and by more than nothing.
 
     Two replies are compared on what both were given, metric by metric and judge by judge: the difference is the mean
@@ -43,22 +43,25 @@ def pairs(connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run, wanted: W
 
 
 def choose_pairs(
-    replies: Iterable[Reply], marks: Mapping[str, Marks], weights: Mapping[str, Mapping[str, float]], margin: float
-) -> tuple[list[tuple[Reply, Reply, float]], Counter[str]]:
+    replies: Iterable[ExportedReply],
+    marks: Mapping[str, Marks],
+    weights: Mapping[str, Mapping[str, float]],
+    margin: float,
+) -> tuple[list[tuple[ExportedReply, ExportedReply, float]], Counter[str]]:
     """Return the pairs of `replies`: the better one, the worse one, and by how much; and how many there are not, by
     reason.
 
     `marks` are what replies got, by `sample_id`, and `weights` those of metrics, by scenario.
     """
     left_out: Counter[str] = Counter()
-    groups: dict[tuple[str, str, bytes], dict[str, Reply]] = {}
+    groups: dict[tuple[str, str, bytes], dict[str, ExportedReply]] = {}
     for reply in replies:
         if reply.sample_id not in marks:
             left_out["without a score"] += 1
             continue
         # A reply stands in several arms, and counts once.
         groups.setdefault((reply.scenario, reply.item_id, orjson.dumps(reply.prompt)), {})[reply.sample_id] = reply
-    found: dict[tuple[bytes, str, str], tuple[Reply, Reply, float]] = {}
+    found: dict[tuple[bytes, str, str], tuple[ExportedReply, ExportedReply, float]] = {}
     for (_, _, prompt), group in groups.items():
         left_out["alone"] += len(group) == 1
         for one, two in combinations(group.values(), 2):
@@ -95,7 +98,7 @@ def difference(one: Marks, two: Marks, weights: Mapping[str, float]) -> float | 
     return sum(weights.get(key[0], 1.0) * (one[key] - two[key]) for key in both) / total
 
 
-def _marks(connection: duckdb.DuckDBPyConnection, run: Run, by: str) -> dict[str, Marks]:
+def _marks(connection: duckdb.DuckDBPyConnection, run: RunRecord, by: str) -> dict[str, Marks]:
     rows = connection.execute(
         f"""select sample_id, metric, evaluator, avg(value) from {sql.name(run.benchmark)}.scores
         where {score_condition(by)} and value is not null group by all order by all"""
@@ -106,7 +109,7 @@ def _marks(connection: duckdb.DuckDBPyConnection, run: Run, by: str) -> dict[str
     return dict(found)
 
 
-def _example(better: Reply, worse: Reply, margin: float, wanted: Wanted) -> Example:
+def _example(better: ExportedReply, worse: ExportedReply, margin: float, wanted: ReplyQuery) -> Example:
     line: dict[str, object]
     if wanted.format == "completion":
         line = {"prompt": plain(better.prompt), "chosen": better.text, "rejected": worse.text}

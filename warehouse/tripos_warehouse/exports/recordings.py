@@ -14,7 +14,7 @@ import orjson
 from tripos_compiler.language import count_left_out, seen_by
 from tripos_compiler.language.library import Turn
 from tripos_warehouse.store import FAILED, Row
-from tripos_warehouse.views import Run
+from tripos_warehouse.views import RunRecord
 
 _TURNS = """select turn.* exclude (created_at), epoch_us(turn.created_at) as made_at, talk.messages
   from main.turns as turn join main.samples as talk on talk.sample_id = turn.conversation_id
@@ -135,7 +135,7 @@ class RecordedCall:
     draft: RecordedReply | None
 
 
-def recorded_calls(connection: duckdb.DuckDBPyConnection, run: Run) -> Iterator[RecordedCall]:
+def recorded_calls(connection: duckdb.DuckDBPyConnection, run: RunRecord) -> Iterator[RecordedCall]:
     """Yield every call of a run that was answered, whichever run made it first; in no particular order. Calls that
     failed are not in it.
 

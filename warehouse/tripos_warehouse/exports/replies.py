@@ -13,7 +13,7 @@ import orjson
 from tripos_compiler.plan import Ask, Grade, Plan, Score
 from tripos_warehouse import sql
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.views import LANGUAGE, Run, arm_columns, axis_columns, dimension_place
+from tripos_warehouse.views import LANGUAGE, RunRecord, arm_columns, axis_columns, dimension_place
 
 CUT = ("length", "max_tokens", "MAX_TOKENS")
 """How providers say that a reply was cut off; one that was read in spite of it is no example to anybody."""
@@ -24,7 +24,7 @@ Keep = Callable[[Mapping[str, str | None]], bool]
 
 
 @dataclass(frozen=True)
-class Wanted:
+class ReplyQuery:
     """The source of training data: the replies to the steps `rows` of the `models`, chosen `by` a measure or a score.
 
     `name` is that of the `export` of the spec, where it is one. `keep` is its filter, and `told` says it in words. The
@@ -48,7 +48,7 @@ class Wanted:
 
 
 @dataclass(frozen=True)
-class Reply:
+class ExportedReply:
     """One reply. `prompt` is what was sent, `place` where it belongs: `scenario`, `language`, axes and arms."""
 
     sample_id: str
@@ -69,7 +69,7 @@ class Reply:
 class Replies:
     """The replies that can be learned from, in a stable order, and why others cannot, with how many."""
 
-    replies: tuple[Reply, ...]
+    replies: tuple[ExportedReply, ...]
     left_out: Mapping[str, int]
 
 
@@ -86,7 +86,7 @@ def asked_steps(plan: Plan, role: str) -> tuple[str, ...]:
     return tuple(name for name in asks if name in own & scored) or tuple(name for name in asks if name in own)
 
 
-def read_replies(connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run, wanted: Wanted) -> Replies:
+def read_replies(connection: duckdb.DuckDBPyConnection, plan: Plan, run: RunRecord, wanted: ReplyQuery) -> Replies:
     """Return the replies that `wanted` is made of, by scenario and item, and within an item by model and sample number.
 
     A reply that several arms share is there once for each. Raises `StoreError` S0602 for a step or model that the run
@@ -100,7 +100,7 @@ def read_replies(connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run, wa
     where role = {sql.text(run.compared_role)} and step in ({", ".join(map(sql.text, wanted.rows))})
       and model in ({", ".join(map(sql.text, wanted.models))})
     order by all"""
-    found: list[Reply] = []
+    found: list[ExportedReply] = []
     left_out: Counter[str] = Counter()
     cursor = connection.execute(query)
     while rows := cursor.fetchmany(2000):
@@ -117,11 +117,11 @@ def read_replies(connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run, wa
             elif (prompt := _prompt(messages)) is None:
                 left_out["no prompt"] += 1
             else:
-                found.append(Reply(sample, item, model, number, prompt, text, where))
+                found.append(ExportedReply(sample, item, model, number, prompt, text, where))
     return Replies(tuple(sorted(found, key=_order(plan, columns, wanted.models))), dict(sorted(left_out.items())))
 
 
-def _check(plan: Plan, run: Run, wanted: Wanted) -> None:
+def _check(plan: Plan, run: RunRecord, wanted: ReplyQuery) -> None:
     asks = {
         step.name
         for each in plan.scenarios
@@ -136,10 +136,10 @@ def _check(plan: Plan, run: Run, wanted: Wanted) -> None:
         raise StoreError("S0602", f"`{strangers[0]}` is not compared in run `{run.run_id}`", f"there is {some}")
 
 
-def _order(plan: Plan, columns: Sequence[str], models: Sequence[str]) -> Callable[[Reply], Any]:
+def _order(plan: Plan, columns: Sequence[str], models: Sequence[str]) -> Callable[[ExportedReply], Any]:
     places = [dimension_place(plan, name) for name in columns]
 
-    def key(reply: Reply) -> Any:
+    def key(reply: ExportedReply) -> Any:
         where = [place(reply.place[name]) for place, name in zip(places, columns, strict=True)]
         return where[0], reply.item_id, where, models.index(reply.model), reply.number, reply.sample_id
 

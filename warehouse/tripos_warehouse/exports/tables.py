@@ -23,7 +23,7 @@ from tripos_warehouse.exports.files import appearing
 from tripos_warehouse.exports.replies import place_columns
 from tripos_warehouse.measures import evaluate
 from tripos_warehouse.query import cell, export_cell
-from tripos_warehouse.views import Run, arm_columns
+from tripos_warehouse.views import RunRecord, arm_columns
 
 TABLES = ("items", "samples", "scores", "measures")
 BATCH = 10_000
@@ -33,7 +33,7 @@ TOLD = ("reply", "parsed", "messages", "error")
 
 
 @dataclass(frozen=True)
-class Source:
+class TableSource:
     """A table to write: its schema, and its rows in batches."""
 
     name: str
@@ -42,8 +42,8 @@ class Source:
 
 
 def sources(
-    connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run, names: Sequence[str], secrets: bool
-) -> Iterator[Source]:
+    connection: duckdb.DuckDBPyConnection, plan: Plan, run: RunRecord, names: Sequence[str], secrets: bool
+) -> Iterator[TableSource]:
     """Yield the tables called `names`, one after the other; read each to its end before the next is taken."""
     schema = sql.name(run.benchmark)
     for name in names:
@@ -59,16 +59,16 @@ def sources(
                 yield _measures(connection, plan)
 
 
-def _queried(connection: duckdb.DuckDBPyConnection, name: str, query: str) -> Source:
+def _queried(connection: duckdb.DuckDBPyConnection, name: str, query: str) -> TableSource:
     reader = connection.sql(query).to_arrow_reader(BATCH)
-    return Source(name, reader.schema, reader)
+    return TableSource(name, reader.schema, reader)
 
 
 def _order(plan: Plan, columns: str) -> str:
     return f"order by {', '.join([columns, *map(sql.name, arm_columns(plan))])}"
 
 
-def _samples(schema: str, plan: Plan, run: Run, secrets: bool) -> str:
+def _samples(schema: str, plan: Plan, run: RunRecord, secrets: bool) -> str:
     order = _order(plan, "scenario, item_id, model, step, sample_number, sample_id")
     if secrets:
         return f"from {schema}.samples {order}"
@@ -83,7 +83,7 @@ def open_fields(plan: Plan, secrets: bool) -> dict[str, dict[str, None]]:
     return {name: {each.name: None for each in fields if secrets or not each.secret} for name, fields in found.items()}
 
 
-def _items(connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run, secrets: bool) -> Source:
+def _items(connection: duckdb.DuckDBPyConnection, plan: Plan, run: RunRecord, secrets: bool) -> TableSource:
     """Return items with a column for each field; a field that is an axis too has that one, and one that is called like
     a column of ours is `field_NAME`."""
     fields = open_fields(plan, secrets)
@@ -106,14 +106,14 @@ def _items(connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run, secrets:
                 row |= {column: _text(own.get(name)) for name, column in columns.items() if name in allowed}
             yield pa.RecordBatch.from_pylist(rows, schema=schema)
 
-    return Source("items", schema, batches())
+    return TableSource("items", schema, batches())
 
 
 def _text(value: Any) -> str | None:
     return value if value is None or isinstance(value, str) else orjson.dumps(value).decode()
 
 
-def _measures(connection: duckdb.DuckDBPyConnection, plan: Plan) -> Source:
+def _measures(connection: duckdb.DuckDBPyConnection, plan: Plan) -> TableSource:
     rows = [row for measure in plan.measures for row in evaluate(connection, plan, measure).to_rows()]
     dims = list(dict.fromkeys(name for measure in plan.measures for name in measure.by))
     numbers = {"value": pa.float64(), "standard_error": pa.float64(), "low": pa.float64(), "high": pa.float64()}
@@ -121,11 +121,11 @@ def _measures(connection: duckdb.DuckDBPyConnection, plan: Plan) -> Source:
     texts = {name: pa.string() for name in ("measure", "model", *dims)}
     schema = pa.schema([*texts.items(), *numbers.items(), *counts.items()])
     told = [{name: _text(row.get(name)) if name in texts else row.get(name) for name in schema.names} for row in rows]
-    return Source("measures", schema, [pa.RecordBatch.from_pylist(told, schema=schema)])
+    return TableSource("measures", schema, [pa.RecordBatch.from_pylist(told, schema=schema)])
 
 
 @dataclass(frozen=True)
-class Table:
+class WrittenTable:
     """A table that was written: its rows, and what was done to it that somebody should know."""
 
     name: str
@@ -134,17 +134,17 @@ class Table:
     notes: tuple[str, ...] = ()
 
 
-def write_parquet(source: Source, path: Path) -> Table:
+def write_parquet(source: TableSource, path: Path) -> WrittenTable:
     """Write a table as Parquet. Raises `StoreError` S0604 where the disk refuses."""
     rows = 0
     with appearing(path) as new, pq.ParquetWriter(new, source.schema, compression="zstd") as writer:
         for batch in source.batches:
             writer.write_batch(batch)
             rows += batch.num_rows
-    return Table(source.name, path, rows)
+    return WrittenTable(source.name, path, rows)
 
 
-def write_csv(source: Source, path: Path, raw: bool) -> Table:
+def write_csv(source: TableSource, path: Path, raw: bool) -> WrittenTable:
     """Write a table as CSV in UTF-8. Texts that a spreadsheet would take for a formula get an apostrophe before them,
     unless `raw`; numbers do not. Raises `StoreError` S0604 where the disk refuses."""
     rows = marked = 0
@@ -163,9 +163,9 @@ def write_csv(source: Source, path: Path, raw: bool) -> Table:
             writer.writerows(zip(*columns, strict=True))
             rows += batch.num_rows
     notes = (f"{marked:,} texts begin like a formula: an apostrophe stands before them",) if marked else ()
-    return Table(source.name, path, rows, notes)
+    return WrittenTable(source.name, path, rows, notes)
 
 
-def to_data(tables: Sequence[Table]) -> list[Mapping[str, Any]]:
+def to_data(tables: Sequence[WrittenTable]) -> list[Mapping[str, Any]]:
     """Return the tables as JSON values."""
     return [{"table": each.name, "path": str(each.path), "rows": each.rows, "notes": each.notes} for each in tables]

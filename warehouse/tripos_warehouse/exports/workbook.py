@@ -18,9 +18,9 @@ from tripos_compiler.plan import Plan
 from tripos_warehouse import sql
 from tripos_warehouse.exports.files import appearing
 from tripos_warehouse.exports.spreadsheet_text import put_text
-from tripos_warehouse.exports.tables import Source, Table, open_fields
+from tripos_warehouse.exports.tables import TableSource, WrittenTable, open_fields
 from tripos_warehouse.query import cell
-from tripos_warehouse.views import Run
+from tripos_warehouse.views import RunRecord
 
 if TYPE_CHECKING:
     from openpyxl import Workbook
@@ -30,7 +30,7 @@ SHORT = 16_000
 """A text of so many characters fits into a cell whatever they are."""
 
 
-def longest_texts(connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run, name: str) -> dict[str, int]:
+def longest_texts(connection: duckdb.DuckDBPyConnection, plan: Plan, run: RunRecord, name: str) -> dict[str, int]:
     """Return the length of the longest text of each column of the table `name` that may not fit into a cell."""
     schema = sql.name(run.benchmark)
     match name:
@@ -61,8 +61,8 @@ TIME = "yyyy-mm-dd hh:mm:ss"
 
 
 def write_workbook(
-    tables: Iterable[Source], path: Path, longest: Callable[[str], dict[str, int]], most_rows: int = MOST_ROWS
-) -> list[Table]:
+    tables: Iterable[TableSource], path: Path, longest: Callable[[str], dict[str, int]], most_rows: int = MOST_ROWS
+) -> list[WrittenTable]:
     """Write the tables into one workbook. `longest` says of a table, by column, how many UTF-16 units its longest text
     has, where that may be too many for a cell.
 
@@ -78,7 +78,7 @@ def write_workbook(
     return told
 
 
-def _write(book: Workbook, source: Source, path: Path, longest: dict[str, int], most_rows: int) -> Table:
+def _write(book: Workbook, source: TableSource, path: Path, longest: dict[str, int], most_rows: int) -> WrittenTable:
     # A piece may end a unit early, so that no character is cut in two.
     parts = {name: max(1, math.ceil(longest.get(name, 0) / (MOST_UNITS - 2))) for name in source.schema.names}
     titles = [
@@ -106,7 +106,7 @@ def _write(book: Workbook, source: Source, path: Path, longest: dict[str, int], 
     if cut:
         further = [name for name, count in parts.items() if count > 1]
         notes.append(f"{cut:,} texts are longer than a cell: they go on in the columns beside {', '.join(further)}")
-    return Table(source.name, path, rows, tuple(notes))
+    return WrittenTable(source.name, path, rows, tuple(notes))
 
 
 def _sheet(book: Workbook, name: str, titles: Sequence[str]) -> Any:

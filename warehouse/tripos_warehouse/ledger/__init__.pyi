@@ -3,7 +3,7 @@ from .draws import (
 )
 from .given_scores import (
     GivenScore as GivenScore,
-    Kept as Kept,
+    KeptCounts as KeptCounts,
     alone as alone,
     difference as difference,
     imported_score as imported_score,
@@ -15,14 +15,14 @@ from .index_cache import (
     INDEX_CACHE_SUFFIX as INDEX_CACHE_SUFFIX,
     SHELF as SHELF,
     UNUSED_S as UNUSED_S,
-    Shelf as Shelf,
+    StoredIndexes as StoredIndexes,
 )
 from .ledger import (
     RunLedger as RunLedger,
     open_ledger as open_ledger,
 )
 from .lookup import (
-    Lookup as Lookup,
+    RowLookup as RowLookup,
 )
 from .run_cache import (
     RUN_CACHE_SUFFIX as RUN_CACHE_SUFFIX,

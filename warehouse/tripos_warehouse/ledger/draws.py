@@ -10,15 +10,15 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tripos_warehouse.ledger.lookup import Lookup
+from tripos_warehouse.ledger.lookup import RowLookup
 from tripos_warehouse.store import (
     AGAIN,
     DRAFTS,
     REQUEST,
     TURNS,
     Halves,
-    Index,
     Row,
+    RowIndex,
     get_table,
     halves,
     pack,
@@ -54,10 +54,10 @@ _AGAIN = pa.array(AGAIN, type=pa.string())
 class Draws:
     """The replies in the parts of a store; `paths` are those that are there when a table is first asked about."""
 
-    def __init__(self, paths: Paths, lookup: Lookup) -> None:
+    def __init__(self, paths: Paths, lookup: RowLookup) -> None:
         self._paths, self._lookup = paths, lookup
         self._sent: dict[str, _Sent] = {}
-        self._drafts: Index | None = None
+        self._drafts: RowIndex | None = None
 
     def models(self, table: str) -> Collection[str]:
         """Return who gave the replies of a table."""
@@ -75,7 +75,7 @@ class Draws:
         if not found or table == TURNS.name:
             return [(row, None) for row in found.values()]
         if self._drafts is None:
-            self._drafts = Index(DRAFTS.name, None)
+            self._drafts = RowIndex(DRAFTS.name, None)
             self._drafts.load(self._paths(DRAFTS.name))
         if not len(self._drafts):
             return [(row, None) for row in found.values()]
@@ -153,7 +153,7 @@ class _Sent:
         return found
 
 
-def rows_of(index: Index, names: list[str], lookup: Lookup) -> dict[str, Row]:
+def rows_of(index: RowIndex, names: list[str], lookup: RowLookup) -> dict[str, Row]:
     """Return the rows of these names that an index has."""
     table = index.table
     (key,) = table.key

@@ -93,7 +93,7 @@ def imported_score(
 
 
 @dataclass(frozen=True)
-class Difference:
+class ScoreChanges:
     """The effect of new scores on a store. `changed` are scores that the store has with another value or rationale,
     each with the value that is there."""
 
@@ -110,7 +110,7 @@ class Difference:
 
 
 @dataclass(frozen=True)
-class Kept:
+class KeptCounts:
     """How many judgements were new, were changed since they were kept before, or are as they were."""
 
     new: int = 0
@@ -136,7 +136,7 @@ def alone(store: Store) -> Iterator[None]:
         locks.close()
 
 
-def difference(store: Store, given: Sequence[GivenScore]) -> Difference:
+def difference(store: Store, given: Sequence[GivenScore]) -> ScoreChanges:
     """Return what of these scores the store has not, has otherwise, and has. Raises `StoreError` as `Store.rows`
     does."""
     kept = store.rows("scores", {each.score_id for each in given}, ["score_id", "value"])
@@ -153,10 +153,10 @@ def difference(store: Store, given: Sequence[GivenScore]) -> Difference:
             same.append(each)
         else:
             changed.append((each, row["value"]))
-    return Difference(tuple(new), tuple(changed), tuple(same), told)
+    return ScoreChanges(tuple(new), tuple(changed), tuple(same), told)
 
 
-def rows_of(found: Difference, source: str | None, now: datetime) -> dict[str, list[Row]]:
+def rows_of(found: ScoreChanges, source: str | None, now: datetime) -> dict[str, list[Row]]:
     """Return the rows of `judgements` and `scores` that bring a store to what was given. `source` is the file of an
     import."""
     parsed = {each.judgement_id: dict(found.judgements.get(each.judgement_id, {})) for each in found.fresh}
@@ -169,7 +169,7 @@ def rows_of(found: Difference, source: str | None, now: datetime) -> dict[str, l
     return {"judgements": list(judgements.values()), "scores": [_score(each, now) for each in found.fresh]}
 
 
-def keep(store: Store, given: Sequence[GivenScore], now: datetime) -> Kept:
+def keep(store: Store, given: Sequence[GivenScore], now: datetime) -> KeptCounts:
     """Keep scores in one commit: all of them or none. What is kept already is not kept again; a score whose value or
     reason differs takes the place of the earlier one. `now` has a zone.
 
@@ -179,7 +179,7 @@ def keep(store: Store, given: Sequence[GivenScore], now: datetime) -> Kept:
     fresh, every = ({each.judgement_id for each in some} for some in (found.fresh, given))
     if fresh:
         store.append(rows_of(found, None, now))
-    return Kept(len(fresh - found.judgements.keys()), len(fresh & found.judgements.keys()), len(every - fresh))
+    return KeptCounts(len(fresh - found.judgements.keys()), len(fresh & found.judgements.keys()), len(every - fresh))
 
 
 def _common(each: GivenScore, now: datetime) -> Row:

@@ -22,11 +22,11 @@ MOST_BYTES = 4 * 2**30
 
 
 @dataclass(frozen=True)
-class Shelf:
+class StoredIndexes:
     """The indexes of the store at `root`, by their names.
 
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     shelf = Shelf(Path(folder))
+    ...     shelf = StoredIndexes(Path(folder))
     ...     shelf.put("bm25-0a", b"index")
     ...     shelf.get("bm25-0a"), shelf.get("bm25-0b")
     (b'index', None)

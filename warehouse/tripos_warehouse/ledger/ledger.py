@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from tripos_warehouse.errors import StoreError, unwritable
 from tripos_warehouse.ledger.draws import Draws, rows_of
-from tripos_warehouse.ledger.lookup import Lookup
+from tripos_warehouse.ledger.lookup import RowLookup
 from tripos_warehouse.ledger.run_cache import WorkList
 from tripos_warehouse.store import (
     DRAFTS,
@@ -33,11 +33,11 @@ from tripos_warehouse.store import (
     WORKS,
     Claims,
     Commit,
-    Index,
+    JournalSegment,
     Locks,
     Peers,
     Row,
-    Segment,
+    RowIndex,
     Store,
     Ticks,
     check_columns,
@@ -81,7 +81,7 @@ FLUSH_BYTES = 32 * 2**20
 class _Batch:
     """Rows on their way to one commit. `tried`: its commit may be there already."""
 
-    segment: Segment | None = None
+    segment: JournalSegment | None = None
     rows: dict[str, list[Row]] = field(default_factory=dict)
     count: int = 0
     size: int = 0
@@ -114,9 +114,9 @@ class RunLedger:
         self._fingerprints = frozenset(fingerprints)
         self._batch = _Batch()
         self._closed: list[_Batch] = []
-        self._done: list[Segment] = []
+        self._done: list[JournalSegment] = []
         self._fresh: dict[str, dict[str, Row]] = {}
-        self._lookup = Lookup()
+        self._lookup = RowLookup()
         self._names = {table.name: frozenset(table.schema.names) for table in TABLES.values()}
         try:
             (store.root / JOURNAL).mkdir(exist_ok=True)
@@ -132,7 +132,7 @@ class RunLedger:
         self._commits: dict[str, Commit] = {}
         self._mine: list[Commit] = []
         """Commits of this ledger that are in no index."""
-        self._indexes: dict[str, Index] = {}
+        self._indexes: dict[str, RowIndex] = {}
         self._draws = Draws(lambda table: self._paths(table, self._commits.values()), self._lookup)
         self.refresh()
 
@@ -355,12 +355,12 @@ class RunLedger:
         batches = (self._batch, *self._closed)
         return frozenset(batch.segment.name for batch in batches if batch.segment is not None)
 
-    def _new_segment(self) -> Segment:
+    def _new_segment(self) -> JournalSegment:
         name = new_name(self._store.now)
         place = place_of(SEGMENT, name)
         self._locks.hold(place)  # first, or a process that recovers could take the file for one without an owner
         try:
-            return Segment(self._store.root, name)
+            return JournalSegment(self._store.root, name)
         except OSError:
             self._locks.free(place)
             raise
@@ -397,7 +397,7 @@ class RunLedger:
 
     # The index
 
-    def _index(self, table: str) -> Index:
+    def _index(self, table: str) -> RowIndex:
         if (index := self._indexes.get(table)) is None:
             index = self._indexes[table] = self._load(table, [*self._commits.values(), *self._mine])
             for other, known in self._indexes.items():
@@ -407,8 +407,8 @@ class RunLedger:
             self._mine.clear()
         return index
 
-    def _load(self, table: str, commits: Iterable[Commit]) -> Index:
-        index = Index(table, self._fingerprints)
+    def _load(self, table: str, commits: Iterable[Commit]) -> RowIndex:
+        index = RowIndex(table, self._fingerprints)
         index.load(self._paths(table, commits))
         return index
 

@@ -19,7 +19,7 @@ BLOCK, CACHED_BLOCKS = 64, 32
 many times that stay."""
 
 
-class Lookup:
+class RowLookup:
     """Reads rows of parts by their numbers."""
 
     def __init__(self) -> None:

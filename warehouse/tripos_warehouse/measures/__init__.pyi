@@ -6,8 +6,8 @@ from .evaluation import (
     evaluate_or_tell as evaluate_or_tell,
 )
 from .expectations import (
-    Gate as Gate,
-    Outcome as Outcome,
+    CheckedExpectation as CheckedExpectation,
+    ExpectationOutcome as ExpectationOutcome,
     as_measure as as_measure,
     expected as expected,
 )
@@ -15,7 +15,7 @@ from .figure_walk import (
     aggregates as aggregates,
 )
 from .gaps import (
-    Gap as Gap,
+    MissingResults as MissingResults,
     find_gaps as find_gaps,
 )
 from .jackknife import (

@@ -15,7 +15,7 @@ from tripos_warehouse.measures.figure_walk import is_moved_median
 from tripos_warehouse.measures.gaps import why_missing
 from tripos_warehouse.measures.sql import sql_of
 from tripos_warehouse.query import run_query
-from tripos_warehouse.statistics import Found, t_quantile
+from tripos_warehouse.statistics import StatisticResult, t_quantile
 from tripos_warehouse.statistics.intervals import ROUNDING, bounded, clopper_pearson, of_classes
 from tripos_warehouse.views import dimension_place
 
@@ -216,7 +216,7 @@ def _interval(
         if found.get("reason") or function in CORRELATED or (function is None and not at_an_end):
             return method or "logit", None, None
         method = "exact"
-    told = bounded(Found(value, clusters=units), error, df, (low, high))
+    told = bounded(StatisticResult(value, clusters=units), error, df, (low, high))
     return method or "logit", told.low, told.high
 
 

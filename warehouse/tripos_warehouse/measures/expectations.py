@@ -31,7 +31,7 @@ NOT_TAKEN = MeasureRow(
 
 
 @dataclass(frozen=True)
-class Outcome:
+class ExpectationOutcome:
     """One figure that was expected: its value, whether that held, and by how much it is on the right side of the
     number (below 0 where it is on the wrong one); None where there is no value, which does not hold."""
 
@@ -41,11 +41,11 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class Gate:
+class CheckedExpectation:
     """An expectation with its outcomes, in the order of a measure's rows."""
 
     expectation: Expectation
-    outcomes: tuple[Outcome, ...]
+    outcomes: tuple[ExpectationOutcome, ...]
     failed: bool = False
     """Whether the database refused its SQL, so that there is no value."""
 
@@ -80,7 +80,7 @@ class Gate:
 
 def expected(
     connection: duckdb.DuckDBPyConnection, plan: Plan, expectation: Expectation, models: Sequence[str]
-) -> Gate:
+) -> CheckedExpectation:
     """Return whether an expectation holds for `models`. One that nothing was scored for, or whose SQL fails, has an
     outcome that does not hold."""
     table = evaluate_or_tell(connection, plan, as_measure(expectation))
@@ -89,7 +89,7 @@ def expected(
     nothing = tuple([None] * len(expectation.by))
     reason = NOT_TAKEN.reason if table.error is None else table.error
     rows += [replace(NOT_TAKEN, model=model, by=nothing, reason=reason) for model in models if model not in found]
-    return Gate(expectation, tuple(_outcome(expectation, row) for row in rows), table.error is not None)
+    return CheckedExpectation(expectation, tuple(_outcome(expectation, row) for row in rows), table.error is not None)
 
 
 def as_measure(expectation: Expectation) -> Measure:
@@ -104,11 +104,11 @@ def as_measure(expectation: Expectation) -> Measure:
     )
 
 
-def _outcome(expectation: Expectation, row: MeasureRow) -> Outcome:
+def _outcome(expectation: Expectation, row: MeasureRow) -> ExpectationOutcome:
     if row.value is None:
-        return Outcome(row, False, None)
+        return ExpectationOutcome(row, False, None)
     held, margin = holds(expectation.operator, row.value, expectation.value)
-    return Outcome(row, held, margin)
+    return ExpectationOutcome(row, held, margin)
 
 
 def holds(operator: str, value: float, number: float) -> tuple[bool, float]:

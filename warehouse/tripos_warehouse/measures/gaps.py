@@ -18,7 +18,7 @@ NOT_ASKED = "not asked"
 
 
 @dataclass(frozen=True)
-class Gap:
+class MissingResults:
     """`count` of `total` results that are not there for one `reason`; `name` is a metric, a step or a scorer."""
 
     kind: str
@@ -31,7 +31,8 @@ class Gap:
     def shown(self) -> str:
         """Return what is missing, as a line says it.
 
-        >>> Gap("undefined", "right", 9, 10, "`nth` has no value: a list of 1 has no item at position 1").shown
+        >>> reason = "`nth` has no value: a list of 1 has no item at position 1"
+        >>> MissingResults("undefined", "right", 9, 10, reason).shown
         '9 of 10 right: `nth` has no value: a list of 1 has no item at position 1'
         """
         return f"{self.count:,} of {self.total:,} {self.name}: {self.reason}"
@@ -41,7 +42,7 @@ class Gap:
         return asdict(self)
 
 
-def find_gaps(connection: duckdb.DuckDBPyConnection, benchmark: str) -> tuple[Gap, ...]:
+def find_gaps(connection: duckdb.DuckDBPyConnection, benchmark: str) -> tuple[MissingResults, ...]:
     """Return the gaps in what `connection` shows of a benchmark: scores that are undefined because of what a reply
     says, and calls that were not made because what they were to ask has no value; the most frequent first."""
     schema = sql.name(benchmark)
@@ -57,7 +58,9 @@ def find_gaps(connection: duckdb.DuckDBPyConnection, benchmark: str) -> tuple[Ga
     return tuple(sorted(found, key=lambda gap: (gap.kind, -gap.count, gap.name, gap.reason)))
 
 
-def _counted(connection: duckdb.DuckDBPyConnection, rows: str, kind: str, statuses: tuple[str, ...]) -> Iterator[Gap]:
+def _counted(
+    connection: duckdb.DuckDBPyConnection, rows: str, kind: str, statuses: tuple[str, ...]
+) -> Iterator[MissingResults]:
     lacking = ", ".join(map(sql.text, statuses))
     query = f"""select name, coalesce(error, 'no reason is kept'), count(distinct id) from ({rows})
     where status in ({lacking}) group by all"""
@@ -70,7 +73,7 @@ def _counted(connection: duckdb.DuckDBPyConnection, rows: str, kind: str, status
     totals = dict(connection.execute(counts).fetchall())
     for name, reason, count in found:
         told = reason.removeprefix("not asked: ").removeprefix("not held: ")
-        yield Gap(kind, name, count, totals[name], told)
+        yield MissingResults(kind, name, count, totals[name], told)
 
 
 def why_missing(connection: duckdb.DuckDBPyConnection, plan: Plan, figure: Figure, model: str) -> str:

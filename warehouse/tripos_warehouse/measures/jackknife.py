@@ -24,7 +24,7 @@ from tripos_warehouse import sql
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.measures.evaluation import evaluate
 from tripos_warehouse.measures.figure_walk import aggregates
-from tripos_warehouse.statistics import Found
+from tripos_warehouse.statistics import StatisticResult
 from tripos_warehouse.statistics.intervals import ALIKE, ROUNDING, bounded, with_t
 from tripos_warehouse.views import dimension_label
 
@@ -90,7 +90,7 @@ class Remeasured:
     labels: tuple[str, ...]
     a: float
     b: float
-    difference: Found
+    difference: StatisticResult
 
 
 @dataclass(frozen=True)
@@ -132,7 +132,7 @@ def remeasure(
         return []
     found = []
     for cell, (a, b) in whole.items():
-        base = Found(b.value - a.value, n=min(a.n, b.n), clusters=min(a.items, b.items))
+        base = StatisticResult(b.value - a.value, n=min(a.n, b.n), clusters=min(a.items, b.items))
         labels = tuple(dimension_label(plan, name, value) for name, value in zip(measure.by, cell, strict=True))
         found.append(Remeasured(labels, a.value, b.value, _with_error(base, cell, without, reason, _ends(measure))))
     return found
@@ -140,7 +140,7 @@ def remeasure(
 
 def remeasure_pairs(
     half: Half, plan: Plan, measure: Measure, items: Sequence[str], seed: int = 0
-) -> dict[tuple[str, str], Found]:
+) -> dict[tuple[str, str], StatisticResult]:
     """Return how every two models of `half` differ (first less second) in a measure that goes by nothing, over `items`,
     which all of them should have. Two that lack a value, or all where its SQL cannot be asked, are not in it.
 
@@ -164,7 +164,7 @@ def remeasure_pairs(
         if any(key not in whole for key in ends):
             continue
         b, a = (whole[key] for key in ends)
-        base = Found(a.value - b.value, n=min(a.n, b.n), clusters=min(a.items, b.items))
+        base = StatisticResult(a.value - b.value, n=min(a.n, b.n), clusters=min(a.items, b.items))
         rest = [{(): (each[ends[0]], each[ends[1]])} if all(key in each for key in ends) else {} for each in without]
         told = _with_error(base, (), rest, reason, _ends(measure))
         if told.reason == ALIKE and abs(base.value or 0.0) > ROUNDING:
@@ -174,12 +174,12 @@ def remeasure_pairs(
 
 
 def _with_error(
-    base: Found,
+    base: StatisticResult,
     cell: Cell,
     without: Sequence[Mapping[Cell, tuple[_Value, _Value]]],
     reason: str | None,
     ends: tuple[float, float] | None,
-) -> Found:
+) -> StatisticResult:
     if reason is not None:
         return base.without_interval(reason)
     if not without:

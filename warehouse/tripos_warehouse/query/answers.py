@@ -135,10 +135,10 @@ def _records(table: pa.Table) -> list[dict[str, Any]]:
 
 def _json_text(value: Any) -> str:
     options = orjson.OPT_NON_STR_KEYS | orjson.OPT_UTC_Z
-    return orjson.dumps(value, default=_plain, option=options).decode()
+    return orjson.dumps(value, default=_json_number, option=options).decode()
 
 
-def _plain(value: Any) -> Any:
+def _json_number(value: Any) -> Any:
     from decimal import Decimal
 
     if isinstance(value, Decimal):

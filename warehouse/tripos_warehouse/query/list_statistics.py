@@ -20,7 +20,7 @@ from tripos_warehouse.query.bootstrap import LEAST_ITEMS, medians
 from tripos_warehouse.query.raters import COMPLETE, find_statistic, find_value
 from tripos_warehouse.statistics import Floats
 from tripos_warehouse.statistics.agreement import tau_by_item
-from tripos_warehouse.statistics.preferences import NOBODY_ELSE, Verdict, bradley_terry, fondness
+from tripos_warehouse.statistics.preferences import NOBODY_ELSE, Preference, bradley_terry, fondness
 
 BETWEEN = "\x1f"
 """Stands between a model and a judge where a statistic is about both."""
@@ -79,14 +79,14 @@ def self_preference(
     return {"value": value, "reason": None, "items": list(pulls), "pulls": list(pulls.values()), "draws": None}
 
 
-def verdicts_of(items: Words, firsts: Words, seconds: Words, judges: Words, values: Numbers) -> list[Verdict]:
+def verdicts_of(items: Words, firsts: Words, seconds: Words, judges: Words, values: Numbers) -> list[Preference]:
     """Return the comparisons that have a value.
 
     >>> verdicts_of(["1", "1"], ["a", "b"], ["b", "a"], ["j", "j"], [1.0, None])
-    [Verdict(first='a', second='b', winner='a', item='1', judge='j')]
+    [Preference(first='a', second='b', winner='a', item='1', judge='j')]
     """
     return [
-        Verdict(str(first), str(second), None if value == 0.5 else str(first if value else second), item, judge)
+        Preference(str(first), str(second), None if value == 0.5 else str(first if value else second), item, judge)
         for item, first, second, judge, value in zip(items, firsts, seconds, judges, values, strict=True)
         if value is not None
     ]

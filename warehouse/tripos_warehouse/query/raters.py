@@ -8,7 +8,7 @@ from typing import cast
 
 import numpy as np
 
-from tripos_warehouse.statistics import Floats, Found
+from tripos_warehouse.statistics import Floats, StatisticResult
 from tripos_warehouse.statistics.agreement import (
     Level,
     cohen_kappa,
@@ -24,7 +24,7 @@ COMPLETE = frozenset({"kendall_w"})
 """What takes only subjects that every rater rated."""
 
 
-def find_statistic(what: str, level: str, ratings: Floats) -> Found:
+def find_statistic(what: str, level: str, ratings: Floats) -> StatisticResult:
     """Return the statistic `what` of `ratings`, a row a rater and a column a subject, NaN where one is missing. Of two
     raters at a time it is the mean over the pairs. `level` is that of Krippendorff's α.
 
@@ -42,48 +42,48 @@ def find_value(what: str, level: str, ratings: Floats) -> float | None:
     return find_statistic(what, level, ratings).value
 
 
-def _plain(one: Floats, other: Floats) -> Found:
+def _unweighted_kappa(one: Floats, other: Floats) -> StatisticResult:
     return cohen_kappa(one, other)
 
 
-def _rho(one: Floats, other: Floats) -> Found:
+def _rho(one: Floats, other: Floats) -> StatisticResult:
     """Spearman's ρ as the correlation of ranks, without the test and the interval of `spearman_rho`, which take longer
     than it does: of many items it is computed many times."""
     both = ~(np.isnan(one) | np.isnan(other))
     n = int(both.sum())
     if n < 2:
-        return Found.undefined("fewer than two items that both raters rated", n=n)
+        return StatisticResult.undefined("fewer than two items that both raters rated", n=n)
     a, b = (ranks - (n + 1) / 2 for ranks in (mid_ranks(one[both]), mid_ranks(other[both])))
     squares = float(a @ a) * float(b @ b)
     if squares == 0:
-        return Found.undefined("a rater gave all items the same: there is no order", n=n)
-    return Found(max(-1.0, min(1.0, float(a @ b) / math.sqrt(squares))), n=n)
+        return StatisticResult.undefined("a rater gave all items the same: there is no order", n=n)
+    return StatisticResult(max(-1.0, min(1.0, float(a @ b) / math.sqrt(squares))), n=n)
 
 
-def _quadratic(ratings: Floats, level: str) -> Found:
+def _quadratic(ratings: Floats, level: str) -> StatisticResult:
     """κ by squares. The steps of a rubric are as far apart as their numbers, so κ is the same whether or not somebody
     gave all of them: 1 - Σ (a - b)² n / Σ Σ (a - b)² over all pairs of a rating of the one and one of the other (Cohen,
     1968), and the denominator is n² (var a + var b + (mean a - mean b)²)."""
 
-    def of_two(one: Floats, other: Floats) -> Found:
+    def of_two(one: Floats, other: Floats) -> StatisticResult:
         both = ~(np.isnan(one) | np.isnan(other))
         a, b = one[both], other[both]
         if not len(a):
-            return Found.undefined("no item that both raters rated")
+            return StatisticResult.undefined("no item that both raters rated")
         expected = float(a.var() + b.var() + (a.mean() - b.mean()) ** 2)
         if expected <= 1e-12 * float(np.abs(a).max()) ** 2:
             reason = "both raters gave one and the same category: agreement by chance is certain"
-            return Found.undefined(reason, n=len(a))
-        return Found(1 - float(((a - b) ** 2).mean()) / expected, n=len(a))
+            return StatisticResult.undefined(reason, n=len(a))
+        return StatisticResult(1 - float(((a - b) ** 2).mean()) / expected, n=len(a))
 
     return pairwise(of_two, ratings).mean
 
 
-_STATISTICS: Mapping[str, Callable[[Floats, str], Found]] = {
+_STATISTICS: Mapping[str, Callable[[Floats, str], StatisticResult]] = {
     "kendall_w": lambda ratings, level: kendall_w(ratings),
     "krippendorff_alpha": lambda ratings, level: krippendorff_alpha(ratings, cast("Level", level)),
     "kendall_tau": lambda ratings, level: pairwise(kendall_tau_b, ratings).mean,
     "spearman": lambda ratings, level: pairwise(_rho, ratings).mean,
-    "cohen_kappa": lambda ratings, level: pairwise(_plain, ratings).mean,
+    "cohen_kappa": lambda ratings, level: pairwise(_unweighted_kappa, ratings).mean,
     "quadratic_kappa": _quadratic,
 }

@@ -10,8 +10,8 @@ import duckdb
 
 from tripos_compiler.plan import Made, Plan
 from tripos_warehouse import sql
-from tripos_warehouse.text_table import NOTHING, Column, grid, wrapped
-from tripos_warehouse.views import Run, dimension_label
+from tripos_warehouse.text_table import NOTHING, TextColumn, grid, wrapped
+from tripos_warehouse.views import RunRecord, dimension_label
 
 LANGUAGE = "language"
 ALL = "all"
@@ -50,13 +50,13 @@ class Acceptance:
         return {"dataset": self.dataset, "context": where, **counts, **rest}
 
 
-def acceptances(connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run) -> tuple[Acceptance, ...]:
+def acceptances(connection: duckdb.DuckDBPyConnection, plan: Plan, run: RunRecord) -> tuple[Acceptance, ...]:
     """Of every made data set of which slots were decided, with what the author of the run wrote: all of it, then by
     each axis of its context, or of the rows that it is made from, in the order of the plan."""
     return tuple(found for made in plan.made for found in _of(connection, plan, run, made))
 
 
-def _of(connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run, made: Made) -> Iterator[Acceptance]:
+def _of(connection: duckdb.DuckDBPyConnection, plan: Plan, run: RunRecord, made: Made) -> Iterator[Acceptance]:
     source = f"from {sql.name(run.benchmark)}.slots where dataset = {sql.text(made.name)}"
     carried = [each.name for each in made.fields if each.type.kind == "choice" and each.type.axis == each.name]
     for axis in (None, *(name for name in dict.fromkeys((*made.axes, *carried)) if name != LANGUAGE)):
@@ -89,21 +89,23 @@ def acceptance_lines(plan: Plan, found: tuple[Acceptance, ...], width: int) -> l
     heads = [each for each in found if each.by is None]
     contexts = [ALL if each.by is None else f"{each.by} {dimension_label(plan, each.by, each.value)}" for each in found]
     columns = [
-        Column("data set", tuple(each.dataset if each.by is None else "" for each in found)),
-        Column("", tuple(contexts)),
-        Column("slots", tuple(f"{each.slots:,}" for each in found), right=True),
-        Column("made", tuple(f"{each.made:,}" for each in found), right=True),
-        Column("attempts", tuple(f"{each.attempts:,}" for each in found), right=True),
-        Column("accepted", tuple(NOTHING if each.rate is None else f"{each.rate:.1%}" for each in found), right=True),
+        TextColumn("data set", tuple(each.dataset if each.by is None else "" for each in found)),
+        TextColumn("", tuple(contexts)),
+        TextColumn("slots", tuple(f"{each.slots:,}" for each in found), right=True),
+        TextColumn("made", tuple(f"{each.made:,}" for each in found), right=True),
+        TextColumn("attempts", tuple(f"{each.attempts:,}" for each in found), right=True),
+        TextColumn(
+            "accepted", tuple(NOTHING if each.rate is None else f"{each.rate:.1%}" for each in found), right=True
+        ),
     ]
-    told = [_told(each) for each in heads if each.reasons or each.made < each.slots]
+    told = [_acceptance_line(each) for each in heads if each.reasons or each.made < each.slots]
     return [*grid(columns, width), *(wrapped(line, width) for line in told)]
 
 
-def _told(each: Acceptance) -> str:
+def _acceptance_line(each: Acceptance) -> str:
     """Return why attempts were rejected, and what was given up.
 
-    >>> _told(Acceptance("item", None, None, 4, 3, 6, {"verify": 2, "too_near": 1}))
+    >>> _acceptance_line(Acceptance("item", None, None, 4, 3, 6, {"verify": 2, "too_near": 1}))
     'item: 1 given up; rejected: verify 2, too_near 1'
     """
     parts = [f"{each.slots - each.made:,} given up"] if each.made < each.slots else []

@@ -29,9 +29,9 @@ from tripos_warehouse import sql
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.exports import metric_weights
 from tripos_warehouse.measures import Half, aggregates, evaluate_or_tell, remeasure
-from tripos_warehouse.statistics import Found, holm
+from tripos_warehouse.statistics import StatisticResult, holm
 from tripos_warehouse.statistics.intervals import mean_of_cells
-from tripos_warehouse.views import LANGUAGE, Run, arm_columns, axis_columns, dimension_label, dimension_place
+from tripos_warehouse.views import LANGUAGE, RunRecord, arm_columns, axis_columns, dimension_label, dimension_place
 
 LEVEL = 0.05
 """A corrected p value below this settles which side is better."""
@@ -46,12 +46,12 @@ class Side:
 
     connection: duckdb.DuckDBPyConnection
     plan: Plan
-    run: Run
+    run: RunRecord
     models: tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class Compared:
+class ComparedRow:
     """One row: the mean of each side over the shared pairs, and how they differ (`b` less `a`).
 
     `name` and `of` say what is compared, such as a scenario and a scorer. `p` is that of the difference, corrected for
@@ -63,7 +63,7 @@ class Compared:
     of: str
     a: float
     b: float
-    difference: Found
+    difference: StatisticResult
     p: float | None
     graded: bool
     span: float | None = None
@@ -75,7 +75,7 @@ class Section:
     """The rows of one kind: `measure`, `metric` or `scenario`."""
 
     kind: str
-    rows: tuple[Compared, ...]
+    rows: tuple[ComparedRow, ...]
 
 
 @dataclass(frozen=True)
@@ -235,7 +235,7 @@ def _scores(side: Side, keys: Sequence[str], more: Sequence[str]) -> pa.Table:
     ).to_arrow_table()
 
 
-def _row(name: str, of: str, found: _Pairs, cells: Sequence[str], weighted: bool, judged: Judged) -> Compared:
+def _row(name: str, of: str, found: _Pairs, cells: Sequence[str], weighted: bool, judged: Judged) -> ComparedRow:
     cell = list(zip(*(found.columns[each] for each in cells), strict=True)) if cells else None
     weight = found.weight if weighted else np.ones(len(found.a))
     items = found.columns["item"].tolist()
@@ -245,7 +245,7 @@ def _row(name: str, of: str, found: _Pairs, cells: Sequence[str], weighted: bool
     span = None if None in spans else max(each for each in spans if each is not None)
     ends = None if span is None else (-span, span)
     difference = mean_of_cells(found.b - found.a, items, cell, weight, ends=ends)
-    return Compared(name, of, a, b, difference, None, names <= judged.graded, span)
+    return ComparedRow(name, of, a, b, difference, None, names <= judged.graded, span)
 
 
 def _mean_of(measure: Measure) -> Aggregate | None:
@@ -271,13 +271,13 @@ def _together(one: Side, two: Side) -> tuple[str, ...]:
 
 def _measures(
     one: Side, two: Side, found: _Pairs, judged: Judged, together: Sequence[str]
-) -> tuple[tuple[Compared, ...], tuple[tuple[str, str], ...]]:
+) -> tuple[tuple[ComparedRow, ...], tuple[tuple[str, str], ...]]:
     """Return every measure over all but those `together`, and the names of those that cannot be compared, each with
     why."""
     means = {row.name: row for row in _means(two.plan, found, judged)}
     items = sorted(set(found.columns["item"].tolist()))
     halves = [Half(side.connection, side.run.benchmark, side.models) for side in (one, two)]
-    rows: list[Compared] = []
+    rows: list[ComparedRow] = []
     unpaired: list[tuple[str, str]] = []
     stand_for = _stand_for(two.plan)
     for measure in two.plan.measures:
@@ -293,7 +293,9 @@ def _measures(
         values = remeasure(halves[0], halves[1], two.plan, measure, items)
         span = None if measure.low is None or measure.high is None else measure.high - measure.low
         rows += [
-            Compared(measure.name, ", ".join(each.labels), each.a, each.b, each.difference, None, graded, span, lower)
+            ComparedRow(
+                measure.name, ", ".join(each.labels), each.a, each.b, each.difference, None, graded, span, lower
+            )
             for each in values
         ]
         unpaired += [] if values else [(measure.name, _why_unpaired(one, two, measure))]
@@ -327,7 +329,7 @@ def _stand_for(plan: Plan) -> dict[Any, Measure]:
     return chosen
 
 
-def _means(plan: Plan, found: _Pairs, judged: Judged) -> Iterable[Compared]:
+def _means(plan: Plan, found: _Pairs, judged: Judged) -> Iterable[ComparedRow]:
     """Yield every measure that is a mean: of one that goes by something, each cell counts alike."""
     chosen = _stand_for(plan)
     for measure in plan.measures:
@@ -347,7 +349,7 @@ def _means(plan: Plan, found: _Pairs, judged: Judged) -> Iterable[Compared]:
             yield replace(row, graded=graded, lower_is_better=lower)
 
 
-def _metrics(plan: Plan, found: _Pairs, judged: Judged) -> Iterable[Compared]:
+def _metrics(plan: Plan, found: _Pairs, judged: Judged) -> Iterable[ComparedRow]:
     place = dimension_place(plan, "metric")
     for metric in sorted(set(found.columns["metric"].tolist()), key=place):
         mask = found.columns["metric"] == metric
@@ -355,7 +357,7 @@ def _metrics(plan: Plan, found: _Pairs, judged: Judged) -> Iterable[Compared]:
         yield _row(metric, label if label != metric else "", found.where(mask), (), False, judged)
 
 
-def _scenarios(plan: Plan, found: _Pairs, judged: Judged) -> Iterable[Compared]:
+def _scenarios(plan: Plan, found: _Pairs, judged: Judged) -> Iterable[ComparedRow]:
     place = dimension_place(plan, "scenario")
     pairs = set(zip(found.columns["scenario"].tolist(), found.columns["scorer"].tolist(), strict=True))
     for scenario, scorer in sorted(pairs, key=lambda pair: (place(pair[0]), pair[1])):

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tripos_warehouse.report.comparison import LEVEL, Compared, Comparison, Section
+from tripos_warehouse.report.comparison import LEVEL, ComparedRow, Comparison, Section
 from tripos_warehouse.statistics.intervals import ALIKE, ROUNDING
-from tripos_warehouse.text_table import NOTHING, Column, decimals_of, grid
+from tripos_warehouse.text_table import NOTHING, TextColumn, decimals_of, grid
 
 TITLES = {"measure": "over all", "metric": "by metric", "scenario": "by scenario"}
 
 
-def verdict(row: Compared, decimals: int = 2, tests: int = 1) -> str:
+def verdict(row: ComparedRow, decimals: int = 2, tests: int = 1) -> str:
     """Return what a row says, in words; it is one of so many `tests`.
 
-    >>> from tripos_warehouse.statistics import Found
-    >>> found = Found(0.31, low=0.12, high=0.5, standard_error=0.09, df=40, p=0.002, n=41, clusters=41)
-    >>> made = Compared("RIGHT", "", 7, 7.31, found, 0.004, True)
+    >>> from tripos_warehouse.statistics import StatisticResult
+    >>> found = StatisticResult(0.31, low=0.12, high=0.5, standard_error=0.09, df=40, p=0.002, n=41, clusters=41)
+    >>> made = ComparedRow("RIGHT", "", 7, 7.31, found, 0.004, True)
     >>> verdict(made)
     'B is better by 0.31 (0.12 to 0.50)'
-    >>> verdict(Compared("OFF", "", 7, 7.31, found, 0.004, True, lower_is_better=True))
+    >>> verdict(ComparedRow("OFF", "", 7, 7.31, found, 0.004, True, lower_is_better=True))
     'A is better by 0.31 (0.12 to 0.50)'
     """
     found = row.difference
@@ -70,14 +70,14 @@ def _table(section: Section, width: int) -> Iterable[str]:
     decimals = decimals_of([value for row in rows for value in (row.a, row.b)])
     names = [f"{row.name} ({row.of})" if row.of else row.name for row in rows]
     columns = [
-        Column(section.kind, tuple(names)),
-        Column("A", tuple(f"{row.a:.{decimals}f}" for row in rows), right=True),
-        Column("B", tuple(f"{row.b:.{decimals}f}" for row in rows), right=True),
-        Column("B − A", tuple(f"{row.difference.value or 0.0:+.{decimals}f}" for row in rows), right=True),
-        Column("error", tuple(_figure(row.difference.standard_error, decimals) for row in rows), right=True),
-        Column("p", tuple(_p(row.p) for row in rows), right=True),
-        Column("pairs", tuple(f"{row.difference.n:,}" for row in rows), right=True),
-        Column("items", tuple(f"{row.difference.clusters:,}" for row in rows), right=True),
+        TextColumn(section.kind, tuple(names)),
+        TextColumn("A", tuple(f"{row.a:.{decimals}f}" for row in rows), right=True),
+        TextColumn("B", tuple(f"{row.b:.{decimals}f}" for row in rows), right=True),
+        TextColumn("B − A", tuple(f"{row.difference.value or 0.0:+.{decimals}f}" for row in rows), right=True),
+        TextColumn("error", tuple(_figure(row.difference.standard_error, decimals) for row in rows), right=True),
+        TextColumn("p", tuple(_p(row.p) for row in rows), right=True),
+        TextColumn("pairs", tuple(f"{row.difference.n:,}" for row in rows), right=True),
+        TextColumn("items", tuple(f"{row.difference.clusters:,}" for row in rows), right=True),
     ]
     yield from grid(columns, width)
     for name, told in zip(names, verdicts(section, decimals), strict=True):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
-from tripos_warehouse.measures import Gate, Outcome
+from tripos_warehouse.measures import CheckedExpectation, ExpectationOutcome
 
 if TYPE_CHECKING:
     from tripos_warehouse.report.run_report import Report
@@ -50,7 +50,7 @@ def junit(report: Report) -> str:
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(top, encoding="unicode") + "\n"
 
 
-def _case(report: Report, gate: Gate, outcome: Outcome) -> ElementTree.Element:
+def _case(report: Report, gate: CheckedExpectation, outcome: ExpectationOutcome) -> ElementTree.Element:
     row, expectation = outcome.row, gate.expectation
     cell = "".join(f", {name}: {value}" for name, value in zip(expectation.by, row.by, strict=True))
     name = f"{expectation.shown} [{row.model}{cell}]"
@@ -62,7 +62,7 @@ def _case(report: Report, gate: Gate, outcome: Outcome) -> ElementTree.Element:
     return case
 
 
-def told_of(outcome: Outcome) -> str:
+def told_of(outcome: ExpectationOutcome) -> str:
     """Return what an outcome came to, in words: the value with its interval, and by how much it is off."""
     row = outcome.row
     if row.value is None:

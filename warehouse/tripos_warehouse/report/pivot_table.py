@@ -9,7 +9,7 @@ from typing import Any
 
 from tripos_compiler.plan import Aggregate, Figure, Formula, Measured, Plan
 from tripos_warehouse.measures import MeasureRow, MeasureTable
-from tripos_warehouse.text_table import GAP, NOTHING, Column, decimals_of, grid
+from tripos_warehouse.text_table import GAP, NOTHING, TextColumn, decimals_of, grid
 from tripos_warehouse.views import dimension_label
 
 
@@ -35,7 +35,7 @@ Cells = Mapping[str, MeasureRow]
 
 
 @dataclass(frozen=True)
-class Line:
+class PivotLine:
     """A line of the table: its labels, and the values under each heading. `keyed` where it is a cell of the measure,
     and not a mean of cells."""
 
@@ -125,7 +125,7 @@ def _lines(
     heads: Sequence[str],
     means: Sequence[MeasureTable],
     only: str | None,
-) -> Iterator[Line]:
+) -> Iterator[PivotLine]:
     """Yield the lines, each mean after the cells that it is taken of."""
     found = _by_key(table, rest, only)
     tables = [_by_key(each, tuple(d for d in each.measure.by if d != PAIR), only) for each in means]
@@ -134,7 +134,7 @@ def _lines(
     for place, key in enumerate(keys):
         labels = [dimension_label(plan, dim, value) for dim, value in zip(rest, key, strict=True)]
         same = next((i for i, (one, other) in enumerate(zip(before, key, strict=False)) if one != other), 0)
-        yield Line(tuple("" if i < same else label for i, label in enumerate(labels)), found[key])
+        yield PivotLine(tuple("" if i < same else label for i, label in enumerate(labels)), found[key])
         before = key
         following = keys[place + 1] if place + 1 < len(keys) else None
         for values in sorted(tables, key=lambda each: -len(next(iter(each), ()))):
@@ -143,7 +143,7 @@ def _lines(
             if ends and key[:length] in values:
                 told = ["" for _ in rest]
                 told[length] = "mean"
-                yield Line(tuple(told), values[key[:length]], keyed=False)
+                yield PivotLine(tuple(told), values[key[:length]], keyed=False)
 
 
 def _by_key(
@@ -165,17 +165,17 @@ def _order(table: MeasureTable, dim: str) -> list[Any]:
     return sorted({row.by[place] for row in table.rows}, key=str)
 
 
-def _all(lines: Sequence[Line]) -> list[MeasureRow]:
+def _all(lines: Sequence[PivotLine]) -> list[MeasureRow]:
     return [row for line in lines for row in line.cells.values()]
 
 
-def _labels(titles: Sequence[str], lines: Sequence[Line]) -> list[Column]:
-    return [Column(title, tuple(line.labels[place] for line in lines)) for place, title in enumerate(titles)]
+def _labels(titles: Sequence[str], lines: Sequence[PivotLine]) -> list[TextColumn]:
+    return [TextColumn(title, tuple(line.labels[place] for line in lines)) for place, title in enumerate(titles)]
 
 
 def _values(
-    names: Sequence[str], heads: Sequence[str], lines: Sequence[Line], decimals: int, intervals: bool
-) -> list[Column]:
+    names: Sequence[str], heads: Sequence[str], lines: Sequence[PivotLine], decimals: int, intervals: bool
+) -> list[TextColumn]:
     def figure(value: float | None) -> str:
         return NOTHING if value is None else f"{value:.{decimals}f}"
 
@@ -185,17 +185,17 @@ def _values(
         return with_interval(row, figure) if intervals else figure(row.value)
 
     return [
-        Column(name, tuple(cell(line.cells.get(head)) for line in lines), right=True)
+        TextColumn(name, tuple(cell(line.cells.get(head)) for line in lines), right=True)
         for name, head in zip(names, heads, strict=True)
     ]
 
 
-def _counts(lines: Sequence[Line]) -> list[Column]:
+def _counts(lines: Sequence[PivotLine]) -> list[TextColumn]:
     rows = [list(line.cells.values()) for line in lines]
     return [
-        Column("items", tuple(_range([row.items for row in each]) for each in rows), right=True),
-        Column("n", tuple(_range([row.n for row in each]) for each in rows), right=True),
-        Column("coverage", tuple(coverage(each) for each in rows), right=True),
+        TextColumn("items", tuple(_range([row.items for row in each]) for each in rows), right=True),
+        TextColumn("n", tuple(_range([row.n for row in each]) for each in rows), right=True),
+        TextColumn("coverage", tuple(coverage(each) for each in rows), right=True),
     ]
 
 

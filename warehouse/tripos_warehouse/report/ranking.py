@@ -17,8 +17,8 @@ from tripos_compiler.plan import Ask, Converse, Measure, Plan, Retrieve
 from tripos_warehouse import sql
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.measures import Half, evaluate, remeasure_pairs
-from tripos_warehouse.statistics import Found, rank_by
-from tripos_warehouse.views import Run, get_selected, step_counts
+from tripos_warehouse.statistics import StatisticResult, rank_by
+from tripos_warehouse.views import RunRecord, get_selected, step_counts
 
 WHOLE = "overall"
 """What a measure is called that stands for its benchmark."""
@@ -124,7 +124,7 @@ class Board:
 
 def leaderboard(
     connection: duckdb.DuckDBPyConnection,
-    runs: Sequence[Run],
+    runs: Sequence[RunRecord],
     wanted: Mapping[str, Sequence[str]] = {},
     *,
     benchmarks: Sequence[str] = (),
@@ -139,7 +139,7 @@ def leaderboard(
     Raises `StoreError`: S0301 for a benchmark that has no run, S0602 for a measure that it has not, or that does not
     come to one value for each model.
     """
-    by_benchmark: dict[str, list[Run]] = defaultdict(list)
+    by_benchmark: dict[str, list[RunRecord]] = defaultdict(list)
     for run in runs:
         by_benchmark[run.benchmark].append(run)
     for name in (*benchmarks, *wanted):
@@ -191,8 +191,8 @@ def _is_alone(plan: Plan, measure: Measure) -> bool:
 def _board(
     connection: duckdb.DuckDBPyConnection,
     plan: Plan,
-    newest: Run,
-    runs: Sequence[Run],
+    newest: RunRecord,
+    runs: Sequence[RunRecord],
     measure: Measure,
     other: Mapping[str, tuple[str, ...]],
     anyway: bool,
@@ -208,18 +208,18 @@ def _board(
     alike = {model: (graders.get(model), company.get(model)) for model in there}
     differences = _differences(connection, plan, measure, items, alike)
 
-    def compared(first: str, second: str) -> Found:
+    def compared(first: str, second: str) -> StatisticResult:
         if (first, second) in differences:
             return differences[first, second]
         back = differences.get((second, first))
         if back is None or back.value is None:
             if company.get(first) != company.get(second):
-                return Found.undefined(OTHER_ROLES)
+                return StatisticResult.undefined(OTHER_ROLES)
             told = OTHER_GRADERS if graders.get(first) != graders.get(second) else "they share too few items"
-            return Found.undefined(told)
-        return Found(-back.value, back.reason, p=back.p, n=back.n)
+            return StatisticResult.undefined(told)
+        return StatisticResult(-back.value, back.reason, p=back.p, n=back.n)
 
-    means = {model: Found(row.value, n=row.items) for model, row in there.items()}
+    means = {model: StatisticResult(row.value, n=row.items) for model, row in there.items()}
     ranks = rank_by(means, compared, level=LEVEL, lower_is_better=measure.lower_is_better).ranks
     often = [each.rank for each in ranks]
     standings = []
@@ -259,14 +259,14 @@ def _board(
     )
 
 
-def _partial(runs: Sequence[Run], models: Iterable[str]) -> dict[str, str]:
+def _partial(runs: Sequence[RunRecord], models: Iterable[str]) -> dict[str, str]:
     """On how many of how many items the last run of a model stands, where a release withholds some."""
     last = {model: next((run for run in runs if model in run.models), None) for model in models}
     return {model: run.partial for model, run in last.items() if run is not None and run.partial is not None}
 
 
 def _of_other_versions(
-    newest: Run, runs: Sequence[Run], comparable: Callable[[str, str], bool]
+    newest: RunRecord, runs: Sequence[RunRecord], comparable: Callable[[str, str], bool]
 ) -> dict[str, tuple[str, ...]]:
     """Return the models that ran only under versions whose figures mean something else than those of the newest run."""
     under: dict[str, list[str]] = defaultdict(list)
@@ -287,7 +287,7 @@ def _differences(
     measure: Measure,
     items: Mapping[str, frozenset[str]],
     alike: Mapping[str, object],
-) -> dict[tuple[str, str], Found]:
+) -> dict[tuple[str, str], StatisticResult]:
     """Return how every two models that are `alike`, in who graded them and took part beside them, differ over the items
     that both have."""
     shared: dict[frozenset[str], set[str]] = defaultdict(set)
@@ -331,7 +331,7 @@ def _runs(connection: duckdb.DuckDBPyConnection, benchmark: str, measure: Measur
 
 
 def _company(
-    plan: Plan, measure: Measure, shown: Mapping[str, tuple[str, ...]], runs: Sequence[Run]
+    plan: Plan, measure: Measure, shown: Mapping[str, tuple[str, ...]], runs: Sequence[RunRecord]
 ) -> dict[str, tuple[str, ...]]:
     """Return who took part in the replies of every model, beside it and its judges: by the roles that are asked, talk,
     embed or make data sets."""

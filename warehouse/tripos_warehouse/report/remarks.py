@@ -12,7 +12,7 @@ import orjson
 from tripos_compiler.language import Only, left_out_arm_values, names_in
 from tripos_compiler.plan import Ask, Converse, Grade, Plan, Score
 from tripos_warehouse import sql
-from tripos_warehouse.views import Run
+from tripos_warehouse.views import RunRecord
 
 
 def several_snapshots(connection: duckdb.DuckDBPyConnection, schema: str) -> dict[str, dict[str, int]]:
@@ -53,7 +53,7 @@ class Remark:
         return {"kind": self.kind, "text": self.text}
 
 
-def find_remarks(connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run, only: Only) -> tuple[Remark, ...]:
+def find_remarks(connection: duckdb.DuckDBPyConnection, plan: Plan, run: RunRecord, only: Only) -> tuple[Remark, ...]:
     """Return the remarks on a run, over what `connection` shows of its benchmark, which is what `only` says of it."""
     schema = sql.name(run.benchmark)
     return tuple(
@@ -77,7 +77,7 @@ def _rows(connection: duckdb.DuckDBPyConnection, query: str) -> list[tuple[Any, 
     return connection.execute(query).fetchall()
 
 
-def _selection(connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run) -> Iterator[Remark]:
+def _selection(connection: duckdb.DuckDBPyConnection, plan: Plan, run: RunRecord) -> Iterator[Remark]:
     """Yield how many of the benchmark's items the run was of, where it was told to leave some out."""
     found = _rows(connection, f"select options from main.runs where run_id = {sql.text(run.run_id)}")
     options = orjson.loads(found[0][0]) if found else {}
@@ -98,7 +98,7 @@ def _selection(connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run) -> I
         yield Remark("selection", f"on {some:,} of {every:,} items: {' '.join(told)}")
 
 
-def _shown(connection: duckdb.DuckDBPyConnection, run: Run, only: Only) -> Iterator[Remark]:
+def _shown(connection: duckdb.DuckDBPyConnection, run: RunRecord, only: Only) -> Iterator[Remark]:
     """Yield how many of the run's items the report is of, where it was told to leave some out."""
     if not only:
         return
@@ -134,7 +134,7 @@ def _left_out(connection: duckdb.DuckDBPyConnection, plan: Plan, schema: str) ->
         yield Remark("left_out", told)
 
 
-def _cut_off(connection: duckdb.DuckDBPyConnection, run: Run, schema: str) -> Iterator[Remark]:
+def _cut_off(connection: duckdb.DuckDBPyConnection, run: RunRecord, schema: str) -> Iterator[Remark]:
     counts = _rows(
         connection,
         f"""select model, count(distinct sample_id) filter (finish_reason in {sql.texts(CUT)} or status = 'truncated')
@@ -175,7 +175,7 @@ def _one_value(connection: duckdb.DuckDBPyConnection, schema: str) -> Iterator[R
             yield Remark("one_grade", f"{evaluator} gives {value:g} on `{metric}` to every one of {count:,} replies")
 
 
-def _copies(connection: duckdb.DuckDBPyConnection, run: Run, schema: str) -> Iterator[Remark]:
+def _copies(connection: duckdb.DuckDBPyConnection, run: RunRecord, schema: str) -> Iterator[Remark]:
     """Samples of a row that are one reply several times."""
     counts = _rows(
         connection,

@@ -12,12 +12,12 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from tripos_compiler.plan import Plan
-from tripos_warehouse.measures import Gate, MeasureRow, MeasureTable, Outcome, as_measure
+from tripos_warehouse.measures import CheckedExpectation, ExpectationOutcome, MeasureRow, MeasureTable, as_measure
 from tripos_warehouse.measures.sql import sql_of
 from tripos_warehouse.report.acceptance import acceptance_lines
 from tripos_warehouse.report.baselines import Matched, matched
 from tripos_warehouse.report.pivot_table import ALL, beside, coverage, is_pooled, with_interval
-from tripos_warehouse.text_table import GAP, NOTHING, Column, decimals_of, grid, wrapped
+from tripos_warehouse.text_table import GAP, NOTHING, TextColumn, decimals_of, grid, wrapped
 from tripos_warehouse.views import dimension_label
 
 if TYPE_CHECKING:
@@ -29,12 +29,12 @@ def baseline_lines(plan: Plan, table: MeasureTable, width: int) -> list[str]:
     decimals = decimals_of([row.value for row in table.rows])
     lines: list[str] = []
     for model in dict.fromkeys(each.model for each in matched(table)):
-        told = [_told(plan, table, each, decimals) for each in matched(table) if each.model == model]
+        told = [_expectation_line(plan, table, each, decimals) for each in matched(table) if each.model == model]
         lines.append(wrapped(f"no better than a baseline: {model}, {'; '.join(told)}", width))
     return lines
 
 
-def _told(plan: Plan, table: MeasureTable, each: Matched, decimals: int) -> str:
+def _expectation_line(plan: Plan, table: MeasureTable, each: Matched, decimals: int) -> str:
     cell = [dimension_label(plan, name, value) for name, value in zip(table.measure.by, each.by, strict=True)]
     where = f"{', '.join(cell)}: " if cell else ""
     return f"{where}{each.value:.{decimals}f} to {each.baseline_value:.{decimals}f} of {each.baseline}"
@@ -43,7 +43,7 @@ def _told(plan: Plan, table: MeasureTable, each: Matched, decimals: int) -> str:
 STYLES = {True: "green", False: "red"}
 
 
-def expectation_lines(plan: Plan, gates: Sequence[Gate], width: int) -> Iterator[tuple[str, str]]:
+def expectation_lines(plan: Plan, gates: Sequence[CheckedExpectation], width: int) -> Iterator[tuple[str, str]]:
     """Yield lines of at most `width` cells, each with its style: how many held, then a line and a table an
     expectation."""
     failed = sum(not gate.held for gate in gates)
@@ -60,28 +60,28 @@ def expectation_lines(plan: Plan, gates: Sequence[Gate], width: int) -> Iterator
                 yield f"  {line}", ""
 
 
-def _columns(plan: Plan, gate: Gate) -> list[Column]:
+def _columns(plan: Plan, gate: CheckedExpectation) -> list[TextColumn]:
     outcomes = gate.outcomes
     rows = [outcome.row for outcome in outcomes]
     return [
-        Column("model", tuple(row.model for row in rows), whole=True),
+        TextColumn("model", tuple(row.model for row in rows), whole=True),
         *(
-            Column(name.replace("_", " "), tuple(dimension_label(plan, name, row.by[place]) for row in rows))
+            TextColumn(name.replace("_", " "), tuple(dimension_label(plan, name, row.by[place]) for row in rows))
             for place, name in enumerate(gate.expectation.by)
         ),
-        Column("value", tuple("—" if row.value is None else f"{row.value:.4g}" for row in rows), right=True),
-        Column(
+        TextColumn("value", tuple("—" if row.value is None else f"{row.value:.4g}" for row in rows), right=True),
+        TextColumn(
             "95 % interval",
             tuple(
                 "—" if row.interval_low is None else f"{row.interval_low:.4g} – {row.interval_high:.4g}" for row in rows
             ),
             right=True,
         ),
-        Column("", tuple(_outcome_text(outcome) for outcome in outcomes)),
+        TextColumn("", tuple(_outcome_text(outcome) for outcome in outcomes)),
     ]
 
 
-def _outcome_text(outcome: Outcome) -> str:
+def _outcome_text(outcome: ExpectationOutcome) -> str:
     if outcome.margin is None:
         return "undefined"
     return f"{'held by' if outcome.held else 'off by'} {abs(outcome.margin):.3g}"
@@ -227,7 +227,7 @@ def _measure(
     return grid(_models_below(plan, table, shown), width)
 
 
-def _models_below(plan: Plan, table: MeasureTable, models: Sequence[str]) -> list[Column]:
+def _models_below(plan: Plan, table: MeasureTable, models: Sequence[str]) -> list[TextColumn]:
     """Return a row for each value of the dimensions and model; without dimensions the best value first."""
     rows = sorted(table.rows, key=lambda row: models.index(row.model))
     if table.measure.by:
@@ -243,17 +243,17 @@ def _models_below(plan: Plan, table: MeasureTable, models: Sequence[str]) -> lis
         for label in _labels(plan, table, keys)
     ]
     if len(models) > 1 or not table.measure.by:
-        columns.append(Column("model", tuple(row.model for row in rows), whole=True))
+        columns.append(TextColumn("model", tuple(row.model for row in rows), whole=True))
     figure = _figure(rows)
     if table.measure.by and len(models) > 1:
-        columns.append(Column("value", tuple(with_interval(row, figure) for row in rows), right=True))
+        columns.append(TextColumn("value", tuple(with_interval(row, figure) for row in rows), right=True))
         return columns + _counts(rows)
     intervals = (
         NOTHING if row.interval_low is None else f"{figure(row.interval_low)} – {figure(row.interval_high)}"
         for row in rows
     )
-    columns.append(Column("value", tuple(figure(row.value) for row in rows), right=True))
-    columns.append(Column("95 % interval", tuple(intervals), right=True))
+    columns.append(TextColumn("value", tuple(figure(row.value) for row in rows), right=True))
+    columns.append(TextColumn("95 % interval", tuple(intervals), right=True))
     return columns + _counts(rows)
 
 
@@ -271,17 +271,17 @@ def _reasons(plan: Plan, table: MeasureTable, width: int) -> list[str]:
     return [wrapped(line, width) for line in lines]
 
 
-def _counts(rows: Sequence[MeasureRow]) -> list[Column]:
+def _counts(rows: Sequence[MeasureRow]) -> list[TextColumn]:
     return [
-        Column("items", tuple(f"{row.items:,}" for row in rows), right=True),
-        Column("n", tuple(f"{row.n:,}" for row in rows), right=True),
-        Column("coverage", tuple(coverage([row]) for row in rows), right=True),
+        TextColumn("items", tuple(f"{row.items:,}" for row in rows), right=True),
+        TextColumn("n", tuple(f"{row.n:,}" for row in rows), right=True),
+        TextColumn("coverage", tuple(coverage([row]) for row in rows), right=True),
     ]
 
 
-def _labels(plan: Plan, table: MeasureTable, keys: Sequence[tuple[Any, ...]]) -> list[Column]:
+def _labels(plan: Plan, table: MeasureTable, keys: Sequence[tuple[Any, ...]]) -> list[TextColumn]:
     return [
-        Column(name.replace("_", " "), tuple(dimension_label(plan, name, key[index]) for key in keys))
+        TextColumn(name.replace("_", " "), tuple(dimension_label(plan, name, key[index]) for key in keys))
         for index, name in enumerate(table.measure.by)
     ]
 

@@ -13,13 +13,21 @@ import orjson
 from tripos_compiler.language import Only
 from tripos_compiler.plan import Plan
 from tripos_warehouse import sql
-from tripos_warehouse.measures import Gap, Gate, MeasureTable, evaluate_or_tell, expected, find_gaps, find_unworked
+from tripos_warehouse.measures import (
+    CheckedExpectation,
+    MeasureTable,
+    MissingResults,
+    evaluate_or_tell,
+    expected,
+    find_gaps,
+    find_unworked,
+)
 from tripos_warehouse.measures.sql import sql_of
 from tripos_warehouse.report.acceptance import Acceptance, acceptances
 from tripos_warehouse.report.baselines import matched
 from tripos_warehouse.report.remarks import Remark, find_remarks
 from tripos_warehouse.store import HUMAN
-from tripos_warehouse.views import Run, shows_several_times
+from tripos_warehouse.views import RunRecord, shows_several_times
 
 PROVING = ("local/", "mock/")
 """What begins a model whose figures show that the pipeline works, and nothing about the model."""
@@ -31,18 +39,18 @@ class Report:
     most frequent."""
 
     plan: Plan
-    run: Run
+    run: RunRecord
     samples: dict[str, int]
     scores: dict[str, int]
     measures: tuple[MeasureTable, ...]
     people: Mapping[str, int] = field(default_factory=dict)
     """How many of the scores people gave, by the name of the evaluator."""
-    gates: tuple[Gate, ...] = ()
+    gates: tuple[CheckedExpectation, ...] = ()
     """What the plan expects, each with what it came to."""
     comparisons: Mapping[str, int] = field(default_factory=dict)
     made: tuple[Acceptance, ...] = ()
     """Of data sets that were made: how much of what was written was accepted."""
-    gaps: tuple[Gap, ...] = ()
+    gaps: tuple[MissingResults, ...] = ()
     """Scores that are undefined, and calls that could not be made, each with its reason."""
     unworked: Mapping[str, str] = field(default_factory=dict)
     """Of measures without rows: why, where the run has not worked out what they look at, by the measure's name."""
@@ -142,7 +150,9 @@ class Report:
         return [self.run.models, *self.run.roles.values()]
 
 
-def report(connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run, only: Only = MappingProxyType({})) -> Report:
+def report(
+    connection: duckdb.DuckDBPyConnection, plan: Plan, run: RunRecord, only: Only = MappingProxyType({})
+) -> Report:
     """Return the report of `run`, over what `connection` shows of its benchmark: open it with the run's id, and with
     `only` where the report is restricted to some values of axes and arms. A measure whose SQL fails has its error
     instead of rows."""
@@ -168,7 +178,7 @@ def report(connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run, only: On
 
 
 def _unworked(
-    connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run, tables: Sequence[MeasureTable]
+    connection: duckdb.DuckDBPyConnection, plan: Plan, run: RunRecord, tables: Sequence[MeasureTable]
 ) -> dict[str, str]:
     empty = [table.measure for table in tables if not table.rows and table.error is None]
     if not empty:

@@ -8,8 +8,8 @@ Each of the modules is a subject; import what is needed from it, as a report sho
 - `comparing`: two runs or many models on the same items
 - `preferences`: Bradley–Terry, win rates, position bias; `severity`: judges that are strict, or fond of themselves
 
-Every function returns a `Found` (or a few): a value, or the reason why there is none. scipy is imported where it is
-needed first.
+Every function returns a `StatisticResult` (or a few): a value, or the reason why there is none. scipy is imported where
+it is needed first.
 """
 
 import lazy_loader

@@ -3,7 +3,7 @@ from .comparing import (
     rank_by as rank_by,
 )
 from .found import (
-    Found as Found,
+    StatisticResult as StatisticResult,
 )
 from .power import (
     detectable_difference as detectable_difference,

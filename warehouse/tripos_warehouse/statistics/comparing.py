@@ -2,17 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
+from string import ascii_lowercase
 from typing import Literal
 
 import numpy as np
 
-from tripos_warehouse.statistics.found import Found
+from tripos_warehouse.statistics.found import StatisticResult
 from tripos_warehouse.statistics.intervals import mean
-from tripos_warehouse.statistics.letters import letters_of
 from tripos_warehouse.statistics.ratings import Floats, Ints, cluster_codes, is_missing
+
+
+def letters_of(order: Sequence[str], apart: Collection[tuple[str, str]]) -> dict[str, str]:
+    """Letters by name, such that two names share one unless they are `apart`, and no two that are apart do.
+
+    Insert and absorb (Piepho 2004, "An algorithm for a letter-based representation of all-pairwise comparisons"): all
+    in one column; for each pair that is apart, a column with both becomes two, without the one and without the other;
+    columns that lie within another go. Letters go by `order`, and after z come aa, ab.
+
+    >>> letters_of(["x", "y", "z"], {("x", "z")})
+    {'x': 'a', 'y': 'ab', 'z': 'b'}
+    """
+    columns = [frozenset(order)]
+    for first, second in sorted(apart):
+        split = []
+        for column in columns:
+            both = first in column and second in column
+            split += [column - {first}, column - {second}] if both else [column]
+        unique = list(dict.fromkeys(split))
+        columns = [column for column in unique if not any(column < other for other in unique)]
+    place = {name: at for at, name in enumerate(order)}
+    columns.sort(key=lambda column: sorted(place[name] for name in column))
+    return {name: "".join(_letter(at) for at, column in enumerate(columns) if name in column) for name in order}
+
+
+def _letter(number: int) -> str:
+    rest, last = divmod(number, 26)
+    return (_letter(rest - 1) if rest else "") + ascii_lowercase[last]
+
 
 Test = Literal["t", "sign_flip", "wilcoxon"]
 Scores = Mapping[Hashable, Sequence[float | None] | float | None]
@@ -23,7 +52,7 @@ Scores = Mapping[Hashable, Sequence[float | None] | float | None]
 class Paired:
     """Two runs on the same items."""
 
-    difference: Found
+    difference: StatisticResult
     """The mean of the items' differences, first less second; `n` are the items with both."""
     only_first: int
     """Items with a score in the first run only."""
@@ -73,7 +102,7 @@ def _compare(
     groups = None if clusters is None else [clusters[item] for item in shared]
     only = len(first) - len(shared), len(second) - len(shared)
     if not shared:
-        return Paired(Found.undefined("no item has a score in both runs", left_out=sum(only)), *only)
+        return Paired(StatisticResult.undefined("no item has a score in both runs", left_out=sum(only)), *only)
     found = replace(mean(differences, groups, confidence=confidence), left_out=sum(only))
     if found.low is not None and (test != "t" or found.p is None):
         tested = _tested(differences, cluster_codes(groups, len(shared)), test, resamples, seed)
@@ -139,7 +168,7 @@ class Rank:
     """Where a model stands."""
 
     model: str
-    mean: Found
+    mean: StatisticResult
     """Its own mean over its items."""
     rank: int
     """1 and one more for each model that is better, and significantly so."""
@@ -152,7 +181,7 @@ class Ranking:
     """Models from the best mean to the worst, and how every two compare."""
 
     ranks: tuple[Rank, ...]
-    differences: dict[tuple[str, str], Found]
+    differences: dict[tuple[str, str], StatisticResult]
     """By pair, the one with the better mean first; `p` is corrected after Holm."""
 
 
@@ -182,7 +211,7 @@ def rank_groups(
         groups = None if clusters is None else [clusters[item] for item in given]
         means[model] = mean(list(given.values()), groups, confidence=1 - level)
 
-    def compared(first: str, second: str) -> Found:
+    def compared(first: str, second: str) -> StatisticResult:
         runs = by_item[first], by_item[second]
         return _compare(*runs, clusters, test, resamples, seed, 1 - level).difference
 
@@ -190,8 +219,8 @@ def rank_groups(
 
 
 def rank_by(
-    means: Mapping[str, Found],
-    compared: Callable[[str, str], Found],
+    means: Mapping[str, StatisticResult],
+    compared: Callable[[str, str], StatisticResult],
     *,
     level: float = 0.05,
     lower_is_better: bool = False,
@@ -200,10 +229,11 @@ def rank_by(
     from another (first less second), with a p-value that is not corrected. `lower_is_better`, of errors and the like,
     ranks from the lowest value.
 
-    >>> values = {"good": Found(0.9, n=50), "fair": Found(0.85, n=50), "poor": Found(0.2, n=50)}
+    >>> means = {"good": 0.9, "fair": 0.85, "poor": 0.2}
+    >>> values = {name: StatisticResult(mean, n=50) for name, mean in means.items()}
     >>> def compared(first, second):
     ...     found = values[first].value - values[second].value
-    ...     return Found(found, p=0.001 if abs(found) > 0.1 else 0.4)
+    ...     return StatisticResult(found, p=0.001 if abs(found) > 0.1 else 0.4)
     >>> [(rank.model, rank.rank, rank.letters) for rank in rank_by(values, compared).ranks]
     [('good', 1, 'a'), ('fair', 1, 'a'), ('poor', 3, 'b')]
     >>> [(rank.model, rank.rank) for rank in rank_by(values, compared, lower_is_better=True).ranks]

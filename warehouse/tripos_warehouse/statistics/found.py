@@ -8,12 +8,12 @@ from typing import Self
 
 
 @dataclass(frozen=True)
-class Found:
+class StatisticResult:
     """A figure. Where it is undefined, `value` is `None` and `reason` says why; no field is ever NaN or infinite.
 
     `low` and `high` bound the interval. A value whose interval is undefined has a `reason` too, and no `low`.
 
-    >>> Found(0.5, n=12).value, Found.undefined("no items").reason
+    >>> StatisticResult(0.5, n=12).value, StatisticResult.undefined("no items").reason
     (0.5, 'no items')
     """
 

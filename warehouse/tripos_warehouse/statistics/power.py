@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import math
 
-from tripos_warehouse.statistics.found import Found
+from tripos_warehouse.statistics.found import StatisticResult
 from tripos_warehouse.statistics.quantiles import z_quantile
 
 
 def detectable_difference(
     items: float, variance: float, *, power: float = 0.8, level: float = 0.05, sides: int = 2, effect: float = 1.0
-) -> Found:
+) -> StatisticResult:
     """Return the least true difference that a test at `level` finds with probability `power`, in the unit of the
     scores.
 
@@ -30,12 +30,16 @@ def detectable_difference(
     """
     wanted = _quantile(level, sides) + _power_quantile(power, level)
     error = _error(items, variance, effect)
-    return Found.undefined("no items") if error is None else Found(wanted * error, standard_error=error, n=int(items))
+    return (
+        StatisticResult.undefined("no items")
+        if error is None
+        else StatisticResult(wanted * error, standard_error=error, n=int(items))
+    )
 
 
 def power_of(
     difference: float, items: float, variance: float, *, level: float = 0.05, sides: int = 2, effect: float = 1.0
-) -> Found:
+) -> StatisticResult:
     """Return the probability that a test at `level` finds a true `difference`.
 
     Φ(|δ| / e − z) + Φ(−|δ| / e − z) with e = √(effect · variance / items); one-sided without the second term, for a
@@ -47,19 +51,19 @@ def power_of(
     z = _quantile(level, sides)
     error = _error(items, variance, effect)
     if error is None:
-        return Found.undefined("no items")
+        return StatisticResult.undefined("no items")
     if error == 0:
-        return Found.undefined("no variance: any difference shows", n=int(items))
+        return StatisticResult.undefined("no variance: any difference shows", n=int(items))
     from scipy.special import ndtr
 
     away = (abs(difference) if sides == 2 else difference) / error
     value = float(ndtr(away - z)) + (float(ndtr(-away - z)) if sides == 2 else 0.0)
-    return Found(value, standard_error=error, n=int(items))
+    return StatisticResult(value, standard_error=error, n=int(items))
 
 
 def items_needed(
     difference: float, variance: float, *, power: float = 0.8, level: float = 0.05, sides: int = 2, effect: float = 1.0
-) -> Found:
+) -> StatisticResult:
     """The items it takes to find a true `difference` with probability `power`: a whole number, rounded up.
 
     effect · variance · ((z₁₋α⸝₂ + z_power) / δ)²
@@ -70,11 +74,11 @@ def items_needed(
     wanted = _quantile(level, sides) + _power_quantile(power, level)
     _error(1, variance, effect)
     if difference == 0:
-        return Found.undefined("no number of items shows a difference of 0")
+        return StatisticResult.undefined("no number of items shows a difference of 0")
     needed = effect * variance * (wanted / difference) ** 2
     # A hair above a whole number is what rounding leaves of it.
     whole = max(1, math.ceil(needed - 1e-9 * needed))
-    return Found(float(whole), n=whole)
+    return StatisticResult(float(whole), n=whole)
 
 
 def paired_variance(first: float, second: float, correlation: float) -> float:

@@ -1,7 +1,7 @@
 from .commits import (
     COMMITS as COMMITS,
     Commit as Commit,
-    Part as Part,
+    ParquetPart as ParquetPart,
     check_name as check_name,
     new_name as new_name,
     number_of as number_of,
@@ -23,7 +23,7 @@ from .index import (
     RESULTS as RESULTS,
     SIZE as SIZE,
     Halves as Halves,
-    Index as Index,
+    RowIndex as RowIndex,
     halves as halves,
     has_all as has_all,
     pack as pack,
@@ -34,7 +34,7 @@ from .journal import (
     JOURNAL as JOURNAL,
     REJECTED as REJECTED,
     SUFFIX as SUFFIX,
-    Segment as Segment,
+    JournalSegment as JournalSegment,
     segments as segments,
     to_line as to_line,
 )
@@ -93,5 +93,5 @@ from .table_schema import (
     HUMAN as HUMAN,
     RELEASE as RELEASE,
     REQUEST as REQUEST,
-    Table as Table,
+    TableSchema as TableSchema,
 )

@@ -31,7 +31,7 @@ _COMPACTION = re.compile(r"compaction-([0-9]{6,18})")
 
 
 @dataclass(frozen=True)
-class Part:
+class ParquetPart:
     """One Parquet file: `path` below the store's root, `size` in bytes, `version` of the table's schema."""
 
     table: str
@@ -48,7 +48,7 @@ class Commit:
 
     name: str
     written_at: datetime
-    parts: tuple[Part, ...]
+    parts: tuple[ParquetPart, ...]
     repeated: bool = False
     replaces: tuple[str, ...] = ()
 
@@ -145,7 +145,7 @@ def read_commit(path: Path) -> Commit:
                 "S0104", f"`{path}` has the format `{format_}`", "update Tripos: this store is newer than it"
             )
         body = _Body.model_validate_json(content)
-        parts = tuple(Part(each.table, each.path, each.rows, each.bytes, each.version) for each in body.parts)
+        parts = tuple(ParquetPart(each.table, each.path, each.rows, each.bytes, each.version) for each in body.parts)
         written_at = body.written_at.astimezone(UTC)
     except FileNotFoundError:
         raise

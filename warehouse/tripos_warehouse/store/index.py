@@ -96,7 +96,7 @@ _BATCH = 65536
 
 
 @dataclass(frozen=True)
-class Run:
+class SortedRows:
     """Rows sorted by name, a name once. `places` are the number of the part, then 32 bits of the row in it."""
 
     high: Halves
@@ -109,14 +109,14 @@ class Run:
 
 
 @dataclass(frozen=True)
-class Found:
+class IndexedRows:
     """The index entries of some names, in their order: the codes of the statuses, and where the rows lie."""
 
     codes: Codes
     places: Places
 
 
-class Index:
+class RowIndex:
     """The rows of one table, of some fingerprints or of all."""
 
     def __init__(self, table: str, fingerprints: Collection[str] | None) -> None:
@@ -129,14 +129,14 @@ class Index:
         self.parts: list[Path] = []
         self.fingerprints: set[str] = set()
         """Those of the rows that it has."""
-        self._runs: list[Run] = []
+        self._runs: list[SortedRows] = []
 
     def __len__(self) -> int:
         return sum(map(len, self._runs))
 
     def load(self, paths: Iterable[Path]) -> None:
         """Take in the rows of further parts, those that were committed first first. Raises `StoreError` S0103."""
-        chunks: list[Run] = []
+        chunks: list[SortedRows] = []
         for path in paths:
             number = len(self.parts)
             self.parts.append(path)
@@ -148,7 +148,7 @@ class Index:
         if chunks:
             self._add(_sorted(chunks))
 
-    def find(self, packed: bytes) -> Found:
+    def find(self, packed: bytes) -> IndexedRows:
         """Return what there is of the packed names (`keys.pack`)."""
         high, low = halves(packed)
         codes = np.zeros(len(high), np.uint8)
@@ -161,7 +161,7 @@ class Index:
             better = there & ((new != _FAILED) | (codes == ABSENT) | (codes == _FAILED))
             codes[better] = new[better]
             places[better] = run.places[at[better]]
-        return Found(codes, places)
+        return IndexedRows(codes, places)
 
     def names_of(self, codes: Codes) -> list[str | None]:
         """Return the statuses that `codes` stand for."""
@@ -172,7 +172,7 @@ class Index:
         """Return the part that a place is in, and the row there."""
         return self.parts[place >> _ROW_BITS], place & (2**_ROW_BITS - 1)
 
-    def _chunk(self, batch: pa.RecordBatch, part: int, first: int) -> Run:
+    def _chunk(self, batch: pa.RecordBatch, part: int, first: int) -> SortedRows:
         rows = np.arange(first, first + batch.num_rows, dtype=np.uint64)
         if self._wanted is not None:
             hits = pc.is_in(batch["fingerprint"], value_set=self._wanted)
@@ -184,7 +184,7 @@ class Index:
         else:
             codes = np.full(batch.num_rows, self._code("ok"), np.uint8)
         high, low = halves(pack_column(batch[self._columns[0]]) if batch.num_rows else b"")
-        return Run(high, low, codes, rows | np.uint64(part << _ROW_BITS))
+        return SortedRows(high, low, codes, rows | np.uint64(part << _ROW_BITS))
 
     def _codes(self, column: pa.Array[Any]) -> Codes:
         told = column.dictionary_encode()
@@ -197,7 +197,7 @@ class Index:
             self.statuses.append(status)
         return self.statuses.index(status)
 
-    def _add(self, run: Run) -> None:
+    def _add(self, run: SortedRows) -> None:
         if not len(run):
             return
         while self._runs and len(self._runs[-1]) < 2 * len(run):
@@ -205,7 +205,7 @@ class Index:
         self._runs.append(run)
 
 
-def rows_by_part(index: Index, found: Found) -> dict[Path, list[int]]:
+def rows_by_part(index: RowIndex, found: IndexedRows) -> dict[Path, list[int]]:
     """Return the rows to read, by part, of the names that the index has."""
     rows: dict[Path, list[int]] = {}
     for place in found.places[found.codes != ABSENT].tolist():
@@ -214,7 +214,7 @@ def rows_by_part(index: Index, found: Found) -> dict[Path, list[int]]:
     return rows
 
 
-def has_all(indexes: Iterable[Index], packed: bytes) -> bool:
+def has_all(indexes: Iterable[RowIndex], packed: bytes) -> bool:
     """Return true if every one of the packed names is in one of the indexes, with a status that needs no further
     try."""
     left = packed
@@ -228,7 +228,7 @@ def has_all(indexes: Iterable[Index], packed: bytes) -> bool:
     return not left
 
 
-def _search(run: Run, high: Halves, low: Halves) -> npt.NDArray[np.int64]:
+def _search(run: SortedRows, high: Halves, low: Halves) -> npt.NDArray[np.int64]:
     """Return where each name is in a run; -1 where it is not."""
     at = np.searchsorted(run.high, high)
     at[at == len(run)] = 0
@@ -243,7 +243,7 @@ def _search(run: Run, high: Halves, low: Halves) -> npt.NDArray[np.int64]:
     return found
 
 
-def _sorted(chunks: list[Run]) -> Run:
+def _sorted(chunks: list[SortedRows]) -> SortedRows:
     """Return one run of several, of which later ones were committed later: of equal names the last that did not fail
     stays."""
     high = np.concatenate([chunk.high for chunk in chunks])
@@ -260,4 +260,4 @@ def _sorted(chunks: list[Run]) -> Run:
         last = np.ones(len(order), bool)
         last[:-1] = (high[1:] != high[:-1]) | (lower[1:] != lower[:-1])
         order, high = order[last], high[last]
-    return Run(high, low[order], codes[order], places[order])
+    return SortedRows(high, low[order], codes[order], places[order])

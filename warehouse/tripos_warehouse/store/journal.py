@@ -34,7 +34,7 @@ REJECTED = "rejected"
 _OPTIONS = orjson.OPT_APPEND_NEWLINE | orjson.OPT_SERIALIZE_NUMPY
 
 
-class Segment:
+class JournalSegment:
     """One open segment, to which only its owner appends. The owner has locked its name before it opens it."""
 
     def __init__(self, root: Path, name: str) -> None:
@@ -70,7 +70,7 @@ class Segment:
 
 
 @dataclass(frozen=True)
-class Kept:
+class JournalContent:
     """The contents of a segment. `lines` are the rows that were kept together, by table, and `raw` the same as they
     stand in the file; `damaged` are lines that are not rows by table. `newer`: another Tripos wrote it, and it is left
     to that.
@@ -103,19 +103,19 @@ def to_line(rows: Mapping[str, Sequence[Row]]) -> bytes:
     b'{"run_items":[{"run_id":"r","scenario":"QA","item_id":"1"}]}\\n'
     """
     try:
-        return orjson.dumps(rows, default=_plain, option=_OPTIONS)
+        return orjson.dumps(rows, default=_mapping_as_dict, option=_OPTIONS)
     except TypeError:  # orjson's own error is one: a value that is no JSON, or a lone surrogate
         for table, batch in rows.items():
             to_arrow(table, batch)
-        return orjson.dumps(encodable(rows), default=_plain, option=_OPTIONS)
+        return orjson.dumps(encodable(rows), default=_mapping_as_dict, option=_OPTIONS)
 
 
-def read_segment(path: Path) -> Kept:
+def read_segment(path: Path) -> JournalContent:
     """Return the whole lines of a segment. Raises `OSError`."""
     first, *lines = read_plain(path, MOST_BYTES).split(b"\n")[:-1] or [b""]
     header = _object(first)
     if header is None or header.get("format") != JOURNAL_FORMAT or _is_newer(header.get("versions")):
-        return Kept((), newer=bool(first))
+        return JournalContent((), newer=bool(first))
     rows, raw, damaged = [], [], []
     for line in lines:
         found = _object(line)
@@ -124,7 +124,7 @@ def read_segment(path: Path) -> Kept:
         else:
             rows.append({table: _with_times(table, batch) for table, batch in found.items()})
             raw.append(line)
-    return Kept(tuple(rows), tuple(raw), tuple(damaged))
+    return JournalContent(tuple(rows), tuple(raw), tuple(damaged))
 
 
 def merge(lines: Sequence[Mapping[str, Sequence[Row]]]) -> dict[str, list[Row]]:
@@ -146,7 +146,7 @@ def set_aside(root: Path, name: str, lines: Sequence[bytes]) -> None:
     new.replace(path)
 
 
-def _plain(value: Any) -> Any:
+def _mapping_as_dict(value: Any) -> Any:
     if isinstance(value, Mapping):
         return dict(value)
     raise TypeError(type(value).__name__)

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.store.commits import Commit, Part, sync
+from tripos_warehouse.store.commits import Commit, ParquetPart, sync
 from tripos_warehouse.store.folders import is_plain, part_path
 from tripos_warehouse.store.schemas import TABLES
 from tripos_warehouse.store.table_schema import COMPRESSION, COMPRESSION_LEVEL
@@ -47,11 +47,11 @@ def new_part(root: Path, table: str, stem: str) -> Iterator[tuple[str, BinaryIO]
         raise
 
 
-def write_part(root: Path, table: str, stem: str, content: pa.Table) -> Part:
+def write_part(root: Path, table: str, stem: str, content: pa.Table) -> ParquetPart:
     """Write a part. Raises `OSError` where the disk refuses; nothing is left of it then."""
     with new_part(root, table, stem) as (path, file):
         pq.write_table(content, file, row_group_size=GROUP_ROWS, **layout(table))
-    return Part(table, path, content.num_rows, (root / path).stat().st_size, TABLES[table].version)
+    return ParquetPart(table, path, content.num_rows, (root / path).stat().st_size, TABLES[table].version)
 
 
 def layout(table: str) -> dict[str, Any]:
@@ -72,13 +72,13 @@ def stem_of(path: Path) -> str:
     return path.name.rpartition(".")[0].rpartition(".")[0]
 
 
-def discard(root: Path, parts: Sequence[Part]) -> None:
+def discard(root: Path, parts: Sequence[ParquetPart]) -> None:
     """Remove parts that no commit lists."""
     for part in parts:
         (root / part.path).unlink(missing_ok=True)
 
 
-def check_part(root: Path, part: Part, commit: Commit) -> Path:
+def check_part(root: Path, part: ParquetPart, commit: Commit) -> Path:
     """Return the file of a committed part.
 
     Raises `StoreError`: S0103 where it is gone or has another size, S0104 for a schema newer than ours.

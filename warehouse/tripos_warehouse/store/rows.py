@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.store.schemas import TABLES
-from tripos_warehouse.store.table_schema import Table
+from tripos_warehouse.store.table_schema import TableSchema
 
 Row = Mapping[str, Any]
 
@@ -19,7 +19,7 @@ _ARROW_REFUSES = (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedErro
 _NONE = type(None)
 
 
-def get_table(name: str) -> Table:
+def get_table(name: str) -> TableSchema:
     """Return the table of that name. Raises `StoreError` S0105 where there is none."""
     if name not in TABLES:
         raise StoreError("S0105", f"no table `{name}`", f"the tables are {', '.join(sorted(TABLES))}")

@@ -18,7 +18,7 @@ from tripos_warehouse.store.table_schema import (
     REQUEST,
     TEXTS,
     TIMESTAMP,
-    Table,
+    TableSchema,
     make_table,
     optional,
     required,
@@ -379,7 +379,7 @@ MEASURES = make_table(
     _RELEASE,
 )
 
-TABLES: Mapping[str, Table] = MappingProxyType(
+TABLES: Mapping[str, TableSchema] = MappingProxyType(
     {
         table.name: table
         for table in (

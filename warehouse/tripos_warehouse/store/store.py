@@ -32,7 +32,7 @@ from obstore.exceptions import AlreadyExistsError, BaseError
 from obstore.store import LocalStore
 
 from tripos_warehouse.errors import StoreError, unwritable
-from tripos_warehouse.store.commits import COMMITS, Commit, Part, check_name, new_name, publish, read_commit
+from tripos_warehouse.store.commits import COMMITS, Commit, ParquetPart, check_name, new_name, publish, read_commit
 from tripos_warehouse.store.folders import check_links, read_plain, why_no_folder
 from tripos_warehouse.store.index import FAILED
 from tripos_warehouse.store.journal import JOURNAL, REJECTED, SUFFIX, merge, read_segment, segments, set_aside
@@ -162,7 +162,7 @@ class Store:
         except (OSError, BaseError) as error:
             raise unwritable(self.root, error) from error
 
-    def commit(self, name: str, at: datetime, write: Iterable[Part], replaces: tuple[str, ...] = ()) -> Commit:
+    def commit(self, name: str, at: datetime, write: Iterable[ParquetPart], replaces: tuple[str, ...] = ()) -> Commit:
         """Publish the parts that `write` makes one by one, and carry them away where that fails.
 
         While it runs, a lock says that parts with this name have a living owner. Raises `OSError` or an error of
@@ -171,7 +171,7 @@ class Store:
         place = place_of(PARTS_LOCK, name)
         locks = self.locks
         locks.share(place)
-        parts: list[Part] = []
+        parts: list[ParquetPart] = []
         try:
             parts.extend(write)
             commit = publish(self.root, Commit(name, at, tuple(parts), replaces=replaces))
@@ -313,7 +313,7 @@ class Store:
             return error
         return None
 
-    def _path(self, part: Part, commit: Commit) -> Path | None:
+    def _path(self, part: ParquetPart, commit: Commit) -> Path | None:
         """Return the file of a part; None where it is left out."""
         try:
             path = check_part(self.root, part, commit)

@@ -35,7 +35,7 @@ TEXTS = pa.list_(pa.field("element", pa.string(), nullable=False))
 
 
 @dataclass(frozen=True)
-class Table:
+class TableSchema:
     """One table.
 
     `key` are the columns that name a row: where a key occurs more than once, one row counts (`views`).
@@ -63,9 +63,9 @@ CIRCUMSTANCES = frozenset(
 )
 
 
-def make_table(name: str, version: int, key: str, repeating: str, *fields: pa.Field[Any]) -> Table:
+def make_table(name: str, version: int, key: str, repeating: str, *fields: pa.Field[Any]) -> TableSchema:
     released = [each.name for each in fields if each.name == RELEASE]
-    return Table(name, version, pa.schema(fields), tuple(key.split()), (*repeating.split(), *released))
+    return TableSchema(name, version, pa.schema(fields), tuple(key.split()), (*repeating.split(), *released))
 
 
 def required(name: str, type: pa.DataType) -> pa.Field[Any]:

@@ -23,9 +23,9 @@ from tripos_warehouse.store import (
     SUFFIX,
     TABLES,
     Commit,
-    Part,
+    ParquetPart,
     Store,
-    Table,
+    TableSchema,
     check_part,
     check_rows,
     conform,
@@ -156,7 +156,7 @@ def _commits(store: Store, damages: list[Damage]) -> list[Commit]:
     return sorted(found, key=lambda commit: (commit.written_at, commit.name))
 
 
-def _part(store: Store, part: Part, commit: Commit, damages: list[Damage]) -> Path | None:
+def _part(store: Store, part: ParquetPart, commit: Commit, damages: list[Damage]) -> Path | None:
     """Return the file of a part whose size, rows and columns are as they should be; otherwise the damage is noted."""
     if part.table not in TABLES:
         damages.append(Damage("S0402", f"commit `{commit.name}` has a table `{part.table}`", "update Tripos"))
@@ -179,7 +179,7 @@ def _part(store: Store, part: Part, commit: Commit, damages: list[Damage]) -> Pa
     return path
 
 
-def _content(table: Table, paths: list[Path], lost: dict[Path, Numbers]) -> tuple[int, int, str]:
+def _content(table: TableSchema, paths: list[Path], lost: dict[Path, Numbers]) -> tuple[int, int, str]:
     """Return how many rows count and do not count, and their digest."""
     names = list(table.content)
     digests = []

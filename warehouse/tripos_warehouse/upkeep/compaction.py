@@ -23,7 +23,7 @@ from tripos_warehouse.store import (
     COMPACTION,
     GROUP_ROWS,
     TABLES,
-    Part,
+    ParquetPart,
     Store,
     check_part,
     check_schema,
@@ -82,7 +82,7 @@ def compact_if_needed(store: Store) -> Compacted | None:
 def _compact(store: Store, big_bytes: int) -> Compacted | None:
     latest = max((number_of(commit.name) for commit in store.all_commits()), default=0)
     commits = store.commits()
-    parts: dict[str, list[Part]] = {}
+    parts: dict[str, list[ParquetPart]] = {}
     for commit in commits:
         for part in commit.parts:
             if part.table in TABLES:
@@ -112,11 +112,11 @@ def _compact(store: Store, big_bytes: int) -> Compacted | None:
 
 
 def _rewritten(
-    root: Path, table: str, name: str, parts: Sequence[Part], lost: Mapping[Path, Numbers], big_bytes: int
-) -> Iterator[Part]:
+    root: Path, table: str, name: str, parts: Sequence[ParquetPart], lost: Mapping[Path, Numbers], big_bytes: int
+) -> Iterator[ParquetPart]:
     """Yield the parts that hold the rows of `parts`, in the same order: big ones as they are, the others put
     together."""
-    waiting: list[Part] = []
+    waiting: list[ParquetPart] = []
     for part in parts:
         if table not in TABLES or (part.size >= big_bytes and root / part.path not in lost):
             yield from _merged(root, table, name, waiting, lost, big_bytes)
@@ -128,8 +128,8 @@ def _rewritten(
 
 
 def _merged(
-    root: Path, table: str, name: str, parts: Sequence[Part], lost: Mapping[Path, Numbers], big_bytes: int
-) -> Iterator[Part]:
+    root: Path, table: str, name: str, parts: Sequence[ParquetPart], lost: Mapping[Path, Numbers], big_bytes: int
+) -> Iterator[ParquetPart]:
     if len(parts) == 1 and root / parts[0].path not in lost:
         yield parts[0]
         return
@@ -145,10 +145,10 @@ def _merged(
                 writer.write_table(group, row_group_size=GROUP_ROWS)
                 rows += group.num_rows
                 group = next(groups, None)
-        yield Part(table, path, rows, (root / path).stat().st_size, TABLES[table].version)
+        yield ParquetPart(table, path, rows, (root / path).stat().st_size, TABLES[table].version)
 
 
-def _groups(root: Path, table: str, parts: Iterable[Part], lost: Mapping[Path, Numbers]) -> Iterator[pa.Table]:
+def _groups(root: Path, table: str, parts: Iterable[ParquetPart], lost: Mapping[Path, Numbers]) -> Iterator[pa.Table]:
     """Yield the rows that count, in order, so many at a time as a row group has."""
     waiting: list[pa.Table] = []
     count = 0

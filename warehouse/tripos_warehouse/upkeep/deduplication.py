@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from tripos_warehouse import sql
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.store import FAILED, Table
+from tripos_warehouse.store import FAILED, TableSchema
 
 Numbers = npt.NDArray[np.int64]
 
@@ -27,7 +27,7 @@ def open_database() -> duckdb.DuckDBPyConnection:
     return duckdb.connect(":memory:", config={"temp_directory": folder, "autoload_known_extensions": False})
 
 
-def lost_rows(table: Table, paths: Sequence[Path]) -> dict[Path, Numbers]:
+def lost_rows(table: TableSchema, paths: Sequence[Path]) -> dict[Path, Numbers]:
     """Return the numbers of the rows of each part that do not count, ascending; parts without any are absent.
 
     `paths` are in the order of their commits. Of the rows of one key the last counts that did not fail, or else the

@@ -19,7 +19,7 @@ from tripos_warehouse.store import (
     REJECTED,
     RESULTS,
     WORKS,
-    Index,
+    RowIndex,
     Store,
     has_all,
     lies_in,
@@ -160,7 +160,7 @@ def _stale_works(store: Store, grace_s: float) -> Iterator[tuple[Path, str]]:
         return
     indexes = []
     for table in RESULTS:
-        index = Index(table, None)
+        index = RowIndex(table, None)
         index.load(store.parts(table))
         indexes.append(index)
 

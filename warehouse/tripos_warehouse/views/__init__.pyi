@@ -16,7 +16,7 @@ from .run_rows import (
 )
 from .runs import (
     ListedRun as ListedRun,
-    Run as Run,
+    RunRecord as RunRecord,
     all_runs as all_runs,
     find_previous as find_previous,
     find_run as find_run,

@@ -31,7 +31,7 @@ _MADE = re.compile(rf"create or replace (?:view|macro|table) {_NAME}\.{_NAME}")
 
 
 @dataclass(frozen=True)
-class Kept:
+class CachedViews:
     """The statements for schema `main` and for the benchmarks', the files that they read, and the `values` of each
     benchmark's enumerations by column. `state` is what they hold for."""
 
@@ -57,7 +57,7 @@ def state_of(root: Path) -> str:
     return digest.hexdigest()
 
 
-def read(root: Path) -> Kept | None:
+def read(root: Path) -> CachedViews | None:
     """Return what is kept for the store as it is now; `None` where there is nothing of use, or a file of it is not
     whole."""
     try:
@@ -76,7 +76,7 @@ def read(root: Path) -> Kept | None:
             str(name): {str(column): list(map(str, some)) for column, some in columns.items()}
             for name, columns in body["values"].items()
         }
-        return Kept(body["state"], values=values, **lists)
+        return CachedViews(body["state"], values=values, **lists)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, StoreError):
         return None
 
@@ -118,7 +118,7 @@ def needed(statements: Sequence[str], query: str) -> list[str]:
     return found[::-1]
 
 
-def write(root: Path, kept: Kept) -> None:
+def write(root: Path, kept: CachedViews) -> None:
     """Keep it, where the store can be written to."""
     folder = root / CACHE
     temporary = folder / f"{os.urandom(16).hex()}.part"

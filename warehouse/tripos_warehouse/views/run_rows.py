@@ -29,7 +29,7 @@ LATEST = f"status in ({', '.join(map(sql.text, STOPPED))}), started_at desc, run
 """The order of runs in which the first decides."""
 
 
-class Part(NamedTuple):
+class ScenarioRows(NamedTuple):
     """A run's rows of a scenario: those about a compared model, about two of them, or about none."""
 
     scenario: str
@@ -39,7 +39,7 @@ class Part(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Steps:
+class AskedSteps:
     """The steps of a plan of a benchmark. `shared`: runs of other benchmarks have steps of it, since one extends the
     other, so their results are its own. `made`: models make data sets of it."""
 
@@ -65,8 +65,8 @@ class RunRows:
     """The rows of one run, or the latest state of a benchmark, as SQL. With `several` one row may belong to more than
     one run that is shown. Items that say of an axis another value than `only` has are left out."""
 
-    of: Steps
-    parts: tuple[Part, ...]
+    of: AskedSteps
+    parts: tuple[ScenarioRows, ...]
     run_id: str | None
     several: bool
     only: Only = field(default_factory=dict)
@@ -174,12 +174,12 @@ def step_counts(connection: duckdb.DuckDBPyConnection, benchmark: str, scenario:
     return dict(connection.execute(query).fetchall())
 
 
-def rows_of_run(run_id: str, of: Steps, only: Only) -> RunRows:
+def rows_of_run(run_id: str, of: AskedSteps, only: Only) -> RunRows:
     """Return the rows of one run, where axes have the values in `only`."""
     return RunRows(of, (), run_id, several=False, only=only)
 
 
-def latest_rows(connection: duckdb.DuckDBPyConnection, of: Steps) -> RunRows:
+def latest_rows(connection: duckdb.DuckDBPyConnection, of: AskedSteps) -> RunRows:
     """Return the latest state of a benchmark."""
     steps = f"""select step.scenario, step.fingerprint, step.binding, step.model, step.other, step.run_id, run.status,
         run.started_at
@@ -188,7 +188,7 @@ def latest_rows(connection: duckdb.DuckDBPyConnection, of: Steps) -> RunRows:
     chosen = f"""select scenario, model, other, run_id from (
         select distinct scenario, model, other, run_id, status, started_at from ({steps}))
       qualify row_number() over (partition by scenario, model, other order by {LATEST}) = 1"""
-    parts = tuple(Part(*row) for row in connection.execute(f"from ({chosen}) order by all").fetchall())
+    parts = tuple(ScenarioRows(*row) for row in connection.execute(f"from ({chosen}) order by all").fetchall())
     rows = RunRows(of, parts, None, several=False)
     twice = f"""select count(*) > 0 from (
       select 1 from ({steps}) as step semi join ({rows.shown}) as shown on {_SHOWN}

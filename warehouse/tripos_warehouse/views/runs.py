@@ -31,7 +31,7 @@ _MINE = """from main.{table} as row
 
 
 @dataclass(frozen=True)
-class Run:
+class RunRecord:
     """One run; times are UTC without a zone. What the end of a run tells is `None` while it is `unfinished`."""
 
     run_id: str
@@ -81,7 +81,7 @@ class Run:
 class ListedRun:
     """A run with what it covers, reused results included: samples of the compared role, and scores."""
 
-    run: Run
+    run: RunRecord
     samples: int
     scores: int
     scored: int
@@ -125,7 +125,7 @@ def list_runs(connection: duckdb.DuckDBPyConnection) -> list[ListedRun]:
     return [ListedRun(run, *counts[run.run_id]) for run in runs.values()]
 
 
-def find_run(connection: duckdb.DuckDBPyConnection, text: str | None = None) -> Run:
+def find_run(connection: duckdb.DuckDBPyConnection, text: str | None = None) -> RunRecord:
     """Return the run whose id is `text` or alone begins with it; without `text` the latest.
 
     Raises `StoreError` S0301 where there is none, or more than one.
@@ -147,14 +147,14 @@ def find_run(connection: duckdb.DuckDBPyConnection, text: str | None = None) -> 
     raise StoreError("S0301", f"no run `{text}`", hint)
 
 
-def find_previous(connection: duckdb.DuckDBPyConnection, run: Run) -> list[str]:
+def find_previous(connection: duckdb.DuckDBPyConnection, run: RunRecord) -> list[str]:
     """Return the id of the last run of the same benchmark that began before `run`; none where it is the first."""
     query = """select run_id from main.runs where benchmark = ? and (started_at, run_id) < (?, ?)
     order by started_at desc, run_id desc limit 1"""
     return [run_id for (run_id,) in connection.execute(query, [run.benchmark, run.started_at, run.run_id]).fetchall()]
 
 
-def get_plan(connection: duckdb.DuckDBPyConnection, run: Run) -> Plan:
+def get_plan(connection: duckdb.DuckDBPyConnection, run: RunRecord) -> Plan:
     """Return the plan that `run` was made from. Raises `StoreError` S0104 where it is of a format that we do not
     know."""
     # All of it: a result that is not read to its end keeps a connection from its next query.
@@ -164,23 +164,25 @@ def get_plan(connection: duckdb.DuckDBPyConnection, run: Run) -> Plan:
     return read_plan(found[0][0], run.run_id, run.benchmark)
 
 
-def get_selected(connection: duckdb.DuckDBPyConnection, run: Run) -> Plan:
+def get_selected(connection: duckdb.DuckDBPyConnection, run: RunRecord) -> Plan:
     """Return the plan of `run` with the treatments that the run selected. Raises as `get_plan` does."""
     return select_treatments(get_plan(connection, run), run.only)
 
 
-def all_runs(connection: duckdb.DuckDBPyConnection) -> list[Run]:
+def all_runs(connection: duckdb.DuckDBPyConnection) -> list[RunRecord]:
     """Return every run, newest first."""
     rows = connection.execute(f"select {_COLUMNS} from main.runs order by started_at desc, run_id desc").fetchall()
     return [_run(row) for row in rows]
 
 
-def _run(row: tuple[Any, ...]) -> Run:
+def _run(row: tuple[Any, ...]) -> RunRecord:
     run_id, benchmark, version, plan_digest, roles, identities, compared, *rest, withheld, only, items = row
     models, scenarios, *end = rest
     filling = {role: tuple(names) for role, names in orjson.loads(roles).items()}
     by = orjson.loads(identities or "{}")
     lost = sum(orjson.loads(withheld or "{}").values())
-    told = Run(run_id, benchmark, version, plan_digest, filling, by, compared, tuple(models), tuple(scenarios), *end)
+    told = RunRecord(
+        run_id, benchmark, version, plan_digest, filling, by, compared, tuple(models), tuple(scenarios), *end
+    )
     selected = {name: tuple(values) for name, values in orjson.loads(only or "{}").items()}
     return replace(told, withheld=lost, items=items, only=selected)

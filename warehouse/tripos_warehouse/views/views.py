@@ -30,14 +30,14 @@ from tripos_warehouse.store import (
     RUNS,
     TABLES,
     Store,
-    Table,
+    TableSchema,
     Tell,
 )
 from tripos_warehouse.views import kept_views
 from tripos_warehouse.views.benchmark_views import Current, benchmark_views, read_plan
 from tripos_warehouse.views.macros import main_macros
-from tripos_warehouse.views.run_rows import INTERNAL, LATEST, Steps, latest_rows, rows_of_run
-from tripos_warehouse.views.runs import Run, find_run
+from tripos_warehouse.views.run_rows import INTERNAL, LATEST, AskedSteps, latest_rows, rows_of_run
+from tripos_warehouse.views.runs import RunRecord, find_run
 
 IMPORTED = "select 1 from main.scores where round is not null limit 1"
 
@@ -66,7 +66,7 @@ def connect_run(
     only: Only = MappingProxyType({}),
     *,
     macros: bool = False,
-) -> tuple[duckdb.DuckDBPyConnection, Run]:
+) -> tuple[duckdb.DuckDBPyConnection, RunRecord]:
     """Return the run whose id is `text` or alone begins with it, and a connection that shows it as `connect` does;
     without `text` the latest run. With a `plan` it shows what of the run is as that plan has it, and not as its own;
     with `only` what of it has these values of axes and arms. The macros of the benchmarks, for people who write
@@ -74,7 +74,7 @@ def connect_run(
 
     Raises `StoreError` as `connect` and `find_run` do, and S0210 for a plan of another benchmark.
     """
-    found: list[Run] = []
+    found: list[RunRecord] = []
 
     def chosen(connection: duckdb.DuckDBPyConnection) -> str:
         found.append(find_run(connection, text))
@@ -89,7 +89,7 @@ def connect_run(
 def snippet(store: Store) -> list[str]:
     """Return the statements that make the views and macros of `connect` in any DuckDB of version 2, with the absolute
     paths of what is committed now. Raises `StoreError` as `connect` does."""
-    kept: list[kept_views.Kept] = []
+    kept: list[kept_views.CachedViews] = []
     _opened(store, lambda connection: None, kept).close()
     return [*kept[0].tables, *kept[0].benchmarks]
 
@@ -97,7 +97,7 @@ def snippet(store: Store) -> list[str]:
 def _opened(
     store: Store,
     choose: Callable[[duckdb.DuckDBPyConnection], str | None],
-    made: list[kept_views.Kept] | None = None,
+    made: list[kept_views.CachedViews] | None = None,
     plan: Plan | None = None,
     only: Only = MappingProxyType({}),
     macros: bool = True,
@@ -114,7 +114,7 @@ def _opened(
 def _shown(
     store: Store,
     choose: Callable[[duckdb.DuckDBPyConnection], str | None],
-    made: list[kept_views.Kept] | None,
+    made: list[kept_views.CachedViews] | None,
     plan: Plan | None,
     only: Only,
     macros: bool,
@@ -146,7 +146,7 @@ def _shown(
             )
         for statement in benchmarks:
             connection.execute(statement)
-        whole = kept_views.Kept(state, files, tables, benchmarks, values)
+        whole = kept_views.CachedViews(state, files, tables, benchmarks, values)
         if kept is None and run_id is None and not store.damages and kept_views.state_of(store.root) == state:
             kept_views.write(store.root, whole)
         if made is not None:
@@ -186,7 +186,7 @@ def _source(paths: Sequence[Path], outdated: bool) -> str:
 
 
 def _select(
-    connection: duckdb.DuckDBPyConnection, table: Table, source: str | None, outdated: bool, doubled: bool
+    connection: duckdb.DuckDBPyConnection, table: TableSchema, source: str | None, outdated: bool, doubled: bool
 ) -> tuple[list[str], str]:
     """Return the query for the rows of a table, one a key, and what it needs to have been made before. `outdated`: some
     of its files lack newer columns. `doubled`: rows of it may have one key."""
@@ -206,7 +206,7 @@ def _column(name: str, type: str) -> str:
     return f"make_timestamp(epoch_us(part.{name})) as {name}" if type == "TIMESTAMP" else f"part.{name}"
 
 
-def _old_column(table: Table, name: str, type: str, have: set[str]) -> str:
+def _old_column(table: TableSchema, name: str, type: str, have: set[str]) -> str:
     former = FORMER.get((table.name, name))
     if name not in have:
         return f"cast({f'part.{former}' if former else 'NULL'} as {type}) as {name}"
@@ -225,7 +225,7 @@ def _with_doubles(connection: duckdb.DuckDBPyConnection, sources: Mapping[str, s
     return {name for (name,) in connection.execute(" union all ".join(parts)).fetchall()} if sources else set()
 
 
-def _without_lost(connection: duckdb.DuckDBPyConnection, table: Table, source: str) -> tuple[list[str], str]:
+def _without_lost(connection: duckdb.DuckDBPyConnection, table: TableSchema, source: str) -> tuple[list[str], str]:
     """Return a condition without the rows that another row of their key replaces, and the statement that lists those;
     empty where there are none.
 
@@ -262,7 +262,7 @@ def _runs_view(runs: str, run_ends: str) -> str:
         from ({runs}) as runs left join ({run_ends}) as run_ends using (run_id)"""
 
 
-def _listed_view(table: Table, listed: str) -> str:
+def _listed_view(table: TableSchema, listed: str) -> str:
     """Of what a run lists: the same for a run that did all of the same again."""
     rest = ", ".join(f"listed.{name}" for name in table.schema.names if name != "run_id")
     return f"""create or replace view main.{table.name} as
@@ -301,7 +301,7 @@ def _currents(
     shared = _shared(connection, {name: each for name, (_, _, each, _) in chosen.items()})
     currents = []
     for name, (run, own_plan, fingerprints, compared) in sorted(chosen.items()):
-        of = Steps(name, frozenset(fingerprints), name in shared, bool(own_plan.made))
+        of = AskedSteps(name, frozenset(fingerprints), name in shared, bool(own_plan.made))
         axes = {axis.name: only[axis.name] for axis in own_plan.axes if axis.name in only}
         rows = rows_of_run(run, of, axes) if name == of_run else latest_rows(connection, of)
         currents.append(Current(own_plan, compared, rows))

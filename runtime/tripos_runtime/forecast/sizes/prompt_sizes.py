@@ -9,7 +9,7 @@ from typing import Any
 from tripos_compiler.language import Missing, Unavailable, evaluate
 from tripos_compiler.language.library import json
 from tripos_compiler.plan import Ask, Expr, Hole, Judging, Metric, Ref, Retrieve
-from tripos_runtime.asking.asking import Question
+from tripos_runtime.asking.asking import PreparedQuestion
 from tripos_runtime.asking.prompting import chat_messages, continued, judged_messages
 from tripos_runtime.asking.shots import shot_messages
 from tripos_runtime.asking.statuses import PENDING
@@ -91,7 +91,7 @@ class PromptSizes:
                 raise
             return outline.expression(expr)
 
-    def _texts(self, question: Question, outline: Outline, case: Case, metrics: Sequence[Metric]) -> Size:
+    def _texts(self, question: PreparedQuestion, outline: Outline, case: Case, metrics: Sequence[Metric]) -> Size:
         texts = [each[case.language] for each in (question.system, question.prompt) if each is not None]
         size = sum_of(outline.template(template, metrics) for template in texts) + Size(messages=len(texts))
         if question.schema is not None:
@@ -133,7 +133,7 @@ class PromptSizes:
         return size + Size(waits=frozenset(((step.name, False),)), most=most + included)
 
 
-def _printed(step: Ask | Judging, question: Question, language: str) -> Iterator[str]:
+def _printed(step: Ask | Judging, question: PreparedQuestion, language: str) -> Iterator[str]:
     exprs = list(step.args.values()) if not isinstance(step, Ask) else []
     for texts in (question.system, question.prompt) if isinstance(step, Ask) else ():
         exprs += (part.expr for part in (texts[language].parts if texts is not None else ()) if isinstance(part, Hole))

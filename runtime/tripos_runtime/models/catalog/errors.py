@@ -3,15 +3,39 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from typing import Any
 
 from tripos_runtime.models.base import ModelError
-from tripos_runtime.models.catalog.retry_after import retry_after_s
+
+LONGEST_S = 7 * 86_400.0
+
+
+def retry_after_s(value: str, now: datetime) -> float | None:
+    """Return the seconds from `now` that a header asks for: a number of them, or a date (RFC 9110). A date that has
+    passed is 0; what is neither, or further away than a week, is None.
+
+    >>> noon = datetime(2026, 11, 21, 12, tzinfo=UTC)
+    >>> retry_after_s("2.5", noon), retry_after_s("Sat, 21 Nov 2026 12:01:30 GMT", noon), retry_after_s("soon", noon)
+    (2.5, 90.0, None)
+    """
+    try:
+        seconds = float(value)
+    except ValueError:
+        try:
+            when = parsedate_to_datetime(value)
+        except (ValueError, IndexError, TypeError, OverflowError):
+            return None
+        aware = when if when.tzinfo is not None else when.replace(tzinfo=UTC)
+        seconds = max(0.0, (aware - now).total_seconds())
+    return seconds if math.isfinite(seconds) and 0 <= seconds <= LONGEST_S else None
+
 
 LONGEST_DETAIL = 200
 LONGEST_READ = 65_536
@@ -36,7 +60,7 @@ WAIT = re.compile(r'"retryDelay":\s*"([\d.]+)s"|try again in ([\d.]+)\s?s\b', re
 
 
 @dataclass(frozen=True)
-class Place:
+class CallPlace:
     """Where a call went: the model, its address, the environment variables that may hold the key, and the keys that
     were sent, which no message may have."""
 
@@ -47,7 +71,7 @@ class Place:
 
 
 @dataclass(frozen=True)
-class _Told:
+class _Failure:
     """The details of a failure: the names of an exception's kinds, the status, the provider's words in full and on one
     line, whether a server answered at all, and how long it asks to be left alone."""
 
@@ -88,7 +112,7 @@ def model_error(
     headers = {str(at).lower(): str(value) for at, value in dict(_headers_of(error)).items()}
     # The names of the exceptions that an error was wrapped in are not the provider's words.
     words = re.sub(r"^(litellm\.)?(\w+: )+", "", str(error)).split("Exception - ", 1)[-1]
-    told = _Told(
+    told = _Failure(
         {kind.__name__ for kind in type(error).__mro__},
         getattr(error, "status_code", None),
         words,
@@ -96,24 +120,24 @@ def model_error(
         bool(headers),
         _retry_after_s(headers, words),
     )
-    return _decided(told, Place(name, address, key_variables, tuple(secrets)))
+    return _decided(told, CallPlace(name, address, key_variables, tuple(secrets)))
 
 
-def answer_error(status: int, body: bytes, headers: Mapping[str, str], place: Place) -> ModelError:
+def answer_error(status: int, body: bytes, headers: Mapping[str, str], place: CallPlace) -> ModelError:
     """Return the `ModelError` for what a server answered in place of a reply; `headers` by their names in small
     letters.
 
-    >>> place = Place("openai/gpt-4o", "https://api.openai.com/v1")
+    >>> place = CallPlace("openai/gpt-4o", "https://api.openai.com/v1")
     >>> error = answer_error(429, b'{"error": {"message": "slow down"}}', {"retry-after": "7"}, place)
     >>> error.code, error.retry_after_s
     ('R0104', 7.0)
     """
     words = body[:LONGEST_READ].decode(errors="replace")
     detail = _detail(words, place.secrets) or f"status {status}"
-    return _decided(_Told((), status, words, detail, True, _retry_after_s(headers, words)), place)
+    return _decided(_Failure((), status, words, detail, True, _retry_after_s(headers, words)), place)
 
 
-def _decided(told: _Told, place: Place) -> ModelError:
+def _decided(told: _Failure, place: CallPlace) -> ModelError:
     kinds, status, words, detail = set(told.kinds), told.status, told.words, told.detail
     name, address = place.name, place.address
     if "ContextWindowExceededError" in kinds or (status in {400, 413, 422} and CONTEXT.search(words)):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import math
 import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
@@ -16,10 +17,47 @@ from typing import Any
 from tripos_runtime.models.base import FREE, ModelError, Price, Reply, Request
 from tripos_runtime.models.mocks.mock_author import author_text
 from tripos_runtime.models.mocks.mock_careless import careless_text
-from tripos_runtime.models.mocks.mock_judges import SHIFTS, judged
 from tripos_runtime.models.mocks.mock_student import student_named
 from tripos_runtime.models.mocks.mock_teacher import points_chosen, teacher_text
 from tripos_runtime.models.mocks.mock_values import draw, sentences, value_of
+
+SHIFTS = {"fair": 0, "severe": -1, "lenient": 1, "noisy": 0}
+"""By how many fifths of a scale a character is off; `noisy` by up to one, either way, as its name and the request have
+it."""
+
+
+def judged(character: str, schema: dict[str, Any], shared: str, own: str, *, chinese: bool = False) -> Any:
+    """Return a value that fits the schema. What is on a scale goes by `shared`, the key of the request, and by the bias
+    of the character; everything else by `own`, the key of the request and the judge.
+
+    >>> scale = {"type": "integer", "minimum": 1, "maximum": 10}
+    >>> fair, severe, lenient = (judged(each, scale, "k", "mine") for each in ("fair", "severe", "lenient"))
+    >>> fair - severe, lenient - fair
+    (2, 2)
+    """
+    if "enum" not in schema:
+        options = [option for option in schema.get("anyOf", ()) if option.get("type") != "null"]
+        if options:
+            return judged(character, options[0], shared, own, chinese=chinese)
+        if schema.get("type") == "object":
+            parts: dict[str, Any] = schema.get("properties", {})
+            return {
+                name: judged(character, part, f"{shared}/{name}", f"{own}/{name}", chinese=chinese)
+                for name, part in parts.items()
+            }
+        if schema.get("type") == "integer" and {"minimum", "maximum"} <= schema.keys():
+            return _on_scale(character, int(schema["minimum"]), int(schema["maximum"]), shared, own)
+    return value_of(schema, own, "kind", chinese=chinese)
+
+
+def _on_scale(character: str, low: int, high: int, shared: str, own: str) -> int:
+    """The fair value lies a fifth of the scale inside either end; the bias moves it by at most so much."""
+    reach = math.ceil((high - low) / 5)
+    room = max(high - low + 1 - 2 * reach, 1)
+    fair = min(low + reach + draw(room, shared), high)
+    off = draw(2 * reach + 1, own) - reach if character == "noisy" else SHIFTS[character] * reach
+    return max(low, min(high, fair + off))
+
 
 SLOW_S = 0.05
 SORTED = json.JSONEncoder(sort_keys=True)

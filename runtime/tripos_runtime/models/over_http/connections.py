@@ -34,7 +34,7 @@ UNASKED = ("Accept-Encoding",)
 
 
 @dataclass(frozen=True)
-class Answer:
+class HttpAnswer:
     """The response of a server: the status, the headers and the body."""
 
     status: int
@@ -51,7 +51,7 @@ class _Pool:
 _pools: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _Pool] = weakref.WeakKeyDictionary()
 
 
-class Line:
+class ModelConnection:
     """The way from one model to its address. Nothing is opened before the first post.
 
     `timeout_s` is for a whole call, from the connection to the last byte of the reply. `secrets` are keys, which are
@@ -72,7 +72,7 @@ class Line:
         self._pool: _Pool | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
-    async def post(self, body: bytes, headers: CIMultiDict[str] | None = None) -> Answer:
+    async def post(self, body: bytes, headers: CIMultiDict[str] | None = None) -> HttpAnswer:
         """Return what the server answers. Raises what aiohttp raises, `TimeoutError` included, and `ModelError` R0111
         for an answer of more than `LARGEST_BYTES`."""
         async with self._session().post(
@@ -89,7 +89,7 @@ class Line:
                 data = await response.read()
             else:
                 data = await _bounded(response, self.url)
-            return Answer(response.status, response.headers, self._without_key(data))
+            return HttpAnswer(response.status, response.headers, self._without_key(data))
 
     def _without_key(self, body: bytes) -> bytes:
         """Return what a server sent, without the key that it was sent: some echo it."""

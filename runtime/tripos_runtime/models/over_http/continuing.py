@@ -5,7 +5,7 @@ from __future__ import annotations
 import orjson
 
 from tripos_runtime.models.base import Endpoint, ModelError, Price, Reply, Request
-from tripos_runtime.models.over_http.connections import Line
+from tripos_runtime.models.over_http.connections import ModelConnection
 from tripos_runtime.models.over_http.direct import DirectModel, openai_headers
 from tripos_runtime.models.over_http.replies import read_reply, whole
 from tripos_runtime.models.over_http.transcripts import DIRECT, completion_name, transcribed, trimmed
@@ -29,7 +29,7 @@ class ContinuingModel(DirectModel):
         self.most_samples = 1
         address, keys = self._place.address, self._place.secrets
         url = address if address.endswith("/completions") else f"{address}/completions"
-        self._line = Line(url, openai_headers(self._provider, next(iter(keys))), timeout_s, tuple(keys))
+        self._line = ModelConnection(url, openai_headers(self._provider, next(iter(keys))), timeout_s, tuple(keys))
         self._head = b'{"model":' + orjson.dumps(model) + b',"prompt":'
 
     async def ask(self, request: Request) -> Reply:

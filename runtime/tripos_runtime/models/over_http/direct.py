@@ -13,10 +13,10 @@ import orjson
 from tripos_compiler.plan import Settings
 from tripos_runtime.models.base import Endpoint, ModelError, Price, Reply, Request
 from tripos_runtime.models.catalog.catalog import allows, entry_of
-from tripos_runtime.models.catalog.errors import Place, answer_error, model_error
+from tripos_runtime.models.catalog.errors import CallPlace, answer_error, model_error
 from tripos_runtime.models.catalog.providers import PROVIDERS, Provider
 from tripos_runtime.models.catalog.routes import is_here
-from tripos_runtime.models.over_http.connections import Line, headers_of
+from tripos_runtime.models.over_http.connections import ModelConnection, headers_of
 from tripos_runtime.models.over_http.messages import RequestCache, as_json, without_system
 from tripos_runtime.models.over_http.replies import parsed, read_reply
 
@@ -55,9 +55,9 @@ class DirectModel:
         self.most_samples = self._provider.samples if _bills_once(provider_name, base_url) else 1
         self._folds_system = allows(provider_name, model, "supports_system_messages") is False
         self._lacking = lacking(provider_name, self._provider, self._model, base_url)
-        self._place = Place(name, base_url, variable, (key,))
+        self._place = CallPlace(name, base_url, variable, (key,))
         url = base_url if base_url.endswith("/chat/completions") else f"{base_url}/chat/completions"
-        self._line = Line(url, openai_headers(self._provider, key), timeout_s, (key,))
+        self._line = ModelConnection(url, openai_headers(self._provider, key), timeout_s, (key,))
         self._head = b'{"model":' + orjson.dumps(self._model) + b',"messages":'
         self._tails = RequestCache(self._tail, structured=self.structured, most_samples=self.most_samples)
 
@@ -119,7 +119,7 @@ def format_of(schema: Any) -> dict[str, Any]:
     return {"type": "json_schema", "json_schema": {"name": "reply", "schema": schema, "strict": True}}
 
 
-def completion(body: bytes, headers: Mapping[str, str], place: Place) -> dict[str, Any]:
+def completion(body: bytes, headers: Mapping[str, str], place: CallPlace) -> dict[str, Any]:
     """Return the JSON object of an answer with status 200. Raises `ModelError` where it is none, or tells of a
     mistake."""
     try:

@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 
 import orjson
 
-from tripos_runtime.models.base import Message, Request, Turn
+from tripos_runtime.models.base import DialogueTurn, Message, Request
 from tripos_runtime.models.over_http.replies import whole
 
 Part = TypeVar("Part")
@@ -43,7 +43,7 @@ def as_json(messages: tuple[Message, ...]) -> bytes:
     b'[{"role":"user","content":"hi"}]'
     """
     try:
-        if not messages or not isinstance(messages[-1], Turn):
+        if not messages or not isinstance(messages[-1], DialogueTurn):
             return orjson.dumps(messages)
         return orjson.dumps([{"role": message.role, "content": message.content} for message in messages])
     except TypeError:  # half a surrogate pair is no text that JSON can hold

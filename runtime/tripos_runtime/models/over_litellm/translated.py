@@ -12,10 +12,10 @@ import orjson
 from tripos_compiler.plan import Settings
 from tripos_runtime.models.base import Endpoint, Message, ModelError, Price, Reply, Request
 from tripos_runtime.models.catalog.catalog import allows
-from tripos_runtime.models.catalog.errors import Place, answer_error, model_error
+from tripos_runtime.models.catalog.errors import CallPlace, answer_error, model_error
 from tripos_runtime.models.catalog.providers import FOREIGN, PARTICULAR, PROVIDERS
 from tripos_runtime.models.catalog.routes import is_here
-from tripos_runtime.models.over_http.connections import Line, headers_of
+from tripos_runtime.models.over_http.connections import ModelConnection, headers_of
 from tripos_runtime.models.over_http.direct import base_url_of, key_of, lacking
 from tripos_runtime.models.over_http.messages import RequestCache, without_system
 from tripos_runtime.models.over_http.replies import whole
@@ -32,7 +32,7 @@ class _Skeleton:
 
     parameters: bytes
     kept: dict[str, Any] | None
-    line: Line
+    line: ModelConnection
     headers: dict[str, str]
 
     def own_parameters(self) -> dict[str, Any]:
@@ -69,10 +69,10 @@ class TranslatedModel:
         self.most_samples = provider.samples if provider_name == "azure" and not reasons else 1
         self._folds_system = allows(provider_name, model, "supports_system_messages") is False
         self._lacking = lacking(provider_name, provider, model, base_url)
-        self._place = Place(name, base_url, variable, (key,))
+        self._place = CallPlace(name, base_url, variable, (key,))
         self._form = FORMS[provider_name](provider_name, model, key, self._place)
         self._skeletons = RequestCache(self._skeleton, structured=self.structured, most_samples=self.most_samples)
-        self._lines: dict[str, Line] = {}
+        self._lines: dict[str, ModelConnection] = {}
 
     async def ask(self, request: Request) -> Reply:
         """Return the reply to the request, with `others` where it asks for several samples. Raises `ModelError`."""
@@ -123,7 +123,7 @@ class TranslatedModel:
         except TypeError:
             plain, kept = b"", parameters
         line = self._lines.setdefault(
-            f"{url} {sorted(headers.items())}", Line(url, headers, self._timeout_s, self._place.secrets)
+            f"{url} {sorted(headers.items())}", ModelConnection(url, headers, self._timeout_s, self._place.secrets)
         )
         return _Skeleton(plain, kept, line, headers)
 

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from tripos_runtime.models.base import Price, Reply
-from tripos_runtime.models.catalog.errors import Place, answer_error
+from tripos_runtime.models.catalog.errors import CallPlace, answer_error
 from tripos_runtime.models.catalog.providers import PROVIDERS
-from tripos_runtime.models.over_http.connections import Answer, headers_of
+from tripos_runtime.models.over_http.connections import HttpAnswer, headers_of
 from tripos_runtime.models.over_http.direct import completion, openai_headers
 from tripos_runtime.models.over_http.replies import parsed, read_reply
 from tripos_runtime.models.over_litellm.litellm_client import library, read_response
@@ -25,7 +25,7 @@ class Form:
     `key` is the provider's key, "" where none is needed. The parameters belong to one call: litellm changes them.
     """
 
-    def __init__(self, provider: str, model: str, key: str, place: Place) -> None:
+    def __init__(self, provider: str, model: str, key: str, place: CallPlace) -> None:
         self.provider = provider
         self.model = model
         self.key = key
@@ -83,7 +83,7 @@ class Form:
         return None
 
     def reply(
-        self, answer: Answer, messages: Messages, parameters: dict[str, Any], price: Price | None, own_price: bool
+        self, answer: HttpAnswer, messages: Messages, parameters: dict[str, Any], price: Price | None, own_price: bool
     ) -> Reply:
         """Return the reply in an answer with status 200: read directly where it is plain, else by litellm."""
         plain = self.plain(answer.body)
@@ -120,7 +120,7 @@ class OpenaiForm(Form):
         return super().body(messages, parameters, headers) | more
 
     def reply(
-        self, answer: Answer, messages: Messages, parameters: dict[str, Any], price: Price | None, own_price: bool
+        self, answer: HttpAnswer, messages: Messages, parameters: dict[str, Any], price: Price | None, own_price: bool
     ) -> Reply:
         body = completion(answer.body, headers_of(answer.headers), self.place)
         return read_reply(body, self.place.name, price, own_price=own_price)
@@ -193,7 +193,7 @@ class OllamaForm(Form):
         return url, {"Content-Type": "application/json", **headers} | self._authorized()
 
     def reply(
-        self, answer: Answer, messages: Messages, parameters: dict[str, Any], price: Price | None, own_price: bool
+        self, answer: HttpAnswer, messages: Messages, parameters: dict[str, Any], price: Price | None, own_price: bool
     ) -> Reply:
         # litellm's reading counts tokens by itself where Ollama tells none, which would pass for what was told.
         try:

@@ -31,7 +31,7 @@ PINNED = re.compile(r"[0-9a-f]{8,64}")
 
 
 @dataclass(frozen=True)
-class Manifest:
+class RewardManifest:
     """The manifest of a folder: `kind` names the engine that loads it, `digest` is the SHA-256 of its weights."""
 
     path: Path
@@ -39,7 +39,7 @@ class Manifest:
     digest: str
 
 
-def read_manifest(path: Path) -> Manifest:
+def read_manifest(path: Path) -> RewardManifest:
     """Return the manifest of a folder. Raises `ModelError` R0234 where there is none, or it lacks what it must say."""
     train = "`reward/PATH` names the folder of a trained reward model, or of a sequence classifier of transformers"
     try:
@@ -52,7 +52,7 @@ def read_manifest(path: Path) -> Manifest:
     if not isinstance(kind, str) or not isinstance(digest, str):
         lacking = f"`{path / MANIFEST}` does not say `kind` and `digest`"
         raise ModelError("R0234", lacking, train, fatal=True)
-    return Manifest(path, kind, digest)
+    return RewardManifest(path, kind, digest)
 
 
 def pinned_name(name: str) -> str:
@@ -90,7 +90,7 @@ def _holds_classifier(folder: Path) -> bool:
     return not (folder / MANIFEST).exists() and is_classifier(folder)
 
 
-def manifest_at(path: str) -> Manifest:
+def manifest_at(path: str) -> RewardManifest:
     """Return the manifest of the folder that `FOLDER` or `FOLDER@DIGEST` names. Raises `ModelError` R0234."""
     return read_manifest(Path(_parted(path)[0]).expanduser())
 

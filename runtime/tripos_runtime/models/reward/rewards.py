@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from tripos_runtime.models.base import FREE, Message, ModelError, Price, Reply, Request, Turn
+from tripos_runtime.models.base import FREE, DialogueTurn, Message, ModelError, Price, Reply, Request
 
 Chat = tuple[Message, ...]
 
@@ -72,12 +72,13 @@ def as_text(chat: Chat) -> str:
 
     >>> as_text((Message("system", "You grade."), Message("user", "2 + 2 = 5")))
     'You grade.\\n\\n2 + 2 = 5'
-    >>> as_text((Message("user", "2 + 2?"), Turn("user", "5", "Ann"), Turn("assistant", "Why?", "Teacher")))
+    >>> turns = DialogueTurn("user", "5", "Ann"), DialogueTurn("assistant", "Why?", "Teacher")
+    >>> as_text((Message("user", "2 + 2?"), *turns))
     '2 + 2?\\n\\nAnn: 5\\nTeacher: Why?'
     """
-    turns = "\n".join(f"{message.speaker}: {message.content}" for message in chat if isinstance(message, Turn))
+    turns = "\n".join(f"{message.speaker}: {message.content}" for message in chat if isinstance(message, DialogueTurn))
     return "\n\n".join(
-        [*(message.content for message in chat if not isinstance(message, Turn)), *([turns] if turns else [])]
+        [*(message.content for message in chat if not isinstance(message, DialogueTurn)), *([turns] if turns else [])]
     )
 
 
@@ -85,10 +86,11 @@ def before_and_reply(chat: Chat) -> tuple[str, str] | None:
     """Return what stands before the reply that is judged, without the system message, and the reply; None of a chat
     that has no dialogue.
 
-    >>> before_and_reply((Message("system", "Judge."), Turn("user", "5", "Ann"), Turn("assistant", "Why?", "T")))
+    >>> turns = DialogueTurn("user", "5", "Ann"), DialogueTurn("assistant", "Why?", "T")
+    >>> before_and_reply((Message("system", "Judge."), *turns))
     ('Ann: 5', 'Why?')
     """
-    if not chat or not isinstance(chat[-1], Turn):
+    if not chat or not isinstance(chat[-1], DialogueTurn):
         return None
     return as_text(tuple(each for each in chat[:-1] if each.role != "system")), chat[-1].content
 

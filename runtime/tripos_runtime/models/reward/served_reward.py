@@ -18,11 +18,11 @@ from typing import Any
 import aiohttp
 import orjson
 
-from tripos_runtime.models.base import FREE, Endpoint, ModelError, Price, Turn
-from tripos_runtime.models.catalog.errors import Place, answer_error, model_error
+from tripos_runtime.models.base import FREE, DialogueTurn, Endpoint, ModelError, Price
+from tripos_runtime.models.catalog.errors import CallPlace, answer_error, model_error
 from tripos_runtime.models.catalog.providers import Provider
 from tripos_runtime.models.catalog.routes import is_here
-from tripos_runtime.models.over_http.connections import Line, headers_of
+from tripos_runtime.models.over_http.connections import ModelConnection, headers_of
 from tripos_runtime.models.over_http.direct import base_url_of, key_of, openai_headers
 from tripos_runtime.models.reward.rewards import Chat, as_text
 
@@ -61,16 +61,16 @@ class ServedReward:
         base_url = base_url_of(name, self._form.provider, endpoint).removesuffix("/v1")
         variable, key = key_of(name, self._form.provider, endpoint)
         self.endpoint = f"{base_url} {variable}".strip()
-        self._place = Place(name, base_url, variable, (key,))
+        self._place = CallPlace(name, base_url, variable, (key,))
         headers = openai_headers(self._form.provider, key)
         if key == NO_KEY:
             del headers["Authorization"]
-        self._line = Line(f"{base_url}{self._form.path}", headers, timeout_s, (key,))
+        self._line = ModelConnection(f"{base_url}{self._form.path}", headers, timeout_s, (key,))
 
     async def score(self, chats: Sequence[Chat]) -> Sequence[float]:
         """Return the rewards of some chats, from one request, or of dialogues from one each. Raises `ModelError`."""
         alone = self._form.dialogue
-        if alone is None or not all(isinstance(chat[-1], Turn) for chat in chats):
+        if alone is None or not all(isinstance(chat[-1], DialogueTurn) for chat in chats):
             return await self._asked(self._form.body(self._model, chats))
         found = await asyncio.gather(*(self._asked(alone(self._model, chat)) for chat in chats))
         return [reward for each in found for reward in each]

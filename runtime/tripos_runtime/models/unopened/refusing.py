@@ -62,9 +62,9 @@ def _of_provider(name: str, endpoints: Mapping[str, Endpoint]) -> Refuses:
     unknown = lacking(provider_name, provider, model, base_url)
     if path == "direct":
         return lambda settings: tuple(each for each in settings.given if each in unknown)
-    from tripos_runtime.models.catalog.errors import Place
+    from tripos_runtime.models.catalog.errors import CallPlace
     from tripos_runtime.models.over_litellm.translated import dropped_by
     from tripos_runtime.models.over_litellm.translations import FORMS
 
-    form = FORMS[provider_name](provider_name, model, "none", Place(name, base_url, "", ()))
+    form = FORMS[provider_name](provider_name, model, "none", CallPlace(name, base_url, "", ()))
     return lambda settings: dropped_by(form, unknown, settings)

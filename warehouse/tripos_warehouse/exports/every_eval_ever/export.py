@@ -24,11 +24,17 @@ import orjson
 from tripos_compiler.plan import Plan
 from tripos_warehouse import sql
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.exports.every_eval_ever.results import Scored, model_info, name_of, result_of, results_of_measures
+from tripos_warehouse.exports.every_eval_ever.results import (
+    ResultScores,
+    model_info,
+    name_of,
+    result_of,
+    results_of_measures,
+)
 from tripos_warehouse.exports.files import Written, write_lines
 from tripos_warehouse.exports.replies import place_columns
 from tripos_warehouse.exports.tables import open_fields
-from tripos_warehouse.views import Run, arm_columns
+from tripos_warehouse.views import RunRecord, arm_columns
 
 VERSION = "0.3.0"
 AGGREGATE, INSTANCES = "eval", "instance_level_eval"
@@ -46,7 +52,7 @@ class Exported:
 
 
 def write_eee(
-    connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run, folder: Path, organization: str, secrets: bool
+    connection: duckdb.DuckDBPyConnection, plan: Plan, run: RunRecord, folder: Path, organization: str, secrets: bool
 ) -> list[Exported]:
     """Write both files of every compared model below `folder`, under the paths that the datastore has.
 
@@ -65,7 +71,7 @@ def write_eee(
 def _write(
     connection: duckdb.DuckDBPyConnection,
     plan: Plan,
-    run: Run,
+    run: RunRecord,
     model: str,
     folder: Path,
     by: tuple[str, str],
@@ -79,7 +85,7 @@ def _write(
     developer, _, rest = about["id"].partition("/")
     place = "/".join(map(_safe, ("data", run.benchmark, developer, rest or developer)))
     stem = f"{place}/{uuid.UUID(bytes=named, version=4)}"
-    scored: dict[str, Scored] = {}
+    scored: dict[str, ResultScores] = {}
     common = {"schema_version": VERSION, "evaluation_id": evaluation, "model_id": about["id"]}
 
     def lines() -> Iterator[bytes]:
@@ -87,7 +93,7 @@ def _write(
             result = name_of(run.benchmark, row, arm_columns(plan))
             line = common | {"evaluation_name": result, "evaluation_result_id": result}
             line |= _instance(plan, row, secrets)
-            known = scored.setdefault(result, Scored(row["scenario"], row["metric"], row["scorer"], [], []))
+            known = scored.setdefault(result, ResultScores(row["scenario"], row["metric"], row["scorer"], [], []))
             known.items.append(row["item_id"])
             known.values.append(row["value"])
             line["evaluation"] = {"score": row["value"], "is_correct": known.is_top(plan, row["value"])}
@@ -130,7 +136,7 @@ def _write(
     return Exported(model, path, details, len(results), _without_value(connection, run, model))
 
 
-def _rows(connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run, model: str) -> Iterator[dict[str, Any]]:
+def _rows(connection: duckdb.DuckDBPyConnection, plan: Plan, run: RunRecord, model: str) -> Iterator[dict[str, Any]]:
     """Every reply of a model with the mean over judges of what it got on a metric."""
     schema, arms = sql.name(run.benchmark), arm_columns(plan)
     keys = ["scenario", "metric", "scorer", *arms, "sample_id"]
@@ -204,7 +210,7 @@ def _reference(plan: Plan, row: Mapping[str, Any]) -> list[str]:
     return [each if isinstance(each, str) else orjson.dumps(each).decode() for each in found]
 
 
-def _without_value(connection: duckdb.DuckDBPyConnection, run: Run, model: str) -> int:
+def _without_value(connection: duckdb.DuckDBPyConnection, run: RunRecord, model: str) -> int:
     query = f"""select count(*) from {sql.name(run.benchmark)}.scores
     where model = {sql.text(model)} and value is null and status <> 'not_applicable'"""
     return int(connection.execute(query).fetchall()[0][0])

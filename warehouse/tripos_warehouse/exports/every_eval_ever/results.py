@@ -27,7 +27,7 @@ from tripos_compiler.plan import (
 )
 from tripos_warehouse.measures import CONFIDENCE, MeasureRow, evaluate
 from tripos_warehouse.statistics.intervals import mean_of_cells
-from tripos_warehouse.views import Run
+from tripos_warehouse.views import RunRecord
 
 SELF_DEPLOYED = ("local", "mock", "ollama", "hosted_vllm", "vllm", "llamafile", "lm_studio")
 """Providers whose models run on a machine of one's own."""
@@ -37,7 +37,7 @@ CORRECT = "true where the score is the highest of its scale"
 
 
 @dataclass(frozen=True)
-class Scored:
+class ResultScores:
     """The scores of one result: a metric of a scenario, with the item and the value of each."""
 
     scenario: str
@@ -96,7 +96,7 @@ def scale(plan: Plan, scenario: str, metric: str) -> tuple[float | None, float |
     return None if math.isinf(low) else low, None if math.isinf(high) else high, truth
 
 
-def result_of(plan: Plan, run: Run, name: str, scored: Scored) -> dict[str, Any]:
+def result_of(plan: Plan, run: RunRecord, name: str, scored: ResultScores) -> dict[str, Any]:
     """The mean of some scores, with an error that is clustered by item."""
     low, high, truth = scale(plan, scored.scenario, scored.metric)
     ends = None if low is None or high is None else (low, high)
@@ -127,7 +127,7 @@ DRAWN = ("bootstrap", "jackknife")
 
 
 def results_of_measures(
-    connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run, model: str
+    connection: duckdb.DuckDBPyConnection, plan: Plan, run: RunRecord, model: str
 ) -> list[dict[str, Any]]:
     """Return every value of every measure of a model."""
     found = []
@@ -138,7 +138,7 @@ def results_of_measures(
     return found
 
 
-def _measured(plan: Plan, run: Run, measure: Measure, row: MeasureRow, value: float) -> dict[str, Any]:
+def _measured(plan: Plan, run: RunRecord, measure: Measure, row: MeasureRow, value: float) -> dict[str, Any]:
     cell = ", ".join(f"{name}: {each}" for name, each in zip(measure.by, row.by, strict=True))
     name = f"{run.benchmark}/measure/{measure.name}" + (f"[{cell}]" if cell else "")
     config = {
@@ -191,7 +191,7 @@ def _score(
     return {"score": value, "uncertainty": uncertainty}
 
 
-def _judging(plan: Plan, run: Run, scored: Scored) -> dict[str, Any]:
+def _judging(plan: Plan, run: RunRecord, scored: ResultScores) -> dict[str, Any]:
     """Return who judged, and with which prompt, where it was a model."""
     scorer = next((each for each in plan.scorers if each.name == scored.scorer), None)
     if scorer is None:
@@ -209,7 +209,7 @@ def _judging(plan: Plan, run: Run, scored: Scored) -> dict[str, Any]:
     return {"llm_scoring": told}
 
 
-def _generation(plan: Plan, run: Run, scenario: str) -> dict[str, Any]:
+def _generation(plan: Plan, run: RunRecord, scenario: str) -> dict[str, Any]:
     """The settings of the asks of a scenario, where all of them have the same."""
     asks = [each for each in _steps(plan, scenario) if isinstance(each, Ask) and each.role == run.compared_role]
     settings = {each.settings for each in asks}

@@ -21,7 +21,7 @@ from tripos_warehouse.measures.sql.parts import (
     with_talks,
 )
 from tripos_warehouse.measures.sql.raters import (
-    Node,
+    FigureTables,
 )
 from tripos_warehouse.views import arm_columns
 
@@ -179,7 +179,7 @@ from (
 from {pairs}""",
         )
 
-    def _mean(self, rows: str, reason: str = "NULL::varchar") -> Node:
+    def _mean(self, rows: str, reason: str = "NULL::varchar") -> FigureTables:
         """The mean of rows; `reason` is the SQL of why there is none."""
         means = self.parts.add(
             "cells",
@@ -221,7 +221,7 @@ from {rows}
 group by {self._by}""",
         )
 
-    def _opened(self, found: str) -> Node:
+    def _opened(self, found: str) -> FigureTables:
         """Return the tables of cells whose values were found by a function."""
         cells = self.parts.add(
             "cells",
@@ -244,7 +244,7 @@ from {rows} as rows join {cells} as cells on {same("rows", "cells", self.cut.dim
 group by {columns(self.cut.dims, "rows")}, rows.item_id""",
         )
 
-    def _enlarged(self, cells: str, pulls: str) -> Node:
+    def _enlarged(self, cells: str, pulls: str) -> FigureTables:
         """Return the two tables of the figure, from its cells and the plain pulls on them."""
         failing = self.missing == "fail"
         value = "case when c.n = c.total then c.value end" if failing else "c.value"
@@ -263,7 +263,7 @@ from {cells} as c left join (
   select {self._by}, any_value(m) as m from {enlarged} group by {self._by}
 ) as p on {same("c", "p", self.cut.dims)}""",
         )
-        return Node(done, enlarged, self.cut.dims)
+        return FigureTables(done, enlarged, self.cut.dims)
 
 
 def indented(text: str) -> str:

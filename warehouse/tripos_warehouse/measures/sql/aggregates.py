@@ -28,7 +28,7 @@ from tripos_warehouse.measures.sql.parts import (
 from tripos_warehouse.measures.sql.raters import (
     PAIR,
     REPLY_TO_ITEM,
-    Node,
+    FigureTables,
     by_pair,
     for_every_model,
     models_as_one,
@@ -41,7 +41,7 @@ from tripos_warehouse.views import arm_columns
 class LeafSql(ClassMeasures):
     """Writes the tables of one aggregate of what is scored."""
 
-    def write(self) -> Node:
+    def write(self) -> FigureTables:
         """Return the tables."""
         match self.figure.function:
             case "mean" | "share":
@@ -68,7 +68,7 @@ class LeafSql(ClassMeasures):
 
     # --- sums ---
 
-    def _sum(self, rows: str) -> Node:
+    def _sum(self, rows: str) -> FigureTables:
         value = "value" if self.figure.function == "sum" else '"has value"::integer'
         cells = self.parts.add(
             "cells",
@@ -80,7 +80,7 @@ group by {self._by}""",
         pull = f"coalesce(sum(rows.{value}), 0) - any_value(cells.value / cells.m)"
         return self._enlarged(cells, self._pulls(rows, cells, pull, every=True))
 
-    def _stdev(self) -> Node:
+    def _stdev(self) -> FigureTables:
         rows = self._single()
         cells = self.parts.add(
             "cells",
@@ -95,7 +95,7 @@ group by {self._by}""",
     / any_value(nullif(2 * cells.value * (cells.n - 1), 0))"""
         return self._enlarged(cells, self._pulls(rows, cells, pull))
 
-    def _end(self, function: str) -> Node:
+    def _end(self, function: str) -> FigureTables:
         rows = self._single()
         told = f"'a {'least' if function == 'min' else 'greatest'} value has no standard error'"
         cells = self.parts.add(
@@ -107,7 +107,7 @@ group by {self._by}""",
         )
         return self._enlarged(cells, self._pulls(rows, cells, "NULL::double"))
 
-    def _passed(self, function: str) -> Node:
+    def _passed(self, function: str) -> FigureTables:
         """1 - C(n - c, k) / C(n, k), and C(c, k) / C(n, k), as products that stay between 0 and 1; of the first k
         values, in the order of their samples, the greatest and the least."""
         k = self.figure.named["k"]
@@ -156,7 +156,7 @@ group by {self._by}""",
 
     # --- functions over lists ---
 
-    def _judged(self, function: str) -> Node:
+    def _judged(self, function: str) -> FigureTables:
         level = str(self.figure.named.get("level", "interval"))
         rows = replace(self, cut=Cut(without_pair(self.cut.dims), self.cut.fixed))._rated()
         if PAIR in self.cut.dims:
@@ -191,7 +191,7 @@ from (
 qualify row_number() over (partition by {self._by}, subject, rater order by round desc nulls last) = 1""",
         )
 
-    def _median(self) -> Node:
+    def _median(self) -> FigureTables:
         found = self._called("median", self._single(), "item_id", "sample_id")
         drawn = self.parts.add("drawn", f"select {self._by}, found.draws as draws\nfrom {found}")
         return replace(self._opened(found), drawn=drawn)

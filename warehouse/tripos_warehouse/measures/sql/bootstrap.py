@@ -7,7 +7,7 @@ draw too. The draws themselves are made by functions of the warehouse, `tripos_s
 from __future__ import annotations
 
 from tripos_warehouse.measures.sql.parts import Parts, columns, same
-from tripos_warehouse.measures.sql.raters import Node
+from tripos_warehouse.measures.sql.raters import FigureTables
 
 EACH_DRAW = "unnest(draws) as value, generate_subscripts(draws, 1) as draw"
 """The columns of a row a draw, of a table that has a list of them."""
@@ -24,7 +24,7 @@ group by {columns(dims)}""",
     )
 
 
-def draws_of(parts: Parts, node: Node) -> str:
+def draws_of(parts: Parts, node: FigureTables) -> str:
     """Return the table of draws of a figure: its own, or those that the pulls of its items come to."""
     if node.drawn is not None:
         return node.drawn
@@ -38,7 +38,7 @@ group by {cell}""",
     )
 
 
-def bounded(parts: Parts, node: Node, drawn: str, items: str, df: str) -> str:
+def bounded(parts: Parts, node: FigureTables, drawn: str, items: str, df: str) -> str:
     """Return the query of a figure with the bounds that its draws show. `items` is the table of the error of the pulls
     and the number of items, and `df` says how many degrees of freedom these leave."""
     found = parts.add(

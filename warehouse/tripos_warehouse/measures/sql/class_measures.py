@@ -13,7 +13,7 @@ from tripos_warehouse.measures.sql.parts import (
     same,
 )
 from tripos_warehouse.measures.sql.raters import (
-    Node,
+    FigureTables,
 )
 from tripos_warehouse.statistics.intervals import FEW_OF_A_CLASS
 
@@ -25,7 +25,7 @@ CLASSED = {"precision": ("tp", "tp + fp"), "recall": ("tp", "tp + fn"), "f1": ("
 class ClassMeasures(AggregateTables):
     """Write the tables of measures of classes."""
 
-    def _classed(self, function: str) -> Node:
+    def _classed(self, function: str) -> FigureTables:
         over, under = CLASSED[function]
         average = str(self.figure.named.get("average", "macro"))
         pairs = self._pairs()
@@ -94,7 +94,7 @@ having sum(rows."under") > 0""",
         node = self._enlarged(cells, pulls)
         return self._of_few(node, cells) if average == "macro" else node
 
-    def _of_few(self, node: Node, ratios: str) -> Node:
+    def _of_few(self, node: FigureTables, ratios: str) -> FigureTables:
         """The mean over classes, some of which may have so few items that their pulls do not show its error: then its
         cells have the classes instead."""
         told = f"'a class has fewer than {FEW_OF_A_CLASS} items, or is right in fewer than {FEW_OF_A_CLASS // 2}'"

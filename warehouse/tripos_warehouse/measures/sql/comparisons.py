@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from tripos_warehouse.measures.sql.aggregates import LeafSql
 from tripos_warehouse.measures.sql.parts import Cut, columns, compared_sql, named, quoted
-from tripos_warehouse.measures.sql.raters import Node
+from tripos_warehouse.measures.sql.raters import FigureTables
 
 ORDERS = ("position_bias", "flip_rate")
 """What looks at the two orders of the same replies."""
@@ -25,7 +25,7 @@ NO_ORDERS = "case when count(value) = 0 then 'nothing was judged in both orders'
 class CompareSql(LeafSql):
     """Writes the tables of one aggregate of comparisons."""
 
-    def write(self) -> Node:
+    def write(self) -> FigureTables:
         """Return the tables."""
         match self.figure.function:
             case "win_rate":
@@ -78,7 +78,7 @@ from (
 )""",
         )
 
-    def _found(self, function: str) -> Node:
+    def _found(self, function: str) -> FigureTables:
         """Return what is found from all comparisons of a cell. Where it goes by judges, what one thinks of its own is
         seen beside what the others do."""
         alone = function == "self_preference" and "evaluator" in self.cut.dims

@@ -20,7 +20,7 @@ Conditions = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True)
-class Seen:
+class CountedRows:
     """The rows that an aggregate looks at: `required` are the columns that choose them, each with its value in SQL,
     `given` what holds of them beside. A dimension that it goes by has the value of the cell, `base`."""
 
@@ -28,10 +28,10 @@ class Seen:
     given: Conditions = ()
 
 
-UNSEEN = Seen()
+UNSEEN = CountedRows()
 
 
-def seen(figure: Aggregate, scored: Sequence[Scored], cut: Cut) -> Seen:
+def seen(figure: Aggregate, scored: Sequence[Scored], cut: Cut) -> CountedRows:
     """Return the rows of an aggregate in a cell."""
     of = scored[0]
     required = {"": quoted(_TABLES.get(of.kind, "scores"))}
@@ -47,7 +47,7 @@ def seen(figure: Aggregate, scored: Sequence[Scored], cut: Cut) -> Seen:
         required["its orders"] = quoted("both")
     required |= {name: quoted(value) for name, value in cut.fixed}
     required |= {name: f"base.{named(name)}" for name in cut.dims}
-    return Seen(tuple(required.items()), _given(of))
+    return CountedRows(tuple(required.items()), _given(of))
 
 
 def _given(of: Scored) -> Conditions:
@@ -55,7 +55,7 @@ def _given(of: Scored) -> Conditions:
     return (("scorer", quoted(scorers.pop())),) if len(scorers) == 1 else ()
 
 
-def counted_once(parts: Sequence[tuple[str, Seen]], column: str) -> str:
+def counted_once(parts: Sequence[tuple[str, CountedRows]], column: str) -> str:
     """Return the sum of a column over parts, given by their names, without those whose rows another part counts."""
     terms = []
     for place, (name, rows) in enumerate(parts):
@@ -77,7 +77,7 @@ def counted_once(parts: Sequence[tuple[str, Seen]], column: str) -> str:
     return " + ".join(terms)
 
 
-def _contained(rows: Seen, wider: Seen) -> tuple[str, ...] | None:
+def _contained(rows: CountedRows, wider: CountedRows) -> tuple[str, ...] | None:
     """Return what must hold of a cell for all of the rows to be among the wider ones; None where they never are."""
     known = dict(rows.given) | dict(rows.required)
     conditions = []

@@ -20,7 +20,7 @@ from tripos_warehouse.measures.sql.counts import OF_ONE_CELL, counted_once, seen
 from tripos_warehouse.measures.sql.derivatives import Arithmetic, FormulaSql, NumberSql, PartSql
 from tripos_warehouse.measures.sql.means import find_sql
 from tripos_warehouse.measures.sql.parts import Cut, Parts, columns, same
-from tripos_warehouse.measures.sql.raters import Node
+from tripos_warehouse.measures.sql.raters import FigureTables
 
 
 def sql_of(plan: Plan, measure: Measure) -> str:
@@ -50,7 +50,7 @@ class _Term:
     """A part of a formula: the name of its column beside the others, and its tables."""
 
     name: str
-    node: Node
+    node: FigureTables
 
 
 @dataclass
@@ -58,9 +58,9 @@ class _Writer:
     plan: Plan
     values: ScoredValues
     parts: Parts
-    made: dict[tuple[object, ...], Node] = field(default_factory=dict)
+    made: dict[tuple[object, ...], FigureTables] = field(default_factory=dict)
 
-    def node(self, figure: Figure, cut: Cut, missing: Missing) -> Node:
+    def node(self, figure: Figure, cut: Cut, missing: Missing) -> FigureTables:
         terms: dict[str, _Term] = {}
         value = self._read(figure, cut, missing, terms)
         if isinstance(value, PartSql):
@@ -88,7 +88,7 @@ class _Writer:
             case Formula(operator=operator, values=values):
                 return FormulaSql(operator, tuple(self._read(each, cut, missing, terms) for each in values))
 
-    def _aggregate(self, figure: Aggregate, cut: Cut, missing: Missing) -> Node:
+    def _aggregate(self, figure: Aggregate, cut: Cut, missing: Missing) -> FigureTables:
         taken = figure.model_copy(update={"by": ()}).model_dump_json()  # in a formula it goes by what the formula does
         key = (taken, cut, missing)
         if key not in self.made:
@@ -106,11 +106,11 @@ class _Writer:
 
     # --- aggregates of cells ---
 
-    def _over_cells(self, figure: Aggregate, inner: Node, cut: Cut, missing: Missing) -> Node:
+    def _over_cells(self, figure: Aggregate, inner: FigureTables, cut: Cut, missing: Missing) -> FigureTables:
         node = self._of_cells(figure, inner, cut, missing)
         return self._told_apart(figure.function, inner, node) if figure.function in ("min", "max") else node
 
-    def _told_apart(self, function: str, inner: Node, node: Node) -> Node:
+    def _told_apart(self, function: str, inner: FigureTables, node: FigureTables) -> FigureTables:
         """Return the least or greatest of cells, which has an error where no other cell comes near it: near is within
         twice the sum of both errors, which is no less than twice the error of their difference."""
         errors = self.parts.add(
@@ -143,7 +143,7 @@ from {node.cells} as c left join {near} as n on {same("c", "n", node.dims)}""",
         )
         return replace(node, cells=cells)
 
-    def _of_cells(self, figure: Aggregate, inner: Node, cut: Cut, missing: Missing) -> Node:
+    def _of_cells(self, figure: Aggregate, inner: FigureTables, cut: Cut, missing: Missing) -> FigureTables:
         group = columns(cut.dims)
         weighed = self.parts.add(
             "cells",
@@ -188,7 +188,7 @@ group by {outer}, p.item_id""",
                 cut.dims,
                 f"select {group}, draw, {_OF_CELLS[figure.function]} as value\nfrom ({each})\ngroup by {group}, draw",
             )
-        return Node(cells, pulls, cut.dims, drawn)
+        return FigureTables(cells, pulls, cut.dims, drawn)
 
     def _drawn(self, value: Arithmetic, terms: list[_Term], cut: Cut, base: str) -> str | None:
         """Return the draws of a formula, where one of its parts has such. All parts are drawn with the same items."""
@@ -209,7 +209,7 @@ group by {outer}, p.item_id""",
 
     # --- arithmetic ---
 
-    def _joined(self, value: Arithmetic, terms: list[_Term], cut: Cut) -> Node:
+    def _joined(self, value: Arithmetic, terms: list[_Term], cut: Cut) -> FigureTables:
         """Return the tables of a formula over its parts, in every cell that one of them has."""
         base = self._cells_of(terms, cut)
         joins = "\n".join(
@@ -252,7 +252,7 @@ from (
 )
 group by {columns(cut.dims)}, item_id""",
         )
-        return Node(cells, pulls, cut.dims, self._drawn(value, terms, cut, base))
+        return FigureTables(cells, pulls, cut.dims, self._drawn(value, terms, cut, base))
 
     def _cells_of(self, terms: list[_Term], cut: Cut) -> str:
         """Return every cell that a formula has a part for; a part that does not go by a dimension counts in all its
@@ -273,7 +273,7 @@ group by {columns(cut.dims)}, item_id""",
             known.update(new)
         return self.parts.add("base", f"select {columns(cut.dims)}\nfrom " + "\n".join(lines))
 
-    def whole(self, node: Node) -> str:
+    def whole(self, node: FigureTables) -> str:
         """Return the query: a row a cell, with the error that the pulls come to."""
         items = self.parts.add(
             "items",
@@ -320,7 +320,7 @@ _WEIGHTS = {
 """How each changes with the value of a cell."""
 
 
-def _part(node: Node, terms: dict[str, _Term]) -> PartSql:
+def _part(node: FigureTables, terms: dict[str, _Term]) -> PartSql:
     """Return the part that a node is, the same wherever it occurs in the formula."""
     found = next((term for term in terms.values() if term.node == node), None)
     if found is None:

@@ -127,7 +127,7 @@ def compared_sql(plan: Plan, scored: Scored, cut: Cut) -> str:
     """Return the rows of comparisons: the dimensions, the arms, and what tells whose replies were compared by whom."""
     own = ["item_id", "evaluator", "first_model", "second_model", "first_sample_id", "second_sample_id", '"round"']
     arms = [named(arm) for arm in arm_columns(plan)]
-    picked = dict.fromkeys([*map(_plain, cut.dims), "scenario", *own, *arms, "value"])
+    picked = dict.fromkeys([*map(_dimension_name, cut.dims), "scenario", *own, *arms, "value"])
     return _from_view(named(plan.benchmark.name), "comparisons", list(picked), scored, cut)
 
 
@@ -154,7 +154,7 @@ def with_numbers(plan: Plan, parts: Parts, rows: str) -> str:
     return parts.add("rows", f"select * from {rows} left join {numbers} using (sample_id)")
 
 
-def _plain(dim: str) -> str:
+def _dimension_name(dim: str) -> str:
     """Return a dimension as it is named beside columns that it may be one of."""
     return dim if dim in FIXED else named(dim)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tripos_warehouse.measures.sql.counts import UNSEEN, Seen
+from tripos_warehouse.measures.sql.counts import UNSEEN, CountedRows
 from tripos_warehouse.measures.sql.parts import Parts, named
 
 PAIR = "pair"
@@ -15,7 +15,7 @@ REPLY_TO_ITEM = '"of item" || chr(31) || subject'
 
 
 @dataclass(frozen=True)
-class Node:
+class FigureTables:
     """The tables of a figure, and the dimensions that its cells go by."""
 
     cells: str
@@ -26,7 +26,7 @@ class Node:
     no interval, as of a median and what is made of it."""
     classes: bool = False
     """Whether its cells have `classes`: the shares of classes, where some have few items, and how many."""
-    rows: Seen = UNSEEN
+    rows: CountedRows = UNSEEN
     """What it looks at, where it is an aggregate."""
 
 
@@ -55,9 +55,9 @@ def models_as_one(parts: Parts, rows: str) -> str:
     return parts.add("rows", f"select * replace ('' as model)\nfrom {rows}")
 
 
-def for_every_model(parts: Parts, node: Node, rows: str) -> Node:
+def for_every_model(parts: Parts, node: FigureTables, rows: str) -> FigureTables:
     """Return a figure of all models together, as that of each of them: what else is made of it goes by model."""
     models = f"(select distinct model from {rows}) as m"
     cells = parts.add("cells", f"select c.* replace (m.model as model)\nfrom {node.cells} as c cross join {models}")
     pulls = parts.add("pulls", f"select p.* replace (m.model as model)\nfrom {node.pulls} as p cross join {models}")
-    return Node(cells, pulls, node.dims)
+    return FigureTables(cells, pulls, node.dims)

@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from tripos_warehouse.statistics.found import Found
+from tripos_warehouse.statistics.found import StatisticResult
 from tripos_warehouse.statistics.quantiles import two_sided, z_quantile
 from tripos_warehouse.statistics.ratings import Floats, Ratings, Values, complete_items, read_ratings, read_values
 
 
-def kendall_w(ratings: Ratings) -> Found:
+def kendall_w(ratings: Ratings) -> StatisticResult:
     """Kendall's W: how far raters put the items into one order, from 0 to 1, corrected for ties.
 
     `ratings` has a row a rater. An item that a rater left out is left out for all and counted in `left_out`. With m
@@ -30,18 +30,18 @@ def kendall_w(ratings: Ratings) -> Found:
     matrix, left_out = complete_items(read_ratings(ratings))
     raters, items = matrix.shape
     if raters < 2:
-        return Found.undefined("fewer than two raters", n=items, left_out=left_out)
+        return StatisticResult.undefined("fewer than two raters", n=items, left_out=left_out)
     if items < 2:
-        return Found.undefined("fewer than two items that every rater rated", n=items, left_out=left_out)
+        return StatisticResult.undefined("fewer than two items that every rater rated", n=items, left_out=left_out)
     value = w_of(matrix)
     if value is None:
         reason = "every rater ties all items: there is no order to agree on"
-        return Found.undefined(reason, n=items, left_out=left_out)
+        return StatisticResult.undefined(reason, n=items, left_out=left_out)
     from scipy.special import chdtrc
 
     statistic = raters * (items - 1) * value
     p = float(chdtrc(items - 1, statistic))
-    return Found(value, statistic=statistic, df=items - 1, p=p, n=items, left_out=left_out)
+    return StatisticResult(value, statistic=statistic, df=items - 1, p=p, n=items, left_out=left_out)
 
 
 def w_of(matrix: Floats) -> float | None:
@@ -75,7 +75,7 @@ def mid_ranks(values: Floats) -> Floats:
     return found
 
 
-def kendall_tau_b(first: Values, second: Values, *, confidence: float = 0.95) -> Found:
+def kendall_tau_b(first: Values, second: Values, *, confidence: float = 0.95) -> StatisticResult:
     """Kendall's τ_b of two raters: pairs of items in the same order less pairs in the opposite one, −1 to 1.
 
     The share is of the pairs that neither ties, by the geometric mean of the two raters' (Kendall 1945). Items that
@@ -89,16 +89,16 @@ def kendall_tau_b(first: Values, second: Values, *, confidence: float = 0.95) ->
     from scipy.stats import kendalltau
 
     pair = _pair(first, second)
-    if isinstance(pair, Found):
+    if isinstance(pair, StatisticResult):
         return pair
     left, right, left_out = pair
     n = len(left)
     result = kendalltau(left, right)
-    found = Found(_bounded(result.statistic), p=float(result.pvalue), n=n, left_out=left_out)
+    found = StatisticResult(_bounded(result.statistic), p=float(result.pvalue), n=n, left_out=left_out)
     return _fisher(found, math.sqrt(0.437 / (n - 4)) if n > 4 else None, 4, confidence)
 
 
-def spearman_rho(first: Values, second: Values, *, confidence: float = 0.95) -> Found:
+def spearman_rho(first: Values, second: Values, *, confidence: float = 0.95) -> StatisticResult:
     """Spearman's ρ of two raters: the correlation of their ranks, −1 to 1; ties share their mean rank.
 
     Items that one of them left out do not count. `p` as `scipy.stats.spearmanr` has it. The interval is on Fisher's
@@ -113,7 +113,7 @@ def spearman_rho(first: Values, second: Values, *, confidence: float = 0.95) -> 
     from scipy.stats import spearmanr
 
     pair = _pair(first, second)
-    if isinstance(pair, Found):
+    if isinstance(pair, StatisticResult):
         return pair
     left, right, left_out = pair
     n = len(left)
@@ -122,17 +122,17 @@ def spearman_rho(first: Values, second: Values, *, confidence: float = 0.95) -> 
     # Of two items, ±1 is all there can be, and of no weight.
     p = float(result.pvalue) if math.isfinite(result.pvalue) else 1.0
     error = math.sqrt((1 + value**2 / 2) / (n - 3)) if n > 3 else None
-    return _fisher(Found(value, p=p, n=n, left_out=left_out), error, 3, confidence)
+    return _fisher(StatisticResult(value, p=p, n=n, left_out=left_out), error, 3, confidence)
 
 
-def _pair(first: Values, second: Values) -> tuple[Floats, Floats, int] | Found:
+def _pair(first: Values, second: Values) -> tuple[Floats, Floats, int] | StatisticResult:
     """Return the two raters' values of items that both rated, and how many others there were."""
     matrix, left_out = complete_items(np.array([read_values(first), read_values(second)]))
     n = matrix.shape[1]
     if n < 2:
-        return Found.undefined("fewer than two items that both raters rated", n=n, left_out=left_out)
+        return StatisticResult.undefined("fewer than two items that both raters rated", n=n, left_out=left_out)
     if (matrix == matrix[:, :1]).all(axis=1).any():
-        return Found.undefined("a rater gave all items the same: there is no order", n=n, left_out=left_out)
+        return StatisticResult.undefined("a rater gave all items the same: there is no order", n=n, left_out=left_out)
     return matrix[0], matrix[1], left_out
 
 
@@ -141,7 +141,7 @@ def _bounded(value: float) -> float:
     return max(-1.0, min(1.0, float(value)))
 
 
-def _fisher(found: Found, error: float | None, least: int, confidence: float) -> Found:
+def _fisher(found: StatisticResult, error: float | None, least: int, confidence: float) -> StatisticResult:
     """Return the figure with the interval that its `error` on Fisher's scale gives."""
     z = z_quantile(two_sided(confidence))
     value = found.value or 0.0

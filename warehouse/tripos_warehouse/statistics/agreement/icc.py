@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
-from tripos_warehouse.statistics.found import Found
+from tripos_warehouse.statistics.found import StatisticResult
 from tripos_warehouse.statistics.quantiles import two_sided
 from tripos_warehouse.statistics.ratings import Floats, Ratings, complete_items, read_ratings
 
@@ -42,7 +42,7 @@ class Squares:
         )
 
 
-def intraclass(ratings: Ratings, form: Form = "2,1", *, confidence: float = 0.95) -> Found:
+def intraclass(ratings: Ratings, form: Form = "2,1", *, confidence: float = 0.95) -> StatisticResult:
     """Return the intraclass correlation ICC(`form`) of Shrout and Fleiss (1979), with its F-based interval and test.
 
     `ratings` has a row a rater; only items that every rater rated count. The first figure of the form says who rated:
@@ -61,9 +61,9 @@ def intraclass(ratings: Ratings, form: Form = "2,1", *, confidence: float = 0.95
     matrix, left_out = complete_items(read_ratings(ratings))
     raters, items = matrix.shape
     if raters < 2:
-        return Found.undefined("fewer than two raters", n=items, left_out=left_out)
+        return StatisticResult.undefined("fewer than two raters", n=items, left_out=left_out)
     if items < 2:
-        return Found.undefined("fewer than two items that every rater rated", n=items, left_out=left_out)
+        return StatisticResult.undefined("fewer than two items that every rater rated", n=items, left_out=left_out)
     squares = Squares.of(matrix)
     model, of_one = form[0], form[2] == "1"
     error = squares.within if model == "1" else squares.rest
@@ -73,11 +73,11 @@ def intraclass(ratings: Ratings, form: Form = "2,1", *, confidence: float = 0.95
     else:
         whole = squares.between + shift / items
     if squares.between == 0:
-        return Found.undefined("the items do not differ in their mean rating", n=items, left_out=left_out)
+        return StatisticResult.undefined("the items do not differ in their mean rating", n=items, left_out=left_out)
     if whole <= 0:
-        return Found.undefined("the items differ less than the error allows", n=items, left_out=left_out)
+        return StatisticResult.undefined("the items differ less than the error allows", n=items, left_out=left_out)
     value = (squares.between - error) / whole
-    found = Found(value, n=items, left_out=left_out)
+    found = StatisticResult(value, n=items, left_out=left_out)
     if error == 0:
         return found.without_interval("the ratings leave no error to base an interval on")
     from scipy.special import fdtrc
@@ -88,7 +88,7 @@ def intraclass(ratings: Ratings, form: Form = "2,1", *, confidence: float = 0.95
         _agreement_bounds(squares, confidence) if model == "2" else _bounds(ratio, items, free, raters, confidence)
     )
     p = float(fdtrc(items - 1, free, ratio))
-    found = Found(value, statistic=ratio, df=items - 1, p=p, n=items, left_out=left_out)
+    found = StatisticResult(value, statistic=ratio, df=items - 1, p=p, n=items, left_out=left_out)
     if of_one and not low <= value <= high:
         return found.without_interval("the approximation of the interval fails for so few ratings")
     if not of_one:

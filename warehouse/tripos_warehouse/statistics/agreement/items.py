@@ -6,13 +6,13 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
-from tripos_warehouse.statistics.found import Found
+from tripos_warehouse.statistics.found import StatisticResult
 from tripos_warehouse.statistics.intervals import bootstrap, jackknife
 from tripos_warehouse.statistics.ratings import Clusters, Floats, Ints, Ratings, read_ratings
 
 
 def over_items(
-    statistic: Callable[[Floats], Found],
+    statistic: Callable[[Floats], StatisticResult],
     ratings: Ratings,
     clusters: Clusters = None,
     *,
@@ -21,7 +21,7 @@ def over_items(
     resamples: int = 1000,
     seed: int = 0,
     confidence: float = 0.95,
-) -> Found:
+) -> StatisticResult:
     """Return a figure of agreement, with an interval that holds for more items of the same kind.
 
     `statistic` is given ratings of the shape (raters, items); items are drawn again, or left out, as columns, by

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from tripos_warehouse.statistics.found import Found
+from tripos_warehouse.statistics.found import StatisticResult
 from tripos_warehouse.statistics.intervals import clopper_pearson, mean
 from tripos_warehouse.statistics.quantiles import two_sided, z_quantile
 from tripos_warehouse.statistics.ratings import Floats, Ratings, complete_items, read_ratings
@@ -23,7 +23,7 @@ def cohen_kappa(
     categories: Sequence[Hashable] | None = None,
     *,
     confidence: float = 0.95,
-) -> Found:
+) -> StatisticResult:
     """Cohen's κ of two raters: (p_o − p_e) / (1 − p_e), agreement beyond what their habits would give by chance.
 
     Weighted, two categories that lie d of the K − 1 steps apart agree by 1 − d / (K − 1) (`linear`) or by
@@ -44,7 +44,7 @@ def cohen_kappa(
     matrix, left_out = complete_items(read_ratings(both, categories))
     n = matrix.shape[1]
     if n == 0:
-        return Found.undefined("no item that both raters rated", left_out=left_out)
+        return StatisticResult.undefined("no item that both raters rated", left_out=left_out)
     if categories is None:
         used, places = np.unique(matrix, return_inverse=True)
         size, codes = len(used), places.reshape(2, n)
@@ -57,18 +57,18 @@ def cohen_kappa(
     by_chance = float(rows @ agreeing @ columns)
     if (codes == codes[0, 0]).all():
         reason = "both raters gave one and the same category: agreement by chance is certain"
-        return Found.undefined(reason, n=n, left_out=left_out)
+        return StatisticResult.undefined(reason, n=n, left_out=left_out)
     observed = float((table * agreeing).sum())
     value = (observed - by_chance) / (1 - by_chance)
     pulls = agreeing - ((agreeing @ columns)[:, None] + (rows @ agreeing)[None, :]) * (1 - value)
     variance = float((table * pulls**2).sum()) - (value - by_chance * (1 - value)) ** 2
-    found = Found(value, n=n, left_out=left_out)
+    found = StatisticResult(value, n=n, left_out=left_out)
     if variance <= 1e-14:
         return found.without_interval("the raters agree, or differ, throughout: nothing shows how far κ may vary")
     error = math.sqrt(variance / n) / (1 - by_chance)
     half = z_quantile(two_sided(confidence)) * error
     low, high = max(-1.0, value - half), min(1.0, value + half)
-    return Found(value, low=low, high=high, standard_error=error, n=n, left_out=left_out)
+    return StatisticResult(value, low=low, high=high, standard_error=error, n=n, left_out=left_out)
 
 
 def _agreement(size: int, weights: Weights) -> Floats:
@@ -85,7 +85,7 @@ def _agreement(size: int, weights: Weights) -> Floats:
     raise ValueError(f"weights are none, linear or quadratic, not {weights!r}")
 
 
-def percent_agreement(ratings: Ratings, *, tolerance: float = 0.0, confidence: float = 0.95) -> Found:
+def percent_agreement(ratings: Ratings, *, tolerance: float = 0.0, confidence: float = 0.95) -> StatisticResult:
     """The share of pairs of raters that give an item the same rating, or one no further off than `tolerance`: 0 to 1.
 
     `ratings` has a row a rater, text or numbers. Every item with two ratings or more counts, as the mean over its
@@ -100,7 +100,7 @@ def percent_agreement(ratings: Ratings, *, tolerance: float = 0.0, confidence: f
     counted = given >= 2
     left_out = int((~counted).sum())
     if not counted.any():
-        return Found.undefined("no item has two ratings", left_out=left_out)
+        return StatisticResult.undefined("no item has two ratings", left_out=left_out)
     equal = np.zeros(matrix.shape[1])
     for rater in range(len(matrix)):
         equal += (np.abs(matrix[rater + 1 :] - matrix[rater]) <= tolerance + 1e-12).sum(axis=0)
@@ -112,7 +112,9 @@ def percent_agreement(ratings: Ratings, *, tolerance: float = 0.0, confidence: f
     return _share(found, left_out)
 
 
-def _share(found: Found, left_out: int) -> Found:
+def _share(found: StatisticResult, left_out: int) -> StatisticResult:
     """A share, which nothing was tested of."""
     low, high, error = found.low, found.high, found.standard_error
-    return Found(found.value, found.reason, low=low, high=high, standard_error=error, n=found.n, left_out=left_out)
+    return StatisticResult(
+        found.value, found.reason, low=low, high=high, standard_error=error, n=found.n, left_out=left_out
+    )

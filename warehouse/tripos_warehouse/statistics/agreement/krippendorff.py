@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from tripos_warehouse.statistics.agreement.concordance import mid_ranks
-from tripos_warehouse.statistics.found import Found
+from tripos_warehouse.statistics.found import StatisticResult
 from tripos_warehouse.statistics.ratings import Floats, Ints, Ratings, read_ratings
 
 Level = Literal["nominal", "ordinal", "interval", "ratio"]
@@ -16,7 +16,7 @@ Level = Literal["nominal", "ordinal", "interval", "ratio"]
 
 def krippendorff_alpha(
     ratings: Ratings, level: Level = "interval", categories: Sequence[Hashable] | None = None
-) -> Found:
+) -> StatisticResult:
     """α = 1 − D_o / D_e, the disagreement within items over that of all ratings shuffled: 1 is agreement, 0 chance.
 
     `ratings` has a row a rater. An item with fewer than two ratings does not count, and is in `left_out`; `n` are the
@@ -38,9 +38,11 @@ def krippendorff_alpha(
     items, raters = np.nonzero(~np.isnan(matrix[:, counted].T))
     values = matrix[:, counted].T[items, raters]
     if n == 0:
-        return Found.undefined("no item has two ratings", left_out=left_out)
+        return StatisticResult.undefined("no item has two ratings", left_out=left_out)
     if (values == values[0]).all():
-        return Found.undefined("all ratings are the same: agreement by chance is certain", n=n, left_out=left_out)
+        return StatisticResult.undefined(
+            "all ratings are the same: agreement by chance is certain", n=n, left_out=left_out
+        )
     match level:
         case "nominal":
             observed, expected = _nominal(values, items)
@@ -51,9 +53,9 @@ def krippendorff_alpha(
             observed, expected = _interval(values, items)
         case "ratio":
             if (values < 0).any():
-                return Found.undefined("a ratio scale has no values below 0", n=n, left_out=left_out)
+                return StatisticResult.undefined("a ratio scale has no values below 0", n=n, left_out=left_out)
             observed, expected = _ratio(values, items)
-    return Found(1 - (len(values) - 1) * observed / expected, n=n, left_out=left_out)
+    return StatisticResult(1 - (len(values) - 1) * observed / expected, n=n, left_out=left_out)
 
 
 def _nominal(values: Floats, items: Ints) -> tuple[float, float]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from tripos_warehouse.statistics.found import Found
+from tripos_warehouse.statistics.found import StatisticResult
 from tripos_warehouse.statistics.ratings import Floats, Ratings, read_ratings
 
 
@@ -14,14 +14,16 @@ from tripos_warehouse.statistics.ratings import Floats, Ratings, read_ratings
 class Pairwise:
     """A mean over pairs of raters, and what each pair came to."""
 
-    mean: Found
+    mean: StatisticResult
     """`n` are the pairs with a value, `left_out` those without one."""
-    pairs: dict[tuple[int, int], Found]
+    pairs: dict[tuple[int, int], StatisticResult]
     """By the numbers of the two raters, from 0."""
 
 
 def pairwise(
-    statistic: Callable[[Floats, Floats], Found], ratings: Ratings, categories: Sequence[Hashable] | None = None
+    statistic: Callable[[Floats, Floats], StatisticResult],
+    ratings: Ratings,
+    categories: Sequence[Hashable] | None = None,
 ) -> Pairwise:
     """The mean of a statistic of two raters over every pair of raters for which it is defined.
 
@@ -40,8 +42,10 @@ def pairwise(
     values = [found.value for found in pairs.values() if found.value is not None]
     left_out = len(pairs) - len(values)
     if not pairs:
-        return Pairwise(Found.undefined("fewer than two raters"), pairs)
+        return Pairwise(StatisticResult.undefined("fewer than two raters"), pairs)
     if not values:
         first = next(iter(pairs.values())).reason
-        return Pairwise(Found.undefined(f"undefined for every pair of raters ({first})", left_out=left_out), pairs)
-    return Pairwise(Found(sum(values) / len(values), n=len(values), left_out=left_out), pairs)
+        return Pairwise(
+            StatisticResult.undefined(f"undefined for every pair of raters ({first})", left_out=left_out), pairs
+        )
+    return Pairwise(StatisticResult(sum(values) / len(values), n=len(values), left_out=left_out), pairs)

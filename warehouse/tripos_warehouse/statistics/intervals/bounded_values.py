@@ -21,7 +21,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from tripos_warehouse.statistics.found import Found
+from tripos_warehouse.statistics.found import StatisticResult
 from tripos_warehouse.statistics.intervals.shares import clopper_pearson
 from tripos_warehouse.statistics.quantiles import t_tails, two_sided
 from tripos_warehouse.statistics.ratings import Floats
@@ -58,14 +58,14 @@ def shares_between(share: Floats, error: Floats, df: Floats, units: Floats, conf
 
 
 def bounded(
-    found: Found,
+    found: StatisticResult,
     error: float,
     df: float,
     ends: tuple[float, float],
     *,
     null: float | None = None,
     confidence: float = 0.95,
-) -> Found:
+) -> StatisticResult:
     """Return a figure with the interval that its standard error gives between two `ends`; `clusters` of `found` are the
     units behind it. Against `null` it has the test of Student's t, with s′ for its error; where that tells the value
     from `null`, the interval stops short of it.
@@ -73,10 +73,10 @@ def bounded(
     Without an error it has an interval and no test, without degrees of freedom neither. An end that the value itself
     passes is none.
 
-    >>> eight = bounded(Found(9.6, clusters=8), 0.2, 7, (1, 10))
+    >>> eight = bounded(StatisticResult(9.6, clusters=8), 0.2, 7, (1, 10))
     >>> round(eight.low, 2), round(eight.high, 2)
     (8.02, 10.0)
-    >>> same = bounded(Found(10.0, clusters=8), 0.0, 7, (1, 10))
+    >>> same = bounded(StatisticResult(10.0, clusters=8), 0.0, 7, (1, 10))
     >>> round(same.low, 2), same.high
     (6.68, 10.0)
     """

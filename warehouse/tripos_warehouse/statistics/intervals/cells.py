@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tripos_warehouse.statistics.found import Found
+from tripos_warehouse.statistics.found import StatisticResult
 from tripos_warehouse.statistics.intervals.bounded_values import ROUNDING, bounded
 from tripos_warehouse.statistics.intervals.means import with_t
 from tripos_warehouse.statistics.ratings import Ints
@@ -27,7 +27,7 @@ def mean_of_cells(
     weights: Floats | None = None,
     *,
     ends: tuple[float, float] | None = None,
-) -> Found:
+) -> StatisticResult:
     """The mean of values, each of one of `items`; with `cells` the mean of the means of cells. Given differences of
     two results it compares them in pairs.
 
@@ -48,14 +48,14 @@ def mean_of_cells(
     5.0
     """
     if not len(values):
-        return Found.undefined("no values")
+        return StatisticResult.undefined("no values")
     d: NDArray[np.float64] = np.asarray(values, dtype=float)
     w = np.ones(len(d)) if weights is None else np.asarray(weights, dtype=float)
     item, number = _numbered(items)
     cell, parts = _numbered([0] * len(d) if cells is None else cells)
     total = np.bincount(cell, w, parts)
     means = np.bincount(cell, w * d, parts) / total
-    found = Found(float(means.mean()), n=len(d), clusters=number)
+    found = StatisticResult(float(means.mean()), n=len(d), clusters=number)
     # A pull for every item of every cell.
     places, where = np.unique(cell * number + item, return_inverse=True)
     pulls = np.bincount(where, w * (d - means[cell]) / total[cell])

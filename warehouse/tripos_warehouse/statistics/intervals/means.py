@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from tripos_warehouse.statistics.found import Found
+from tripos_warehouse.statistics.found import StatisticResult
 from tripos_warehouse.statistics.intervals.bounded_values import bounded
 from tripos_warehouse.statistics.quantiles import t_quantile, t_tails, two_sided
 from tripos_warehouse.statistics.ratings import Clusters, Values, cluster_codes, read_values
@@ -22,7 +22,7 @@ def mean(
     confidence: float = 0.95,
     null: float = 0.0,
     ends: tuple[float, float] | None = None,
-) -> Found:
+) -> StatisticResult:
     """The mean of the values that are there, its error by cluster, and Student's t against `null`.
 
     The error is that of a mean of clusters of different sizes: with the residuals of a cluster added up to r,
@@ -43,11 +43,11 @@ def mean(
     numbers = numbers[there]
     n = len(numbers)
     if n == 0:
-        return Found.undefined("no values", left_out=left_out)
+        return StatisticResult.undefined("no values", left_out=left_out)
     _, codes = np.unique(codes[there], return_inverse=True)
     value = float(numbers.mean())
     groups = int(codes.max()) + 1
-    base = Found(value, n=n, clusters=groups, left_out=left_out)
+    base = StatisticResult(value, n=n, clusters=groups, left_out=left_out)
     if groups < 2:
         return base.without_interval("one value: nothing shows how far values differ" if n == 1 else ONE_CLUSTER)
     pulls = np.bincount(codes, weights=numbers - value)
@@ -58,14 +58,14 @@ def mean(
 
 
 def with_t(
-    found: Found, error: float, df: float, *, confidence: float = 0.95, null: float = 0.0, scale: float = 0.0
-) -> Found:
+    found: StatisticResult, error: float, df: float, *, confidence: float = 0.95, null: float = 0.0, scale: float = 0.0
+) -> StatisticResult:
     """Return a figure with the interval and the test of Student's t, from its standard error and degrees of freedom.
 
     Without any error there is an interval without width and no test. `scale` is how large the values are of which the
     figure is made: an error that rounding may leave of such is none.
 
-    >>> found = with_t(Found(2.0), 0.5, 10)
+    >>> found = with_t(StatisticResult(2.0), 0.5, 10)
     >>> round(found.low, 3), round(found.high, 3), found.statistic, round(found.p, 4)
     (0.886, 3.114, 4.0, 0.0025)
     """

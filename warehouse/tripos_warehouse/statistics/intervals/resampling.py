@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from tripos_warehouse.statistics.found import Found
+from tripos_warehouse.statistics.found import StatisticResult
 from tripos_warehouse.statistics.intervals.means import ONE_CLUSTER, mean, with_t
 from tripos_warehouse.statistics.quantiles import two_sided
 from tripos_warehouse.statistics.ratings import Clusters, Floats, Ints, Values, cluster_codes, read_values, rows_of
@@ -22,7 +22,7 @@ BATCH = 4_000_000
 """The cells that a bootstrap holds at a time."""
 
 
-def jackknife(statistic: Statistic, n: int, clusters: Clusters = None, *, confidence: float = 0.95) -> Found:
+def jackknife(statistic: Statistic, n: int, clusters: Clusters = None, *, confidence: float = 0.95) -> StatisticResult:
     """Any statistic of `n` rows, with the error that leaving out one cluster after another shows.
 
     √((G − 1) / G · Σ (θ₋g − θ̄)²), and Student's t with G − 1 degrees of freedom (Tukey 1958; Efron and Stein 1981).
@@ -54,7 +54,7 @@ def bootstrap(
     resamples: int = 2000,
     seed: int = 0,
     confidence: float = 0.95,
-) -> Found:
+) -> StatisticResult:
     """Any statistic of `n` rows, with an interval from drawing whole clusters again, with replacement.
 
     `percentile` takes the quantiles of the draws; `bca` corrects them for bias and skewness (Efron 1987). With
@@ -93,7 +93,7 @@ def bootstrap_mean(
     resamples: int = 2000,
     seed: int = 0,
     confidence: float = 0.95,
-) -> Found:
+) -> StatisticResult:
     """The mean of the values that are there, with an interval as `bootstrap` draws it, only many times faster.
 
     >>> found = bootstrap_mean([0, 0, 1, 1, 1, 1, 1, 1], method="percentile")
@@ -121,15 +121,15 @@ def bootstrap_mean(
     return _draw(whole, redrawn, samples, method, resamples, seed, confidence, lambda: 0, vectorized=True)
 
 
-def _whole(statistic: Statistic, n: int, clusters: Clusters) -> tuple[Found, Ints, int]:
+def _whole(statistic: Statistic, n: int, clusters: Clusters) -> tuple[StatisticResult, Ints, int]:
     """Return the statistic of all rows, with a reason where there is no interval; the cluster of each row; their
     number."""
     codes = cluster_codes(clusters, n)
     groups = int(codes.max()) + 1 if n else 0
     value = statistic(np.arange(n)) if n else None
     if value is None:
-        return Found.undefined("no rows" if n == 0 else "undefined for these rows", n=n), codes, groups
-    found = Found(float(value), ONE_CLUSTER if groups < 2 else None, n=n, clusters=groups)
+        return StatisticResult.undefined("no rows" if n == 0 else "undefined for these rows", n=n), codes, groups
+    found = StatisticResult(float(value), ONE_CLUSTER if groups < 2 else None, n=n, clusters=groups)
     return found, codes, groups
 
 
@@ -146,7 +146,7 @@ def _strata(codes: Ints, groups: int, strata: Clusters) -> list[Ints]:
 
 
 def _draw(
-    whole: Found,
+    whole: StatisticResult,
     redrawn: Callable[..., Any],
     samples: list[Ints],
     method: str,
@@ -156,7 +156,7 @@ def _draw(
     undefined: Callable[[], int],
     *,
     vectorized: bool,
-) -> Found:
+) -> StatisticResult:
     from scipy.stats import bootstrap as scipy_bootstrap
 
     two_sided(confidence)

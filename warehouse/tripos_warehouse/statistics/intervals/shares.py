@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 
-from tripos_warehouse.statistics.found import Found
+from tripos_warehouse.statistics.found import StatisticResult
 from tripos_warehouse.statistics.quantiles import two_sided, z_quantile
 
 
-def wilson(successes: float, n: float, *, confidence: float = 0.95) -> Found:
+def wilson(successes: float, n: float, *, confidence: float = 0.95) -> StatisticResult:
     """A share with the interval of Wilson (1927), which stays between 0 and 1 and is right for few rows too.
 
     Both may be fractions, as a design effect makes them. Raises `ValueError` unless 0 ≤ `successes` ≤ `n`.
@@ -20,17 +20,17 @@ def wilson(successes: float, n: float, *, confidence: float = 0.95) -> Found:
     # By its formula, and not by `binomtest`: that takes whole numbers only, and a second to import.
     _check_share(successes, n)
     if n == 0:
-        return Found.undefined("no rows")
+        return StatisticResult.undefined("no rows")
     z = z_quantile(two_sided(confidence))
     share = successes / n
     middle = (share + z * z / (2 * n)) / (1 + z * z / n)
     half = z / (1 + z * z / n) * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
     low = 0.0 if successes == 0 else max(0.0, middle - half)
     high = 1.0 if successes == n else min(1.0, middle + half)
-    return Found(share, low=low, high=high, standard_error=math.sqrt(share * (1 - share) / n), n=round(n))
+    return StatisticResult(share, low=low, high=high, standard_error=math.sqrt(share * (1 - share) / n), n=round(n))
 
 
-def clopper_pearson(successes: float, n: float, *, confidence: float = 0.95) -> Found:
+def clopper_pearson(successes: float, n: float, *, confidence: float = 0.95) -> StatisticResult:
     """A share with the exact interval of Clopper and Pearson (1934), which covers at least as often as it says.
 
     Both may be fractions, as ratios of sums make them. Raises `ValueError` unless 0 ≤ `successes` ≤ `n`.
@@ -41,14 +41,14 @@ def clopper_pearson(successes: float, n: float, *, confidence: float = 0.95) -> 
     """
     _check_share(successes, n)
     if n == 0:
-        return Found.undefined("no rows")
+        return StatisticResult.undefined("no rows")
     from scipy.special import betaincinv
 
     upper = two_sided(confidence)
     share = successes / n
     low = float(betaincinv(successes, n - successes + 1, 1 - upper)) if successes else 0.0
     high = float(betaincinv(successes + 1, n - successes, upper)) if successes < n else 1.0
-    return Found(share, low=low, high=high, standard_error=math.sqrt(share * (1 - share) / n), n=round(n))
+    return StatisticResult(share, low=low, high=high, standard_error=math.sqrt(share * (1 - share) / n), n=round(n))
 
 
 def _check_share(successes: float, n: float) -> None:

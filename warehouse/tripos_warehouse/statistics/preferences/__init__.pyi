@@ -5,7 +5,7 @@ from .orders import (
 )
 from .severity import (
     NOBODY_ELSE as NOBODY_ELSE,
-    Grade as Grade,
+    GivenGrade as GivenGrade,
     fondness as fondness,
     judge_severity as judge_severity,
     self_preference as self_preference,
@@ -16,6 +16,6 @@ from .strengths import (
     bradley_terry as bradley_terry,
 )
 from .verdicts import (
-    Verdict as Verdict,
+    Preference as Preference,
     win_rate as win_rate,
 )

@@ -8,15 +8,17 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tripos_warehouse.statistics.found import Found
+from tripos_warehouse.statistics.found import StatisticResult
 from tripos_warehouse.statistics.intervals import mean
-from tripos_warehouse.statistics.preferences.verdicts import Verdict
+from tripos_warehouse.statistics.preferences.verdicts import Preference
 from tripos_warehouse.statistics.ratings import Clusters, Ratings, is_missing, read_ratings
 
 NOBODY_ELSE = "nobody else judged what its model took part in"
 
 
-def judge_severity(ratings: Ratings, clusters: Clusters = None, *, confidence: float = 0.95) -> tuple[Found, ...]:
+def judge_severity(
+    ratings: Ratings, clusters: Clusters = None, *, confidence: float = 0.95
+) -> tuple[StatisticResult, ...]:
     """Return how far each judge lies from the panel, in the unit of the scores: the mean of its rating less the panel's
     mean.
 
@@ -39,7 +41,7 @@ def judge_severity(ratings: Ratings, clusters: Clusters = None, *, confidence: f
 
 
 @dataclass(frozen=True)
-class Grade:
+class GivenGrade:
     """A judge's grade of a model's reply."""
 
     judge: str
@@ -49,16 +51,16 @@ class Grade:
 
 
 def self_preference(
-    verdicts: Sequence[Verdict], own: Mapping[str, str] | None = None, *, confidence: float = 0.95
-) -> dict[str, Found]:
+    verdicts: Sequence[Preference], own: Mapping[str, str] | None = None, *, confidence: float = 0.95
+) -> dict[str, StatisticResult]:
     """By judge: how much more often it prefers its own model than the other judges do, on the same replies. −1 to 1.
 
     `own` says which model is a judge's own; without, the one of its name. Verdicts count with the judge's model in them
     of which there are some by others, too, none of them with their own model in it. A comparison is an item and two
     models; ties are half. `n` are comparisons, `left_out` those that nobody else judged. Student's t over items.
 
-    >>> mine = [Verdict("gpt", "other", "gpt", item, "gpt") for item in range(3)]
-    >>> theirs = [Verdict("gpt", "other", "other", item, "neutral") for item in range(3)]
+    >>> mine = [Preference("gpt", "other", "gpt", item, "gpt") for item in range(3)]
+    >>> theirs = [Preference("gpt", "other", "other", item, "neutral") for item in range(3)]
     >>> self_preference(mine + theirs)["gpt"].value
     1.0
     """
@@ -86,18 +88,19 @@ class Fondness:
 
 
 def fondness(
-    verdicts: Sequence[Verdict], model: str, judges: Collection[str], is_own: Callable[[str, str], bool]
+    verdicts: Sequence[Preference], model: str, judges: Collection[str], is_own: Callable[[str, str], bool]
 ) -> Fondness:
     """Return how much more often `judges`, whose own `model` is, prefer it than others do, comparison by comparison.
 
     `is_own` says of a judge and a model whether it is the judge's own. Those count for whom the other model is not
     their own too, and of the others those for whom neither is. A judge who judged more often counts no more.
 
-    >>> verdicts = [Verdict("a", "b", "a", 1, "mine"), Verdict("a", "b", "b", 1, "x"), Verdict("a", "b", None, 1, "y")]
+    >>> preferred = [("a", "mine"), ("b", "x"), (None, "y")]
+    >>> verdicts = [Preference("a", "b", model, 1, judge) for model, judge in preferred]
     >>> fondness(verdicts, "a", ["mine"], lambda judge, model: (judge, model) == ("mine", "a")).excesses
     [0.75]
     """
-    by_pair: dict[tuple[Hashable, tuple[str, str]], list[Verdict]] = defaultdict(list)
+    by_pair: dict[tuple[Hashable, tuple[str, str]], list[Preference]] = defaultdict(list)
     for verdict in verdicts:
         if verdict.item is not None and model in verdict.models:
             by_pair[verdict.item, verdict.models].append(verdict)
@@ -114,7 +117,7 @@ def fondness(
     return replace(found, left_out=left_out)
 
 
-def _by_judge(verdicts: Sequence[Verdict], model: str) -> list[float]:
+def _by_judge(verdicts: Sequence[Preference], model: str) -> list[float]:
     """The mean score of a model by each judge, so that one who judged more often counts no more."""
     scores: dict[str | None, list[float]] = defaultdict(list)
     for verdict in verdicts:
@@ -123,16 +126,16 @@ def _by_judge(verdicts: Sequence[Verdict], model: str) -> list[float]:
 
 
 def self_preference_in_grades(
-    grades: Sequence[Grade], own: Mapping[str, str] | None = None, *, confidence: float = 0.95
-) -> dict[str, Found]:
+    grades: Sequence[GivenGrade], own: Mapping[str, str] | None = None, *, confidence: float = 0.95
+) -> dict[str, StatisticResult]:
     """By judge: what it gives its own model beyond what others give it, less the same for the other models.
 
     In the unit of the scores. A judge that is lenient to all is not fond of itself: that is what is taken off. `own` as
     for `self_preference`; a judge's grades of its own model are no yardstick for others. `n` are the items on which
     there are both differences, `left_out` the others with a grade of its own model. Student's t over items.
 
-    >>> panel = [Grade("strict", model, item, 3) for model in ("gpt", "other") for item in range(3)]
-    >>> fond = [Grade("gpt", model, item, 4 + (model == "gpt")) for model in ("gpt", "other") for item in range(3)]
+    >>> panel = [GivenGrade("strict", model, item, 3) for model in ("gpt", "other") for item in range(3)]
+    >>> fond = [GivenGrade("gpt", model, item, 4 + (model == "gpt")) for model in ("gpt", "other") for item in range(3)]
     >>> self_preference_in_grades(panel + fond)["gpt"].value
     1.0
     """
@@ -173,7 +176,7 @@ def _over_items(
     reason: str,
     confidence: float,
     ends: tuple[float, float] | None = None,
-) -> Found:
+) -> StatisticResult:
     if not excesses:
-        return Found.undefined(reason, left_out=left_out)
+        return StatisticResult.undefined(reason, left_out=left_out)
     return replace(mean(excesses, items, confidence=confidence, ends=ends), left_out=left_out)

@@ -9,9 +9,9 @@ from typing import Literal
 
 import numpy as np
 
-from tripos_warehouse.statistics.found import Found
+from tripos_warehouse.statistics.found import StatisticResult
 from tripos_warehouse.statistics.preferences.existence import why_no_strengths
-from tripos_warehouse.statistics.preferences.verdicts import Counts, Verdict
+from tripos_warehouse.statistics.preferences.verdicts import Counts, Preference
 from tripos_warehouse.statistics.quantiles import t_quantile, t_tails, two_sided, z_quantile, z_tails
 from tripos_warehouse.statistics.ratings import Floats
 
@@ -27,9 +27,9 @@ class Strengths:
     """How strong models are, on a scale of log odds whose mean over models is 0."""
 
     models: tuple[str, ...]
-    by_model: dict[str, Found]
+    by_model: dict[str, StatisticResult]
     """The log strength of each; 400 / ln 10 times it is the scale of Elo."""
-    ties: Found
+    ties: StatisticResult
     """Davidson's ν: two equal models tie ν times as often as the one of them wins."""
     covariance: Floats | None = None
     """Of the log strengths, of the shape (models, models); `None` where there are none."""
@@ -42,30 +42,30 @@ class Strengths:
     """What every item adds to each log strength, of the shape (items, models), items in the order in which they come
     up: where errors come from the spread between `items`."""
 
-    def difference(self, first: str, second: str) -> Found:
+    def difference(self, first: str, second: str) -> StatisticResult:
         """Return the log odds that `first` is preferred to `second`, where they do not tie."""
         a, b = self.by_model[first], self.by_model[second]
         if a.value is None or b.value is None:
-            return Found.undefined(a.reason or b.reason or "undefined")
+            return StatisticResult.undefined(a.reason or b.reason or "undefined")
         value = a.value - b.value
         i, j = self.models.index(first), self.models.index(second)
-        found = Found(value, a.reason, n=a.n, clusters=a.clusters)
+        found = StatisticResult(value, a.reason, n=a.n, clusters=a.clusters)
         if self.covariance is None or a.reason:
             return found
         variance = float(self.covariance[i, i] + self.covariance[j, j] - 2 * self.covariance[i, j])
         draws = None if self.draws is None else self.draws[:, i] - self.draws[:, j]
         return _with_error(found, math.sqrt(max(0.0, variance)), self.df, draws, self.confidence)
 
-    def chance(self, first: str, second: str) -> Found:
+    def chance(self, first: str, second: str) -> StatisticResult:
         """Return the probability that `first` is preferred to `second`, where they do not tie: 1 / (1 +
         e^−difference)."""
         found = self.difference(first, second)
         value, low, high = (None if each is None else _expit(each) for each in (found.value, found.low, found.high))
-        return Found(value, found.reason, low=low, high=high, p=found.p, n=found.n, clusters=found.clusters)
+        return StatisticResult(value, found.reason, low=low, high=high, p=found.p, n=found.n, clusters=found.clusters)
 
 
 def bradley_terry(
-    verdicts: Sequence[Verdict],
+    verdicts: Sequence[Preference],
     *,
     errors: Errors = "information",
     prior_sd: float | None = None,
@@ -85,7 +85,7 @@ def bradley_terry(
     (sandwich: Huber 1967, White 1982), with Student's t; or from a `bootstrap` that draws items again, with its
     percentiles. `n` are the model's verdicts, `clusters` all items.
 
-    >>> verdicts = [Verdict("a", "b", winner) for winner in ["a"] * 6 + ["b"] * 2 + [None] * 2]
+    >>> verdicts = [Preference("a", "b", winner) for winner in ["a"] * 6 + ["b"] * 2 + [None] * 2]
     >>> found = bradley_terry(verdicts)
     >>> round(math.exp(found.difference("a", "b").value), 6), round(found.chance("a", "b").value, 6)
     (3.0, 0.75)
@@ -100,7 +100,7 @@ def bradley_terry(
     if prior_sd is None and not reason:
         reason = why_no_strengths(models, counts.wins(), counts.ties())
     if reason:
-        undefined = Found.undefined(reason, n=len(verdicts))
+        undefined = StatisticResult.undefined(reason, n=len(verdicts))
         return Strengths(models, dict.fromkeys(models, undefined), undefined, confidence=confidence)
     size = len(models)
     ridge = 0.0 if prior_sd is None else prior_sd**-2
@@ -120,7 +120,7 @@ def bradley_terry(
     parts = []
     for at in range(len(fitted.values)):
         n = int(involved[at]) if at < size else len(verdicts)
-        found = Found(float(fitted.values[at]), trouble, n=n, clusters=items)
+        found = StatisticResult(float(fitted.values[at]), trouble, n=n, clusters=items)
         if trouble is None:
             column = None if draws is None else draws[:, at]
             found = _with_error(found, math.sqrt(max(0.0, float(covariance[at, at]))), df, column, confidence)
@@ -128,7 +128,7 @@ def bradley_terry(
     by_model = dict(zip(models, parts[:size], strict=True))
     kept = None if draws is None else draws[:, :size]
     if len(parts) == size:
-        ties = Found(0.0, "there are no ties", n=len(verdicts))
+        ties = StatisticResult(0.0, "there are no ties", n=len(verdicts))
     elif draws is None or trouble:
         ties = _exponential(parts[size])
     else:
@@ -262,7 +262,9 @@ def _drawn(
     return np.array(found), None
 
 
-def _with_error(found: Found, error: float, df: float | None, draws: Floats | None, confidence: float) -> Found:
+def _with_error(
+    found: StatisticResult, error: float, df: float | None, draws: Floats | None, confidence: float
+) -> StatisticResult:
     """Return the figure with its interval: the percentiles of draws, or that of t or the normal distribution."""
     upper = two_sided(confidence)
     value = found.value or 0.0
@@ -285,11 +287,13 @@ def _with_error(found: Found, error: float, df: float | None, draws: Floats | No
     )
 
 
-def _exponential(found: Found) -> Found:
+def _exponential(found: StatisticResult) -> StatisticResult:
     """Return a figure on the scale of logarithms, taken off it; its error by the delta method."""
     value, low, high = (None if each is None else math.exp(each) for each in (found.value, found.low, found.high))
     error = None if found.standard_error is None or value is None else value * found.standard_error
-    return Found(value, found.reason, low=low, high=high, standard_error=error, n=found.n, clusters=found.clusters)
+    return StatisticResult(
+        value, found.reason, low=low, high=high, standard_error=error, n=found.n, clusters=found.clusters
+    )
 
 
 def _expit(value: float) -> float:

@@ -7,18 +7,18 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from tripos_warehouse.statistics.found import Found
+from tripos_warehouse.statistics.found import StatisticResult
 from tripos_warehouse.statistics.intervals import clopper_pearson, mean
 from tripos_warehouse.statistics.ratings import Flags, Floats, Ints
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Preference:
     """Which of two models' replies a judge preferred.
 
     Raises `ValueError` where a model meets itself or the winner is neither.
 
-    >>> Verdict("a", "b", "b").score_of("a"), Verdict("a", "b", None).score_of("a")
+    >>> Preference("a", "b", "b").score_of("a"), Preference("a", "b", None).score_of("a")
     (0.0, 0.5)
     """
 
@@ -47,10 +47,10 @@ class Verdict:
         return (self.first, self.second) if self.first < self.second else (self.second, self.first)
 
 
-def item_codes(verdicts: Sequence[Verdict]) -> Ints:
+def item_codes(verdicts: Sequence[Preference]) -> Ints:
     """Return a number from 0 for the item of each verdict; a verdict without one has its own.
 
-    >>> item_codes([Verdict("a", "b", "a", 7), Verdict("a", "b", "a"), Verdict("b", "a", "a", 7)]).tolist()
+    >>> item_codes([Preference("a", "b", "a", 7), Preference("a", "b", "a"), Preference("b", "a", "a", 7)]).tolist()
     [0, 1, 0]
     """
     seen: dict[Hashable, int] = {}
@@ -59,24 +59,24 @@ def item_codes(verdicts: Sequence[Verdict]) -> Ints:
 
 
 def win_rate(
-    verdicts: Sequence[Verdict], model: str, opponent: str | None = None, *, confidence: float = 0.95
-) -> Found:
+    verdicts: Sequence[Preference], model: str, opponent: str | None = None, *, confidence: float = 0.95
+) -> StatisticResult:
     """The share of its comparisons that a model won, a tie as half of one: 0 to 1; of those with `opponent`, if given.
 
     The interval is the exact one where there are no ties and every item has one verdict, else that of a `bounded` mean
     over items.
 
-    >>> rate = win_rate([Verdict("a", "b", "a"), Verdict("b", "a", "a"), Verdict("a", "b", None)], "a")
+    >>> rate = win_rate([Preference("a", "b", "a"), Preference("b", "a", "a"), Preference("a", "b", None)], "a")
     >>> round(rate.value, 3), rate.n
     (0.833, 3)
     """
     taken = [each for each in verdicts if model in each.models and (opponent is None or opponent in each.models)]
     if not taken:
-        return Found.undefined(f"no verdict on `{model}`" + (f" and `{opponent}`" if opponent else ""))
+        return StatisticResult.undefined(f"no verdict on `{model}`" + (f" and `{opponent}`" if opponent else ""))
     return share([each.score_of(model) for each in taken], item_codes(taken), confidence)
 
 
-def share(parts: Sequence[float], items: Ints, confidence: float) -> Found:
+def share(parts: Sequence[float], items: Ints, confidence: float) -> StatisticResult:
     """The mean of parts from 0 to 1, with the interval that suits them: `n` are the parts, `clusters` their items."""
     alone = len(np.unique(items)) == len(parts)
     if alone and all(part in {0, 1} for part in parts):
@@ -100,7 +100,7 @@ class Counts:
     weight: Floats = field(default_factory=lambda: np.zeros(0))
 
     @classmethod
-    def of(cls, verdicts: Sequence[Verdict]) -> Counts:
+    def of(cls, verdicts: Sequence[Preference]) -> Counts:
         """Return the verdicts as arrays, models by name."""
         models = tuple(sorted({model for verdict in verdicts for model in verdict.models}))
         place = {model: at for at, model in enumerate(models)}
