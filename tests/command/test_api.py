@@ -360,7 +360,7 @@ def test_importing_and_looking_at_names_loads_nothing_heavy() -> None:
         "print([m for m in sys.modules if m.startswith('tripos')]); print('asyncio' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "['tripos']\nFalse\n"
+    assert done.stdout == "['tripos.version', 'tripos']\nFalse\n"
     assert all(getattr(tripos, name) is not None for name in tripos.__all__)
     with pytest.raises(AttributeError, match="has no attribute"):
         tripos.nothing  # noqa: B018

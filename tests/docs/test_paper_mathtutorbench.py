@@ -140,7 +140,7 @@ def test_the_average_turns_are_those_of_the_data() -> None:
 
 @needs_data
 def test_the_floors_are_those_of_the_page() -> None:
-    told = {cells[0]: cells[1:] for cells in tables("What words get") if cells[0] in {*RULES, "bag of words"}}
+    told = {cells[0]: cells[1:] for cells in tables("Bags of words") if cells[0] in {*RULES, "bag of words"}}
     for place, chat in enumerate((False, True)):
         found = solutions(SHARED_DATA, chat=chat)
         halves = [[each for each in found if each.half == half] for half in (0, 1)]
@@ -153,7 +153,7 @@ def test_the_floors_are_those_of_the_page() -> None:
 @pytest.mark.long
 def test_the_floor_of_words_is_that_of_the_page() -> None:
     pytest.importorskip("sklearn")
-    (told,) = (cells[1:] for cells in tables("What words get") if cells[0] == "bag of words")
+    (told,) = (cells[1:] for cells in tables("Bags of words") if cells[0] == "bag of words")
     for place, chat in enumerate((False, True)):
         found = solutions(SHARED_DATA, chat=chat)
         halves = [[each for each in found if each.half == half] for half in (0, 1)]

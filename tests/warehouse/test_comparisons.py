@@ -32,10 +32,10 @@ from tripos_warehouse.query.functions import add_functions
 from tripos_warehouse.statistics import StatisticResult
 from tripos_warehouse.statistics.preferences import (
     Preference,
+    bradley_terry,
     flip_rate,
     position_bias,
     self_preference,
-    strengths as bradley_terry,
 )
 from tripos_warehouse.statistics.preferences.verdicts import win_rate
 from tripos_warehouse.store.store import Store

@@ -53,7 +53,7 @@ def _gives(function: Function) -> str:
     >>> _gives(FUNCTIONS["last_number"])
     'the last number in a text; missing where there is none'
     """
-    summary = function.summary.removesuffix(".")
+    summary = function.summary.removeprefix("Return ").removesuffix(".")
     return summary if re.match(r"\w+[A-Z0-9]", summary) else summary[0].lower() + summary[1:]
 
 
