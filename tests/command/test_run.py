@@ -269,7 +269,7 @@ def test_a_run_that_the_disk_ends_still_sums_up_what_it_asked(
     import importlib
 
     module, _, name = refused.rpartition(".")
-    holder = importlib.import_module("tripos_warehouse.store.journal").Segment if name == "append" else None
+    holder = importlib.import_module("tripos_warehouse.store.journal").JournalSegment if name == "append" else None
     real = getattr(holder or importlib.import_module(module), name)
     left = 12 if holder else 2  # commits: that of the run, and none of its results after the first
 

@@ -110,7 +110,7 @@ def test_a_vector_outlives_being_text() -> None:
 
 @pytest.mark.parametrize("text", ["", "?", "AAA", to_text([float("nan")]), to_text([float("inf")])])
 def test_what_is_no_finite_vector_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="no vector"):
+    with pytest.raises(ValueError, match="not a vector"):
         from_text(text)
 
 

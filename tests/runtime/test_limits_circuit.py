@@ -95,7 +95,7 @@ def test_it_is_said_once_when_an_endpoint_falls_silent_and_once_when_it_is_back(
     notes: list[str] = []
     run(steadily_alone(unsteady((10, 100), (200, 300)), Limits(), 500, notes))
     assert [note.split(" since ")[0].split(", after ")[0] for note in notes] == [
-        "`test/model` does not answer",
+        "`test/model` has not responded",
         "`test/model` answers again",
     ] * 2
     assert "09:30:00" in notes[0] and "unreachable" in notes[0]

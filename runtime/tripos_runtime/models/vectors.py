@@ -36,7 +36,7 @@ def from_text(text: str) -> Vector:
     try:
         vector = np.frombuffer(base64.b64decode(text, validate=True), dtype="<f4").astype(np.float32)
     except (binascii.Error, UnicodeEncodeError) as error:
-        raise ValueError("this is no vector") from error
+        raise ValueError("not a vector") from error
     if not len(vector) or not bool(np.isfinite(vector).all()):
         raise ValueError("not a vector of finite numbers")
     return vector
