@@ -14,6 +14,8 @@ import pytest
 from tests.conftest import Command
 from tripos.api.compilation import find_spec
 from tripos_compiler.editing import formatter as formatting
+from tripos_warehouse.errors import StoreError
+from tripos_warehouse.store import Store
 
 ROOT = Path(__file__).parents[2]
 UNTIDY = "measure a=mean( x )\nmeasure bc=1\n"
@@ -174,6 +176,15 @@ def test_a_formatter_that_would_change_a_meaning_writes_nothing(
     done = tripos("fmt", "b.tripos")
     assert done.code == 70 and "internal error: Unfaithful: the syntax tree of b.tripos would change" in done.err
     assert (folder / "b.tripos").read_text("utf-8") == UNTIDY
+
+
+def test_a_damaged_store_that_was_open_before_is_no_reason_for_a_failure(
+    folder: Path, tripos: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = Store.open(folder / "store", create=True)
+    monkeypatch.setattr(store, "first_damage", lambda: StoreError("S0103", "a part of another command"))
+    monkeypatch.setattr(formatting.Layout, "file", lambda self, tree: "measure a = 2\n")
+    assert tripos("fmt", "b.tripos").code == 70
 
 
 def test_formatting_changes_no_plan(tmp_path: Path, tripos: Command) -> None:

@@ -126,6 +126,9 @@ def run_command(arguments: Sequence[str]) -> int:
 
 def _main(verb: Callable[[argparse.Namespace], int], options: argparse.Namespace) -> int:
     """Run a verb. One that fails over rows of a store that are not sound is run again without them."""
+    # A store that an earlier command of this process had open is no reason for a failure of this one.
+    if "tripos_warehouse.store.store" in sys.modules:
+        sys.modules["tripos_warehouse.store.store"].forget_opened()
     try:
         return int(verb(options))
     except Exception as error:

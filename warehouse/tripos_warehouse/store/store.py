@@ -408,3 +408,8 @@ def damage_of_opened() -> StoreError | None:
     """The error of rows that are not sound in a store that this process has open: the reason of a failure that nobody
     foresaw."""
     return next(filter(None, (store.first_damage() for store in list(_opened))), None)
+
+
+def forget_opened() -> None:
+    """Start anew: stores that were opened before are no longer looked at by `damage_of_opened`."""
+    _opened.clear()
