@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 from tripos.failure import Failure
 from tripos.releases import RELEASES
-from tripos.releases.download import Reach
 from tripos.releases.extended import ReleaseFolders
 from tripos.releases.locations import find_release
+from tripos.releases.reach import Reach
 from tripos_compiler.compile import Compilation, compile_spec
 from tripos_compiler.diagnostics import deny
 from tripos_compiler.plan import Plan

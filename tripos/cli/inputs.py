@@ -69,7 +69,7 @@ def _tell(error: StoreError) -> None:
 def compile_given(options: Namespace, config: Config) -> tuple[Compilation, DataFolders]:
     """Compile the spec that a command was given and prints its diagnostics; also where its data is looked for."""
     from tripos.api.compilation import find_spec
-    from tripos.releases.download import Reach
+    from tripos.releases.reach import Reach
     from tripos.settings.denied_warnings import chosen_denials
 
     releases = (*getattr(options, "releases", ()), *config.releases)

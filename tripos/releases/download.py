@@ -24,6 +24,7 @@ from pydantic import ValidationError
 from tripos.failure import SOME_FAILED, Failure
 from tripos.releases import MANIFEST, UNLISTED
 from tripos.releases.manifest import Manifest, digest_of
+from tripos.releases.reach import Reach
 
 MOST_BYTES = 2 * 2**30
 """Of one release, or of its zip."""
@@ -34,19 +35,6 @@ MOST_REDIRECTS = 5
 STORES = ("s3", "s3a", "gs", "az", "azure", "adl", "abfs", "abfss", "file")
 _CHUNK = 2**20
 _HINT = "give a folder, a zip, or a URL such as s3://bucket/releases/NAME-1.0.0"
-
-
-@dataclass(frozen=True)
-class Reach:
-    """How far a download may go. `private`: also to this machine and its networks, and there without TLS; `signed`:
-    with the keys of the user. What a spec names may do neither unless the user says so."""
-
-    private: bool = False
-    signed: bool = False
-
-
-TYPED = Reach(private=True, signed=True)
-"""For a place that the user gave to a command."""
 
 
 class Remote(Protocol):

@@ -12,9 +12,9 @@ from pathlib import Path
 
 from tripos.failure import Failure
 from tripos.releases import MANIFEST, RELEASES
-from tripos.releases.download import Reach
 from tripos.releases.fetched import keep, read_pins
 from tripos.releases.locations import ZIP, fetch_release, find_release, is_release
+from tripos.releases.reach import Reach
 from tripos_compiler.inputs import FoundRelease, ReleaseError, ReleaseRequest
 from tripos_compiler.language.changes import version_order
 

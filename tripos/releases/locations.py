@@ -11,7 +11,7 @@ from typing import Any
 
 from tripos.failure import SOME_FAILED, Failure
 from tripos.releases import FORMAT, HUB, MANIFEST, UNLISTED
-from tripos.releases.download import TYPED, Reach, download_file, download_release
+from tripos.releases.reach import TYPED, Reach
 
 ALWAYS_FINE = 256 * 2**20
 """Bytes that a zip may hold however small it is."""
@@ -129,6 +129,8 @@ def fetch_release(url: str, reach: Reach, sha256: str | None = None) -> Path:
         folder = temporary(PurePosixPath(place_of(url).name).name)
         fetch_from_hub(url, folder, signed=reach.signed)
         return folder
+    from tripos.releases.download import download_file, download_release
+
     if url.endswith(ZIP):
         path = temporary("zip") / PurePosixPath(url).name
         download_file(url, path, reach)

@@ -6,7 +6,7 @@ nothing else takes the data set, no others need to be written.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import assert_never
 
@@ -208,15 +208,18 @@ def expressions_of(part: object) -> Iterator[Expr]:
     match part:
         case Literal_() | Ref() | Call() | Unary() | Binary() | Items() | Get() | Data() | Branches():
             yield part
+            return
         case Part():
-            for name in type(part).model_fields:
-                yield from expressions_of(getattr(part, name))
+            values: Iterable[object] = (getattr(part, name) for name in type(part).model_fields)
         case dict():
-            for value in part.values():
-                yield from expressions_of(value)
+            values = part.values()
         case tuple():
-            for value in part:
-                yield from expressions_of(value)
+            values = part
+        case _:
+            return
+    for value in values:
+        if isinstance(value, Part | dict | tuple):
+            yield from expressions_of(value)
 
 
 def paths_in(expr: Expr) -> set[tuple[str, ...]]:

@@ -134,9 +134,13 @@ class Proof:
     def _halves(self) -> Iterable[Leak]:
         """Scenarios about the same rows that are each chosen by a secret and ask otherwise: which of them asks about a
         row says something of it."""
+        asks: dict[str, list[object]] = {}
         for scenario, other in combinations(self.program.scenarios.values(), 2):
             one, two = scenario.rows, other.rows
-            if one is None or two is None or one == two or self._asks(scenario) == self._asks(other):
+            if one is None or two is None or one == two:
+                continue
+            asks.update((each.name, self._asks(each)) for each in (scenario, other) if each.name not in asks)
+            if asks[scenario.name] == asks[other.name]:
                 continue
             same = one.dataset == two.dataset
             if same and are_disjoint(self._public(scenario), self._public(other)):

@@ -11,9 +11,9 @@ from tripos.api.compilation import find_spec
 from tripos.cli.inputs import show_diagnostics
 from tripos.failure import GOOD, USAGE
 from tripos.releases import RELEASES
-from tripos.releases.download import Reach
 from tripos.releases.fetched import keep, read_pins
 from tripos.releases.locations import fetch_release
+from tripos.releases.reach import Reach
 from tripos.settings.load import load_config
 from tripos.ui.terminal import harmless
 

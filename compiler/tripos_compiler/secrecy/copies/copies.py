@@ -8,6 +8,7 @@ are read from files; those that are made follow from what they are made of.
 from __future__ import annotations
 
 import math
+import operator
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,8 +18,6 @@ from tripos_compiler.resolve import Copy, Field, KnownCopies, LoadedDataset
 from tripos_compiler.secrecy.copies.containment import Place, Said, occurrences, said
 from tripos_compiler.secrecy.copies.row_pairs import ComparedColumn, ComparedRows, Pair, Together, ways_together
 
-FIRST = 12
-"""So many of them tell whether it is worth to look at the others."""
 TURNED = 50
 """So many tell how often rows agree that do not belong together."""
 SHARE = 0.9
@@ -49,13 +48,13 @@ def held_in(secret: ComparedColumn, other: ComparedColumn, together: Together) -
         return None
     same = {*secret.field.columns, secret.field.name} & {*other.field.columns, other.field.name}
     wanted = ENOUGH - (SAME_NAME if same and secret.part is None else 0)
-    found = _place(secret, other, pairs, wanted, _anywhere)
+    found = _place(secret, other, together, 0, wanted, _anywhere)
     if found is not None:
         place, count = found
         return Held(said(place), _rows(count, pairs, together))
     if secret.loaded is not other.loaded:
         # The end of a solution is the solution.
-        found = _place(other, secret, together.turned, ENOUGH, _ends)
+        found = _place(other, secret, together, 1, ENOUGH, _ends)
         if found is not None:
             return Held("has what ends the value of", _rows(found[1], pairs, together))
     return _renamed(secret, other, pairs, together)
@@ -76,18 +75,19 @@ def _rows(count: int, pairs: Sequence[object], together: Together) -> str:
 def _place(
     held: ComparedColumn,
     holder: ComparedColumn,
-    pairs: Sequence[Pair],
+    together: Together,
+    side: int,
     wanted: float,
     looked: Callable[[Said, Said], set[Place]],
 ) -> tuple[Place, int] | None:
-    """Return the place at which one column has the values of another in nearly all pairs of rows, and in how many."""
-    first = pairs[:: max(1, len(pairs) // FIRST)][:FIRST]
-    best = _most(held, holder, first, looked)
-    if best is None or best[1] < 0.75 * sum(1 for one, _ in first if held.plain(one)):
+    """Return the place at which one column has the values of another in nearly all pairs of rows, and in how many.
+    `side` of the pairs, 0 or 1, is the row of the column that is held."""
+    few = together.few(held, side)
+    if _most(list(zip(few, together.few(holder, 1 - side), strict=True)), looked, 0.75 * _speaking(few)) is None:
         return None
-    pairs = [pair for pair in pairs if held.plain(pair[0])]
-    best = _most(held, holder, pairs, looked)
-    if best is None or best[1] < SHARE * len(pairs):
+    pairs = [(pair[side], pair[1 - side]) for pair in together.pairs if held.plain(pair[side])]
+    best = _most([(held.said(one), holder.said(two)) for one, two in pairs], looked, SHARE * len(pairs))
+    if best is None:
         return None
     place, count = best
     # The rows are shuffled by turning one side; what is then found is an accident.
@@ -102,14 +102,28 @@ def _place(
     return best if _surprise(count, len(pairs), mean) >= wanted else None
 
 
+def _speaking(said: Sequence[Said]) -> int:
+    """Return how many of these say anything."""
+    return sum(1 for each in said if each.plain)
+
+
 def _most(
-    held: ComparedColumn,
-    holder: ComparedColumn,
-    pairs: Sequence[Pair],
-    looked: Callable[[Said, Said], set[Place]],
+    pairs: Sequence[tuple[Said, Said]], looked: Callable[[Said, Said], set[Place]], least: float
 ) -> tuple[Place, int] | None:
-    counts = Counter(place for one, two in pairs for place in looked(held.said(one), holder.said(two)))
-    return min(counts.items(), key=lambda found: (-found[1], RANKS.get(found[0][1], len(RANKS)), found), default=None)
+    """Return the place at which the second of most pairs has the first, and in how many; None where these are fewer
+    than `least`, which ends the search once it is certain."""
+    counts: dict[Place, int] = {}
+    most, left = 0, len(pairs)
+    for one, two in pairs:
+        if most + left < least:
+            return None
+        left -= 1
+        for place in looked(one, two):
+            counts[place] = counts.get(place, 0) + 1
+            most = max(most, counts[place])
+    if not counts or most < least:
+        return None
+    return min(counts.items(), key=lambda found: (-found[1], RANKS.get(found[0][1], len(RANKS)), found))
 
 
 def _surprise(count: int, rows: int, chance: float) -> float:
@@ -141,9 +155,6 @@ def _one_to_one(secret: ComparedColumn, other: ComparedColumn, pairs: Sequence[P
     both = {(secret.plain(one), other.plain(two)) for one, two in pairs}
     return len(both) == len({one for one, _ in both}) == len({two for _, two in both}) <= len(pairs) // 2
 
-
-MOST_PUBLIC = 20
-"""So many rows tell whether a field is one that is not marked."""
 
 FEWEST_VALUES = 5
 """A list of fewer different values is no list of answers."""
@@ -218,6 +229,8 @@ def _same_list(rows: ComparedRows, secret: ComparedColumn, column: ComparedColum
     has the answers, if not whose they are."""
     if secret.loaded is column.loaded or len(secret.loaded.rows) != len(column.loaded.rows):
         return None
+    if secret.counts.keys().isdisjoint(column.counts):
+        return None
     common, many = secret.counts & column.counts, secret.counts.total()
     if common.total() < SHARE * many or len(common) < max(FEWEST_VALUES, many / 2):
         return None
@@ -233,9 +246,10 @@ def _public(secret: ComparedRows, column: ComparedColumn, way: Together) -> bool
     """Return true if a field only says what its rows say in the data set of the secret too, where it is not marked."""
     if secret.loaded is column.loaded:
         return False
-    pairs = way.pairs[:MOST_PUBLIC]
+    told = way.begin(column, 1)
+    least = SHARE * len(told)
     return any(
-        sum(public.plain(one) == column.plain(two) for one, two in pairs) >= SHARE * len(pairs)
+        sum(map(operator.eq, way.begin(public, 0), told)) >= least
         for public in secret.columns.values()
         if not public.field.secret
     )

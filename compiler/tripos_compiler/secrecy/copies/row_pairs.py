@@ -101,6 +101,11 @@ TELLING = 120
 
 Pair = tuple[LoadedRow, LoadedRow]
 
+FIRST = 12
+"""So many pairs, spread evenly, tell whether it is worth to look at the others."""
+MOST_PUBLIC = 20
+"""So many rows tell whether a field is one that is not marked."""
+
 
 @dataclass(frozen=True)
 class Together:
@@ -112,10 +117,23 @@ class Together:
     field: str | None = None
     whole: bool = False
 
-    @cached_property
-    def turned(self) -> tuple[Pair, ...]:
-        """The pairs the other way round."""
-        return tuple((two, one) for one, two in self.pairs)
+    _few: dict[tuple[ComparedColumn, int], list[Said]] = dataclass_field(default_factory=dict, repr=False)
+    _begin: dict[tuple[ComparedColumn, int], list[str]] = dataclass_field(default_factory=dict, repr=False)
+
+    def few(self, column: ComparedColumn, side: int) -> list[Said]:
+        """Return what a column says in the rows on a side, 0 or 1, of a few of the pairs."""
+        key = (column, side)
+        if key not in self._few:
+            pairs = self.pairs[:: max(1, len(self.pairs) // FIRST)][:FIRST]
+            self._few[key] = [column.said(pair[side]) for pair in pairs]
+        return self._few[key]
+
+    def begin(self, column: ComparedColumn, side: int) -> list[str]:
+        """Return what a column says in words in the rows on a side, 0 or 1, of the first pairs."""
+        key = (column, side)
+        if key not in self._begin:
+            self._begin[key] = [column.plain(pair[side]) for pair in self.pairs[:MOST_PUBLIC]]
+        return self._begin[key]
 
 
 @dataclass
