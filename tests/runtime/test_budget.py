@@ -159,6 +159,44 @@ def test_a_provider_that_counts_more_than_was_sent_is_debited_for_more_from_then
     assert 90_000 < budget.spent_tokens <= 100_000
 
 
+def test_hidden_reasoning_costs_more_than_the_budget_by_one_call_at_most() -> None:
+    """Sixteen calls at once, of which each has 2,400 tokens of reasoning that nobody asked for."""
+    budget = Budget(usd=0.01)
+    model = Scripted([reply(100, 2500)], price=PRICE, latency_s=1)
+    ended = outcomes(budget, model, 16)
+    assert budget.spent_usd == pytest.approx(0.0101)
+    assert sum(isinstance(each, OutOfBudget) for each in ended) == 15
+
+
+def test_the_first_call_of_a_model_goes_alone_and_the_others_together() -> None:
+    model = Scripted([reply()], price=PRICE, latency_s=1)
+    assert all(isinstance(each, Called) for each in outcomes(Budget(usd=5.0), model, 10))
+    assert model.asked_at == [0.0] + [1.0] * 9
+
+
+def test_the_first_calls_of_two_models_go_together_and_a_first_call_that_fails_is_followed_by_one() -> None:
+    budget = Budget(usd=5.0)
+    one, two = (
+        Scripted([broken(), reply()], name=f"test/{name}", endpoint=name, price=PRICE, latency_s=1) for name in "ab"
+    )
+
+    async def main() -> None:
+        callers = callers_of(one, two, limits=Limits(max_retries=0), budget=budget)
+        await asyncio.gather(
+            *(caller.call(ASKED) for caller in callers.values() for _ in range(4)), return_exceptions=True
+        )
+
+    run(main())
+    assert one.asked_at == two.asked_at == [0.0, 1.0, 2.0, 2.0]
+
+
+@pytest.mark.parametrize(("budget", "price"), [(Budget(usd=1.0), FREE), (Budget(calls=99), PRICE), (Budget(), PRICE)])
+def test_nobody_waits_for_a_first_call_where_costs_are_certain(budget: Budget, price: Price) -> None:
+    model = Scripted([reply()], price=price, latency_s=1)
+    outcomes(budget, model, 10)
+    assert model.asked_at == [0.0] * 10
+
+
 def test_further_replies_to_one_request_are_paid_for_too() -> None:
     several = Reply("a", "m", "stop", 100, 50, None, others=(reply(0, 30), reply(0, 20)))
     budget = Budget(usd=1.0)
@@ -270,16 +308,15 @@ def test_a_call_cancelled_in_the_moment_that_the_budget_lets_it_go_gives_its_deb
     cost = budget.highest(ASKED, Scripted([reply()], price=PRICE))
 
     async def main() -> None:
-        await budget.debit(cost, "a")
+        first = await budget.debit(cost, "a")
         second, third = (asyncio.create_task(budget.debit(cost, "b")) for _ in range(2))
         await asyncio.sleep(0)
-        budget.give_back(cost)  # the second may go by now, and has not moved yet
+        budget.give_back(first)  # the second may go by now, and has not moved yet
         second.cancel()
-        await third
-        budget.give_back(cost)
+        budget.give_back(await third)
 
     run(main())
-    assert budget._debited == [0, 0, 0]
+    assert budget._reserved == [0, 0, 0] and not budget._in_flight
 
 
 def test_prices_are_asked_for_before_anything_else_is_in_lines_that_can_be_pasted() -> None:

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import math
 import re
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from tripos_runtime.models.base import Model, Price, Reply, Request
+from tripos_runtime.models.base import Model, Reply, Request
+from tripos_runtime.scheduling.costs import PICO, Amounts, Cost, Debit, LearntCosts, dearest_usd, used_by
 from tripos_runtime.scheduling.stopped import Stopped
 
-PICO = 10**12
-"""Money is counted in whole parts of a USD so small that no price of a token falls between them."""
 AMOUNT = re.compile(r"(\$)?\s*(\d+(?:\.\d+)?|\.\d+)\s*([kM])?\s*(usd|\$|tokens?|calls?)?", re.I | re.ASCII)
 
 
@@ -76,27 +73,18 @@ class OutOfBudget(Stopped):
     """The next call could cost more than is left."""
 
 
-@dataclass(frozen=True, slots=True)
-class Cost:
-    """The most that a call can cost: millionths of millionths of a USD, tokens in and out, replies; and how many tokens
-    the prompt and each reply were taken to have at most."""
-
-    pico_usd: int
-    tokens: int
-    calls: int
-    sent: int = 0
-    received: int = 0
-
-
 class Budget:
     """The bound of a budget, and the amount spent. `None` sets no bound, and what is spent is counted all the same.
 
-    Before each call, also one that is made again, its highest cost is debited: every byte of its messages and of its
+    Before each call, also one that is made again, its highest cost is reserved: every byte of its messages and of its
     schema counts as a token, and 16 a message; the reply is as long as `max_tokens` allows or else as the model can.
-    When the reply is there, what it used stands in place of that; where it does not say, the debit stands. A reply that
-    used more (a provider may put texts of its own into prompts, and not count reasoning as output) can go beyond the
-    budget; from then on the calls of that model are debited so much more. A call that failed or was cancelled gives its
-    debit back: a provider may bill a reply that never arrived, and nobody here would know how much.
+    When the reply is there, what it used stands in place of that; where it does not say, its highest cost stands. A
+    call that failed or was cancelled costs nothing: a provider may bill a reply that never arrived, and nobody here
+    would know how much.
+
+    A reply may use more: a provider may put texts of its own into prompts, and not count reasoning as output. So the
+    first call of a model goes alone, and calls in flight reserve what calls of their model turned out to cost
+    (`LearntCosts`). A call that is alone needs no more than its highest cost. So a budget is exceeded by one call.
 
     >>> budget = Budget.parse(["5usd", "2Mtokens"])
     >>> budget.usd, budget.tokens, budget.calls
@@ -109,12 +97,12 @@ class Budget:
         self.calls = calls
         self._limits = (None if usd is None else int(Decimal(str(usd)) * PICO), tokens, calls)
         self._spent = [0, 0, 0]
-        self._debited = [0, 0, 0]
-        self._under_way = 0
-        self._waiting: deque[tuple[asyncio.Future[None], Cost, str]] = deque()
+        self._reserved = [0, 0, 0]
+        self._in_flight: dict[str, set[Debit]] = {}
+        """The calls in flight of each model."""
+        self._waiting: deque[tuple[asyncio.Future[Debit], Cost, str]] = deque()
         self._schemas: dict[int, tuple[Mapping[str, Any], int]] = {}
-        self._beyond: dict[str, tuple[int, int]] = {}
-        """By how much prompts and replies of a model were longer than thought possible."""
+        self._learnt: dict[str, LearntCosts] = {}
 
     @classmethod
     def parse(cls, texts: Iterable[str]) -> Budget:
@@ -153,7 +141,7 @@ class Budget:
     def highest(self, request: Request, model: Model) -> Cost:
         """Return the most that a request can cost. Raises `Stopped`: R0403 where nothing bounds the reply, R0404 where
         the price is not known and there is a budget in USD."""
-        if self.usd is None and self.tokens is None:
+        if not self._bounds_usage:
             return Cost(0, 0, request.samples)
         price = model.price
         if price is None and self.usd is not None:
@@ -165,9 +153,7 @@ class Budget:
         longest = request.settings.max_tokens
         most_out = longest if longest is not None else price.most_out if price else None
         if most_out is None:
-            if self.tokens is not None or (
-                price is not None and _dearest_usd(price, sent, 1) > price.cost_usd(sent, 0)
-            ):
+            if self.tokens is not None or (price is not None and dearest_usd(price, sent, 1) > price.cost_usd(sent, 0)):
                 message = f"there is no bound on the length of a reply of `{model.name}`, so a budget cannot hold"
                 raise Stopped(
                     "R0403",
@@ -175,89 +161,119 @@ class Budget:
                     "give the step `max_tokens` or the model `max_output` under [prices], or set the budget in calls",
                 )
             most_out = 0
-        more_in, more_out = self._beyond.get(model.name, (0, 0))
-        sent, most_out = sent + more_in, most_out + more_out
-        pico_usd = 0
-        if self.usd is not None and price is not None:
-            pico_usd = math.ceil(_dearest_usd(price, sent, most_out) * PICO)
-        times = request.samples
-        return Cost(pico_usd * times, (sent + most_out) * times, times, sent - more_in, most_out - more_out)
+        return self._learnt_of(model.name).highest(sent, most_out, request.samples, None if self.usd is None else price)
 
-    async def debit(self, cost: Cost, name: str) -> None:
-        """Take the highest cost of a call of the model `name`. Where it does not fit, waits for the calls under way:
-        they may give back what makes it fit. Raises `OutOfBudget` where nothing more can come back."""
-        if not self._waiting and self._fits(cost):
-            self._take(cost)
-            return
-        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    async def debit(self, cost: Cost, name: str) -> Debit:
+        """Reserve the cost of a call of the model `name`, and return what is reserved. Where it does not fit, wait for
+        the calls in flight: they may give back what makes it fit. Raises `OutOfBudget` where nothing more can come
+        back."""
+        if not self._waiting and (debit := self._try_debit(cost, name)) is not None:
+            return debit
+        future: asyncio.Future[Debit] = asyncio.get_running_loop().create_future()
         self._waiting.append((future, cost, name))
         self._let_in()
         try:
-            await future
+            return await future
         except asyncio.CancelledError:
             if future.done() and not future.cancelled() and future.exception() is None:
-                self.give_back(cost)
+                self.give_back(future.result())
             else:
                 self._let_in()
             raise
 
-    def settle(self, cost: Cost, reply: Reply, model: Model) -> None:
-        """Put what a reply used in place of what was debited for it."""
-        used = _used(reply, model.price)
-        self._untake(cost)
-        if self.usd is not None or self.tokens is not None:
-            more_in, more_out = self._beyond.get(model.name, (0, 0))
-            more_in = max(more_in, (reply.tokens_in or 0) - cost.sent)
-            self._beyond[model.name] = (more_in, max(more_out, (reply.tokens_out or 0) - cost.received))
-        self._spent[0] += cost.pico_usd if used[0] is None else used[0]
-        self._spent[1] += cost.tokens if used[1] is None else used[1]
-        self._spent[2] += cost.calls
+    def settle(self, debit: Debit, reply: Reply, model: Model) -> None:
+        """Put what a reply used in place of what was reserved for it."""
+        used = used_by(reply, model.price)
+        self._release(debit)
+        for place, amount in enumerate(used):
+            self._spent[place] += debit.highest[place] if amount is None else amount
+        self._spent[2] += debit.cost.calls
+        learnt = self._learnt_of(debit.name)
+        if self._bounds_usage and learnt.learn(debit.cost, reply, used):
+            for other in self._in_flight.get(debit.name, ()):
+                self._reserve(other, learnt)
         self._let_in()
 
-    def give_back(self, cost: Cost) -> None:
-        """Take back the debit of a call that gave no reply."""
-        self._untake(cost)
+    def give_back(self, debit: Debit) -> None:
+        """Take back what was reserved for a call that gave no reply."""
+        self._release(debit)
         self._let_in()
 
-    def _fits(self, cost: Cost) -> bool:
+    @property
+    def _bounds_usage(self) -> bool:
+        return self.usd is not None or self.tokens is not None
+
+    def _learnt_of(self, name: str) -> LearntCosts:
+        found = self._learnt.get(name)
+        if found is None:
+            found = self._learnt[name] = LearntCosts()
+        return found
+
+    def _must_wait_for_first(self, cost: Cost, name: str) -> bool:
+        """Return true while it is not known what calls of a model cost, and one of them is in flight."""
+        is_estimate = cost.pico_usd > 0 or (self.tokens is not None and cost.tokens > 0)
+        return is_estimate and not self._learnt_of(name).count and name in self._in_flight
+
+    def _try_debit(self, cost: Cost, name: str) -> Debit | None:
+        """Return what is reserved for a call that may go now; None where it has to wait."""
+        if self._must_wait_for_first(cost, name):
+            return None
+        learnt = self._learnt_of(name)
+        highest, reserved = learnt.amounts(cost)
+        if not self._fits(reserved) and (self._in_flight or not self._fits(highest)):
+            return None
+        debit = Debit(cost, name, highest)
+        self._in_flight.setdefault(name, set()).add(debit)
+        self._reserve(debit, learnt)
+        return debit
+
+    def _fits(self, more: Amounts) -> bool:
         return all(
-            limit is None or spent + debited + more <= limit
-            for limit, spent, debited, more in zip(
-                self._limits, self._spent, self._debited, (cost.pico_usd, cost.tokens, cost.calls), strict=True
-            )
+            limit is None or spent + reserved + each <= limit
+            for limit, spent, reserved, each in zip(self._limits, self._spent, self._reserved, more, strict=True)
         )
 
-    def _take(self, cost: Cost) -> None:
-        self._under_way += 1
-        self._debited[0] += cost.pico_usd
-        self._debited[1] += cost.tokens
-        self._debited[2] += cost.calls
+    def _reserve(self, debit: Debit, learnt: LearntCosts) -> None:
+        """Reserve for a call in flight what is known now of its cost."""
+        _, amounts = learnt.amounts(debit.cost)
+        for place, amount in enumerate(amounts):
+            self._reserved[place] += amount - debit.reserved[place]
+        debit.reserved = amounts
 
-    def _untake(self, cost: Cost) -> None:
-        self._under_way -= 1
-        self._debited[0] -= cost.pico_usd
-        self._debited[1] -= cost.tokens
-        self._debited[2] -= cost.calls
+    def _release(self, debit: Debit) -> None:
+        calls = self._in_flight[debit.name]
+        calls.remove(debit)
+        if not calls:
+            del self._in_flight[debit.name]
+        for place, amount in enumerate(debit.reserved):
+            self._reserved[place] -= amount
 
     def _let_in(self) -> None:
-        """First come, first served: a dear call is not passed by cheap ones for ever."""
+        """First come, first served: an expensive call is not passed by cheap ones for ever. Only calls that wait for
+        the first one of their model are."""
+        later: deque[tuple[asyncio.Future[Debit], Cost, str]] = deque()
         while self._waiting:
             future, cost, name = self._waiting[0]
             if not future.done():
-                if self._fits(cost):
-                    self._take(cost)
-                    future.set_result(None)
-                elif self._under_way:
-                    return
+                if self._must_wait_for_first(cost, name):
+                    later.append(self._waiting.popleft())
+                    continue
+                debit = self._try_debit(cost, name)
+                if debit is not None:
+                    future.set_result(debit)
+                elif self._in_flight:
+                    break
                 else:
                     future.set_exception(self._refusal(cost, name))
             self._waiting.popleft()
+        self._waiting.extendleft(reversed(later))
 
     def _refusal(self, cost: Cost, name: str) -> OutOfBudget:
         figures = (
-            (self._limits[0], self._spent[0], cost.pico_usd, _usd),
-            (self._limits[1], self._spent[1], cost.tokens, _tokens),
-            (self._limits[2], self._spent[2], cost.calls, _calls),
+            (limit, spent, more, show)
+            for limit, spent, more, show in zip(
+                self._limits, self._spent, self._learnt_of(name).amounts(cost)[0], (_usd, _tokens, _calls), strict=True
+            )
         )
         parts = [
             f"{show(limit)} allowed, {show(spent)} spent, and the next call of `{name}` may take {show(more)}"
@@ -291,29 +307,6 @@ def _unpriced(names: Sequence[str]) -> BudgetError:
     lines = "\n".join(f'[prices."{name}"]\ninput = ...\noutput = ...' for name in names)
     hint = f"write into tripos.toml, in USD for a million tokens (0 where calls cost nothing):\n{lines}"
     return BudgetError("R0404", f"a budget in USD needs prices, and there is none for {listed}", hint)
-
-
-def _dearest_usd(price: Price, sent: int, received: int) -> float:
-    """Return what so many tokens cost at most: from the cache or not, seen or not."""
-    return max(price.cost_usd(sent, received, cached, hidden) for cached in (0, sent) for hidden in (0, received))
-
-
-def _used(reply: Reply, price: Price | None) -> tuple[int | None, int | None]:
-    """Money and tokens that a reply and its further ones used, as far as they say."""
-    replies = (reply, *reply.others)
-    tokens_in = [each.tokens_in for each in replies]
-    tokens_out = [each.tokens_out for each in replies]
-    tokens: int | None = None
-    pico_usd: int | None = None
-    if None not in tokens_in and None not in tokens_out:
-        sent, received = (max(0, sum(each or 0 for each in side)) for side in (tokens_in, tokens_out))
-        tokens = sent + received
-        if price is not None:
-            pico_usd = round(price.cost_usd(sent, received) * PICO)
-    costs = [each.cost_usd for each in replies]
-    if all(cost is not None and math.isfinite(cost) for cost in costs):
-        pico_usd = max(0, round(sum(cost or 0.0 for cost in costs) * PICO))
-    return pico_usd, tokens
 
 
 def _bytes(text: str) -> int:

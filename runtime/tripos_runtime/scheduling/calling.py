@@ -127,11 +127,10 @@ class Caller:
         """Return one request: the reply and how long it took in seconds. However it ends, its place at the gate is free
         again and its debit settled."""
         gate, shares, budget = self.gate, self._shares, self._budget
-        debited = False
+        debit = None
         try:
             if budget is not None and cost is not None:
-                await budget.debit(cost, self.model.name)
-                debited = True
+                debit = await budget.debit(cost, self.model.name)
             if self._halted:  # while it waited
                 raise Halted
             started = self._clock()
@@ -139,8 +138,8 @@ class Caller:
                 reply = await self.model.ask(request)
             latency_s = self._clock() - started
         except BaseException as error:
-            if debited and budget is not None and cost is not None:
-                budget.give_back(cost)
+            if budget is not None and debit is not None:
+                budget.give_back(debit)
             if isinstance(error, TimeoutError):
                 late = self._late()
                 gate.failed(epoch, shares, tokens, late)
@@ -150,8 +149,8 @@ class Caller:
             else:
                 gate.vanished(epoch, shares, tokens)
             raise
-        if budget is not None and cost is not None:
-            budget.settle(cost, reply, self.model)
+        if budget is not None and debit is not None:
+            budget.settle(debit, reply, self.model)
         used = None
         if self._usual is not None:
             used = self._usual.learn(request, reply)
