@@ -23,7 +23,8 @@ from typing import Any
 
 from tripos.api.compilation import find_spec
 from tripos.api.job import Job
-from tripos_runtime.datasets.cases import CaseSource, Selection
+from tripos_runtime.datasets.cases import CaseSource
+from tripos_runtime.datasets.selection import Selection
 from tripos_runtime.models.base import FREE, ModelError, Price, Reply, Request
 from tripos_runtime.roles.binding import bind
 from tripos_runtime.scheduling.calling import Limits

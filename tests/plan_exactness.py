@@ -20,7 +20,8 @@ from tests.runtime.in_memory import KEYS, MemoryLedger
 from tripos.api.compilation import find_spec
 from tripos_compiler.plan import Plan
 from tripos_runtime.asking.statuses import NOT_ASKED
-from tripos_runtime.datasets.cases import CaseSource, Selection, planned_steps
+from tripos_runtime.datasets.cases import CaseSource, planned_steps
+from tripos_runtime.datasets.selection import Selection
 from tripos_runtime.drivers.engine import Engine
 from tripos_runtime.forecast.forecast import forecast
 from tripos_runtime.forecast.lines import Forecast

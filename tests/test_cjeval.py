@@ -21,7 +21,8 @@ from tripos_compiler.plan import Plan
 from tripos_runtime.asking.prompting import ask_messages
 from tripos_runtime.asking.questions import Questions, reply_reader
 from tripos_runtime.asking.shots import chosen_rows
-from tripos_runtime.datasets.cases import CaseSource, Selection
+from tripos_runtime.datasets.cases import CaseSource
+from tripos_runtime.datasets.selection import Selection
 from tripos_runtime.drivers.lookup import wirings
 from tripos_runtime.program.units import Names, Unit
 from tripos_runtime.retrieval.choosing import Chooser

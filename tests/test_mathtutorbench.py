@@ -16,7 +16,8 @@ from tripos.training.reward.pairing import pairs_of
 from tripos_compiler.plan import Ask, Plan
 from tripos_runtime.asking.asking import PreparedQuestion, text_reader
 from tripos_runtime.asking.prompting import ask_messages, grade_messages
-from tripos_runtime.datasets.cases import CaseSource, Selection
+from tripos_runtime.datasets.cases import CaseSource
+from tripos_runtime.datasets.selection import Selection
 from tripos_runtime.drivers.lookup import wirings
 from tripos_runtime.models.base import Message
 from tripos_runtime.models.reward.rewards import as_text, before_and_reply

@@ -20,7 +20,8 @@ from tests.conftest import Command
 from tripos.api.compilation import find_spec
 from tripos.cli.main import run_command
 from tripos_compiler.plan import Plan
-from tripos_runtime.datasets.cases import CaseSource, Selection, planned_calls
+from tripos_runtime.datasets.cases import CaseSource, planned_calls
+from tripos_runtime.datasets.selection import Selection
 from tripos_runtime.models.mocks.mock_student import Student
 from tripos_runtime.roles.binding import bind
 from tripos_warehouse.store.store import Store

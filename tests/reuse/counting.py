@@ -18,7 +18,8 @@ import pyarrow.parquet as pq
 from tripos.api.compilation import find_spec
 from tripos.api.job import Job
 from tripos_compiler.plan import Plan
-from tripos_runtime.datasets.cases import CaseSource, Selection
+from tripos_runtime.datasets.cases import CaseSource
+from tripos_runtime.datasets.selection import Selection
 from tripos_runtime.forecast.forecast import forecast
 from tripos_runtime.forecast.lines import Forecast
 from tripos_runtime.models import Model

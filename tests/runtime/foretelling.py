@@ -13,7 +13,8 @@ from typing import Any
 from tests.runtime.in_memory import MemoryLedger
 from tripos.api.compilation import find_spec
 from tripos_compiler.plan import Plan
-from tripos_runtime.datasets.cases import CaseSource, Selection
+from tripos_runtime.datasets.cases import CaseSource
+from tripos_runtime.datasets.selection import Selection
 from tripos_runtime.drivers.engine import Engine
 from tripos_runtime.forecast.forecast import forecast
 from tripos_runtime.forecast.lines import Forecast

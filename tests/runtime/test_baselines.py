@@ -11,7 +11,8 @@ import pytest
 
 from tests.conftest import Command
 from tripos.api.compilation import find_spec
-from tripos_runtime.datasets.cases import CaseSource, Selection
+from tripos_runtime.datasets.cases import CaseSource
+from tripos_runtime.datasets.selection import Selection
 from tripos_runtime.models import Message, ModelError, Request, open_model
 from tripos_runtime.models.mocks.baseline import fitted
 from tripos_runtime.roles.binding import BindingError, RoleBinding, bind

@@ -14,7 +14,8 @@ import pytest
 
 from tests.runtime.in_memory import MemoryLedger
 from tripos.api.compilation import find_spec
-from tripos_runtime.datasets.cases import CaseSource, Selection
+from tripos_runtime.datasets.cases import CaseSource
+from tripos_runtime.datasets.selection import Selection
 from tripos_runtime.drivers.engine import Engine
 from tripos_runtime.models.base import FREE, ModelError, Reply, Request
 from tripos_runtime.roles.binding import bind

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.runtime.foretelling import CLEAR, SPEC, Bench, calls, well
-from tripos_runtime.datasets.cases import Selection
+from tripos_runtime.datasets.selection import Selection
 from tripos_runtime.models.base import ModelError, Request
 
 ASK = '  ask reply by candidate { prompt "{{ item.question }}" }\n'

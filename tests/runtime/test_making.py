@@ -14,7 +14,7 @@ import pytest
 from tests.runtime.in_memory import MemoryLedger
 from tests.runtime.small_runs import SmallRun, run_small
 from tripos_compiler.language.evaluation import Unavailable
-from tripos_runtime.datasets.cases import Selection
+from tripos_runtime.datasets.selection import Selection
 from tripos_runtime.models.base import ModelError, Request
 from tripos_runtime.scheduling.calling import Stopped
 

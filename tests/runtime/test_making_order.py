@@ -12,7 +12,7 @@ import pytest
 from tests.lengths import sized
 from tests.runtime.small_runs import SmallRun
 from tests.runtime.test_making import hash_of, item, make, written
-from tripos_runtime.datasets.cases import Selection
+from tripos_runtime.datasets.selection import Selection
 from tripos_runtime.models.base import Request
 
 TEXTS = [

@@ -16,7 +16,8 @@ from tests.runtime.in_memory import KEYS
 from tripos_compiler.language import Unavailable
 from tripos_compiler.plan import Column, Score
 from tripos_runtime.asking.kept_rows import answer_of, talk_of, turn_of
-from tripos_runtime.datasets.cases import Case, Selection
+from tripos_runtime.datasets.cases import Case
+from tripos_runtime.datasets.selection import Selection
 from tripos_runtime.drivers.lookup import wirings
 from tripos_runtime.program.needs import Got, Held, Nearness, Need, Reply, Result, Scored, drive, pending
 from tripos_runtime.program.prompts import World

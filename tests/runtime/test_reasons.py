@@ -9,7 +9,7 @@ import pytest
 
 from tests.runtime.foretelling import SPEC, Bench, why
 from tests.runtime.in_memory import MemoryLedger
-from tripos_runtime.datasets.cases import Selection
+from tripos_runtime.datasets.selection import Selection
 from tripos_runtime.forecast.reasons import Earlier, History
 from tripos_runtime.models.base import ModelError, Request
 

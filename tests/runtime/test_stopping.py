@@ -14,7 +14,8 @@ from tests.runtime.virtual_time import REPLY, REQUEST, Scripted, broken, callers
 from tripos_compiler.inputs import DataError
 from tripos_compiler.language.evaluation import Unavailable
 from tripos_runtime.asking.plugins import FUNCTION_ERROR
-from tripos_runtime.datasets.cases import Case, CaseSource, Selection
+from tripos_runtime.datasets.cases import Case, CaseSource
+from tripos_runtime.datasets.selection import Selection
 from tripos_runtime.drivers.engine import Engine
 from tripos_runtime.models.base import Reply, Request
 from tripos_runtime.program.case_cache import together

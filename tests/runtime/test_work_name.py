@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tests.compiler.compiling import compile_text, plan_of
-from tripos_runtime.datasets.cases import Selection
+from tripos_runtime.datasets.selection import Selection
 from tripos_runtime.drivers.engine import work_name
 from tripos_runtime.roles.binding import RoleBinding
 

@@ -12,7 +12,8 @@ from tripos.settings.config import Config
 from tripos.settings.wiring import AT_HOME, endpoints_of, prices_of
 from tripos_compiler.inputs import DataError
 from tripos_compiler.plan import Plan
-from tripos_runtime.datasets.cases import CaseSource, Selection
+from tripos_runtime.datasets.cases import CaseSource
+from tripos_runtime.datasets.selection import Selection
 from tripos_runtime.drivers.prepared import PreparedRun
 from tripos_runtime.forecast.forecast import forecast
 from tripos_runtime.forecast.kept import NothingKept

@@ -19,7 +19,8 @@ from tripos_compiler.inputs import DataError
 from tripos_compiler.plan import Plan
 from tripos_runtime.asking.plugins import Loaded
 from tripos_runtime.asking.tally import Tally
-from tripos_runtime.datasets.cases import CaseSource, Selection, drawn_counts
+from tripos_runtime.datasets.cases import CaseSource, drawn_counts
+from tripos_runtime.datasets.selection import Selection
 from tripos_runtime.drivers.engine import Engine, work_name
 from tripos_runtime.models import Model
 from tripos_runtime.roles.binding import RoleBinding

@@ -12,7 +12,8 @@ from tripos.api.selection import Choices, has_models, select_cases
 from tripos.settings.config import Config
 from tripos.ui.units import usd
 from tripos_compiler.plan import Plan
-from tripos_runtime.datasets.cases import CaseSource, Planned, Selection, planned_steps
+from tripos_runtime.datasets.cases import CaseSource, Planned, planned_steps
+from tripos_runtime.datasets.selection import Selection
 from tripos_runtime.forecast.estimates import Span
 
 if TYPE_CHECKING:

@@ -23,8 +23,9 @@ from tripos_compiler.inputs import DataError
 from tripos_compiler.language import with_functions
 from tripos_compiler.plan import Ask, Made, Plan
 from tripos_runtime.asking.plugins import NOTHING, PluginError, load_plugins
-from tripos_runtime.datasets.cases import CaseSource, Marks, Selection, drawn_counts
+from tripos_runtime.datasets.cases import CaseSource, Marks, drawn_counts
 from tripos_runtime.datasets.runnable import NotRunnable, check_recordable
+from tripos_runtime.datasets.selection import Selection
 from tripos_runtime.drivers.engine import item_row, new_run_id
 from tripos_runtime.drivers.recorded import Recorder, Refusal
 from tripos_runtime.forecast.generation import data_maker

@@ -21,8 +21,9 @@ from tripos_compiler.inputs import FoundRelease
 from tripos_compiler.language import item_id
 from tripos_compiler.plan import Plan
 from tripos_runtime.asking.plugins import NOTHING
-from tripos_runtime.datasets.cases import CaseSource, Selection
+from tripos_runtime.datasets.cases import CaseSource
 from tripos_runtime.datasets.row_store import MadeRow, Origins, RowFile
+from tripos_runtime.datasets.selection import Selection
 from tripos_runtime.forecast.generation import data_maker
 from tripos_runtime.roles.binding import BindingError, RoleBinding, bind
 from tripos_warehouse.errors import StoreError

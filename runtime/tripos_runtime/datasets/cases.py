@@ -18,12 +18,11 @@ from tripos_compiler.language import (
     draw_subsets,
     evaluate,
     place_item,
-    scenario_under,
-    select_treatments,
 )
 from tripos_compiler.plan import Axis, Expr, Plan, Rows, Scenario, Subset, digest
 from tripos_runtime.datasets.data_folders import DataFolders
 from tripos_runtime.datasets.row_store import Origins
+from tripos_runtime.datasets.selection import Selection
 from tripos_runtime.datasets.slot_choice import Choice, chosen_slots, known_slots
 from tripos_runtime.datasets.slots import SlotSource
 from tripos_runtime.datasets.sources import Origin, SourceRow, Sources
@@ -76,38 +75,6 @@ class Case:
 
 
 @dataclass(frozen=True)
-class Selection:
-    """Which cases of a plan are run: those of `scenarios`, where an axis has one of the values in `only`; of these all,
-    or `limit` a scenario, the first ones or drawn with `seed`. Of an arm in `only` the treatments with one of its
-    values are run. A scenario without that axis or arm is run whole. With a `subset` only what was `drawn` for it."""
-
-    scenarios: tuple[str, ...] = ()
-    limit: int | None = None
-    seed: int | None = None
-    only: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    subset: Subset | None = None
-    drawn: Drawn | None = None
-
-    def holds(self, scenario: str, name: str) -> bool:
-        """Return true if an item is in the subset, or there is none."""
-        return self.drawn is None or (scenario, name) in self.drawn
-
-    def chosen(self, plan: Plan) -> tuple[Scenario, ...]:
-        """Return the scenarios that are run, in the order of the plan, each with the treatments that `only` leaves."""
-        return tuple(
-            scenario_under(s, self.only) for s in plan.scenarios if not self.scenarios or s.name in self.scenarios
-        )
-
-    def under(self, plan: Plan) -> Plan:
-        """Return the plan with the treatments that `only` leaves."""
-        return select_treatments(plan, self.only)
-
-    def allows(self, case: Case) -> bool:
-        """Return true if the case lies where `only` says."""
-        return all(case.context.get(axis, values[0]) in values for axis, values in self.only.items())
-
-
-@dataclass(frozen=True)
 class CaseSource:
     """Makes the cases of a plan from its data files, which are looked for beside `spec_files`, the paths of the spec's
     files, and in the reader's folders."""
@@ -142,7 +109,7 @@ class CaseSource:
 
     def of(self, scenario: Scenario, selection: Selection) -> Iterator[Case]:
         """Yield the selected cases of one scenario."""
-        every = (case for case in self._every(scenario) if selection.allows(case))
+        every = (case for case in self._every(scenario) if selection.allows(case.context))
         if selection.drawn is not None and not self._is_made(scenario):
             every = (case for case in every if selection.holds(scenario.name, case.item_id))
         if selection.limit is None or self._is_made(scenario):  # which are made was chosen before they were

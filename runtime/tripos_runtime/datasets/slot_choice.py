@@ -7,15 +7,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tripos_compiler.language import Look, Unavailable, evaluate, find_looks, paths_in
 from tripos_compiler.plan import Axis, Expr, Made, Scenario, digest
 from tripos_runtime.datasets.runnable import data_of
+from tripos_runtime.datasets.selection import Selection
 from tripos_runtime.datasets.slots import RowSlot, SlotSource, looked_into
-
-if TYPE_CHECKING:
-    from tripos_runtime.datasets.cases import Selection
 
 
 def slots_at(
@@ -184,9 +182,7 @@ def known_slots(source: SlotSource, scenario: Scenario) -> Iterator[tuple[RowSlo
 
 def _allowed(source: SlotSource, scenario: Scenario, made: Made, slot: RowSlot, selection: Selection) -> bool:
     known = known_of(source, made, slot)
-    if not all(known.get(axis, values[0]) in values for axis, values in selection.only.items()):
-        return False
-    return _fits(source, scenario, known)
+    return selection.allows(known) and _fits(source, scenario, known)
 
 
 def _fits(source: SlotSource, scenario: Scenario, known: Mapping[str, Any]) -> bool:

@@ -21,7 +21,8 @@ from tripos_compiler.language import with_functions
 from tripos_compiler.plan import Plan, digest
 from tripos_runtime.asking.ledger import Ledger, Work
 from tripos_runtime.asking.tally import Tally
-from tripos_runtime.datasets.cases import Case, CaseSource, Marks, Selection, planned_calls
+from tripos_runtime.datasets.cases import Case, CaseSource, Marks, planned_calls
+from tripos_runtime.datasets.selection import Selection
 from tripos_runtime.drivers.live import Live
 from tripos_runtime.drivers.lookup import Lookup, Task, wirings
 from tripos_runtime.generate.data import DataMaker

@@ -10,8 +10,9 @@ from typing import Protocol
 
 from tripos_compiler.plan import Plan, Settings
 from tripos_runtime.asking.plugins import Loaded, load_plugins
-from tripos_runtime.datasets.cases import CaseSource, Selection
+from tripos_runtime.datasets.cases import CaseSource
 from tripos_runtime.datasets.runnable import check_approved
+from tripos_runtime.datasets.selection import Selection
 from tripos_runtime.models.base import Model
 from tripos_runtime.roles.binding import RoleBinding
 from tripos_runtime.roles.embedding_roles import check_embedding, embedding_roles

@@ -16,7 +16,8 @@ from tripos_compiler.plan import Ask, Compare, Converse, Judging, Plan, Retrieve
 from tripos_runtime.asking.asking import PreparedQuestion
 from tripos_runtime.asking.ledger import Ledger, Row
 from tripos_runtime.asking.statuses import AGAIN, FAILED, NOT_APPLICABLE, NOT_ASKED, PENDING
-from tripos_runtime.datasets.cases import Case, CaseSource, Selection
+from tripos_runtime.datasets.cases import Case, CaseSource
+from tripos_runtime.datasets.selection import Selection
 from tripos_runtime.drivers.lookup import Lookup, wirings
 from tripos_runtime.forecast.driver import Foresight
 from tripos_runtime.forecast.estimates import estimates

@@ -12,7 +12,8 @@ from tripos_compiler.language import TREES, Missing, ParsedTree, Unavailable
 from tripos_compiler.plan import Ask, Made, Plan, Scenario, Walk
 from tripos_runtime.asking.statuses import PENDING
 from tripos_runtime.asking.tally import Tally
-from tripos_runtime.datasets.cases import Case, CaseSource, Selection
+from tripos_runtime.datasets.cases import Case, CaseSource
+from tripos_runtime.datasets.selection import Selection
 from tripos_runtime.datasets.slots import RowSlot, looked_into
 from tripos_runtime.forecast.fates import Fate, Saying
 from tripos_runtime.forecast.sizes.sizes import NO_SIZE, Known, Outline, Size, is_waiting, sum_of

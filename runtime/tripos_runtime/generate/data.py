@@ -10,7 +10,8 @@ from typing import Any
 from tripos_compiler.plan import Plan
 from tripos_runtime.asking.ledger import Ledger, Listing
 from tripos_runtime.asking.tally import Tally
-from tripos_runtime.datasets.cases import CaseSource, Selection
+from tripos_runtime.datasets.cases import CaseSource
+from tripos_runtime.datasets.selection import Selection
 from tripos_runtime.datasets.slot_choice import Choice
 from tripos_runtime.generate.attempts import Attempts
 from tripos_runtime.generate.author import Asker, MadeCall, MadeReply

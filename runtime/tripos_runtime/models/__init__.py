@@ -62,8 +62,7 @@ def open_model(
 
             return LocalModel(which, slots=slots, timeout_s=timeout_s)
     from tripos_runtime.models.catalog.prices import price_of
-    from tripos_runtime.models.catalog.routes import endpoint_of, path_of
-    from tripos_runtime.models.over_http.transcripts import completion_name
+    from tripos_runtime.models.catalog.routes import completion_name, endpoint_of, path_of
 
     endpoint = endpoint_of(name, endpoints)
     own_price = prices.get(name)

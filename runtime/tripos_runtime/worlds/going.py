@@ -15,7 +15,8 @@ from tripos_compiler.language import with_functions, with_revealed, without_reve
 from tripos_compiler.plan import Column, Compare, Data, Grade, Plan, Scenario, Score, Step
 from tripos_runtime.asking.ledger import Row
 from tripos_runtime.asking.tally import Tally
-from tripos_runtime.datasets.cases import Case, Selection
+from tripos_runtime.datasets.cases import Case
+from tripos_runtime.datasets.selection import Selection
 from tripos_runtime.drivers.live import At, Live
 from tripos_runtime.generate.data import DataMaker
 from tripos_runtime.models.base import Request

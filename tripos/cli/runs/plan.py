@@ -20,8 +20,9 @@ from tripos.ui.terminal import columns, harmless
 from tripos_compiler.compile import Compilation
 from tripos_compiler.language import left_out_arm_values, steps_sharing_replies
 from tripos_compiler.plan import Plan, Scenario, Walk
-from tripos_runtime.datasets.cases import Planned, Selection
+from tripos_runtime.datasets.cases import Planned
 from tripos_runtime.datasets.data_folders import DataFolders
+from tripos_runtime.datasets.selection import Selection
 from tripos_warehouse.statistics import detectable_difference, paired_variance
 from tripos_warehouse.text_table import TextColumn
 

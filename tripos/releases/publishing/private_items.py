@@ -20,7 +20,8 @@ from tripos.releases.opening import open_release
 from tripos.releases.snapshots import restore
 from tripos_compiler.inputs import DataError, FoundRelease
 from tripos_compiler.plan import Data, Made, Plan
-from tripos_runtime.datasets.cases import CaseSource, Selection
+from tripos_runtime.datasets.cases import CaseSource
+from tripos_runtime.datasets.selection import Selection
 from tripos_runtime.datasets.slots import looked_into
 
 LEAST_BYTES = 20

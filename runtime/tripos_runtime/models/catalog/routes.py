@@ -1,4 +1,4 @@
-"""Which way a model is reached: the one place that chooses."""
+"""Routes to models: the one place that chooses how a model is reached."""
 
 from __future__ import annotations
 
@@ -10,9 +10,13 @@ from urllib.parse import urlsplit
 from tripos_runtime.models.base import Endpoint
 from tripos_runtime.models.catalog.catalog import entry_of, every_entry
 from tripos_runtime.models.catalog.providers import FOREIGN, PARTICULAR, PROVIDERS
-from tripos_runtime.models.over_http.transcripts import DIRECT, completion_name
 
 Path = Literal["direct", "translated", "litellm"]
+
+COMPLETION = "text-completion-"
+"""How litellm's names of models that continue a text begin, as in `text-completion-openai/NAME`."""
+OPENAI_COMPLETION = "text-completion-openai/"
+"""Those that are asked in OpenAI's form."""
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
@@ -24,7 +28,7 @@ def path_of(name: str, endpoints: Mapping[str, Endpoint] = {}) -> Path:
     >>> [path_of(name) for name in ("openai/gpt-4o", "openai/o3-mini", "bedrock/anthropic.claude-v2")]
     ['direct', 'translated', 'litellm']
     """
-    if (completion_name(name) or "").startswith(DIRECT):
+    if (completion_name(name) or "").startswith(OPENAI_COMPLETION):
         return "direct"
     provider, _, model = name.partition("/")
     endpoint = endpoint_of(name, endpoints)
@@ -44,6 +48,23 @@ def path_of(name: str, endpoints: Mapping[str, Endpoint] = {}) -> Path:
     if provider == "azure" and not _is_plain_azure(model, endpoint):
         return "litellm"
     return "translated"
+
+
+def completion_name(name: str) -> str | None:
+    """Return the name by which litellm asks a model for the continuation of a text; `None` for a model with a chat.
+
+    >>> completion_name("openai/gpt-3.5-turbo-instruct"), completion_name("openai/gpt-4o")
+    ('text-completion-openai/gpt-3.5-turbo-instruct', None)
+    >>> completion_name("text-completion-openai/ours")
+    'text-completion-openai/ours'
+    """
+    provider, _, model = name.partition("/")
+    if provider.startswith(COMPLETION) or provider == "azure_text":
+        return name
+    entry = entry_of(provider, model) or every_entry().get(model)
+    if provider == "openai" and entry is not None and entry.get("mode") == "completion":
+        return OPENAI_COMPLETION + model
+    return None
 
 
 def endpoint_of(name: str, endpoints: Mapping[str, Endpoint]) -> Endpoint | None:

@@ -19,6 +19,7 @@ from multidict import CIMultiDict, CIMultiDictProxy
 from yarl import URL
 
 from tripos_runtime.models.base import ModelError
+from tripos_runtime.models.catalog.routes import LOOPBACK
 
 LARGE_BYTES = 1 << 20
 """A body of more than this is handed over piece by piece: sending it at once would hold up everything else."""
@@ -28,7 +29,6 @@ LARGEST_BYTES = 64 << 20
 """A reply beyond this is no reply: it would only fill the memory."""
 CONNECT_S = 30.0
 NAMES_KEPT_S = 300
-LOOPBACK = ("127.0.0.1", "localhost", "::1")
 UNASKED = ("Accept-Encoding",)
 """A reply is a few kilobytes: packing and unpacking it costs more than sending it."""
 

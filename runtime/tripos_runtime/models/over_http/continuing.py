@@ -5,14 +5,18 @@ from __future__ import annotations
 import orjson
 
 from tripos_runtime.models.base import Endpoint, ModelError, Price, Reply, Request
+from tripos_runtime.models.catalog.routes import OPENAI_COMPLETION, completion_name
 from tripos_runtime.models.over_http.connections import ModelConnection
 from tripos_runtime.models.over_http.direct import DirectModel, openai_headers
 from tripos_runtime.models.over_http.replies import read_reply, whole
-from tripos_runtime.models.over_http.transcripts import DIRECT, completion_name, transcribed, trimmed
+from tripos_runtime.models.over_http.transcripts import transcribed, trimmed
 
 
 class ContinuingModel(DirectModel):
-    """A model whose `completion_name` begins with `DIRECT`. Raises `ModelError` R0102 where the key is not set."""
+    """A model whose `completion_name` begins with `OPENAI_COMPLETION`.
+
+    Raises `ModelError` R0102 where the key is not set.
+    """
 
     def __init__(
         self,
@@ -23,7 +27,7 @@ class ContinuingModel(DirectModel):
         own_price: bool = False,
         timeout_s: float = 300.0,
     ) -> None:
-        model = (completion_name(name) or name).removeprefix(DIRECT)
+        model = (completion_name(name) or name).removeprefix(OPENAI_COMPLETION)
         super().__init__(name, endpoint, price=price, own_price=own_price, sent_as=model, timeout_s=timeout_s)
         self.structured = False
         self.most_samples = 1

@@ -9,34 +9,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tripos_runtime.models.base import Message, Reply, Request
-from tripos_runtime.models.catalog.catalog import entry_of, every_entry
 
-PREFIX = "text-completion-"
-"""How litellm's names of such models begin, as in `text-completion-openai/NAME`."""
-DIRECT = "text-completion-openai/"
-"""Those that are asked in OpenAI's form."""
 LABELS = {"user": "User", "assistant": "Assistant"}
 MOST_TOKENS = 1024
 """The longest reply where nothing is said: most servers would end it after 16 tokens."""
 MOST_STOPS = 4
 """So many texts that end a reply are taken."""
-
-
-def completion_name(name: str) -> str | None:
-    """Return the name by which litellm asks a model for the continuation of a text; `None` for a model with a chat.
-
-    >>> completion_name("openai/gpt-3.5-turbo-instruct"), completion_name("openai/gpt-4o")
-    ('text-completion-openai/gpt-3.5-turbo-instruct', None)
-    >>> completion_name("text-completion-openai/ours")
-    'text-completion-openai/ours'
-    """
-    provider, _, model = name.partition("/")
-    if provider.startswith(PREFIX) or provider == "azure_text":
-        return name
-    entry = entry_of(provider, model) or every_entry().get(model)
-    if provider == "openai" and entry is not None and entry.get("mode") == "completion":
-        return DIRECT + model
-    return None
 
 
 def as_transcript(messages: Sequence[Message]) -> str:

@@ -16,12 +16,12 @@ from tripos_compiler.plan import Settings
 from tripos_runtime.models.base import Endpoint, ModelError, Price, Reply, Request
 from tripos_runtime.models.catalog.errors import model_error
 from tripos_runtime.models.catalog.prices import tariff
-from tripos_runtime.models.catalog.routes import is_here
+from tripos_runtime.models.catalog.routes import COMPLETION, completion_name, is_here
 from tripos_runtime.models.over_http.connections import SHORTEST_KEY
 from tripos_runtime.models.over_http.direct import format_of
 from tripos_runtime.models.over_http.messages import without_system
 from tripos_runtime.models.over_http.replies import read_reply, whole
-from tripos_runtime.models.over_http.transcripts import PREFIX, completion_name, transcribed, trimmed
+from tripos_runtime.models.over_http.transcripts import transcribed, trimmed
 
 
 @functools.cache
@@ -222,9 +222,9 @@ def known_price(name: str, provider: str) -> Price | None:
 
 def require_key(name: str, provider: str) -> str:
     """Return the environment variable of the key, as far as it is known. Raises `ModelError` where it is not set."""
-    usual = f"{provider.removeprefix(PREFIX).upper()}_API_KEY"
+    usual = f"{provider.removeprefix(COMPLETION).upper()}_API_KEY"
     missing: list[str] = library().validate_environment(name)["missing_keys"]
-    if provider.startswith(PREFIX) and not os.environ.get(usual):
+    if provider.startswith(COMPLETION) and not os.environ.get(usual):
         missing = [usual]  # litellm knows no key of these
     # Azure and the clouds have other ways to sign in; a provider that wants nothing but a key has none.
     if missing and all(each.endswith("_API_KEY") for each in missing) and not provider.startswith("azure"):

@@ -43,9 +43,8 @@ def refusing(name: str, endpoints: Mapping[str, Endpoint] = {}) -> Refuses:
 
 def _of_provider(name: str, endpoints: Mapping[str, Endpoint]) -> Refuses:
     from tripos_runtime.models.catalog.providers import FOREIGN, PROVIDERS
-    from tripos_runtime.models.catalog.routes import endpoint_of, path_of
+    from tripos_runtime.models.catalog.routes import OPENAI_COMPLETION, completion_name, endpoint_of, path_of
     from tripos_runtime.models.over_http.direct import base_url_of, lacking
-    from tripos_runtime.models.over_http.transcripts import DIRECT, completion_name
 
     endpoint, completes = endpoint_of(name, endpoints), completion_name(name)
     path = path_of(name, endpoints)
@@ -55,7 +54,7 @@ def _of_provider(name: str, endpoints: Mapping[str, Endpoint]) -> Refuses:
         return lambda settings: dropped(completes or name, settings)
     provider_name, _, model = name.partition("/")
     if completes is not None:
-        provider, model = PROVIDERS["openai"], completes.removeprefix(DIRECT)
+        provider, model = PROVIDERS["openai"], completes.removeprefix(OPENAI_COMPLETION)
     else:
         provider = FOREIGN.get(provider_name) or PROVIDERS[provider_name]
     base_url = base_url_of(name, provider, endpoint)
