@@ -14,11 +14,13 @@ from tripos.releases import RELEASES
 from tripos.releases.extended import ReleaseFolders
 from tripos.releases.locations import find_release
 from tripos.releases.reach import Reach
+from tripos.settings.trust import check_given
 from tripos_compiler.compile import Compilation, compile_spec
 from tripos_compiler.diagnostics import deny
 from tripos_compiler.plan import Plan
 from tripos_runtime.datasets.data_folders import DataFolders
 from tripos_runtime.datasets.file_access import access_of
+from tripos_runtime.datasets.trust import TRUSTED, Trust
 
 if TYPE_CHECKING:
     from tripos.releases.opening import Release
@@ -99,12 +101,14 @@ def find_spec(
     fetch: Reach | None = None,
     *,
     allow_outside: bool = False,
+    trust: Trust = TRUSTED,
 ) -> SpecSource:
     """Return the spec at a path: a file, or a folder whose main file has the folder's name or is its only benchmark. A
     path that does not exist here is looked for among the benchmarks that come with Tripos. Data files are looked for in
     `data`, which must exist, and in `standing`, those of `tripos.toml`, where they do; releases that it extends beside
     it and in `releases`; with `fetch` also where it says that they lie. It reads files of its own folder, its project
-    and `data`; with `allow_outside` any. Raises `Failure`."""
+    and `data`; with `allow_outside` any. `trust` says what it may do. Raises `Failure`."""
+    check_given(trust, path, *releases, outside=allow_outside, fetch=fetch is not None)
     for folder in data:
         if not Path(folder).is_dir():
             raise Failure("E0307", f"there is no data folder `{folder}`", "give a folder that exists with --data DIR")
@@ -114,7 +118,7 @@ def find_spec(
     if released is not None:
         from tripos.releases.opening import open_release
 
-        release = open_release(released)
+        release = open_release(released, trust)
         return SpecSource(release.main, release.data_folders(folders.folders), extended, release)
     given = Path(path)
     if not given.exists():
@@ -126,7 +130,7 @@ def find_spec(
             raise Failure("E0108", f"there is no spec at `{path}`", hint)
         given = shipped
     main = given if given.is_file() else _main_file(given)
-    folders = replace(folders, access=access_of(main, folders.folders, anything=allow_outside))
+    folders = replace(folders, access=access_of(main, folders.folders, anything=allow_outside, trust=trust))
     return SpecSource(main, folders, replace(extended, fetch=fetch, into=main.parent / RELEASES))
 
 
@@ -163,12 +167,17 @@ def _text(path: Path) -> str:
 
 
 def earlier_plan(
-    path: str, data: Sequence[str] = (), standing: Sequence[str] = (), releases: Sequence[str] = ()
+    path: str,
+    data: Sequence[str] = (),
+    standing: Sequence[str] = (),
+    releases: Sequence[str] = (),
+    *,
+    trust: Trust = TRUSTED,
 ) -> Plan:
     """Return the plan of an earlier version: a spec, a release, or what `tripos plan --json` printed. Raises
     `Failure`."""
     if not path.endswith(".json"):
-        plan = find_spec(path, data, standing, releases).compile().plan
+        plan = find_spec(path, data, standing, releases, trust=trust).compile().plan
         if plan is None:
             raise Failure("E0108", f"`{path}` does not compile", f"see `tripos check {path}`")
         return plan

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -30,6 +31,8 @@ from tripos.releases.reward_models import open_roles
 from tripos.releases.verification import Verified, verify as verify_folder
 from tripos.settings.config import Config
 from tripos.settings.load import project_settings
+from tripos.settings.trust import check_given, trust_in
+from tripos_runtime.datasets.trust import TRUSTED, Trust
 
 if TYPE_CHECKING:
     from tripos.api.spec import Spec
@@ -43,19 +46,21 @@ def verify(
     artefacts: Mapping[str, str | Path] = {},
     digest: str | None = None,
     key: str | None = None,
+    untrusted: bool = False,
 ) -> Verified:
     """Check a release: a folder, a zip or a URL. `wrong` of the answer has everything that is not as it was released.
 
     `data`, `releases` and `artefacts` say where parts are that the release only names; `digest` is the digest that it
-    was cited with, `key` the public key that it must be signed with.
+    was cited with, `key` the public key that it must be signed with. With `untrusted` less is read, and nothing is
+    fetched.
 
     Raises `ReleaseError` where there is no release.
     """
     with raised_as(ReleaseError):
         named = {role: str(each) for role, each in artefacts.items()}
-        return check(
-            str(path), project_settings(Path.cwd()).config, paths_of(data), paths_of(releases), named, digest, key
-        )
+        trust = trust_in(untrusted, os.environ)
+        config = project_settings(Path.cwd(), trust=trust).config
+        return check(str(path), config, paths_of(data), paths_of(releases), named, digest, key, trust=trust)
 
 
 def check(
@@ -66,8 +71,11 @@ def check(
     artefacts: Mapping[str, str] = {},
     digest: str | None = None,
     key: str | None = None,
+    *,
+    trust: Trust = TRUSTED,
 ) -> Verified:
     """Check a release. Raises `Failure`: S0851 where there is none, R0202 for a digest that is none."""
+    check_given(trust, path, *releases)
     folder = find_release(path) or Path(path)
     if not folder.is_dir():
         raise Failure("S0851", f"there is no release at `{path}`", "give the folder that `tripos release` wrote")
@@ -80,6 +88,7 @@ def check(
         signature_checks(folder, key),
         [Path(each) for each in (*releases, *config.releases)],
         {role: Path(place).expanduser() for role, place in artefacts.items()},
+        trust,
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -21,6 +22,7 @@ from tripos.failure import Failure
 from tripos.settings.config import Config
 from tripos.settings.denied_warnings import denied_codes
 from tripos.settings.load import ChosenSettings, in_words, project_settings
+from tripos.settings.trust import trust_in
 from tripos_compiler.diagnostics import nearest
 from tripos_warehouse.errors import StoreError
 
@@ -262,23 +264,26 @@ def compile(  # noqa: A001 - `tripos.compile` is its name
     deny: Names = (),
     profile: str | None = None,
     allow_outside: bool = False,
+    untrusted: bool = False,
 ) -> Spec:
     """Compile a spec: a `.tripos` file, a folder that holds one, a release, or the name of a benchmark that comes with
     Tripos.
 
     `data` and `releases` are further folders for data files and for releases that the spec extends; `deny` has the
     codes of warnings that count as errors; `profile` is a profile of `tripos.toml`. With `allow_outside` the spec may
-    read files outside of its folder, its project and `data`. Settings are read as the command line reads them:
+    read files outside of its folder, its project and `data`; with `untrusted` it may do as little as with `--untrusted`
+    on the command line. Settings are read as the command line reads them:
     `tripos.toml` of the working directory or above it, `.env`, and the environment.
 
     Raises `SpecError`, whose `diagnostics` has every mistake.
     """
     with raised_as(SpecError):
-        chosen = project_settings(Path.cwd(), profile)
+        trust = trust_in(untrusted, os.environ)
+        chosen = project_settings(Path.cwd(), profile, trust)
         config = chosen.config
         denied = denied_codes(_names(deny), config)
         extended = [*paths_of(releases), *config.releases]
-        found = find_spec(str(path), paths_of(data), config.data, extended, allow_outside=allow_outside)
+        found = find_spec(str(path), paths_of(data), config.data, extended, allow_outside=allow_outside, trust=trust)
         compilation = found.compile(denied)
     plan = compilation.plan
     if plan is None:

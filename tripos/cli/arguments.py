@@ -92,7 +92,14 @@ def add_spec(parser: argparse.ArgumentParser, *, several: str = "") -> None:
     )
     add_releases(parser)
     add_allow_outside(parser)
+    add_untrusted(parser)
     add_deny(parser)
+
+
+def add_untrusted(parser: argparse.ArgumentParser) -> None:
+    """Add the option for what a stranger wrote."""
+    help_ = "do not trust the benchmark: run no Python, open no connection, read no tripos.toml, and read less"
+    parser.add_argument("--untrusted", action="store_true", help=f"{help_} (also TRIPOS_UNTRUSTED=1)")
 
 
 def add_allow_outside(parser: argparse.ArgumentParser) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from tripos.failure import Failure
 from tripos.settings.config import Config
 from tripos.settings.load import chosen_settings
+from tripos.settings.trust import trust_of
 from tripos.ui.terminal import columns, harmless, is_colored
 from tripos_warehouse.errors import StoreError
 
@@ -75,7 +76,13 @@ def compile_given(options: Namespace, config: Config) -> tuple[Compilation, Data
     releases = (*getattr(options, "releases", ()), *config.releases)
     fetch = Reach() if getattr(options, "fetch", False) else None
     spec = find_spec(
-        options.path, options.data, config.data, releases, fetch, allow_outside=getattr(options, "allow_outside", False)
+        options.path,
+        options.data,
+        config.data,
+        releases,
+        fetch,
+        allow_outside=getattr(options, "allow_outside", False),
+        trust=trust_of(options),
     )
     compilation = spec.compile(chosen_denials(options, config))
     show_diagnostics(compilation.diagnostics)

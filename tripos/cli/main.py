@@ -13,6 +13,7 @@ from tripos.cli.failures import show_failure
 from tripos.cli.parser import Parser
 from tripos.failure import GOOD, INTERRUPTED, USAGE, Failure
 from tripos.settings.api_keys import key_values, without_keys
+from tripos.settings.trust import time_limit, trust_in
 from tripos.version import __version__
 
 BUG = "this is a bug of Tripos: please report it with the command you typed and the lines above"
@@ -69,6 +70,8 @@ VERBS = {
     "lsp": Verb("start the language server; editors do this by themselves", "tools.lsp"),
 }
 """Every verb, in the order in which `tripos --help` lists them."""
+TIMED = ("check", "plan", "describe", "diff", "verify")
+"""The verbs that only read, which may be stopped at any time."""
 
 
 def build_parser(chosen: str | None = None) -> argparse.ArgumentParser:
@@ -99,6 +102,7 @@ def run_command(arguments: Sequence[str]) -> int:
         if options.verb is None:
             parser.print_help()
             return USAGE
+        options.trust = trust_in(getattr(options, "untrusted", False), os.environ)
         verb = VERBS[options.verb]
         return _main(getattr(importlib.import_module(f"tripos.cli.{verb.module}"), verb.main), options)
     except Failure as failure:
@@ -130,7 +134,8 @@ def _main(verb: Callable[[argparse.Namespace], int], options: argparse.Namespace
     if "tripos_warehouse.store.store" in sys.modules:
         sys.modules["tripos_warehouse.store.store"].forget_opened()
     try:
-        return int(verb(options))
+        with time_limit(options.trust.limits.seconds if options.verb in TIMED else None):
+            return int(verb(options))
     except Exception as error:
         inputs = sys.modules.get("tripos.cli.inputs")
         damaged = ("S0103",) if options.verb == "sql" else ("S0103", "S0201")  # in SQL a person makes mistakes

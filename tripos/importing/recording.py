@@ -179,7 +179,7 @@ def record(
     root = Path(config.store)
     ledger: Any = open_ledger(Store.open(root, create=False), plan.fingerprints) if _is_there(root) else _NoLedger()
     try:
-        with with_functions(load_plugins(plan, folder, releases)):
+        with with_functions(load_plugins(plan, folder, releases, source.trust)):
             made = take_made_rows(plan, source, config, ledger, roles, command)
             replies = read_replies(table, plan, source)
             check_recordable(replies.scenarios)

@@ -12,6 +12,7 @@ from pydantic import ValidationError
 
 from tripos.failure import SOME_FAILED, Failure
 from tripos.releases import DATA, MANIFEST, RELEASES, SPEC
+from tripos.releases.git import run_git
 from tripos.releases.locations import find_release
 from tripos.releases.manifest import Manifest, digest_of, file_digest, file_fault
 from tripos_compiler.compile import Compilation, compile_spec
@@ -20,6 +21,7 @@ from tripos_compiler.plan import Plan
 from tripos_compiler.source import Source
 from tripos_runtime.datasets.data_folders import DataFolders
 from tripos_runtime.datasets.file_access import access_of
+from tripos_runtime.datasets.trust import TRUSTED, Trust
 
 GIT_S = 10
 """Seconds after which git is not waited for any longer."""
@@ -53,24 +55,16 @@ def origin_of(given: str, main: Path) -> RunOrigin:
     commit = _git(folder, "rev-parse", "HEAD")
     if commit is None:
         return WORKING_TREE
-    changed = _git(folder, "status", "--porcelain", "--", ".")
+    changed = _git(folder, "status", "--porcelain", "--ignore-submodules=all", "--", ".")
     return RunOrigin(None, commit.strip(), None if changed is None else bool(changed.strip()))
 
 
 def _git(folder: Path, *arguments: str) -> str | None:
     """Return what git says of a folder; `None` where there is no git, or no repository."""
     try:
-        said = subprocess.run(
-            ["git", "-C", str(folder), *arguments],
-            capture_output=True,
-            text=True,
-            timeout=GIT_S,
-            check=True,
-            stdin=subprocess.DEVNULL,
-        )
-    except (OSError, subprocess.SubprocessError, UnicodeDecodeError):
+        return run_git(*arguments, folder=folder, seconds=GIT_S)
+    except (OSError, subprocess.SubprocessError):
         return None
-    return said.stdout
 
 
 NEEDED = ("plan.json",)
@@ -84,6 +78,8 @@ class Release:
     folder: Path
     manifest: Manifest
     digest: str
+    trust: Trust = TRUSTED
+    """What the benchmark may do when it is run."""
 
     @property
     def main(self) -> Path:
@@ -93,7 +89,7 @@ class Release:
     def data_folders(self, outer: Sequence[Path] = ()) -> DataFolders:
         """Return where its data lie: in the release, and what is not there in `outer`."""
         folders = (self.folder / DATA, *outer)
-        return DataFolders(folders, access_of(self.main, (self.folder, *folders)))
+        return DataFolders(folders, access_of(self.main, (self.folder, *folders), trust=self.trust))
 
     def plan(self) -> Plan:
         """Return the plan that was frozen. Raises `Failure` S0855 where it, or what a run needs beside it, was
@@ -144,7 +140,7 @@ class Release:
                     raise _damaged(self.folder, f"`{file.path}` was changed")
 
 
-def open_release(folder: Path) -> Release:
+def open_release(folder: Path, trust: Trust = TRUSTED) -> Release:
     """Return the release in a folder. Raises `Failure` S0851 where its manifest is none, or of a newer Tripos."""
     try:
         raw = (folder / MANIFEST).read_bytes()
@@ -152,7 +148,7 @@ def open_release(folder: Path) -> Release:
         hint = "give the folder that `tripos release` wrote, such as releases/NAME-1.0.0"
         raise Failure("S0851", f"`{folder}` is no release: it has no {MANIFEST}", hint) from error
     try:
-        return Release(folder, Manifest.model_validate_json(raw), digest_of(raw))
+        return Release(folder, Manifest.model_validate_json(raw), digest_of(raw), trust)
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"]))

@@ -166,7 +166,7 @@ def _make(plan: Plan, source: CaseSource, binding: RoleBinding, store: Store, re
 
     maker = data_maker(plan, source, Selection(), binding, Committed(store, plan.fingerprints))
     try:
-        maker.functions = load_plugins(plan, Path(source.spec_files[0]).parent, releases)
+        maker.functions = load_plugins(plan, Path(source.spec_files[0]).parent, releases, source.trust)
         maker.go_through()
     except (PluginError, StoreError) as error:
         raise Failure("S0854", error.message, error.hint) from error

@@ -38,6 +38,7 @@ from tripos.releases.sources import against_sources
 from tripos_compiler.inputs import DataError
 from tripos_compiler.plan import Plan
 from tripos_runtime.datasets.cases import CaseSource
+from tripos_runtime.datasets.trust import TRUSTED, Trust
 
 
 def disagreements(manifest: Manifest, plan: Plan) -> Iterator[str]:
@@ -113,6 +114,7 @@ def verify(
     signed: Sequence[ReleaseCheck] = (),
     releases: Sequence[Path] = (),
     artefacts: Mapping[str, Path] = {},
+    trust: Trust = TRUSTED,
 ) -> Verified:
     """Look at all of a release. `outer` are folders with the data that it does not hold, `releases` those with the
     releases that it extends and does not hold, `artefacts` those of models that it only names, by role; `expected` is
@@ -133,7 +135,7 @@ def verify(
     checks += _of_files(folder, manifest)
     checks += artefact_checks(folder, manifest, artefacts)
     touched = any(each.outcome == "wrong" for each in checks)
-    checks += _of_content(Release(folder, manifest, digest), outer, touched, ReleaseFolders(tuple(releases)))
+    checks += _of_content(Release(folder, manifest, digest, trust), outer, touched, ReleaseFolders(tuple(releases)))
     return Verified(folder, manifest.name, digest, (*checks, *signed))
 
 

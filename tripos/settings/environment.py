@@ -31,7 +31,7 @@ VARIABLES: Mapping[str, tuple[str, ...]] = MappingProxyType(
 """Variable to the setting that it stands for."""
 LISTS = frozenset({"TRIPOS_MODEL", "TRIPOS_BUDGET", "TRIPOS_DENY"})
 """Several values are divided by commas; folders of data as in `PATH`."""
-OTHERS = frozenset({PROFILE, "TRIPOS_DEBUG", "TRIPOS_KEY_PASSWORD"})
+OTHERS = frozenset({PROFILE, "TRIPOS_UNTRUSTED", "TRIPOS_DEBUG", "TRIPOS_KEY_PASSWORD"})
 GOLDEN = "_GOLDEN"
 """What the tests of Tripos are steered by ends so."""
 

@@ -19,7 +19,9 @@ from tripos.settings.api_keys import HIDDEN, is_key_like, key_values, keys_in, w
 from tripos.settings.config import SHORT, Config, ProfileSettings, at_length, find_file
 from tripos.settings.environment import PROFILE, settings_in, unknown_variables, variable_of
 from tripos.settings.toml_lines import find_line
+from tripos.settings.trust import trust_of
 from tripos_compiler.diagnostics import nearest
+from tripos_runtime.datasets.trust import TRUSTED, Trust
 
 UNKNOWN_VARIABLE = "W1208"
 MERGED = ("roles", "endpoints", "prices", "limits", "check")
@@ -49,22 +51,29 @@ class ChosenSettings:
     """Values that must never be shown."""
 
 
-def load_config(folder: Path, *, profile: str | None = None, environ: Mapping[str, str] | None = None) -> Config:
+def load_config(
+    folder: Path,
+    *,
+    profile: str | None = None,
+    environ: Mapping[str, str] | None = None,
+    trust: Trust = TRUSTED,
+) -> Config:
     """Return the settings that hold in a folder: those of the nearest `tripos.toml` from there upwards, of the profile
     that is chosen, and of the environment (`os.environ` where nothing is handed in). Raises `Failure`.
 
     >>> load_config(Path("/"), environ={"TRIPOS_STORE": "/tmp/kept", "TRIPOS_MODEL": "mock/careful"}).store
     '/tmp/kept'
     """
-    return load_settings(folder, profile=profile, environ=os.environ if environ is None else environ).config
+    environ = os.environ if environ is None else environ
+    return load_settings(folder, profile=profile, environ=environ, trust=trust).config
 
 
 def chosen_settings(options: Namespace, folder: Path | None = None) -> ChosenSettings:
     """Return the settings of a command: reads `.env` into the environment, then everything in its order, options last.
     Warns on standard error of variables that are called like ours and are none. Raises `Failure`."""
-    folder = folder or Path.cwd()
-    load_env(folder)
-    chosen = load_settings(folder, profile=getattr(options, "profile", None), environ=os.environ)
+    folder, trust = folder or Path.cwd(), trust_of(options)
+    load_env(folder, trust)
+    chosen = load_settings(folder, profile=getattr(options, "profile", None), environ=os.environ, trust=trust)
     for message, hint in chosen.warnings:
         print(f"warning[{UNKNOWN_VARIABLE}]: {message}\n  = help: {hint}", file=sys.stderr)
     return replace(chosen, config=with_options(chosen.config, options))
@@ -77,9 +86,10 @@ def env_files(folder: Path) -> list[Path]:
     return [each / ".env" for each in folders if (each / ".env").is_file()]
 
 
-def load_env(folder: Path) -> None:
-    """Set the variables of the files `.env`; what the environment has already stays."""
-    for path in env_files(folder):
+def load_env(folder: Path, trust: Trust = TRUSTED) -> None:
+    """Set the variables of the files `.env`; what the environment has already stays. In the folder of a stranger they
+    are not read."""
+    for path in () if trust.untrusted else env_files(folder):
         try:
             load_dotenv(path)
         except (OSError, UnicodeDecodeError) as error:
@@ -87,10 +97,10 @@ def load_env(folder: Path) -> None:
             raise Failure("R0203", f"cannot read {path}: {reason}", "mend the file, or take it away") from error
 
 
-def project_settings(folder: Path, profile: str | None = None) -> ChosenSettings:
+def project_settings(folder: Path, profile: str | None = None, trust: Trust = TRUSTED) -> ChosenSettings:
     """Read `.env` into the environment, and the settings that hold in a folder. Raises `Failure`."""
-    load_env(folder)
-    return load_settings(folder, profile=profile, environ=os.environ)
+    load_env(folder, trust)
+    return load_settings(folder, profile=profile, environ=os.environ, trust=trust)
 
 
 def with_options(config: Config, options: Namespace) -> Config:
@@ -112,10 +122,13 @@ def with_options(config: Config, options: Namespace) -> Config:
     return config.model_copy(update=update)
 
 
-def load_settings(folder: Path, *, profile: str | None, environ: Mapping[str, str]) -> ChosenSettings:
-    """Return the settings that hold in a folder. Raises `Failure`: R0203 for a file that cannot be read or a setting
-    that does not exist or does not fit, R0207 for a key that stands in the file."""
-    path = find_file(folder)
+def load_settings(
+    folder: Path, *, profile: str | None, environ: Mapping[str, str], trust: Trust = TRUSTED
+) -> ChosenSettings:
+    """Return the settings that hold in a folder; in the folder of a stranger, those of the environment alone. Raises
+    `Failure`: R0203 for a file that cannot be read or a setting that does not exist or does not fit, R0207 for a key
+    that stands in the file."""
+    path = None if trust.untrusted else find_file(folder)
     text, table = _read(path) if path is not None else ("", {})
     for place in keys_in(table):
         line = find_line(text, place)

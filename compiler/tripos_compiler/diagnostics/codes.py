@@ -125,6 +125,8 @@ CODES: dict[str, str] = {
     "R0262": "another reward model than released",
     "R0263": "reward model not in the release",
     "R0264": "withheld items not here",
+    "R0270": "refused without trust",
+    "R0271": "more time than an untrusted benchmark has",
     "R0301": "Python function not loaded",
     "R0302": "Python function changed",
     "R0401": "not a budget",

@@ -22,6 +22,7 @@ from typing import Any
 from tripos_compiler.language import Unavailable
 from tripos_compiler.language.library import type_notation
 from tripos_compiler.plan import Plan, Plugin, Type
+from tripos_runtime.datasets.trust import TRUSTED, Trust, TrustError
 
 GROUP = "tripos.functions"
 FUNCTION_ERROR = "function_error"
@@ -29,6 +30,7 @@ FUNCTION_ERROR = "function_error"
 LEAST, MOST = -(2**63), 2**63 - 1
 """The integers that can be stored."""
 LONGEST_REASON = 300
+MOST_NAMED = 5
 NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
@@ -77,12 +79,22 @@ class Loaded:
         return Unavailable(self.plugin.name, FUNCTION_ERROR, f"`{self.plugin.name}`: {short}")
 
 
-def load_plugins(plan: Plan, folder: Path, releases: Mapping[str, str] = NOTHING) -> dict[str, Loaded]:
+def load_plugins(
+    plan: Plan, folder: Path, releases: Mapping[str, str] = NOTHING, trust: Trust = TRUSTED
+) -> dict[str, Loaded]:
     """Return the plug-ins of a plan by name. `folder` holds the main file of the spec, from which a plan's paths are
     seen; `releases` are the folders of releases that are extended, by `NAME-VERSION`.
 
-    Raises `PluginError`: R0301 where one cannot be had, R0302 where it is another than was compiled.
+    Raises `PluginError`: R0301 where one cannot be had, R0302 where it is another than was compiled, R0270 where the
+    benchmark is not trusted.
     """
+    if plan.plugins:
+        named = ", ".join(f"`{each.name}`" for each in plan.plugins[:MOST_NAMED])
+        more = f" and {len(plan.plugins) - MOST_NAMED} more" if len(plan.plugins) > MOST_NAMED else ""
+        try:
+            trust.check(f"the Python of the benchmark: {named}{more}", "read its files; run it without --untrusted")
+        except TrustError as error:
+            raise PluginError(error.code, error.message, error.hint) from error
     modules: dict[str, ModuleType] = {}
     functions: dict[str, Loaded] = {}
     for plugin in plan.plugins:

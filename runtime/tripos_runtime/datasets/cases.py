@@ -26,6 +26,7 @@ from tripos_runtime.datasets.selection import Selection
 from tripos_runtime.datasets.slot_choice import Choice, chosen_slots, known_slots
 from tripos_runtime.datasets.slots import SlotSource
 from tripos_runtime.datasets.sources import Origin, SourceRow, Sources
+from tripos_runtime.datasets.trust import Trust
 
 
 @dataclass(frozen=True)
@@ -94,6 +95,11 @@ class CaseSource:
         axes = {axis.name: axis for axis in self.plan.axes}
         object.__setattr__(self, "axes", axes)
         object.__setattr__(self, "sources", Sources(self.plan, self.reader, self.spec_files, axes))
+
+    @property
+    def trust(self) -> Trust:
+        """What the benchmark may do."""
+        return self.reader.trust
 
     def cases(self, selection: Selection) -> Iterator[Case]:
         """The cases in turn, one of each scenario at a time, so that a run that is cut short has some of each."""

@@ -15,6 +15,8 @@ from tripos_compiler.diagnostics import nearest
 from tripos_compiler.inputs import DataError, FoundFile, Origin
 from tripos_runtime.datasets.file_access import LEAVE, FileAccess
 from tripos_runtime.datasets.formats import document_in, placed_in, rows_in, unpacked_digest
+from tripos_runtime.datasets.packed import check_size
+from tripos_runtime.datasets.trust import TRUSTED, ReadLimits, Trust
 
 WILD = re.compile(r"(\{\w+\}|\*)")
 MOST_NAMES = 1000
@@ -37,6 +39,11 @@ class DataFolders:
     access: FileAccess | None = None
     """What may be read; without it anything may, as of a release, whose files are held against its manifest."""
 
+    @property
+    def trust(self) -> Trust:
+        """What the benchmark may do, and how much of it is read."""
+        return TRUSTED if self.access is None else self.access.trust
+
     def find(self, source: str, near: str) -> list[FoundFile]:
         """Return the files that `source` means, sorted by path. `*` matches within a name, `{field}` also captures it,
         and where it stands twice it matches the same text.
@@ -57,7 +64,7 @@ class DataFolders:
                 raise _outside(source)
             if found:
                 origin = self._origin(folder, Path(near).parent)
-                return [_file(folder, path, captures, origin) for path, captures in found]
+                return [_file(folder, path, captures, origin, self.trust.limits) for path, captures in found]
         places = ", ".join(f"`{folder}`" for folder in folders)
         close = next(filter(None, (_nearest(folder, inside) for folder in folders)), None)
         if close is not None:
@@ -83,15 +90,15 @@ class DataFolders:
 
     def rows(self, file: FoundFile) -> Iterator[dict[str, Any]]:
         """Return the raw records of a file. Raises `DataError` with the line where one cannot be read."""
-        return rows_in(Path(file.location), file.path)
+        return rows_in(Path(file.location), file.path, self.trust.limits)
 
     def document(self, file: FoundFile) -> Any:
         """Return what a JSON or YAML file says. Raises `DataError`."""
-        return document_in(Path(file.location), file.path)
+        return document_in(Path(file.location), file.path, self.trust.limits)
 
     def placed(self, file: FoundFile) -> Any:
         """Return what a JSON or YAML file says, with the lines of its texts. Raises `DataError`."""
-        return placed_in(Path(file.location), file.path)
+        return placed_in(Path(file.location), file.path, self.trust.limits)
 
 
 LONGEST_NAME = 255
@@ -149,13 +156,15 @@ def _fetch(inside: Path, folder: Path) -> str:
     return f"fetch it: `hf download {owner}/{name} {what} --repo-type dataset --local-dir {into}`"
 
 
-def _file(folder: Path, path: Path, captures: dict[str, str], origin: Origin) -> FoundFile:
+def _file(folder: Path, path: Path, captures: dict[str, str], origin: Origin, limits: ReadLimits) -> FoundFile:
     try:
+        check_size(path, path.name, limits)
         with path.open("rb") as file:
             sha256 = hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
         raise DataError(f"cannot read {path}: {error.strerror}", "check its permissions") from error
-    return FoundFile(path.relative_to(folder).as_posix(), str(path), sha256, captures, unpacked_digest(path), origin)
+    unpacked = unpacked_digest(path, limits)
+    return FoundFile(path.relative_to(folder).as_posix(), str(path), sha256, captures, unpacked, origin)
 
 
 def _matching(folder: Path, source: str) -> list[tuple[Path, dict[str, str]]]:

@@ -7,10 +7,13 @@ its own folder, of the project around it and of the data folders that were given
 from __future__ import annotations
 
 import errno
+import io
 import os
 import stat
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from tripos_runtime.datasets.trust import TRUSTED, Trust
 
 PROJECT = ("tripos.toml", ".git")
 """What makes a folder that of a project."""
@@ -19,8 +22,6 @@ RELEASE = "manifest.sha256"
 SPEC = ".tripos"
 HIGHEST = 2
 """A spec file may lie so many folders above the main file's, where several benchmarks share declarations."""
-MOST_BYTES = 64 * 2**20
-"""Of a file that is read as text."""
 LEAVE = "allow it where you trust the spec: --allow-outside"
 
 
@@ -32,12 +33,13 @@ class Outside(OSError):
 class FileAccess:
     """The folders in which a benchmark reads, without links in their paths, or leave to read `anything`.
 
-    `outside` has the files that were read elsewhere.
+    `outside` has the files that were read elsewhere. `trust` says how much is read, and what the benchmark may do.
     """
 
     main: Path
     roots: tuple[Path, ...]
     anything: bool = False
+    trust: Trust = TRUSTED
     outside: set[str] = field(default_factory=set, compare=False)
 
     def allows(self, path: Path) -> bool:
@@ -70,16 +72,21 @@ class FileAccess:
         self.check(path)
         if not stat.S_ISREG(mode):
             raise OSError(errno.EINVAL, os.strerror(errno.EISDIR) if stat.S_ISDIR(mode) else "it is no regular file")
-        if path.stat().st_size > MOST_BYTES:
-            raise OSError(errno.EFBIG, f"it has more than {MOST_BYTES:,} bytes")
-        return path.read_text("utf-8")
+        most = self.trust.limits.text_bytes
+        with path.open("rb") as file:
+            raw = file.read(most + 1)
+        if len(raw) > most:
+            raise OSError(errno.EFBIG, f"it has more than {most:,} bytes")
+        return io.TextIOWrapper(io.BytesIO(raw), "utf-8").read()
 
 
-def access_of(main: Path, folders: tuple[Path, ...] = (), *, anything: bool = False) -> FileAccess:
+def access_of(
+    main: Path, folders: tuple[Path, ...] = (), *, anything: bool = False, trust: Trust = TRUSTED
+) -> FileAccess:
     """Return what the spec with this main file may read: its folder, the project around it, and `folders`."""
     beside = main.resolve().parent
     home = Path.home()
     around = (each for each in (beside, *beside.parents) if each not in (home, each.parent))
     project = next((each for each in around if any((each / name).exists() for name in PROJECT)), beside)
     roots = dict.fromkeys((beside, project, *(each.resolve() for each in folders)))
-    return FileAccess(main, tuple(roots), anything)
+    return FileAccess(main, tuple(roots), anything, trust)

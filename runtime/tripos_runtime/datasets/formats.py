@@ -6,9 +6,7 @@ The layout is told from the content where the name misleads: a `.json` file may 
 
 from __future__ import annotations
 
-import gzip
 import hashlib
-import io
 import json
 import re
 import sys
@@ -16,61 +14,71 @@ import zlib
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import Any, cast
 
 import orjson
 
 from tripos_compiler.inputs import DataError, LocatedText
+from tripos_runtime.datasets.packed import PACKED, check_size, is_packed, lines_of, opened, too_large, whole
 from tripos_runtime.datasets.tabular import delimited_rows
+from tripos_runtime.datasets.trust import ReadLimits
 
 ROWS = ".jsonl, .json, .csv, .tsv, .parquet, .arrow, .feather or .xlsx"
 DOCUMENTS = ".json or .yaml"
-PACKED = (".gz", ".zst")
 LONE = re.compile(rb"\\(?:u|U0000)[dD][89a-fA-F]")
 """Half of a surrogate pair, escaped: a text that was cut between the two is written so."""
 BROKEN = (OSError, EOFError, UnicodeDecodeError, zlib.error)
 """What reading a damaged file may raise."""
+STANDARD = ReadLimits()
+BATCH = 4_096
+"""Rows of a Parquet file that are made at a time: a small file may say the same long text in each of them."""
 DAMAGED = (SystemError, MemoryError, OverflowError, ValueError, TypeError)
 """What Arrow raises besides, where the lengths in a damaged file are none."""
 
 
-def rows_in(path: Path, shown: str) -> Iterator[dict[str, Any]]:
+def rows_in(path: Path, shown: str, limits: ReadLimits = STANDARD) -> Iterator[dict[str, Any]]:
     """Yield the records of a file, one at a time; `shown` is what the file is called in messages. Raises
     `DataError`."""
+    for number, row in enumerate(_rows_in(path, shown, limits)):
+        if number >= limits.rows:
+            raise DataError(f"{shown} has more than {limits.rows:,} rows", "read fewer rows, or split the file")
+        yield row
+
+
+def _rows_in(path: Path, shown: str, limits: ReadLimits) -> Iterator[dict[str, Any]]:
     try:
+        check_size(path, shown, limits)
         match _format(path):
             case ".jsonl" | ".json" | ".ndjson":
-                yield from _json(path, shown)
+                yield from _json(path, shown, limits)
             case ".csv":
-                yield from delimited_rows(lambda: _opened(path), shown)
+                yield from delimited_rows(lambda: opened(path, shown, limits), shown, most=limits.whole_bytes)
             case ".tsv":
-                yield from delimited_rows(lambda: _opened(path), shown, "\t")
+                yield from delimited_rows(lambda: opened(path, shown, limits), shown, "\t", most=limits.whole_bytes)
             case ".parquet":
-                yield from _parquet(path, shown)
+                yield from _parquet(path, shown, limits)
             case ".arrow" | ".feather" | ".ipc":
                 yield from _arrow(path, shown)
             case ".xlsx":
                 from tripos_runtime.datasets.tabular import workbook_rows
 
-                yield from workbook_rows(path, shown)
+                yield from workbook_rows(path, shown, limits.whole_bytes)
             case suffix:
                 raise DataError(f"`{shown}`: the format `{suffix}` is not known", f"use {ROWS}")
     except BROKEN as error:
         raise _broken(path, shown, error) from error
 
 
-def document_in(path: Path, shown: str) -> Any:
+def document_in(path: Path, shown: str, limits: ReadLimits = STANDARD) -> Any:
     """Return what a JSON or YAML file says. A mapping in which a name stands twice is a list of mappings of one name
     each, so that neither is lost. Raises `DataError`."""
     try:
         match _format(path):
             case ".json":
-                with _opened(path) as file:
-                    text = file.read()
+                text = whole(path, shown, limits)
                 document = _json_document(text, shown)
             case ".yaml" | ".yml":
-                with _opened(path) as file:
-                    text = file.read()
+                text = whole(path, shown, limits)
                 document = _yaml_document(text.decode("utf-8-sig"), shown)
             case suffix:
                 raise DataError(f"`{shown}`: the format `{suffix}` is not known", f"use {DOCUMENTS}")
@@ -79,28 +87,28 @@ def document_in(path: Path, shown: str) -> Any:
         raise _broken(path, shown, error) from error
 
 
-def placed_in(path: Path, shown: str) -> Any:
+def placed_in(path: Path, shown: str, limits: ReadLimits = STANDARD) -> Any:
     """As `document_in`, and every text is `LocatedText`, where the lines can be told. Raises `DataError`.
 
     The lines of JSON are told by reading it as YAML, of which it is a part but for tabs; where that does not come to
     the same, texts have no lines.
     """
-    plain = document_in(path, shown)
+    plain = document_in(path, shown, limits)
     try:
-        with _opened(path) as file:
-            text = file.read().decode("utf-8-sig")
+        text = whole(path, shown, limits).decode("utf-8-sig")
         placed = _yaml_document(text.replace("\t", " ") if _format(path) == ".json" else text, shown, placed=True)
     except (DataError, UnicodeDecodeError):
         return plain
     return placed if placed == plain else plain
 
 
-def unpacked_digest(path: Path) -> str | None:
-    """Return the SHA-256 of what a compressed file holds; None of any other, and of one that is damaged."""
-    if path.suffix.casefold() not in PACKED:
+def unpacked_digest(path: Path, limits: ReadLimits = STANDARD) -> str | None:
+    """Return the SHA-256 of what a compressed file holds; None of any other, and of one that is damaged. Raises
+    `DataError` for one that holds too much."""
+    if not is_packed(path):
         return None
     found = hashlib.sha256()
-    with suppress(*BROKEN), _opened(path) as file:
+    with suppress(*BROKEN), opened(path, path.name, limits) as file:
         while piece := file.read(1 << 20):
             found.update(piece)
         return found.hexdigest()
@@ -116,7 +124,7 @@ def _broken(path: Path, shown: str, error: BaseException) -> DataError:
 def _other_encoding(path: Path, shown: str) -> DataError:
     """Return what to say of a text that is not UTF-8: how spreadsheets and editors save it so."""
     help_ = "save it as UTF-8; in a spreadsheet that is `CSV UTF-8`"
-    with _opened(path) as file:
+    with opened(path, shown, STANDARD) as file:
         for number, line in enumerate(file, 1):
             if number == 1 and line.startswith((b"\xff\xfe", b"\xfe\xff")):
                 return DataError(f"{shown} is UTF-16, not UTF-8", help_)
@@ -134,29 +142,17 @@ def _format(path: Path) -> str:
     return Path(path.stem).suffix.casefold() if suffix in PACKED else suffix
 
 
-def _opened(path: Path) -> IO[bytes]:
-    """Return the bytes of a file, decompressed."""
-    match path.suffix.casefold():
-        case ".gz":
-            return cast("IO[bytes]", gzip.open(path, "rb"))
-        case ".zst":
-            import pyarrow
-
-            return io.BufferedReader(pyarrow.input_stream(str(path), compression="zstd"))
-    return path.open("rb")
-
-
 # --- JSON ---
 
 
-def _json(path: Path, shown: str) -> Iterator[dict[str, Any]]:
-    with _opened(path) as file:
-        first = next((line for line in file if line.strip()), b"")
+def _json(path: Path, shown: str, limits: ReadLimits) -> Iterator[dict[str, Any]]:
+    with opened(path, shown, limits) as file:
+        first = next((line for line in lines_of(file, shown, limits, cut=True) if line.strip()), b"")
     if first.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"["):
-        yield from _array(path, shown)
+        yield from _array(path, shown, limits)
         return
-    with _opened(path) as file:
-        for number, line in enumerate(file, 1):
+    with opened(path, shown, limits) as file:
+        for number, line in enumerate(lines_of(file, shown, limits), 1):
             if not line.strip():
                 continue
             try:
@@ -164,18 +160,16 @@ def _json(path: Path, shown: str) -> Iterator[dict[str, Any]]:
             except DataError:
                 if number > 1:
                     raise
-                with _opened(path) as again:  # one JSON object over several lines
-                    record = _record(_loads(again.read(), shown, 1), shown, 1)
+                record = _record(_loads(whole(path, shown, limits), shown, 1), shown, 1)  # an object of several lines
                 yield record
                 return
             yield record
 
 
-def _array(path: Path, shown: str) -> Iterator[dict[str, Any]]:
+def _array(path: Path, shown: str, limits: ReadLimits) -> Iterator[dict[str, Any]]:
     """Yield the records of an array, each let go of as it is handed on, for those who keep it keep it in their own
     form."""
-    with _opened(path) as file:
-        values = _loads(file.read(), shown, 1)
+    values = _loads(whole(path, shown, limits), shown, 1)
     values.reverse()
     for number in range(1, len(values) + 1):
         yield _record(values.pop(), shown, number)
@@ -221,13 +215,16 @@ def _record(value: Any, shown: str, number: int) -> dict[str, Any]:
 # --- tables ---
 
 
-def _parquet(path: Path, shown: str) -> Iterator[dict[str, Any]]:
+def _parquet(path: Path, shown: str, limits: ReadLimits) -> Iterator[dict[str, Any]]:
     import pyarrow
     import pyarrow.parquet
 
     try:
         file = pyarrow.parquet.ParquetFile(path)
-        for batch in file.iter_batches():
+        groups = (file.metadata.row_group(number) for number in range(file.metadata.num_row_groups))
+        if (size := sum(group.total_byte_size for group in groups)) > limits.data_bytes:
+            raise too_large(shown, limits.data_bytes, f"{size:,} bytes once it is unpacked")
+        for batch in file.iter_batches(BATCH):
             yield from _rows_of(batch, shown)
     except (pyarrow.ArrowException, *DAMAGED) as error:
         raise DataError(f"cannot read {shown}: {error}", "check that it is a Parquet file") from error

@@ -10,25 +10,34 @@ from contextlib import closing
 from datetime import date, datetime, time
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
+from zipfile import ZipFile
 
 from tripos_compiler.inputs import DataError
 from tripos_compiler.language import EMPTY_CELL
+from tripos_runtime.datasets.packed import too_large
 
 if TYPE_CHECKING:
     from openpyxl.worksheet.worksheet import Worksheet
 
 
+MOST_ROWS = 2**20
+"""Of a sheet, in every program."""
 SHOWN = "visible"
 RESAVE = "open it in a spreadsheet program, and save it as .xlsx once more"
 
 
-def workbook_rows(path: Path, shown: str) -> Iterator[dict[str, Any]]:
+def workbook_rows(path: Path, shown: str, most: int) -> Iterator[dict[str, Any]]:
     """Yield the rows below the first row of a sheet, which has the names of the columns. Rows and columns with nothing
-    in them are left out; an empty cell is `None`, a date its text in ISO 8601, a formula what it came to.
+    in them are left out; an empty cell is `None`, a date its text in ISO 8601, a formula what it came to. The parts of
+    the workbook may have `most` bytes in all.
 
     `shown` is what the file is called in messages. Raises `DataError`.
     """
     try:
+        with ZipFile(path) as parts:  # no more of a part is unpacked than its size says
+            size = sum(each.file_size for each in parts.infolist())
+        if size > most:
+            raise too_large(shown, most, f"{size:,} bytes once it is unpacked")
         # What openpyxl warns of, such as a missing style, is nothing that a row has.
         with path.open("rb") as file, path.open("rb") as again, warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -73,6 +82,8 @@ def _rows(
 ) -> Iterator[dict[str, Any]]:
     told = formulas.iter_rows(min_row=2, values_only=True)
     for number, (line, written) in enumerate(zip(lines, told, strict=False), 2):
+        if number > MOST_ROWS:  # a row says its own number, and those before it are made up
+            raise DataError(f"{shown} has a row {number:,}, and a sheet has at most {MOST_ROWS:,}", RESAVE)
         row: dict[str, Any] = {}
         for place, name in enumerate(names):
             value = line[place] if place < len(line) else None
@@ -103,6 +114,8 @@ def _json_value(value: Any) -> Any:
 
 LONGEST_CELL = 2**31 - 1
 """The longest text that a cell may hold, in characters."""
+LONGEST_HEAD = 2**20
+"""So many characters of the first line are read to tell what parts its cells."""
 OTHERS = (";", "\t")
 """What parts the cells of a `.csv` where commas are part of numbers, besides the comma."""
 TWICE = 'a quotation mark inside of a cell is written twice, and the cell stands in quotation marks: `"say ""A"""`'
@@ -111,19 +124,22 @@ Opened = Callable[[], IO[bytes]]
 """Opens the file, from its beginning."""
 
 
-def delimited_rows(opened: Opened, shown: str, delimiter: str | None = None) -> Iterator[dict[str, Any]]:
+def delimited_rows(
+    opened: Opened, shown: str, delimiter: str | None = None, most: int = LONGEST_CELL
+) -> Iterator[dict[str, Any]]:
     """Yield the records of a file, named by its first line; without a `delimiter` it is told from that line.
 
     A cell that a short row lacks is None. A row with more in it than there are columns is refused, for what is too much
-    may well be the end of a text with a comma in it. Raises `DataError`, and what reading a damaged file raises.
+    may well be the end of a text with a comma in it. A line may have `most` characters. Raises `DataError`, and what
+    reading a damaged file raises.
 
     >>> list(delimited_rows(lambda: io.BytesIO(b"name;marks\\nAnna;1,5\\n"), "a.csv"))
     [{'name': 'Anna', 'marks': '1,5'}]
     """
-    csv.field_size_limit(LONGEST_CELL)
+    csv.field_size_limit(min(LONGEST_CELL, most))
     mark = delimiter or _delimiter(opened)
     with closing(_text(opened)) as file:
-        reader = csv.DictReader(file, strict=True, delimiter=mark)
+        reader = csv.DictReader(_lines(file, shown, most), strict=True, delimiter=mark)
         begin = 1
         while True:
             try:
@@ -137,6 +153,13 @@ def delimited_rows(opened: Opened, shown: str, delimiter: str | None = None) -> 
             if any(cell.strip() for cell in surplus):
                 raise _too_long(shown, begin, len(row), len(row) + len(surplus), mark)
             yield {name: EMPTY_CELL if cell == "" else cell for name, cell in row.items()}
+
+
+def _lines(file: IO[str], shown: str, most: int) -> Iterator[str]:
+    while line := file.readline(most):
+        if len(line) == most:
+            raise too_large(f"a line of {shown}", most, f"{most:,} characters or more")
+        yield line
 
 
 def _text(opened: Opened) -> IO[str]:
@@ -154,7 +177,8 @@ def _delimiter(opened: Opened) -> str:
 def _columns(opened: Opened, delimiter: str) -> int:
     with closing(_text(opened)) as file:
         try:
-            return len(next(csv.reader(file, strict=True, delimiter=delimiter), []))
+            lines = iter(lambda: file.readline(LONGEST_HEAD), "")
+            return len(next(csv.reader(lines, strict=True, delimiter=delimiter), []))
         except csv.Error:
             return 0
 

@@ -74,7 +74,7 @@ class PreparedRun:
     @cached_property
     def functions(self) -> Mapping[str, Loaded]:
         """The plug-ins of the plan, loaded. Raises `PluginError`."""
-        return load_plugins(self.plan, self.wiring.plugin_folder, self.wiring.release_folders)
+        return load_plugins(self.plan, self.wiring.plugin_folder, self.wiring.release_folders, self.source.trust)
 
     @cached_property
     def models(self) -> Mapping[str, Model]:

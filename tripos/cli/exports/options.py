@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from tripos.cli.arguments import above_zero, add_deny, add_store_options, amount, count, positive, share
+from tripos.cli.arguments import above_zero, add_deny, add_store_options, add_untrusted, amount, count, positive, share
 from tripos.cli.parser import Parser
 from tripos.training import RECIPES
 
@@ -19,6 +19,7 @@ def add_export(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--spec", metavar="PATH", help=help_)
     help_ = "with --spec: search this folder for data too"
     parser.add_argument("--data", metavar="DIR", action="append", default=[], help=help_)
+    add_untrusted(parser)
     parser.add_argument("--by", metavar="NAME", help="measure or score that ranks models, or replies")
     help_ = "choose the best model in each of these: scenario, metric, an axis, an arm"
     parser.add_argument("--per", metavar="DIM[,DIM]", action="append", default=[], help=help_)

@@ -12,6 +12,7 @@ from tripos.cli.exports.training_data import REASONS
 from tripos.cli.inputs import compile_given
 from tripos.failure import GOOD, Failure
 from tripos.settings.load import load_config
+from tripos.settings.trust import trust_of
 from tripos.training import find_examples, write_examples
 from tripos.training.reward import write_pairs
 from tripos_compiler.diagnostics import nearest
@@ -67,7 +68,7 @@ def compiled_pairs(options: Namespace, path: str) -> tuple[Plan, CaseSource]:
     """Return the plan of a spec, and where its rows come from. Raises `Failure` S0821 where it has mistakes."""
 
     spec = Namespace(**{**vars(options), "path": path})
-    compilation, folders = compile_given(spec, load_config(Path.cwd()))
+    compilation, folders = compile_given(spec, load_config(Path.cwd(), trust=trust_of(options)))
     if compilation.plan is None:
         raise Failure("S0821", f"`{path}` has mistakes, so nothing is made of it", "mend those above")
     return compilation.plan, CaseSource(compilation.plan, folders, tuple(each.path for each in compilation.sources))

@@ -14,12 +14,15 @@ from typing import Any
 
 from tripos.api.compilation import earlier_plan
 from tripos.failure import GOOD, Failure
+from tripos.releases.git import run_git
 from tripos.settings.load import chosen_settings
+from tripos.settings.trust import trust_of
 from tripos.ui.terminal import columns, harmless
 from tripos.ui.units import usd
 from tripos_compiler.diagnostics import wrap
 from tripos_compiler.language.changes import WEIGHTS, Change, find_changes, least_version, version_numbers
 from tripos_compiler.plan import Plan
+from tripos_runtime.datasets.trust import TRUSTED, Trust
 from tripos_warehouse import sql
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.store import Store
@@ -30,14 +33,20 @@ GIT_S = 60
 """Seconds after which git is not waited for any longer."""
 
 
-def plan_of(given: str, data: Sequence[str] = (), standing: Sequence[str] = (), releases: Sequence[str] = ()) -> Plan:
+def plan_of(
+    given: str,
+    data: Sequence[str] = (),
+    standing: Sequence[str] = (),
+    releases: Sequence[str] = (),
+    trust: Trust = TRUSTED,
+) -> Plan:
     """Return the plan of a spec, a release, a plan in JSON, or `REVISION:PATH`. Raises `Failure`."""
     revision, colon, path = given.partition(":")
     if not colon or not revision or path.startswith("//") or Path(given).exists():
-        return earlier_plan(given, data, standing, releases)
+        return earlier_plan(given, data, standing, releases, trust=trust)
     with tempfile.TemporaryDirectory(prefix="tripos-") as folder:
         _check_out(revision, path or ".", Path(folder))
-        return earlier_plan(str(Path(folder) / path), data, standing, releases)
+        return earlier_plan(str(Path(folder) / path), data, standing, releases, trust=trust)
 
 
 def _check_out(revision: str, path: str, to: Path) -> None:
@@ -47,31 +56,23 @@ def _check_out(revision: str, path: str, to: Path) -> None:
     if Path(path).is_absolute() or ".." in Path(path).parts or revision.startswith("-"):
         raise Failure("E0108", f"`{revision}:{path}` is no place in this repository", "write REVISION:specs/NAME")
     try:
-        top = _git("rev-parse", "--show-toplevel").strip()
+        top = Path(_git("rev-parse", "--show-toplevel").strip())
         inside = "" if path == "." else path.rstrip("/")
         folder = PurePosixPath(inside) if _git("cat-file", "-t", f"{revision}:{inside}").strip() == "tree" else None
         around = (PurePosixPath(inside).parent if folder is None else folder).parent
-        _git("-C", top, "archive", "--format=tar", f"--output={to / _ARCHIVE}", revision, "--", around.as_posix())
+        archive = ("archive", "--format=tar", f"--output={to / _ARCHIVE}", revision, "--", around.as_posix())
+        run_git(*archive, folder=top, seconds=GIT_S)
     except (OSError, subprocess.SubprocessError) as error:
         told = getattr(error, "stderr", "") or ""
         why = told.strip().removeprefix("fatal: ") or str(error)
         hint = "write REVISION:PATH as git does, such as HEAD~1:specs/edubench, in the repository"
         raise Failure("E0108", f"git has no `{revision}:{path}`: {why}", hint) from error
-    with tarfile.open(to / _ARCHIVE) as archive:
-        archive.extractall(to, filter="data")
+    with tarfile.open(to / _ARCHIVE) as packed:
+        packed.extractall(to, filter="data")
 
 
 def _git(*arguments: str) -> str:
-    said = subprocess.run(
-        ["git", *arguments],
-        capture_output=True,
-        text=True,
-        errors="replace",
-        timeout=GIT_S,
-        check=True,
-        stdin=subprocess.DEVNULL,
-    )
-    return said.stdout
+    return run_git(*arguments, seconds=GIT_S)
 
 
 @dataclass(frozen=True)
@@ -127,7 +128,7 @@ def main(options: Namespace) -> int:
     config = chosen_settings(options).config
     releases = (*options.releases, *config.releases)
     given = (options.before, options.after)
-    before, after = (plan_of(each, options.data, config.data, releases) for each in given)
+    before, after = (plan_of(each, options.data, config.data, releases, trust_of(options)) for each in given)
     found = find_changes(before, after)
     prints = frozenset(each for change in found for each in change.stale)
     stale = stale_in(Path(config.store), prints) if options.store is not None else None

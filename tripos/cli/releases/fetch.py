@@ -15,11 +15,13 @@ from tripos.releases.fetched import keep, read_pins
 from tripos.releases.locations import fetch_release
 from tripos.releases.reach import Reach
 from tripos.settings.load import load_config
+from tripos.settings.trust import check_given, trust_of
 from tripos.ui.terminal import harmless
 
 
 def main(options: Namespace) -> int:
     """Fetch a release, or every one that a spec extends; exit code 2 where one of a spec is not to be had."""
+    check_given(trust_of(options), fetch=True)
     reach = Reach(private=options.allow_private, signed=options.signed)
     if "://" in options.path:
         into = Path(options.to or RELEASES)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from tripos.cli.arguments import add_releases, add_spec, add_store_options
+from tripos.cli.arguments import add_releases, add_spec, add_store_options, add_untrusted
 
 
 def add_release(parser: argparse.ArgumentParser) -> None:
@@ -39,6 +39,7 @@ def add_fetch(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--data", metavar="DIR", action="append", default=[], help="look for data files here too")
     add_releases(parser)
+    add_untrusted(parser)
     parser.add_argument("--json", action="store_true", help="print what was fetched as JSON")
 
 
@@ -49,6 +50,7 @@ def add_verify(parser: argparse.ArgumentParser) -> None:
         "--data", metavar="DIR", action="append", default=[], help="search this folder for its data too"
     )
     add_releases(parser)
+    add_untrusted(parser)
     help_ = "check this reward model against the digest in the release"
     parser.add_argument("--artefact", metavar="ROLE=DIR", action="append", default=[], help=help_)
     parser.add_argument("--digest", metavar="SHA256", help="require this digest, as it was cited")
@@ -66,6 +68,7 @@ def add_diff(parser: argparse.ArgumentParser) -> None:
         "--data", metavar="DIR", action="append", default=[], help="search this folder for data files too"
     )
     add_releases(parser)
+    add_untrusted(parser)
     help_ = "list the results of this store that the changes make stale, and their cost"
     parser.add_argument("--store", metavar="DIR", help=help_)
     parser.add_argument("--profile", metavar="NAME", help="use the settings of [profiles.NAME] in tripos.toml")

@@ -21,13 +21,17 @@ from tripos.releases.publishing import WrittenRelease
 from tripos.releases.reward_models import open_roles
 from tripos.releases.verification import Verified
 from tripos.settings.load import chosen_settings, load_config
+from tripos.settings.trust import check_given, trust_of
 from tripos.ui.terminal import harmless
 
 
 def verify_main(options: Namespace) -> int:
     """Check a release; exit code 1 where anything in it is not as it was released."""
-    config, artefacts = load_config(Path.cwd()), by_role(options.artefact)
-    found = check(options.path, config, options.data, options.releases, artefacts, options.digest, options.key)
+    trust, artefacts = trust_of(options), by_role(options.artefact)
+    config = load_config(Path.cwd(), trust=trust)
+    found = check(
+        options.path, config, options.data, options.releases, artefacts, options.digest, options.key, trust=trust
+    )
     if options.json:
         print(json.dumps(found.to_json(), ensure_ascii=False, indent=2))
     else:
@@ -113,6 +117,7 @@ def main(options: Namespace) -> int:
     plan = compilation.plan
     if plan is None:
         return USAGE
+    check_given(trust_of(options), options.push or "")
     made = make(
         CompiledSpec(options.path, compilation, plan, folders),
         config,

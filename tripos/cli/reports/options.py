@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from tripos.cli.arguments import add_deny, add_junit, add_store_options
+from tripos.cli.arguments import add_deny, add_junit, add_store_options, add_untrusted
 
 
 def add_report(parser: argparse.ArgumentParser) -> None:
@@ -18,6 +18,7 @@ def add_report(parser: argparse.ArgumentParser) -> None:
     )
     help_ = "use only items, or treatments, with this value of an axis or arm; may be repeated"
     parser.add_argument("--only", metavar="AXIS=V[,V]", action="append", default=[], help=help_)
+    add_untrusted(parser)
     add_deny(parser)
     add_junit(parser)
     parser.add_argument("--sql", action="store_true", help="print the SQL of every measure")

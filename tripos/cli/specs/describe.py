@@ -16,6 +16,7 @@ from typing import Any
 from tripos.cli.inputs import compile_given
 from tripos.failure import GOOD, USAGE, Failure
 from tripos.settings.load import load_config
+from tripos.settings.trust import trust_of
 from tripos.ui.terminal import columns
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.language.library import words
@@ -191,7 +192,7 @@ def main(options: Namespace) -> int:
     if not _names(options.by) and (options.group or options.figure):
         given = "--group" if options.group else "--figure"
         raise Failure("R0202", f"`{given}` has no meaning without `--by`", "name the field: --by FIELD")
-    compilation, folders = compile_given(options, load_config(Path.cwd()))
+    compilation, folders = compile_given(options, load_config(Path.cwd(), trust=trust_of(options)))
     plan = compilation.plan
     if plan is None:
         return USAGE

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tripos.failure import GOOD, USAGE, Failure
+from tripos.settings.trust import trust_of
 from tripos.ui.terminal import columns, is_colored
 from tripos_compiler.diagnostics import Diagnostic, render_text, summary
 from tripos_compiler.editing import Unparsable, format_text
@@ -30,7 +31,7 @@ def main(options: Namespace) -> int:
     changes = False
     for path in _files(options.paths):
         shown = STDIN_SHOWN if path is None else path.as_posix()
-        content = _read(path)
+        content = _read(path, trust_of(options).limits.text_bytes)
         try:
             formatted = format_text(_decoded(content, shown), shown)
         except Unparsable as error:
@@ -73,6 +74,10 @@ def _files(paths: Sequence[str]) -> list[Path | None]:
             return [None]
         if given.is_dir():
             below = sorted(each for each in given.rglob("*.tripos") if each.is_file())
+            inside = given.resolve()
+            for each in below:
+                if not each.resolve().is_relative_to(inside):
+                    raise Failure("E0108", f"`{each}` is a link that leads out of `{path}`", "name the file itself")
             if not below:
                 raise Failure("E0108", f"there is no .tripos file below `{path}`", "name a file, or another folder")
         elif given.exists():
@@ -84,13 +89,18 @@ def _files(paths: Sequence[str]) -> list[Path | None]:
     return list(found.values())
 
 
-def _read(path: Path | None) -> bytes:
-    if path is None:
-        return sys.stdin.buffer.read()
+def _read(path: Path | None, most: int) -> bytes:
     try:
-        return path.read_bytes()
+        if path is None:
+            content = sys.stdin.buffer.read(most + 1)
+        else:
+            with path.open("rb") as file:
+                content = file.read(most + 1)
     except OSError as error:
         raise Failure("E0108", f"cannot read {path}: {error.strerror}", "check its permissions") from error
+    if len(content) > most:
+        raise Failure("E0108", f"cannot read {path}: it has more than {most:,} bytes", "split it")
+    return content
 
 
 def _decoded(content: bytes, shown: str) -> str:

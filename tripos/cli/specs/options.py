@@ -9,6 +9,7 @@ from tripos.cli.arguments import (
     add_deny,
     add_releases,
     add_spec,
+    add_untrusted,
     positive,
 )
 
@@ -21,6 +22,7 @@ def add_check(parser: argparse.ArgumentParser) -> None:
     )
     add_releases(parser)
     add_allow_outside(parser)
+    add_untrusted(parser)
     add_deny(parser)
     parser.add_argument("--all", action="store_true", help="show every error and warning, not only the first 100")
     formats = ("text", "json", "sarif", "github")
@@ -39,6 +41,7 @@ def add_fmt(parser: argparse.ArgumentParser) -> None:
         "--check", action="store_true", help="change nothing; name files to format, and exit with 1 if there are any"
     )
     parser.add_argument("--diff", action="store_true", help="change nothing; show the changes as a diff")
+    add_untrusted(parser)
 
 
 def add_describe(parser: argparse.ArgumentParser) -> None:

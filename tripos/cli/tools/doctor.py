@@ -15,6 +15,7 @@ from tripos.failure import GOOD, SOME_FAILED, Failure
 from tripos.settings.api_keys import key_values, without_keys
 from tripos.settings.config import Config
 from tripos.settings.load import ChosenSettings, load_env, load_settings, with_options
+from tripos.settings.trust import trust_of
 from tripos.ui.terminal import is_colored
 
 COLOURS: dict[Status, str] = {"ok": "32", "warning": "33", "problem": "31"}
@@ -45,8 +46,9 @@ def _checks(options: Namespace, roles: dict[str, list[str]]) -> tuple[list[Findi
     checks = list(machine_checks())
     readable = True
     try:
-        load_env(folder)
-        chosen = load_settings(folder, profile=options.profile, environ=os.environ)
+        trust = trust_of(options)
+        load_env(folder, trust)
+        chosen = load_settings(folder, profile=options.profile, environ=os.environ, trust=trust)
         checks += project_checks(chosen, folder, os.environ)
     except Failure as failure:
         chosen = ChosenSettings(Config(), secrets=key_values(os.environ))

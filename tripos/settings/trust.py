@@ -1,0 +1,72 @@
+"""`--untrusted`: the trust that a command has in a benchmark, and what it refuses of its other options."""
+
+from __future__ import annotations
+
+import signal
+from argparse import Namespace
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from types import FrameType
+
+from tripos.failure import Failure
+from tripos_runtime.datasets.trust import TRUSTED, UNTRUSTED, Trust, TrustError
+
+VARIABLE = "TRIPOS_UNTRUSTED"
+YES, NO = ("1", "true", "yes", "on"), ("", "0", "false", "no", "off")
+
+
+def trust_in(said: bool, environ: Mapping[str, str]) -> Trust:
+    """Return the trust that an option or the environment says. Raises `Failure` R0203 for a variable that says neither.
+
+    >>> trust_in(False, {}).untrusted, trust_in(False, {"TRIPOS_UNTRUSTED": "1"}).untrusted
+    (False, True)
+    """
+    value = environ.get(VARIABLE, "").strip().casefold()
+    if value not in (*YES, *NO):
+        raise Failure("R0203", f"`{VARIABLE}` is neither yes nor no", f"set {VARIABLE} to 1, or unset it")
+    return UNTRUSTED if said or value in YES else TRUSTED
+
+
+def trust_of(options: Namespace) -> Trust:
+    """Return the trust of a command, which was made when its options were read."""
+    found = getattr(options, "trust", TRUSTED)
+    assert isinstance(found, Trust)
+    return found
+
+
+def check_given(trust: Trust, *places: str, outside: bool = False, fetch: bool = False) -> None:
+    """Raise `Failure` R0270 for what an untrusted benchmark must not be given: leave to read any file, and places in
+    the network."""
+    try:
+        if outside:
+            trust.check("`--allow-outside`", "copy the file beside the spec, or name its folder: --data DIR")
+        if fetch:
+            trust.check("a connection", "fetch the release first: tripos fetch, without --untrusted")
+        for place in places:
+            if "://" in place:
+                trust.check(f"a connection to `{place}`", f"fetch it first, without --untrusted: tripos fetch {place}")
+    except TrustError as error:
+        raise Failure(error.code, error.message, error.hint) from error
+
+
+@contextmanager
+def time_limit(seconds: float | None) -> Iterator[None]:
+    """Stop what takes longer. Raises `Failure` R0271 in the main thread. Windows has no such alarm: nothing is stopped.
+
+    The alarm goes off again every second, since a reader of damaged files takes any exception for damage.
+    """
+    if seconds is None or not hasattr(signal, "SIGALRM"):
+        yield
+        return
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        message = f"this takes more than {seconds:g} seconds, which `--untrusted` allows"
+        raise Failure("R0271", message, "run it without --untrusted, if you trust the benchmark")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds, 1.0)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
