@@ -64,6 +64,7 @@ class LimitsConfig(BaseModel):
     max_retries: int = Field(default=5, ge=0, le=100)
     timeout_s: float = Field(default=600.0, gt=0, le=86400)
     patience_s: float = Field(default=900.0, ge=0, le=604800)
+    reply_memory_mb: int = Field(default=256, ge=1, le=1_048_576)
     requests_per_minute: Rate | None = None
     tokens_per_minute: Rate | None = None
 

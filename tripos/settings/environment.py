@@ -24,6 +24,7 @@ VARIABLES: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "TRIPOS_MAX_RETRIES": ("limits", "max_retries"),
         "TRIPOS_TIMEOUT": ("limits", "timeout_s"),
         "TRIPOS_PATIENCE": ("limits", "patience_s"),
+        "TRIPOS_REPLY_MEMORY_MB": ("limits", "reply_memory_mb"),
         "TRIPOS_REQUESTS_PER_MINUTE": ("limits", "requests_per_minute"),
         "TRIPOS_TOKENS_PER_MINUTE": ("limits", "tokens_per_minute"),
     }

@@ -63,6 +63,7 @@ def limits_of(config: Config, models: Mapping[str, Model]) -> Limits:
         max_retries=config.limits.max_retries,
         timeout_s=config.limits.timeout_s,
         patience_s=config.limits.patience_s,
+        reply_memory_mb=config.limits.reply_memory_mb,
         requests_per_minute={n: e.requests_per_minute for n, e in own if e.requests_per_minute is not None},
         tokens_per_minute={n: e.tokens_per_minute for n, e in own if e.tokens_per_minute is not None},
         connections=_connections(config, models),

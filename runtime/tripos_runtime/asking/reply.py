@@ -185,26 +185,28 @@ def _at_leisure(text: str, read: Callable[[], Result]) -> ReplyProgram[Result]:
 
 async def run_reply(program: ReplyProgram[Result], caller: Caller, lane: Lane, keep: Callable[[Draft], None]) -> Result:
     """Return the result of a program whose requests are sent to a model, and whose drafts are kept. Long replies are
-    read in a thread, so that other calls go on. Raises what the caller raises where no other call could succeed, such
-    as `Stopped`."""
+    read in a thread, so that other calls go on; they count towards the memory of the run until they were read. Raises
+    what the caller raises where no other call could succeed, such as `Stopped`."""
     came: Any = None
-    try:
-        while True:
-            need = program.send(came)
-            if isinstance(need, ReplyReading):
-                came = await asyncio.to_thread(need.read)
-                continue
-            if isinstance(need, Draft):
-                keep(need)
-                came = None
-                continue
-            try:
-                came = await caller.call(need, lane)
-            except ModelError as error:
-                came = error
-    except StopIteration as end:
-        result: Result = end.value
-        return result
+    with caller.memory.share() as share:
+        try:
+            while True:
+                need = program.send(came)
+                if isinstance(need, ReplyReading):
+                    came = await asyncio.to_thread(need.read)
+                    continue
+                if isinstance(need, Draft):
+                    keep(need)
+                    came = None
+                    continue
+                share.give_back()  # nobody may wait for room and hold some
+                try:
+                    came = await caller.call(need, lane, share)
+                except ModelError as error:
+                    came = error
+        except StopIteration as end:
+            result: Result = end.value
+            return result
 
 
 def _sent(asked: SentRequest, text: str) -> Sent:

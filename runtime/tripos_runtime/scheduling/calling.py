@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from tripos_runtime.models.base import Model, ModelError, Reply, Request
+from tripos_runtime.models.over_http.reply_memory import MB, REPLY_SHARE, ReplyMemory, ReplyShare
 from tripos_runtime.scheduling.budget import Budget, Cost, OutOfBudget
 from tripos_runtime.scheduling.gates import TIMED_OUT, UNREACHABLE, Gate, Shares
 from tripos_runtime.scheduling.limits import Limits, TokensPerMinute, most_at_once, shares_of
@@ -56,6 +57,7 @@ class Caller:
         shares: Shares,
         limits: Limits,
         budget: Budget | None,
+        memory: ReplyMemory,
         times: Times,
         rng: random.Random,
     ) -> None:
@@ -64,6 +66,7 @@ class Caller:
         self._shares = shares
         self._limits = limits
         self._budget = budget
+        self.memory = memory
         self._clock, self._sleep = times.clock, times.sleep
         self._rng = rng
         self._usual = _Usual() if any(isinstance(share, TokensPerMinute) for share in shares) else None
@@ -76,13 +79,20 @@ class Caller:
         self._halted = True
         self.gate.send_away(Halted)
 
-    async def call(self, request: Request, lane: Lane = NO_LANE) -> Called:
+    async def call(self, request: Request, lane: Lane = NO_LANE, share: ReplyShare | None = None) -> Called:
         """Wait for its turn and asks; what may pass is tried again, after up to 0.5 s, 1 s, 2 s … or when the endpoint
-        says. `lane` is the role and the scenario that it is for: they take turns.
+        says. `lane` is the role and the scenario that it is for: they take turns. `share` holds the memory that the
+        reply takes; without one, it counts until this returns.
 
         Raises `ModelError` where this call failed for good, and `Stopped` where every other would too: the model cannot
         be had, or the budget is spent (`OutOfBudget`). Raises `Halted` after `halt`.
         """
+        if share is None:
+            with self.memory.share() as own:
+                return await self._call(request, lane, own)
+        return await self._call(request, lane, share)
+
+    async def _call(self, request: Request, lane: Lane, share: ReplyShare) -> Called:
         gate, shares, budget = self.gate, self._shares, self._budget
         cost = None if budget is None else budget.highest(request, self.model)
         tokens = 0 if self._usual is None else self._usual.tokens(request)
@@ -101,8 +111,9 @@ class Caller:
             attempts += 1
             started = self._clock()
             try:
-                reply, latency_s = await self._attempt(request, epoch, tokens, cost, left_s)
+                reply, latency_s = await self._attempt(request, epoch, tokens, cost, left_s, share)
             except ModelError as error:
+                share.give_back()
                 if error.fatal:
                     self._fatal = error
                     raise _stopped(error) from error
@@ -122,7 +133,7 @@ class Caller:
             return Called(reply, attempts, latency_s)
 
     async def _attempt(
-        self, request: Request, epoch: int, tokens: int, cost: Cost | None, left_s: float
+        self, request: Request, epoch: int, tokens: int, cost: Cost | None, left_s: float, share: ReplyShare
     ) -> tuple[Reply, float]:
         """Return one request: the reply and how long it took in seconds. However it ends, its place at the gate is free
         again and its debit settled."""
@@ -134,8 +145,14 @@ class Caller:
             if self._halted:  # while it waited
                 raise Halted
             started = self._clock()
-            async with asyncio.timeout(left_s):
-                reply = await self.model.ask(request)
+            token = REPLY_SHARE.set(share)
+            try:
+                async with asyncio.timeout(left_s) as deadline:
+                    share.deadlines = [deadline]
+                    reply = await self.model.ask(request)
+            finally:
+                share.deadlines = []
+                REPLY_SHARE.reset(token)
             latency_s = self._clock() - started
         except BaseException as error:
             if budget is not None and debit is not None:
@@ -236,8 +253,9 @@ def open_callers(
         by_endpoint[endpoint] = Gate(endpoint, names, most, limits.patience_s, notes, times, gates)
         gates.append(by_endpoint[endpoint])
     shares = shares_of(models, limits)
+    memory = ReplyMemory(limits.reply_memory_mb * MB)
     return {
-        name: Caller(model, by_endpoint[model.endpoint], shares[name], limits, budget, times, random_source)
+        name: Caller(model, by_endpoint[model.endpoint], shares[name], limits, budget, memory, times, random_source)
         for name, model in models.items()
     }
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from tripos_runtime.models.base import Model
+from tripos_runtime.models.over_http.reply_memory import USUAL_MB
 
 ANY = "*"
 SMOOTH_S = 0.1
@@ -31,6 +32,8 @@ class Limits:
     tokens_per_minute: Mapping[str, float] = field(default_factory=dict)
     connections: Mapping[str, int] = field(default_factory=dict)
     """In place of `max_connections`."""
+    reply_memory_mb: int = USUAL_MB
+    """The bytes that large replies may take together, from the network until they are kept."""
 
 
 class Share(Protocol):

@@ -20,13 +20,12 @@ from yarl import URL
 
 from tripos_runtime.models.base import ModelError
 from tripos_runtime.models.catalog.routes import LOOPBACK
+from tripos_runtime.models.over_http.reply_memory import LARGEST_BYTES, REPLY_SHARE, SMALL_BYTES
 
 LARGE_BYTES = 1 << 20
 """A body of more than this is handed over piece by piece: sending it at once would hold up everything else."""
 SHORTEST_KEY = 6
 """Anything shorter that stands for a key, such as `none`, is no secret."""
-LARGEST_BYTES = 64 << 20
-"""A reply beyond this is no reply: it would only fill the memory."""
 CONNECT_S = 30.0
 NAMES_KEPT_S = 300
 UNASKED = ("Accept-Encoding",)
@@ -65,7 +64,8 @@ class ModelConnection:
         )
         self._target = URL(url, encoded=True)
         self._headers = CIMultiDict(headers)
-        self._timeout = aiohttp.ClientTimeout(total=timeout_s, sock_connect=min(CONNECT_S, timeout_s))
+        self._timeout_s = timeout_s
+        self._timeout = aiohttp.ClientTimeout(total=None, sock_connect=min(CONNECT_S, timeout_s))
         parts = urlsplit(url)
         self._proxy = _proxy(parts.scheme, parts.hostname or "")
         self._secure = parts.scheme == "https"
@@ -75,6 +75,17 @@ class ModelConnection:
     async def post(self, body: bytes, headers: CIMultiDict[str] | None = None) -> HttpAnswer:
         """Return what the server answers. Raises what aiohttp raises, `TimeoutError` included, and `ModelError` R0111
         for an answer of more than `LARGEST_BYTES`."""
+        share = REPLY_SHARE.get()
+        async with asyncio.timeout(self._timeout_s) as deadline:
+            if share is not None:
+                share.deadlines.append(deadline)
+            try:
+                return await self._post(body, headers)
+            finally:
+                if share is not None and deadline in share.deadlines:  # else its call is over
+                    share.deadlines.remove(deadline)
+
+    async def _post(self, body: bytes, headers: CIMultiDict[str] | None) -> HttpAnswer:
         async with self._session().post(
             self._target,
             data=body if len(body) <= LARGE_BYTES else io.BytesIO(body),
@@ -85,7 +96,7 @@ class ModelConnection:
             allow_redirects=False,
         ) as response:
             length = response.content_length
-            if length is not None and length <= LARGEST_BYTES and "Content-Encoding" not in response.headers:
+            if length is not None and length <= SMALL_BYTES and "Content-Encoding" not in response.headers:
                 data = await response.read()
             else:
                 data = await _bounded(response, self.url)
@@ -138,17 +149,26 @@ def _forms(key: str) -> tuple[bytes, bytes]:
 
 
 async def _bounded(response: aiohttp.ClientResponse, url: str) -> bytes:
-    """Return the body, unpacked, unless it grows too large."""
+    """Return the body, unpacked, unless it grows too large. It waits for room in the memory of the run."""
+    share = REPLY_SHARE.get()
     parts: list[bytes] = []
-    size = response.content_length or 0
-    if size <= LARGEST_BYTES:
-        size = 0
+    size = 0
+    told = response.content_length or 0
+    room = SMALL_BYTES
+    if told <= LARGEST_BYTES:
         async for part in response.content.iter_any():
             size += len(part)
             if size > LARGEST_BYTES:
                 break
             parts.append(part)
-    if size > LARGEST_BYTES:
+            if size > room:
+                grown = max(told, min(2 * size, LARGEST_BYTES))
+                if share is not None:
+                    await share.take(grown - (room if room > SMALL_BYTES else 0))
+                room = grown
+        if share is not None and room > SMALL_BYTES:
+            share.arrived(max(0, room - size))
+    if max(size, told) > LARGEST_BYTES:
         response.close()
         megabytes = LARGEST_BYTES >> 20
         raise ModelError(

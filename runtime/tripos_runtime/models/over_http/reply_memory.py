@@ -1,0 +1,141 @@
+"""The memory of replies: the bytes that all calls of a run may hold together, from the network until a reply is kept.
+
+A reply of at most `SMALL_BYTES` is not counted. A larger one takes room as it grows. Where there is none, the call
+waits, which does not count towards its timeout, and the server waits with it. The call that began first can always end:
+the others leave it as much room as the largest reply needs. So no two calls wait for each other.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from contextvars import ContextVar
+
+MB = 1 << 20
+LARGEST_BYTES = 64 * MB
+"""A reply beyond this is no reply: it would only fill the memory."""
+SMALL_BYTES = 1 << 16
+USUAL_MB = 256
+
+
+class ReplyMemory:
+    """The room for replies of a run. `held` bytes are taken now, and `most_held` were at a time.
+
+    >>> memory = ReplyMemory(100 * MB)
+    >>> with memory.share() as one, memory.share() as other:
+    ...     asyncio.run(one.take(5 * MB))
+    ...     asyncio.run(other.take(MB))
+    ...     memory.held // MB
+    6
+    >>> memory.held, memory.most_held // MB
+    (0, 6)
+    """
+
+    def __init__(self, most_bytes: int = USUAL_MB * MB) -> None:
+        self.most_bytes = most_bytes
+        self.held = 0
+        self.most_held = 0
+        self._growing: dict[ReplyShare, None] = {}
+        """The calls whose replies have begun and are not there yet, the first one first."""
+        self._waiting: deque[tuple[asyncio.Future[None], ReplyShare, int]] = deque()
+
+    def share(self) -> ReplyShare:
+        """Return the part of one call, which is given back at the end of a `with`."""
+        return ReplyShare(self)
+
+    async def _take(self, share: ReplyShare, more: int) -> None:
+        self._growing.setdefault(share)
+        if self._fits(share, more):
+            self._add(share, more)
+            return
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append((future, share, more))
+        try:
+            await future
+        finally:
+            if future.cancelled():
+                self._let_in()
+
+    def _fits(self, share: ReplyShare, more: int) -> bool:
+        """Return true if a call may hold so much more: there is room for the rest of the first one too, and one call
+        that is alone is always let in."""
+        first = next(iter(self._growing))
+        left_free = 0 if share is first else max(0, LARGEST_BYTES - first.held)
+        return self.held + more + left_free <= self.most_bytes or (share is first and self.held == share.held)
+
+    def _add(self, share: ReplyShare, more: int) -> None:
+        share.held += more
+        self.held += more
+        self.most_held = max(self.most_held, self.held)
+
+    def _remove(self, share: ReplyShare, amount: int) -> None:
+        share.held -= amount
+        self.held -= amount
+
+    def _let_in(self) -> None:
+        """Let in whoever has room now, in the order in which they came."""
+        waiting, self._waiting = self._waiting, deque()
+        for future, share, more in waiting:
+            if future.done():
+                continue
+            if self._fits(share, more):
+                self._add(share, more)
+                future.set_result(None)
+            else:
+                self._waiting.append((future, share, more))
+
+
+class ReplyShare:
+    """The bytes that one call holds of the memory of its run. `deadlines` are its timeouts: they stand still while it
+    waits for room."""
+
+    __slots__ = ("_is_over", "_memory", "deadlines", "held")
+
+    def __init__(self, memory: ReplyMemory) -> None:
+        self._memory = memory
+        self._is_over = False
+        self.held = 0
+        self.deadlines: list[asyncio.Timeout] = []
+
+    def __enter__(self) -> ReplyShare:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._is_over = True
+        self.give_back()
+
+    async def take(self, more: int) -> None:
+        """Wait until there is room for so many more bytes of a reply."""
+        if self._is_over:  # what goes on after its call, such as a batch of several, is not waited for
+            return
+        loop = asyncio.get_running_loop()
+        started = loop.time()
+        ends = [(deadline, deadline.when()) for deadline in self.deadlines if not deadline.expired()]
+        for deadline, _ in ends:
+            deadline.reschedule(None)
+        try:
+            await self._memory._take(self, more)
+        finally:
+            for deadline, end in ends:
+                if end is not None and deadline in self.deadlines:
+                    deadline.reschedule(end + loop.time() - started)
+
+    def arrived(self, spare: int) -> None:
+        """Give back what was taken and not needed: the reply is there."""
+        memory = self._memory
+        memory._growing.pop(self, None)
+        if not self._is_over:
+            memory._remove(self, spare)
+        memory._let_in()
+
+    def give_back(self) -> None:
+        """Give back everything: the reply is kept, or there is none."""
+        memory = self._memory
+        if self in memory._growing or self.held:
+            memory._growing.pop(self, None)
+            memory._remove(self, self.held)
+            memory._let_in()
+
+
+REPLY_SHARE: ContextVar[ReplyShare | None] = ContextVar("REPLY_SHARE", default=None)
+"""The share of the call that is made here; None where nothing bounds the memory."""
