@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextvars import Context
 from itertools import count
 
 import pytest
@@ -12,7 +13,7 @@ from tests.lengths import sized
 from tests.runtime.virtual_time import now, run
 from tripos_runtime.models import Endpoint, Message, Request, open_model
 from tripos_runtime.models.over_http import connections, reply_memory
-from tripos_runtime.models.over_http.reply_memory import LARGEST_BYTES, MB, ReplyMemory
+from tripos_runtime.models.over_http.reply_memory import LARGEST_BYTES, MB, ReplyMemory, reply_share
 from tripos_runtime.scheduling.calling import Called, Limits, open_callers
 
 REPLY_BYTES = 300_000
@@ -77,7 +78,8 @@ def test_no_calls_wait_for_each_other(growing: list[list[int]], room_mb: int) ->
     memory = ReplyMemory(room_mb * MB)
 
     async def grow(steps: list[int]) -> None:
-        with memory.share() as share:
+        with reply_share() as share:
+            share.begin(memory)
             for step in steps:
                 await share.take(min(step, LARGEST_BYTES - share.held))
                 await asyncio.sleep(step % 7)
@@ -96,7 +98,8 @@ def test_a_timeout_stands_still_while_a_call_waits_for_room() -> None:
     memory = ReplyMemory(MB)
 
     async def waits() -> float:
-        with memory.share() as share:
+        with reply_share() as share:
+            share.begin(memory)
             async with asyncio.timeout(5) as deadline:
                 share.deadlines = [deadline]
                 await asyncio.sleep(3)
@@ -107,9 +110,10 @@ def test_a_timeout_stands_still_while_a_call_waits_for_room() -> None:
                 return now()
 
     async def main() -> float:
-        with memory.share() as first:
+        with reply_share() as first:
+            first.begin(memory)
             await first.take(MB)
-            waiting = asyncio.create_task(waits())
+            waiting = asyncio.create_task(waits(), context=Context())
             await asyncio.sleep(100)
         return await waiting
 
@@ -120,7 +124,8 @@ def test_a_call_that_is_cancelled_while_it_waits_leaves_nothing_behind() -> None
     memory = ReplyMemory(MB)
 
     async def hold() -> None:
-        with memory.share() as share:
+        with reply_share() as share:
+            share.begin(memory)
             await share.take(MB)
             await asyncio.sleep(2)
 

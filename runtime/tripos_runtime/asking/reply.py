@@ -31,6 +31,7 @@ from tripos_runtime.asking.asking import (
     reread,
 )
 from tripos_runtime.models.base import Message, Model, ModelError, Reply, Request
+from tripos_runtime.models.over_http.reply_memory import reply_share
 from tripos_runtime.reading.lengths import LONG
 from tripos_runtime.scheduling.calling import Called, Caller
 
@@ -188,7 +189,7 @@ async def run_reply(program: ReplyProgram[Result], caller: Caller, lane: Lane, k
     read in a thread, so that other calls go on; they count towards the memory of the run until they were read. Raises
     what the caller raises where no other call could succeed, such as `Stopped`."""
     came: Any = None
-    with caller.memory.share() as share:
+    with reply_share():
         try:
             while True:
                 need = program.send(came)
@@ -199,9 +200,8 @@ async def run_reply(program: ReplyProgram[Result], caller: Caller, lane: Lane, k
                     keep(need)
                     came = None
                     continue
-                share.give_back()  # nobody may wait for room and hold some
                 try:
-                    came = await caller.call(need, lane, share)
+                    came = await caller.call(need, lane)
                 except ModelError as error:
                     came = error
         except StopIteration as end:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from tripos_runtime.models.base import Model, ModelError, Reply, Request
-from tripos_runtime.models.over_http.reply_memory import MB, REPLY_SHARE, ReplyMemory, ReplyShare
+from tripos_runtime.models.over_http.reply_memory import MB, ReplyMemory, ReplyShare, reply_share
 from tripos_runtime.scheduling.budget import Budget, Cost, OutOfBudget
 from tripos_runtime.scheduling.gates import TIMED_OUT, UNREACHABLE, Gate, Shares
 from tripos_runtime.scheduling.limits import Limits, TokensPerMinute, most_at_once, shares_of
@@ -79,18 +79,16 @@ class Caller:
         self._halted = True
         self.gate.send_away(Halted)
 
-    async def call(self, request: Request, lane: Lane = NO_LANE, share: ReplyShare | None = None) -> Called:
+    async def call(self, request: Request, lane: Lane = NO_LANE) -> Called:
         """Wait for its turn and asks; what may pass is tried again, after up to 0.5 s, 1 s, 2 s … or when the endpoint
-        says. `lane` is the role and the scenario that it is for: they take turns. `share` holds the memory that the
-        reply takes; without one, it counts until this returns.
+        says. `lane` is the role and the scenario that it is for: they take turns.
 
         Raises `ModelError` where this call failed for good, and `Stopped` where every other would too: the model cannot
         be had, or the budget is spent (`OutOfBudget`). Raises `Halted` after `halt`.
         """
-        if share is None:
-            with self.memory.share() as own:
-                return await self._call(request, lane, own)
-        return await self._call(request, lane, share)
+        with reply_share() as share:
+            share.begin(self.memory)
+            return await self._call(request, lane, share)
 
     async def _call(self, request: Request, lane: Lane, share: ReplyShare) -> Called:
         gate, shares, budget = self.gate, self._shares, self._budget
@@ -145,14 +143,12 @@ class Caller:
             if self._halted:  # while it waited
                 raise Halted
             started = self._clock()
-            token = REPLY_SHARE.set(share)
-            try:
-                async with asyncio.timeout(left_s) as deadline:
-                    share.deadlines = [deadline]
+            async with asyncio.timeout(left_s) as deadline:
+                share.deadlines = [deadline]
+                try:
                     reply = await self.model.ask(request)
-            finally:
-                share.deadlines = []
-                REPLY_SHARE.reset(token)
+                finally:
+                    share.deadlines = []
             latency_s = self._clock() - started
         except BaseException as error:
             if budget is not None and debit is not None:

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 
 MB = 1 << 20
@@ -22,13 +24,13 @@ class ReplyMemory:
     """The room for replies of a run. `held` bytes are taken now, and `most_held` were at a time.
 
     >>> memory = ReplyMemory(100 * MB)
-    >>> with memory.share() as one, memory.share() as other:
-    ...     asyncio.run(one.take(5 * MB))
-    ...     asyncio.run(other.take(MB))
+    >>> with reply_share() as share:
+    ...     share.begin(memory)
+    ...     asyncio.run(share.take(5 * MB))
     ...     memory.held // MB
-    6
+    5
     >>> memory.held, memory.most_held // MB
-    (0, 6)
+    (0, 5)
     """
 
     def __init__(self, most_bytes: int = USUAL_MB * MB) -> None:
@@ -38,10 +40,6 @@ class ReplyMemory:
         self._growing: dict[ReplyShare, None] = {}
         """The calls whose replies have begun and are not there yet, the first one first."""
         self._waiting: deque[tuple[asyncio.Future[None], ReplyShare, int]] = deque()
-
-    def share(self) -> ReplyShare:
-        """Return the part of one call, which is given back at the end of a `with`."""
-        return ReplyShare(self)
 
     async def _take(self, share: ReplyShare, more: int) -> None:
         self._growing.setdefault(share)
@@ -89,24 +87,23 @@ class ReplyShare:
     """The bytes that one call holds of the memory of its run. `deadlines` are its timeouts: they stand still while it
     waits for room."""
 
-    __slots__ = ("_is_over", "_memory", "deadlines", "held")
+    __slots__ = ("_memory", "deadlines", "held")
 
-    def __init__(self, memory: ReplyMemory) -> None:
-        self._memory = memory
-        self._is_over = False
+    def __init__(self) -> None:
+        self._memory: ReplyMemory | None = None
         self.held = 0
         self.deadlines: list[asyncio.Timeout] = []
 
-    def __enter__(self) -> ReplyShare:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._is_over = True
+    def begin(self, memory: ReplyMemory) -> None:
+        """Begin a call whose reply counts towards this memory; the one before it no longer counts, since nobody may
+        hold room and wait for more."""
         self.give_back()
+        self._memory = memory
 
     async def take(self, more: int) -> None:
         """Wait until there is room for so many more bytes of a reply."""
-        if self._is_over:  # what goes on after its call, such as a batch of several, is not waited for
+        memory = self._memory
+        if memory is None:  # what goes on after its call, such as a batch of several, is not waited for
             return
         loop = asyncio.get_running_loop()
         started = loop.time()
@@ -114,7 +111,7 @@ class ReplyShare:
         for deadline, _ in ends:
             deadline.reschedule(None)
         try:
-            await self._memory._take(self, more)
+            await memory._take(self, more)
         finally:
             for deadline, end in ends:
                 if end is not None and deadline in self.deadlines:
@@ -123,15 +120,15 @@ class ReplyShare:
     def arrived(self, spare: int) -> None:
         """Give back what was taken and not needed: the reply is there."""
         memory = self._memory
-        memory._growing.pop(self, None)
-        if not self._is_over:
-            memory._remove(self, spare)
-        memory._let_in()
+        if memory is not None:
+            memory._growing.pop(self, None)
+            memory._remove(self, min(spare, self.held))
+            memory._let_in()
 
     def give_back(self) -> None:
-        """Give back everything: the reply is kept, or there is none."""
+        """Give back everything: the reply was read, or there is none."""
         memory = self._memory
-        if self in memory._growing or self.held:
+        if memory is not None and (self.held or self in memory._growing):
             memory._growing.pop(self, None)
             memory._remove(self, self.held)
             memory._let_in()
@@ -139,3 +136,22 @@ class ReplyShare:
 
 REPLY_SHARE: ContextVar[ReplyShare | None] = ContextVar("REPLY_SHARE", default=None)
 """The share of the call that is made here; None where nothing bounds the memory."""
+
+
+@contextmanager
+def reply_share() -> Iterator[ReplyShare]:
+    """Hold the memory that replies take which are asked for here: what an outer use of this holds, or a share of its
+    own, which is given back in the end."""
+    outer = REPLY_SHARE.get()
+    if outer is not None:
+        yield outer
+        return
+    share = ReplyShare()
+    token = REPLY_SHARE.set(share)
+    try:
+        yield share
+    finally:
+        REPLY_SHARE.reset(token)
+        share.give_back()
+        share._memory = None
+        share.deadlines = []
