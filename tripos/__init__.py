@@ -2,7 +2,8 @@
 
 `tripos.compile("quiz.tripos").run("openai/gpt-4o-mini")` compiles a benchmark and runs it, and `tripos.open("results")`
 gives the results of a store: see `docs/python.md`. The three legs are `tripos_compiler`, `tripos_runtime` and
-`tripos_warehouse`; this package is the front door.
+`tripos_warehouse`; this package is the front door. The public names are those of `tripos.api`, which is imported when
+one of them is first used: the command line needs only the version, and at once.
 """
 
 from __future__ import annotations
@@ -13,34 +14,23 @@ from typing import TYPE_CHECKING
 from tripos.version import __version__
 
 if TYPE_CHECKING:
-    from tripos.api.errors import ReleaseError, RunError, SpecError, TriposError
-    from tripos.api.progress import Progress
-    from tripos.api.release import Released, release, verify
-    from tripos.api.results import Results, open  # noqa: A004 - `tripos.open` is its name
-    from tripos.api.run import Run
-    from tripos.api.run_plan import RunPlan
-    from tripos.api.spec import Spec, compile  # noqa: A004 - `tripos.compile` is its name
+    from tripos.api import (
+        Progress,
+        Released,
+        ReleaseError,
+        Results,
+        Run,
+        RunError,
+        RunPlan,
+        Spec,
+        SpecError,
+        TriposError,
+        compile,  # noqa: A004 - `tripos.compile` is its name
+        open,  # noqa: A004 - `tripos.open` is its name
+        release,
+        verify,
+    )
     from tripos_warehouse.errors import StoreError
-
-_MODULES = {
-    "Progress": "tripos.api.progress",
-    "ReleaseError": "tripos.api.errors",
-    "Released": "tripos.api.release",
-    "Results": "tripos.api.results",
-    "Run": "tripos.api.run",
-    "RunError": "tripos.api.errors",
-    "RunPlan": "tripos.api.run_plan",
-    "Spec": "tripos.api.spec",
-    "SpecError": "tripos.api.errors",
-    "StoreError": "tripos_warehouse.errors",
-    "TriposError": "tripos.api.errors",
-    "compile": "tripos.api.spec",
-    "open": "tripos.api.results",
-    "release": "tripos.api.release",
-    "verify": "tripos.api.release",
-}
-"""The module of every public name. It is imported when the name is first used: the command line needs only the version,
-and at once."""
 
 __all__ = [
     "Progress",
@@ -63,8 +53,9 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    if name in _MODULES:
-        return getattr(import_module(_MODULES[name]), name)
+    if name in __all__:
+        home = "tripos_warehouse.errors" if name == "StoreError" else "tripos.api"
+        return getattr(import_module(home), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

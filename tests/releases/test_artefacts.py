@@ -152,7 +152,7 @@ def test_a_run_of_a_release_takes_its_reward_model(
         opened.append(path)
         return open_mock_reward("mock/reward")
 
-    monkeypatch.setattr("tripos.releases.reward_models.open_reward", open_here)
+    monkeypatch.setattr("tripos.releases.frozen.reward_models.open_reward", open_here)
     digest = digest_of(critic)
     assert tripos("release", "talk.tripos", "--artefact", f"critic={digest if pinned else 'critic'}").code == 0
     given = ("--role", "critic=reward/critic") if pinned else ()

@@ -11,7 +11,7 @@ from tests.conftest import Command
 from tests.releases.bucket_server import Bucket, serving
 from tests.releases.test_releases import LESSONS, contents, release
 from tripos.failure import Failure
-from tripos.releases.locations import find_release, push
+from tripos.releases.fetching.locations import find_release, push
 from tripos.releases.publishing.release import WrittenRelease
 
 URL = "s3://lab/releases"

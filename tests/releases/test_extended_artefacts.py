@@ -57,7 +57,7 @@ def listen(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         opened.append(path)
         return open_mock_reward("mock/reward")
 
-    monkeypatch.setattr("tripos.releases.reward_models.open_reward", open_here)
+    monkeypatch.setattr("tripos.releases.frozen.reward_models.open_reward", open_here)
     return opened
 
 

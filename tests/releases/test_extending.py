@@ -14,7 +14,7 @@ from tests.conftest import Command
 from tripos.api.compilation import find_spec
 from tripos.lsp.benchmarks import Benchmark
 from tripos.lsp.documents import Documents
-from tripos.releases.locations import pack
+from tripos.releases.fetching.locations import pack
 from tripos.releases.verification import verify
 from tripos_compiler.language.changes.plans import find_changes
 from tripos_compiler.plan import Plan

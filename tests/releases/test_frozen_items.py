@@ -11,7 +11,7 @@ import pytest
 
 from tests.conftest import Command
 from tripos.api.compilation import find_spec
-from tripos.releases.items import frozen_items
+from tripos.releases.frozen.items import frozen_items
 from tripos.releases.verification import verify
 from tripos_runtime.datasets.cases import CaseSource
 from tripos_warehouse.store.store import Store

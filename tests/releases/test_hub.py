@@ -14,8 +14,8 @@ from tests.conftest import Command
 from tests.releases.hub_server import TOKEN, Hub, Repo, serving
 from tests.releases.test_releases import LESSONS, contents, release
 from tripos.failure import Failure
-from tripos.releases.hub import push_to_hub
-from tripos.releases.locations import find_release
+from tripos.releases.fetching.hub import push_to_hub
+from tripos.releases.fetching.locations import find_release
 from tripos.releases.publishing.release import WrittenRelease
 
 PLACE = "hf://lab/lessons"

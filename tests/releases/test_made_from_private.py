@@ -9,7 +9,7 @@ import pytest
 
 from tripos.api.compilation import find_spec
 from tripos.failure import Failure
-from tripos.releases.items import frozen_items
+from tripos.releases.frozen.items import frozen_items
 from tripos.releases.publishing.private_items import held_files
 from tripos_runtime.datasets.cases import CaseSource
 

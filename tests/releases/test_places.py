@@ -13,7 +13,7 @@ import pytest
 from tests.releases.test_releases import LESSONS, contents, release, wrong
 from tripos.api.compilation import find_spec, holds_benchmark
 from tripos.failure import Failure
-from tripos.releases.locations import find_release, pack, push
+from tripos.releases.fetching.locations import find_release, pack, push
 from tripos.releases.opening import origin_of
 from tripos.releases.publishing.release import WrittenRelease
 from tripos.releases.verification import verify

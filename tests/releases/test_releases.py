@@ -17,7 +17,7 @@ import pytest
 from tripos.api.compilation import find_spec
 from tripos.cli.main import run_command
 from tripos.failure import NOT_HELD, Failure
-from tripos.releases.items import canary_of
+from tripos.releases.frozen.items import canary_of
 from tripos.releases.manifest import Manifest, canonical, checksum_line
 from tripos.releases.opening import open_release
 from tripos.releases.publishing.descriptions import croissant_faults

@@ -18,7 +18,7 @@ import pytest
 from tripos.api.compilation import find_spec
 from tripos.cli.main import run_command
 from tripos.failure import Failure
-from tripos.releases.locations import find_release, pack
+from tripos.releases.fetching.locations import find_release, pack
 from tripos.releases.manifest import canonical, checksum_line
 from tripos.releases.opening import open_release
 from tripos.releases.publishing.release import ReleaseRequest, make_release

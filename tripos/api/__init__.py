@@ -1,17 +1,17 @@
-"""The Python API: compile a spec, plan it, run it, release it; the command line uses the same functions.
+"""The Python API: compile a spec, plan it, run it, release it. The command line uses the same functions.
 
-| module | holds |
+| module | content |
 | --- | --- |
-| `spec` | `compile` and `Spec`, with `plan`, `run` and `run_async` |
-| `run_plan` | `RunPlan`: items, calls, tokens and cost before a run |
-| `run`, `progress` | `Run`: status, report, measures; `Progress`, for a callback |
-| `releasing`, `verifying` | `release` and `verify` |
-| `errors`, `paths` | `TriposError` and its kinds; folders that a caller names |
-| `preparation` | settings, models, recordings and releases, wired into a `PreparedRun` of the runtime |
-| `compiled` | a compiled spec with the folders of its data |
-| `choices` | models and cases of a run, checked |
-| `denials`, `lockcheck`, `run_warnings` | warnings that are errors, the lock, warnings about models |
-| `forecasts`, `run_history` | the forecast of a prepared run from the store and the prices |
+| `spec`, `compilation` | `compile` and `Spec`; a compiled spec with the folders of its data |
+| `run_plan`, `forecast`, `forecast_rows` | `RunPlan`: items, calls, tokens and cost before a run |
+| `selection`, `preparation` | models and cases of a run, and all else that a `PreparedRun` of the runtime needs |
+| `job`, `run`, `progress` | a run under way, `Run` for what it left, `Progress` for a callback |
+| `results`, `releases` | `Results` of a store; `release` and `verify` |
+| `errors` | `TriposError` and its kinds |
 
-The public names are those of `tripos`, which imports them when they are first used.
+`tripos` shows the names that users need.
 """
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

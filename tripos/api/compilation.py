@@ -10,11 +10,9 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from tripos.failure import Failure
-from tripos.releases import RELEASES
-from tripos.releases.extended import ReleaseFolders
-from tripos.releases.locations import find_release
-from tripos.releases.reach import Reach
-from tripos.settings.trust import check_given
+from tripos.releases import RELEASES, ReleaseFolders
+from tripos.releases.fetching import Reach, find_release
+from tripos.settings import check_given
 from tripos_compiler.compile import Compilation, compile_spec
 from tripos_compiler.diagnostics import deny
 from tripos_compiler.plan import Plan
@@ -23,7 +21,7 @@ from tripos_runtime.datasets.file_access import access_of
 from tripos_runtime.datasets.trust import TRUSTED, Trust
 
 if TYPE_CHECKING:
-    from tripos.releases.opening import Release
+    from tripos.releases import Release
 
 
 @dataclass(frozen=True)
@@ -65,7 +63,7 @@ class SpecSource:
         Raises `Failure` where its main file cannot be read.
         """
         if self.release is not None and against is None:
-            from tripos.releases.sources import check_sources
+            from tripos.releases import check_sources
 
             compilation = self.release.compilation(self.releases)
             check_sources(self.release, compilation, self.folders.folders[1:], self.releases)
@@ -116,7 +114,7 @@ def find_spec(
     extended = ReleaseFolders(tuple(Path(folder) for folder in releases))
     released = find_release(path)
     if released is not None:
-        from tripos.releases.opening import open_release
+        from tripos.releases import open_release
 
         release = open_release(released, trust)
         return SpecSource(release.main, release.data_folders(folders.folders), extended, release)

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from tripos.failure import Failure
-from tripos.settings.api_keys import key_values, without_keys
+from tripos.settings import key_values, without_keys
 
 if TYPE_CHECKING:
     from tripos.api.run import Run

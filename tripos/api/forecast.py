@@ -8,8 +8,7 @@ from pathlib import Path
 from tripos.api.forecast_rows import read_history
 from tripos.failure import USAGE, Failure
 from tripos.runs import Committed, find_store
-from tripos.settings.config import Config
-from tripos.settings.wiring import AT_HOME, endpoints_of, prices_of
+from tripos.settings import LOCAL_PREFIXES, Config, endpoints_of, prices_of
 from tripos_compiler.inputs import DataError
 from tripos_compiler.plan import Plan
 from tripos_runtime.datasets.cases import CaseSource
@@ -27,7 +26,7 @@ from tripos_warehouse.errors import StoreError
 from tripos_warehouse.ledger import RunLedger, open_ledger
 from tripos_warehouse.store import Store
 
-AT_NO_COST = (*AT_HOME, "replay/")
+AT_NO_COST = (*LOCAL_PREFIXES, "replay/")
 MOCKED = Price(0.0, 0.0, most_out=4_096)
 """No reply of a mock model, or of a constant, is longer."""
 
@@ -38,7 +37,7 @@ def foresee_run(prepared: PreparedRun, config: Config) -> Forecast:
     return foresee(prepared.plan, prepared.source, prepared.selection, prepared.binding, config.store, prices)
 
 
-def check_names(names: Sequence[str], config: Config) -> None:
+def check_model_names(names: Sequence[str], config: Config) -> None:
     """Raise `Failure` R0103 for a model that a run could not open because of its name."""
     endpoints = endpoints_of(config)
     try:

@@ -19,14 +19,16 @@ from tripos_warehouse.errors import StoreError
 from tripos_warehouse.store import Store
 
 
-def to_json(found: Forecast, budget: Budget | None = None, withheld: Mapping[str, int] = MappingProxyType({})) -> str:
+def forecast_json(
+    found: Forecast, budget: Budget | None = None, withheld: Mapping[str, int] = MappingProxyType({})
+) -> str:
     """Return the forecast as indented JSON. A cost that is not known is null, and `unpriced` names the models; so is a
     bound, and `unbounded` says why. `withheld` are the items of a scenario that the release withholds."""
-    data = {**to_data(found, budget), "items_withheld": dict(withheld)}
+    data = {**forecast_values(found, budget), "items_withheld": dict(withheld)}
     return orjson.dumps(data, option=orjson.OPT_INDENT_2).decode()
 
 
-def of_budget(found: Forecast, budget: Budget | None) -> dict[str, dict[str, Any]]:
+def budget_rows(found: Forecast, budget: Budget | None) -> dict[str, dict[str, Any]]:
     """For each bound of a budget: how much it is, and whether it is enough: `all`, for whatever may come; `expected`,
     for what is expected and no more; `little`, for less than that; `unknown`."""
     if budget is None:
@@ -49,7 +51,7 @@ def of_budget(found: Forecast, budget: Budget | None) -> dict[str, dict[str, Any
     return told
 
 
-def to_data(found: Forecast, budget: Budget | None = None) -> dict[str, Any]:
+def forecast_values(found: Forecast, budget: Budget | None = None) -> dict[str, Any]:
     """Return the forecast as JSON values: `calls` by place, `why`, `total`, and whether a `budget` is enough."""
     total = found.total
     return {
@@ -80,7 +82,7 @@ def to_data(found: Forecast, budget: Budget | None = None) -> dict[str, Any]:
         "items_to_be_made": dict(found.unmade),
         "scores_from_kept_replies": found.scores,
         "unpriced": list(found.unpriced),
-        "budget": of_budget(found, budget),
+        "budget": budget_rows(found, budget),
         "total": {
             "reused": found.reused,
             "at_least": found.certain,

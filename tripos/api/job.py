@@ -13,7 +13,7 @@ from typing import Any
 
 from tripos.annotation import carry_scores
 from tripos.failure import SOME_FAILED, Failure
-from tripos.releases.opening import WORKING_TREE, RunOrigin
+from tripos.releases import WORKING_TREE, RunOrigin
 from tripos.runs import run_row, step_rows
 from tripos_compiler.inputs import DataError
 from tripos_compiler.plan import Plan

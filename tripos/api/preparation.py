@@ -13,10 +13,9 @@ from urllib.parse import urlsplit
 from tripos.api.compilation import CompiledSpec
 from tripos.api.selection import Choices, artefacts_here, check_people, chosen_binding, select_cases
 from tripos.failure import Failure
-from tripos.releases.reward_models import open_artefact
+from tripos.releases.frozen import open_artefact
 from tripos.runs import Recording
-from tripos.settings.config import Config
-from tripos.settings.wiring import endpoints_of, limits_of, prices_of
+from tripos.settings import Config, endpoints_of, limits_of, prices_of
 from tripos_compiler.diagnostics import EVERY
 from tripos_compiler.plan import Plan
 from tripos_runtime.datasets.runnable import NotApproved
@@ -31,7 +30,7 @@ from tripos_runtime.scheduling.budget import Budget, BudgetError
 from tripos_warehouse.errors import StoreError
 
 if TYPE_CHECKING:
-    from tripos.releases.lock import Lock
+    from tripos.releases import Lock
     from tripos_runtime.drivers.prepared import PreparedRun
 
 
@@ -44,13 +43,13 @@ class LockFile:
 
     def check(self, plan: Plan, binding: RoleBinding) -> None:
         """Raise `Failure` R0260 where the run differs from what is pinned."""
-        from tripos.releases.lock import check_lock
+        from tripos.releases import check_lock
 
         check_lock(self._lock, lock_now(plan, binding, self.config))
 
     def check_served(self, run_id: str) -> None:
         """Raise `Failure` R0261 where the replies of a run came from other models than those that are pinned."""
-        from tripos.releases.lock import check_served, served_in
+        from tripos.releases import check_served, served_in
 
         try:
             check_served(self._lock, served_in(Path(self.config.store), run_id))
@@ -59,7 +58,7 @@ class LockFile:
 
     @cached_property
     def _lock(self) -> Lock:
-        from tripos.releases.lock import read_lock
+        from tripos.releases import read_lock
 
         return read_lock(self.path)
 
@@ -67,7 +66,7 @@ class LockFile:
 def lock_now(plan: Plan, binding: RoleBinding, config: Config, *, served: bool = False) -> Lock:
     """Pin a run as it is now; with `served`, the snapshots of models that the store knows too. Raises `Failure`."""
     from tripos.api.forecast import known_prices
-    from tripos.releases.lock import lock_of, served_in
+    from tripos.releases import lock_of, served_in
 
     addresses = known_addresses(binding.every, config, os.environ)
     try:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from tripos.api.job import Job
 from tripos.api.run import Run
-from tripos.settings.api_keys import without_keys
+from tripos.settings import without_keys
 
 LOOK_S = 0.25
 """The time between two calls of the callback."""

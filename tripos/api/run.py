@@ -15,7 +15,7 @@ from tripos.api.compilation import CompiledSpec
 from tripos.api.job import Around, Job, RunEnding
 from tripos.api.preparation import RunWarning, family_warning, settings_warning
 from tripos.failure import SOME_FAILED, Failure
-from tripos.releases.opening import origin_of
+from tripos.releases import origin_of
 from tripos_runtime.asking.plugins import PluginError
 from tripos_runtime.drivers.engine import new_run_id
 from tripos_runtime.drivers.prepared import PreparedRun

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from tripos.api.compilation import CompiledSpec
 from tripos.api.preparation import RunWarning, family_warning, settings_warning
 from tripos.api.selection import Choices, has_models, select_cases
-from tripos.settings.config import Config
-from tripos.ui.units import usd
+from tripos.settings import Config
+from tripos.ui import usd
 from tripos_compiler.plan import Plan
 from tripos_runtime.datasets.cases import CaseSource, Planned, planned_steps
 from tripos_runtime.datasets.selection import Selection
@@ -79,10 +79,10 @@ class RunPlan:
         """Return the plan as JSON values: what `tripos run --dry-run --json` prints, where models are named."""
         if self.forecast is None or self.prepared is None:
             return {"items": dict(self.items), "calls": [_step(each) for each in self.steps]}
-        from tripos.api.forecast_rows import to_data
+        from tripos.api.forecast_rows import forecast_values
 
         withheld = self.source.withheld_counts(self.selection)
-        return {**to_data(self.forecast, self.prepared.budget), "items_withheld": dict(withheld)}
+        return {**forecast_values(self.forecast, self.prepared.budget), "items_withheld": dict(withheld)}
 
     def __repr__(self) -> str:
         benchmark, calls, cost = self.plan.benchmark, self.calls, self.cost_usd

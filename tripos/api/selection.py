@@ -9,11 +9,9 @@ from pathlib import Path
 
 from tripos.api.compilation import CompiledSpec
 from tripos.failure import Failure
-from tripos.releases.reward_models import artefact_folders, with_artefacts
-from tripos.releases.snapshots import restore_given
+from tripos.releases.frozen import artefact_folders, restore_given, with_artefacts
 from tripos.runs import Recording, find_recording
-from tripos.settings.config import Config
-from tripos.settings.wiring import identified
+from tripos.settings import Config, with_identities
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.inputs import FoundRelease
 from tripos_compiler.plan import Plan, Subset
@@ -90,7 +88,7 @@ def chosen_binding(
         binding = bind(plan, models, others)
     except BindingError as error:
         raise Failure(error.code, error.message, error.hint) from error
-    binding = identified(binding, config)
+    binding = with_identities(binding, config)
     if cassette is not None:
         own = {name: by for name, by in binding.identities.items() if name not in cassette.models}
         binding = replace(binding, identities={**own, **cassette.run.identities})

@@ -19,10 +19,7 @@ from tripos.api.run import Run, open_run, run_here, store_failure
 from tripos.api.run_plan import RunPlan, plan_run
 from tripos.api.selection import Choices
 from tripos.failure import Failure
-from tripos.settings.config import Config
-from tripos.settings.denied_warnings import denied_codes
-from tripos.settings.load import ChosenSettings, in_words, project_settings
-from tripos.settings.trust import trust_in
+from tripos.settings import ChosenSettings, Config, denied_codes, project_settings, trust_in, value_fault
 from tripos_compiler.diagnostics import nearest
 from tripos_warehouse.errors import StoreError
 
@@ -306,7 +303,7 @@ def _with_options(config: Config, store: str | Path | None, options: Mapping[str
     except ValidationError as error:
         first = error.errors()[0]
         name = str(first["loc"][0])
-        raise Failure("R0202", f"`{name}` {in_words(first)}", f"give another {name}") from error
+        raise Failure("R0202", f"`{name}` {value_fault(first)}", f"give another {name}") from error
     if store is not None:
         table["store"] = str(store)
     if options.get("budget"):

@@ -6,7 +6,7 @@ import os
 import sys
 
 from tripos.failure import Failure
-from tripos.settings.api_keys import key_values, without_keys
+from tripos.settings import key_values, without_keys
 
 NARROWEST = 20
 """Columns that the words of a message get however narrow a terminal is."""
@@ -15,7 +15,7 @@ NARROWEST = 20
 def show_failure(failure: Failure) -> None:
     """Print a failure on standard error, in the form of a diagnostic, without any key and with nothing in it that a
     terminal would obey."""
-    from tripos.ui.terminal import harmless
+    from tripos.ui import harmless
 
     secrets = key_values(os.environ)
     for begin, text in ((f"error[{failure.code}]: ", failure.message), ("  = help: ", failure.hint)):
@@ -34,8 +34,8 @@ def _hung(begin: str, text: str) -> str:
     """
     lines = text.splitlines()
     if sys.stderr.isatty():
-        from tripos.ui.terminal import columns
+        from tripos.ui import terminal_width
         from tripos_compiler.diagnostics import wrap
 
-        lines = [part for line in lines for part in wrap(line, max(columns() - len(begin), NARROWEST))]
+        lines = [part for line in lines for part in wrap(line, max(terminal_width() - len(begin), NARROWEST))]
     return begin + f"\n{' ' * len(begin)}".join(lines)

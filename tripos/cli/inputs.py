@@ -9,14 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tripos.failure import Failure
-from tripos.settings.config import Config
-from tripos.settings.load import chosen_settings
-from tripos.settings.trust import trust_of
-from tripos.ui.terminal import columns, harmless, is_colored
+from tripos.settings import Config, chosen_settings, trust_of
+from tripos.ui import harmless, is_colored, terminal_width
 from tripos_warehouse.errors import StoreError
 
 if TYPE_CHECKING:
-    from tripos.api.preparation import RunWarning
+    from tripos.api import RunWarning
     from tripos_compiler.compile import Compilation
     from tripos_compiler.diagnostics import Diagnostic
     from tripos_runtime.datasets.data_folders import DataFolders
@@ -69,9 +67,9 @@ def _tell(error: StoreError) -> None:
 
 def compile_given(options: Namespace, config: Config) -> tuple[Compilation, DataFolders]:
     """Compile the spec that a command was given and prints its diagnostics; also where its data is looked for."""
-    from tripos.api.compilation import find_spec
-    from tripos.releases.reach import Reach
-    from tripos.settings.denied_warnings import chosen_denials
+    from tripos.api import find_spec
+    from tripos.releases.fetching import Reach
+    from tripos.settings import chosen_denials
 
     releases = (*getattr(options, "releases", ()), *config.releases)
     fetch = Reach() if getattr(options, "fetch", False) else None
@@ -94,15 +92,15 @@ def show_diagnostics(diagnostics: Iterable[Diagnostic], *, every: bool = False) 
     from tripos_compiler.diagnostics import MOST_SHOWN, render_text
 
     most, others = None if every else MOST_SHOWN, ": `tripos check --all` shows them"
-    text = render_text(diagnostics, color=is_colored(sys.stderr), width=columns(), most=most, others=others)
+    text = render_text(diagnostics, color=is_colored(sys.stderr), width=terminal_width(), most=most, others=others)
     if text:
         print(text, file=sys.stderr)
 
 
 def warning_printer(options: Namespace, config: Config) -> Callable[[RunWarning | None], None]:
     """Return a function that prints a warning, where there is one. It raises `Failure` for one that is denied."""
-    from tripos.api.preparation import check_denied
-    from tripos.settings.denied_warnings import chosen_denials
+    from tripos.api import check_denied
+    from tripos.settings import chosen_denials
 
     def warn(warning: RunWarning | None) -> None:
         if warning is None:

@@ -12,8 +12,7 @@ from typing import NamedTuple
 from tripos.cli.failures import show_failure
 from tripos.cli.parser import Parser
 from tripos.failure import GOOD, INTERRUPTED, USAGE, Failure
-from tripos.settings.api_keys import key_values, without_keys
-from tripos.settings.trust import time_limit, trust_in
+from tripos.settings import key_values, time_limit, trust_in, without_keys
 from tripos.version import __version__
 
 BUG = "this is a bug of Tripos: please report it with the command you typed and the lines above"

@@ -16,10 +16,8 @@ from pathlib import Path
 
 from tripos.doctor.checks import Finding, ok, problem, warning
 from tripos.failure import Failure
-from tripos.settings.config import NAME
-from tripos.settings.environment import set_in
-from tripos.settings.load import UNKNOWN_VARIABLE, ChosenSettings, env_files
-from tripos.ui.units import file_size
+from tripos.settings import SETTINGS_FILE, UNKNOWN_VARIABLE, ChosenSettings, env_files, set_variables
+from tripos.ui import file_size
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.store import Store, segments
 from tripos_warehouse.upkeep import BIG_BYTES, MANY_COMMITS
@@ -30,17 +28,17 @@ SETTINGS = "settings"
 def project_checks(chosen: ChosenSettings, folder: Path, environ: Mapping[str, str]) -> Iterator[Finding]:
     """Look at `tripos.toml`, the profile, `.env` and the variables of the environment."""
     if chosen.path is None:
-        yield ok(SETTINGS, NAME, "none here or above; what is built in holds")
+        yield ok(SETTINGS, SETTINGS_FILE, "none here or above; what is built in holds")
     else:
         above = "" if chosen.path.parent == folder.absolute() else ", in a folder above"
-        yield ok(SETTINGS, NAME, f"{chosen.path}{above}")
+        yield ok(SETTINGS, SETTINGS_FILE, f"{chosen.path}{above}")
     if chosen.profile is not None:
         yield ok(SETTINGS, "profile", chosen.profile)
     elif chosen.config.profiles:
         yield ok(SETTINGS, "profile", f"none of {', '.join(sorted(chosen.config.profiles))}")
     for path in env_files(folder):
         yield from _env_checks(path)
-    if found := [name for name, _, _ in set_in(environ)]:
+    if found := [name for name, _, _ in set_variables(environ)]:
         yield ok(SETTINGS, "environment", ", ".join(found))
     for message, hint in chosen.warnings:
         yield warning(SETTINGS, "environment", f"[{UNKNOWN_VARIABLE}] {message}", hint)
@@ -53,7 +51,7 @@ def project_checks(chosen: ChosenSettings, folder: Path, environ: Mapping[str, s
 
 def failed_check(failure: Failure) -> Finding:
     """Return the check of settings that cannot be read."""
-    return problem(SETTINGS, NAME, f"[{failure.code}] {failure.message}", failure.hint or "")
+    return problem(SETTINGS, SETTINGS_FILE, f"[{failure.code}] {failure.message}", failure.hint or "")
 
 
 def _env_checks(path: Path) -> Iterator[Finding]:

@@ -12,9 +12,8 @@ from urllib.parse import urlsplit
 from tripos.doctor.checks import Finding, ok, problem, warning
 from tripos.failure import Failure
 from tripos.runs import PREFIX as RECORDED, open_recording
-from tripos.settings.config import NAME, Config
-from tripos.settings.wiring import AT_HOME, endpoints_of, prices_of
-from tripos.ui.units import usd
+from tripos.settings import LOCAL_PREFIXES, SETTINGS_FILE, Config, endpoints_of, prices_of
+from tripos.ui import usd
 from tripos_compiler.plan import Settings
 from tripos_runtime.models import Message, Model, ModelError, Request, open_model
 from tripos_runtime.models.catalog.catalog import entry_of
@@ -115,7 +114,7 @@ def model_checks(
 ) -> list[Finding]:
     """Look at the models of the roles; with `ask` each is asked one small question, which may cost a little."""
     if not any(roles.values()):
-        mend = f'give --model PROVIDER/MODEL, or write models = ["…"] into {NAME}'
+        mend = f'give --model PROVIDER/MODEL, or write models = ["…"] into {SETTINGS_FILE}'
         return [warning("models", "roles", "no model is named", mend)]
     return asyncio.run(_checks(roles, config, environ, ask, clock))
 
@@ -183,7 +182,7 @@ def _known_checks(opened: Opened, config: Config) -> Iterator[Finding]:
         yield problem(name, "model", f"{told}; [{error.code}] {error.message}", error.hint)
     else:
         yield ok(name, "model", told)
-    if name.startswith(AT_HOME):
+    if name.startswith(LOCAL_PREFIXES):
         return
     if opened.variable:
         yield ok(name, "key", f"in {opened.variable}")
@@ -207,10 +206,12 @@ def _price_checks(opened: Opened, config: Config) -> Iterator[Finding]:
     provider, _, model = name.partition("/")
     price = opened.model.price if opened.model is not None else prices_of(config).get(name) or price_of(provider, model)
     if price is None:
-        mend = f'write it into {NAME}, in USD for a million tokens:\n[prices."{name}"]\ninput = ...\noutput = ...'
+        mend = (
+            f'write it into {SETTINGS_FILE}, in USD for a million tokens:\n[prices."{name}"]\ninput = ...\noutput = ...'
+        )
         yield warning(name, "price", "unknown: its cost is not counted, and a budget in USD refuses it", mend)
         return
-    place = NAME if name in config.prices else "litellm's list"
+    place = SETTINGS_FILE if name in config.prices else "litellm's list"
     million = f"{price.input_usd * 1e6:,g} USD in, {price.output_usd * 1e6:,g} out for a million tokens"
     yield ok(name, "price", f"{million} ({place})")
 

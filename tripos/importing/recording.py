@@ -17,8 +17,7 @@ from tripos.importing.records import FileRows
 from tripos.importing.row_errors import RowError
 from tripos.importing.samples import CaseReplies, ImportedReplies, read_replies
 from tripos.runs import run_row, step_rows
-from tripos.settings.config import Config
-from tripos.settings.wiring import identified
+from tripos.settings import Config, with_identities
 from tripos_compiler.inputs import DataError
 from tripos_compiler.language import with_functions
 from tripos_compiler.plan import Ask, Made, Plan
@@ -73,7 +72,7 @@ def take_made_rows(
         raise _unmade(plan, making, models, command)
     compared = next(role.name for role in plan.roles if role.kind == "compared")
     filled_by = {role.name: tuple(models[each] for each in (role.name,) if each in models) for role in plan.roles}
-    binding = identified(RoleBinding(filled_by, compared), config)
+    binding = with_identities(RoleBinding(filled_by, compared), config)
     maker = data_maker(plan, source, Selection(), binding, ledger)
     maker.go_through()
     unmade = {name: len(each.open) for name, each in maker.makers.items() if each.open}
@@ -183,7 +182,7 @@ def record(
             made = take_made_rows(plan, source, config, ledger, roles, command)
             replies = read_replies(table, plan, source)
             check_recordable(replies.scenarios)
-            binding = identified(_binding(plan, replies, {**made.models, **roles}), config)
+            binding = with_identities(_binding(plan, replies, {**made.models, **roles}), config)
             recorded = _record(table, plan, source, root, replies, binding, ledger)
             recorded.told["unmade"] = dict(made.unmade)
             return recorded

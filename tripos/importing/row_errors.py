@@ -12,7 +12,7 @@ from typing import Any
 
 from tripos.failure import SOME_FAILED, USAGE, Failure
 from tripos.importing.records import FileRow
-from tripos.ui.terminal import harmless
+from tripos.ui import harmless
 
 SHOWN = 20
 LONGEST = 40

@@ -1,6 +1,5 @@
-"""The language server, which editors speak with over standard input and output.
+"""The language server, which editors speak with over standard input and output."""
 
-`serve` speaks with one client until it says goodbye or is gone.
-"""
+import lazy_loader
 
-from tripos.lsp.server import serve as serve
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

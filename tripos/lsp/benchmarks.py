@@ -12,10 +12,8 @@ from pathlib import Path
 
 from tripos.failure import Failure
 from tripos.lsp.documents import SUFFIX, Documents, KeptData
-from tripos.releases.extended import ReleaseFolders
-from tripos.settings.config import NAME, Config
-from tripos.settings.denied_warnings import chosen_denials
-from tripos.settings.load import load_config
+from tripos.releases import ReleaseFolders
+from tripos.settings import SETTINGS_FILE, Config, chosen_denials, load_config
 from tripos_compiler.compile import Compilation, compile_spec
 from tripos_compiler.diagnostics import Diagnostic, Diagnostics, deny
 from tripos_compiler.resolve import Memory, path_beside
@@ -35,7 +33,7 @@ MOST_FILES = 2_000
 """So many spec files of a workspace are looked at."""
 MOST_FOLDERS = 20_000
 """So many folders are searched for them."""
-ROOTS = (NAME, ".git", ".hg")
+ROOTS = (SETTINGS_FILE, ".git", ".hg")
 """What lies in the topmost folder of a project."""
 MOST_CHARS = 1_000_000
 """Specs that are longer, in all their files, are not compiled while they are edited."""
@@ -188,7 +186,7 @@ class Project:
 def project_of(path: str, log: Callable[[str], None]) -> Project:
     """Return the settings of the nearest folder above a file that has a `tripos.toml`; what is wrong with them is
     logged."""
-    folder = next((each for each in Path(path).parents if (each / NAME).is_file()), None)
+    folder = next((each for each in Path(path).parents if (each / SETTINGS_FILE).is_file()), None)
     config = Config()
     denied: Mapping[str, str] = {}
     if folder is not None:

@@ -1,23 +1,5 @@
-"""Releases: benchmarks frozen in a folder that can be checked, run and cited.
+"""Releases: benchmarks frozen in a folder that can be checked, run and cited."""
 
-Every command looks for the files that make a folder a release, so their names stand here.
-"""
+import lazy_loader
 
-from __future__ import annotations
-
-from typing import Literal
-
-FORMAT: Literal["tripos.release/1"] = "tripos.release/1"
-MANIFEST = "manifest.json"
-CHECKSUM = "manifest.sha256"
-"""The digest of the manifest, as `sha256sum -c` reads it."""
-SIGNATURES = ("manifest.json.minisig", "manifest.json.sig")
-"""Signatures of the manifest by minisign and by `ssh-keygen -Y sign`."""
-UNLISTED = (MANIFEST, CHECKSUM, *SIGNATURES)
-"""The files of a release that its manifest cannot list."""
-RELEASES = "releases"
-"""The folder beside a spec for releases that it extends; a release holds there those that it extends itself."""
-HUB = "hf://"
-"""What begins the place of a release on the Hugging Face Hub."""
-SPEC, DATA = "spec", "data"
-"""The folders of a release for the spec with what lies beside it, and for data files from elsewhere."""
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

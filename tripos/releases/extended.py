@@ -1,23 +1,26 @@
-"""Finds the releases that a spec extends: beside it, in the folders of releases that a command was given, or where the
-spec says that one lies."""
+"""The search for the releases that a spec extends: beside it, in the folders of releases that a command was given, or
+where the spec says that one lies. What was fetched is kept in a folder, with the digest that each address had."""
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from tripos.failure import Failure
-from tripos.releases import MANIFEST, RELEASES
-from tripos.releases.fetched import keep, read_pins
-from tripos.releases.locations import ZIP, fetch_release, find_release, is_release
-from tripos.releases.reach import Reach
+from tripos.failure import SOME_FAILED, Failure
+from tripos.releases.fetching import ZIP, Reach, fetch_release, find_release, is_release
+from tripos.releases.layout import MANIFEST, RELEASES
 from tripos_compiler.inputs import FoundRelease, ReleaseError, ReleaseRequest
 from tripos_compiler.language.changes import version_order
 
+PINS = "fetched.json"
+"""The file beside fetched releases that says which digest each place had, by its address."""
+MOST_BYTES = 2**20
 MOST_SHOWN = 5
 """So many versions, or folders, are named in an error."""
 
@@ -87,7 +90,7 @@ class ReleaseFolders:
         if self.fetch is None or self.into is None:
             help_ = f"fetch it, and it is kept beside the spec: tripos fetch {_shown(near)}"
             raise ReleaseError("E0912", f"`{url}` has not been fetched", help_)
-        return keep(fetch_release(url, self.fetch, asked.sha256), url, self.into)
+        return keep_fetched(fetch_release(url, self.fetch, asked.sha256), url, self.into)
 
     def _candidates(self, asked: ReleaseRequest, near: str) -> Iterator[_Candidate]:
         """Yield every release of that benchmark, in the order of the places."""
@@ -196,3 +199,41 @@ def _is_zip(path: Path) -> bool:
 
 def _join(folder: Path, place: str) -> str:
     return Path(os.path.normpath(folder / place)).as_posix()
+
+
+def read_pins(folder: Path) -> dict[str, str]:
+    """Return the digests of what was fetched into a folder, by address. A file that cannot be read says nothing."""
+    path = folder / PINS
+    try:
+        if not path.is_file() or path.stat().st_size > MOST_BYTES:
+            return {}
+        said = json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return {url: digest for url, digest in said.items() if isinstance(digest, str)} if isinstance(said, dict) else {}
+
+
+def keep_fetched(found: Path, url: str, into: Path) -> Path:
+    """Put a release that was fetched into a folder, and pin its address to its digest. Return its folder there.
+
+    Raises `Failure`: S0851 where it is none, S0850 where another one has its name, or the folder cannot be written.
+    """
+    from tripos.releases.opening import open_release
+
+    release = open_release(found)
+    release.check_files()
+    target = into / release.manifest.name
+    try:
+        into.mkdir(parents=True, exist_ok=True)
+        if target.exists():
+            if open_release(target).digest != release.digest:
+                hint = "remove the other one, or fetch into another folder: --to DIR"
+                raise Failure("S0850", f"`{target}` is there already, with other content", hint, SOME_FAILED)
+        else:
+            shutil.copytree(found, target)
+        pins = {**read_pins(into), url: release.digest}
+        (into / PINS).write_text(json.dumps(pins, indent=2, sort_keys=True) + "\n", "utf-8")
+    except OSError as error:
+        message = f"cannot write to `{into}`: {error.strerror or error}"
+        raise Failure("S0850", message, "fetch into another folder: --to DIR", SOME_FAILED) from error
+    return target

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from tripos.releases import FORMAT, MANIFEST
+from tripos.releases.layout import FORMAT, MANIFEST
 from tripos_compiler.plan import Canonical
 
 Outcome = Literal["good", "wrong", "unchecked"]

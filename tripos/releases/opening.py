@@ -11,9 +11,9 @@ from typing import Any
 from pydantic import ValidationError
 
 from tripos.failure import SOME_FAILED, Failure
-from tripos.releases import DATA, MANIFEST, RELEASES, SPEC
+from tripos.releases.fetching import find_release
 from tripos.releases.git import run_git
-from tripos.releases.locations import find_release
+from tripos.releases.layout import DATA, MANIFEST, RELEASES, SPEC
 from tripos.releases.manifest import Manifest, digest_of, file_digest, file_fault
 from tripos_compiler.compile import Compilation, compile_spec
 from tripos_compiler.inputs import FoundRelease, ReleaseError, ReleaseFinder, ReleaseRequest

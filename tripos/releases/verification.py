@@ -14,9 +14,18 @@ import pyarrow.parquet as pq
 from pydantic import ValidationError
 
 from tripos.failure import Failure
-from tripos.releases import CHECKSUM, MANIFEST, UNLISTED
 from tripos.releases.extended import ReleaseFolders
-from tripos.releases.items import FrozenItems, canary_of, frozen_items, held_back_in
+from tripos.releases.frozen import (
+    MADE,
+    FrozenItems,
+    artefact_checks,
+    canary_of,
+    frozen_items,
+    held_back_in,
+    inherited_models,
+    restore,
+)
+from tripos.releases.layout import CHECKSUM, MANIFEST, UNLISTED
 from tripos.releases.manifest import (
     Manifest,
     Outcome,
@@ -32,8 +41,6 @@ from tripos.releases.manifest import (
 from tripos.releases.opening import Release
 from tripos.releases.publishing import CROISSANT, croissant_faults, missing_library
 from tripos.releases.release_toml import check_license
-from tripos.releases.reward_models import artefact_checks, inherited_models
-from tripos.releases.snapshots import MADE, restore
 from tripos.releases.sources import against_sources
 from tripos_compiler.inputs import DataError
 from tripos_compiler.plan import Plan

@@ -11,7 +11,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_valida
 
 from tripos_warehouse.store import why_no_folder
 
-NAME = "tripos.toml"
+SETTINGS_FILE = "tripos.toml"
 
 
 def _listed(value: Any) -> Any:
@@ -151,6 +151,6 @@ def at_length(table: Mapping[str, Any]) -> dict[str, Any]:
 def find_file(folder: Path) -> Path | None:
     """Return the `tripos.toml` of a folder or of the nearest one above it."""
     for each in (folder.absolute(), *folder.absolute().parents):
-        if (each / NAME).is_file():
-            return each / NAME
+        if (each / SETTINGS_FILE).is_file():
+            return each / SETTINGS_FILE
     return None

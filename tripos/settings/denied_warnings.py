@@ -6,7 +6,7 @@ from argparse import Namespace
 from collections.abc import Sequence
 
 from tripos.failure import Failure
-from tripos.settings.config import NAME, Config
+from tripos.settings.config import SETTINGS_FILE, Config
 from tripos_compiler.diagnostics import CODES, EVERY, nearest
 
 OF_A_COMMAND = ("W0824", "W0875", "W1208")
@@ -23,7 +23,7 @@ def chosen_denials(options: Namespace, config: Config) -> dict[str, str]:
 def denied_codes(given: Sequence[str], config: Config, by: str = "deny") -> dict[str, str]:
     """Return the codes that are denied, or `warnings`, each with what denies it. Raises `Failure` for an unknown
     code."""
-    by_file = dict.fromkeys(config.check.deny, f"`deny` in {NAME}")
+    by_file = dict.fromkeys(config.check.deny, f"`deny` in {SETTINGS_FILE}")
     return {_known(code, source): source for code, source in (by_file | dict.fromkeys(given, by)).items()}
 
 

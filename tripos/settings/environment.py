@@ -45,7 +45,7 @@ def settings_in(environ: Mapping[str, str]) -> dict[str, Any]:
     {'models': ['a/b', 'c/d'], 'limits': {'max_retries': '2'}, 'roles': {'judge': ['e/f']}}
     """
     table: dict[str, Any] = {}
-    for name, place, text in set_in(environ):
+    for name, place, text in set_variables(environ):
         value: Any = text
         if name in LISTS or name.startswith(ROLE):
             value = [each.strip() for each in text.split(",") if each.strip()]
@@ -58,7 +58,7 @@ def settings_in(environ: Mapping[str, str]) -> dict[str, Any]:
     return table
 
 
-def set_in(environ: Mapping[str, str]) -> Iterator[tuple[str, tuple[str, ...], str]]:
+def set_variables(environ: Mapping[str, str]) -> Iterator[tuple[str, tuple[str, ...], str]]:
     """Yield the variables that are set, each with the place of its setting and its text. Roles are in lower case."""
     for name, place in VARIABLES.items():
         if environ.get(name, "").strip():
@@ -70,7 +70,7 @@ def set_in(environ: Mapping[str, str]) -> Iterator[tuple[str, tuple[str, ...], s
 
 def variable_of(place: tuple[str, ...], environ: Mapping[str, str]) -> str | None:
     """Return the variable that a setting was taken from, if any."""
-    return next((name for name, each, _ in set_in(environ) if place[: len(each)] == each), None)
+    return next((name for name, each, _ in set_variables(environ) if place[: len(each)] == each), None)
 
 
 def unknown_variables(environ: Mapping[str, str]) -> list[tuple[str, str]]:

@@ -215,9 +215,9 @@ def _validate(model: type[BaseModel], table: Mapping[str, Any], path: Path | Non
             hint = f"did you mean `{close}`?" if close else f"settings here are {', '.join(known)}"
             message = f"there is no setting `{_shown(place)}`{others}"
         else:
-            message, hint = f"`{_shown(place)}` {in_words(first)}{others}", "docs/settings.md shows every setting"
+            message, hint = f"`{_shown(place)}` {value_fault(first)}{others}", "docs/settings.md shows every setting"
             if not place:
-                message = in_words(first)
+                message = value_fault(first)
         raise Failure("R0203", f"{_at(path, line)}: {message}", hint) from error
 
 
@@ -238,7 +238,7 @@ def known_settings(place: tuple[str, ...]) -> list[str]:
     return list(getattr(inner, "model_fields", ()))
 
 
-def in_words(error: Any) -> str:
+def value_fault(error: Any) -> str:
     """Return what is wrong with a value, in words that do not repeat it."""
     bounds = error.get("ctx", {})
     match error["type"]:
@@ -268,7 +268,7 @@ def in_words(error: Any) -> str:
 def _of_environment(error: ValidationError, environ: Mapping[str, str]) -> Failure:
     first = error.errors()[0]
     name = variable_of(tuple(str(part) for part in first["loc"]), environ) or "the environment"
-    return Failure("R0203", f"`{name}` {in_words(first)}", f"set {name} to another value, or unset it")
+    return Failure("R0203", f"`{name}` {value_fault(first)}", f"set {name} to another value, or unset it")
 
 
 def _no_profile(wanted: str, by: str, profiles: Mapping[str, Any], path: Path | None) -> Failure:

@@ -14,7 +14,7 @@ from tripos_runtime.scheduling.limits import Limits
 
 TOKENS = 1_000_000
 """Prices are written in USD for so many tokens."""
-AT_HOME = ("mock/", "local/", "reward/", "baseline/")
+LOCAL_PREFIXES = ("mock/", "local/", "reward/", "baseline/")
 """Models that begin so have no provider whose rates could be kept to."""
 
 
@@ -23,7 +23,7 @@ def endpoints_of(config: Config) -> dict[str, Endpoint]:
     return {name: Endpoint(each.base_url, each.api_key_env, each.name) for name, each in config.endpoints.items()}
 
 
-def identified(binding: RoleBinding, config: Config) -> RoleBinding:
+def with_identities(binding: RoleBinding, config: Config) -> RoleBinding:
     """Return the binding with who answers under the name of each model, where the name does not say it."""
     endpoints = endpoints_of(config)
     found = {name: identity_of(name, endpoints) for name in binding.every}
@@ -68,7 +68,7 @@ def limits_of(config: Config, models: Mapping[str, Model]) -> Limits:
         tokens_per_minute={n: e.tokens_per_minute for n, e in own if e.tokens_per_minute is not None},
         connections=_connections(config, models),
     )
-    far = {model.endpoint for name, model in models.items() if not name.startswith(AT_HOME)}
+    far = {model.endpoint for name, model in models.items() if not name.startswith(LOCAL_PREFIXES)}
     if (rate := config.limits.requests_per_minute) is not None:
         limits = replace(limits, requests_per_minute={**dict.fromkeys(far, rate), **limits.requests_per_minute})
     if (rate := config.limits.tokens_per_minute) is not None:

@@ -1,1 +1,5 @@
 """Text for terminals: width, colours, and text that no terminal obeys."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

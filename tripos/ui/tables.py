@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 
-from tripos.ui.terminal import columns as terminal_columns, is_colored
+from tripos.ui.terminal import is_colored, terminal_width as terminal_columns
 from tripos_warehouse.text_table import TextColumn, grid
 
 

@@ -31,7 +31,7 @@ def _spelt(char: str) -> str:
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
-def aside(text: str, stream: TextIO | None = None) -> None:
+def print_stderr(text: str, stream: TextIO | None = None) -> None:
     """Print a text on `stream` (standard error), if that can still be written."""
     stream = sys.stderr if stream is None else stream
     try:
@@ -49,7 +49,7 @@ def to_nowhere(stream: TextIO) -> None:
         os.close(nowhere)
 
 
-def columns() -> int:
+def terminal_width() -> int:
     """Return the width of the terminal, or what `COLUMNS` says; 80 where there is neither."""
     return shutil.get_terminal_size((80, 24)).columns
 

@@ -11,8 +11,7 @@ from pathlib import Path
 from tripos.cli.exports.training_data import REASONS
 from tripos.cli.inputs import compile_given
 from tripos.failure import GOOD, Failure
-from tripos.settings.load import load_config
-from tripos.settings.trust import trust_of
+from tripos.settings import load_config, trust_of
 from tripos.training import find_examples, write_examples
 from tripos.training.reward import write_pairs
 from tripos_compiler.diagnostics import nearest

@@ -11,7 +11,7 @@ from typing import Any
 import duckdb
 
 from tripos.failure import Failure
-from tripos.ui.units import counted
+from tripos.ui import counted
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.plan import Plan
 from tripos_warehouse.errors import StoreError

@@ -11,7 +11,7 @@ from typing import Any
 
 from tripos.failure import GOOD, Failure
 from tripos.training import BESIDE, DATA, NAME, Recipe, require_extra, settings_of, silence_libraries
-from tripos.ui.units import duration
+from tripos.ui import duration
 from tripos_warehouse.errors import StoreError
 
 
@@ -107,7 +107,7 @@ def _exported(options: Namespace, path: Path) -> Path:
     """Write the export of a spec, of a run in the store, and say where."""
     from tripos.cli.exports.training_data import export_training
     from tripos.cli.inputs import compile_given, open_store
-    from tripos.settings.load import chosen_settings
+    from tripos.settings import chosen_settings
     from tripos_warehouse.views import connect_run
 
     spec = Namespace(**{**vars(options), "path": options.source})

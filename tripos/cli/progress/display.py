@@ -17,8 +17,8 @@ from tripos.cli.progress.events import Events
 from tripos.cli.progress.live_view import Moment, failures, live_view
 from tripos.cli.progress.pace import Pace, cost
 from tripos.cli.progress.summary import counts
-from tripos.settings.api_keys import without_keys
-from tripos.ui.units import duration, per_second
+from tripos.settings import without_keys
+from tripos.ui import duration, per_second
 from tripos_runtime.asking.tally import Tally
 from tripos_runtime.scheduling.budget import Budget
 from tripos_runtime.scheduling.snapshot import Snapshot

@@ -16,7 +16,7 @@ import orjson
 from tripos.cli.progress.live_view import Moment
 from tripos.cli.progress.pace import budget_table, done_by_lane
 from tripos.failure import Failure
-from tripos.settings.api_keys import table_without_keys
+from tripos.settings import table_without_keys
 from tripos_runtime.scheduling.budget import Budget
 
 SHAPE = 1

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tripos.cli.progress.pace import Lane, Pace, cost, done_by_lane, of_budget
-from tripos.ui.units import duration, per_second
+from tripos.cli.progress.pace import Lane, Pace, budget_text, cost, done_by_lane
+from tripos.ui import duration, per_second
 from tripos_compiler.diagnostics import CODES
 from tripos_runtime.asking.tally import Tally
 from tripos_runtime.scheduling.budget import Budget
@@ -125,7 +125,7 @@ def below(moment: Moment) -> list[str]:
         first.append(f"{tally.repaired:,} asked once more")
     first.append(f"{tally.tokens_in:,} tokens in, {tally.tokens_out:,} out")
     lines.append("; ".join(first))
-    budget = of_budget(moment.budget)
+    budget = budget_text(moment.budget)
     lines.append(f"cost {cost(tally)}" + (f"; budget {budget}" if budget else ""))
     news = [f"{name}: {each.told()}" for name, each in tally.makings.items() if each.is_news]
     lines += news[-MOST_MAKINGS:]

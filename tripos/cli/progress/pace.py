@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, deque
 from dataclasses import dataclass, field
 
-from tripos.ui.units import usd
+from tripos.ui import usd
 from tripos_runtime.asking.tally import Tally
 from tripos_runtime.scheduling.budget import Budget
 
@@ -21,10 +21,10 @@ def cost(tally: Tally) -> str:
     return f"{usd(tally.cost_usd)} USD and more" if tally.cost_usd else "unknown"
 
 
-def of_budget(budget: Budget | None) -> str:
+def budget_text(budget: Budget | None) -> str:
     """Return what is spent of each bound of a budget; empty where none is set.
 
-    >>> of_budget(Budget(usd=5.0, calls=1000))
+    >>> budget_text(Budget(usd=5.0, calls=1000))
     '0.00 of 5 USD, 0 of 1,000 calls'
     """
     if budget is None:

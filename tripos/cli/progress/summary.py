@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from tripos.cli.progress.pace import budget_table, cost, of_budget
-from tripos.settings.api_keys import without_keys
-from tripos.ui.units import duration, per_second
+from tripos.cli.progress.pace import budget_table, budget_text, cost
+from tripos.settings import without_keys
+from tripos.ui import duration, per_second
 from tripos_compiler.diagnostics import CODES
 from tripos_runtime.asking.tally import Tally
 from tripos_runtime.scheduling.budget import Budget
@@ -70,7 +70,7 @@ def summary_lines(ended: Ended) -> list[str]:
       next     tries the failed call again: tripos run quiz
     """
     tally = ended.tally
-    spent = of_budget(ended.budget)
+    spent = budget_text(ended.budget)
     tokens = f"{tally.tokens_in:,} token{'' if tally.tokens_in == 1 else 's'} in, {tally.tokens_out:,} out"
     asked = counts(tally).replace(" asked", f" call{'' if tally.asked.total() == 1 else 's'} asked", 1)
     lines = wrapped(f"{ended.status}: ", f"{asked}; {tokens}; cost {cost(tally)}", "  ")

@@ -12,13 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from tripos.api.compilation import earlier_plan
+from tripos.api import earlier_plan
 from tripos.failure import GOOD, Failure
-from tripos.releases.git import run_git
-from tripos.settings.load import chosen_settings
-from tripos.settings.trust import trust_of
-from tripos.ui.terminal import columns, harmless
-from tripos.ui.units import usd
+from tripos.releases import run_git
+from tripos.settings import chosen_settings, trust_of
+from tripos.ui import harmless, terminal_width, usd
 from tripos_compiler.diagnostics import wrap
 from tripos_compiler.language.changes import WEIGHTS, Change, find_changes, least_version, version_numbers
 from tripos_compiler.plan import Plan
@@ -170,7 +168,7 @@ def _text(before: Plan, after: Plan, found: Sequence[Change], stale: Stale | Non
         if some:
             yield from ("", f"{weight}: {_TITLES[weight]}")
         for each in some:
-            first, *rest = wrap(each.text, max(columns() - 4, 20)) or [each.text]
+            first, *rest = wrap(each.text, max(terminal_width() - 4, 20)) or [each.text]
             yield from (f"  {first}", *(f"    {line}" for line in rest))
     if stale is not None:
         yield from ("", f"stale in the store: {stale.text}")

@@ -7,16 +7,13 @@ from argparse import Namespace
 from dataclasses import replace
 from pathlib import Path
 
-from tripos.api.compilation import find_spec
+from tripos.api import find_spec
 from tripos.cli.inputs import show_diagnostics
 from tripos.failure import GOOD, USAGE
-from tripos.releases import RELEASES
-from tripos.releases.fetched import keep, read_pins
-from tripos.releases.locations import fetch_release
-from tripos.releases.reach import Reach
-from tripos.settings.load import load_config
-from tripos.settings.trust import check_given, trust_of
-from tripos.ui.terminal import harmless
+from tripos.releases import RELEASES, keep_fetched, read_pins
+from tripos.releases.fetching import Reach, fetch_release
+from tripos.settings import check_given, load_config, trust_of
+from tripos.ui import harmless
 
 
 def main(options: Namespace) -> int:
@@ -25,7 +22,7 @@ def main(options: Namespace) -> int:
     reach = Reach(private=options.allow_private, signed=options.signed)
     if "://" in options.path:
         into = Path(options.to or RELEASES)
-        keep(fetch_release(options.path, reach, options.digest), options.path, into)
+        keep_fetched(fetch_release(options.path, reach, options.digest), options.path, into)
         return _tell(into, {options.path}, options)
     config = load_config(Path.cwd())
     spec = find_spec(options.path, options.data, config.data, (*options.releases, *config.releases), reach)

@@ -10,26 +10,21 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime
 from pathlib import Path
 
-from tripos.api.compilation import CompiledSpec
-from tripos.api.preparation import lock_now
-from tripos.api.release import check, copy, make
-from tripos.api.selection import choices_of, chosen_binding
+from tripos.api import CompiledSpec, check_release, choices_of, chosen_binding, freeze_benchmark, lock_now, write_copies
 from tripos.cli.inputs import compile_given
 from tripos.failure import GOOD, SOME_FAILED, USAGE, Failure
-from tripos.releases import SIGNATURES
+from tripos.releases import SIGNATURES, Verified
+from tripos.releases.frozen import open_roles
 from tripos.releases.publishing import WrittenRelease
-from tripos.releases.reward_models import open_roles
-from tripos.releases.verification import Verified
-from tripos.settings.load import chosen_settings, load_config
-from tripos.settings.trust import check_given, trust_of
-from tripos.ui.terminal import harmless
+from tripos.settings import check_given, chosen_settings, load_config, trust_of
+from tripos.ui import harmless
 
 
 def verify_main(options: Namespace) -> int:
     """Check a release; exit code 1 where anything in it is not as it was released."""
     trust, artefacts = trust_of(options), by_role(options.artefact)
     config = load_config(Path.cwd(), trust=trust)
-    found = check(
+    found = check_release(
         options.path, config, options.data, options.releases, artefacts, options.digest, options.key, trust=trust
     )
     if options.json:
@@ -118,7 +113,7 @@ def main(options: Namespace) -> int:
     if plan is None:
         return USAGE
     check_given(trust_of(options), options.push or "")
-    made = make(
+    made = freeze_benchmark(
         CompiledSpec(options.path, compilation, plan, folders),
         config,
         Path(options.to),
@@ -128,7 +123,7 @@ def main(options: Namespace) -> int:
         sign_key=None if options.sign_key is None else Path(options.sign_key),
     )
     warn_of_open(open_roles(plan, made.manifest.artefacts))
-    elsewhere = copy(made, options.zip, options.push)
+    elsewhere = write_copies(made, options.zip, options.push)
     if options.json:
         print(json.dumps(_summary(made), ensure_ascii=False, indent=2))
         return GOOD

@@ -12,7 +12,7 @@ from rich.cells import cell_len
 
 from tripos.cli.inputs import open_store
 from tripos.failure import GOOD, Failure
-from tripos.ui.terminal import columns, harmless
+from tripos.ui import harmless, terminal_width
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.language.changes import are_comparable, find_changes
 from tripos_compiler.plan import Plan
@@ -67,7 +67,7 @@ def main(options: Namespace) -> int:
     if options.json:
         print(json.dumps(_data(one, two, changed, found), ensure_ascii=False, indent=2))
     else:
-        lines = [*_head(one, two, changed), *render_comparison(found, columns())]
+        lines = [*_head(one, two, changed), *render_comparison(found, terminal_width())]
         print("\n".join(each for line in lines for each in _fit(line)))
     return GOOD
 
@@ -168,7 +168,7 @@ def _head(one: Side, two: Side, changed: list[ChangeLine]) -> list[str]:
     for letter, side in (("A", one), ("B", two)):
         lines.append(f"{letter}  {', '.join(side.models)}  ({side.run.run_id})")
     if any(model.startswith(PROVING) for side in (one, two) for model in side.models):
-        lines += ["", *fold(CAUTION, columns())]
+        lines += ["", *fold(CAUTION, terminal_width())]
     if one.run.run_id != two.run.run_id:
         lines += ["", "changed in between:"] if changed else ["", "nothing of the spec changed in between"]
         lines += [f"  {'!' if each.scoring else ' '} {each}" for each in changed[:MOST_CHANGES]]
@@ -181,7 +181,7 @@ def _head(one: Side, two: Side, changed: list[ChangeLine]) -> list[str]:
 
 def _fit(line: str) -> list[str]:
     """Return a line in lines that the terminal has room for; what goes on stands further in."""
-    room = columns()
+    room = terminal_width()
     if cell_len(line) <= room:
         return [harmless(line)]
     text = line.lstrip(" ")

@@ -16,7 +16,7 @@ from rich.cells import cell_len
 
 from tripos.cli.inputs import open_store
 from tripos.failure import GOOD, Failure
-from tripos.ui.terminal import columns, harmless
+from tripos.ui import harmless, terminal_width
 from tripos_compiler.language.changes import are_comparable
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.query import export_cell
@@ -123,7 +123,7 @@ def main(options: Namespace) -> int:
     elif form == "markdown":
         print("\n".join(_markdown(boards, published)))
     else:
-        print("\n".join(line.rstrip() for line in _text(boards, columns(), published)))
+        print("\n".join(line.rstrip() for line in _text(boards, terminal_width(), published)))
     return GOOD
 
 

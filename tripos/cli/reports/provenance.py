@@ -10,7 +10,7 @@ from typing import Any
 import duckdb
 import orjson
 
-from tripos.ui.terminal import harmless
+from tripos.ui import harmless
 from tripos_compiler.language import print_rubric
 from tripos_compiler.plan import Ask, Converse, Grade, Metric, Plan, Score, Verdict
 from tripos_runtime.asking.ledger import conversation_id, judgement_id, sample_id, score_id

@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from tripos.api.selection import selected_values
+from tripos.api import selected_values
 from tripos.cli.inputs import open_store
 from tripos.failure import GOOD, NOT_HELD, SOME_FAILED, USAGE, Failure
-from tripos.ui.tables import columns_of, table_lines
+from tripos.ui import columns_of, table_lines
 from tripos_compiler.language import select_treatments
 from tripos_compiler.plan import Plan
 from tripos_warehouse.errors import StoreError
@@ -117,7 +117,7 @@ def write_junit(report: Report, path: str) -> None:
 def _plan_of(options: Namespace) -> Plan | None:
     """Return the plan of the spec whose measures are wanted, whose mistakes are printed."""
     from tripos.cli.inputs import compile_given
-    from tripos.settings.load import chosen_settings
+    from tripos.settings import chosen_settings
 
     options.path = options.spec
     compilation, _ = compile_given(options, chosen_settings(options).config)

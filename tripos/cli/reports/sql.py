@@ -7,7 +7,7 @@ from argparse import Namespace
 from pathlib import Path
 
 from tripos.failure import GOOD, Failure
-from tripos.ui.terminal import columns
+from tripos.ui import terminal_width
 
 MAX_ROWS = 40
 MOST_ROWS = 2_000
@@ -46,7 +46,7 @@ def quick_answer(options: Namespace) -> bool:
     if len(rows) > MOST_ROWS:
         return False
     shown = [[row[place] for row in rows[:MAX_ROWS]] for place in range(len(names))]
-    print(render_columns(names, shown, len(rows), columns()))
+    print(render_columns(names, shown, len(rows), terminal_width()))
     return True
 
 
@@ -55,7 +55,7 @@ def _store_of(options: Namespace) -> Path | None:
     here = Path.cwd()
     set_ = any(name.startswith(PREFIX) for name in os.environ)
     if options.profile or set_ or any((each / name).exists() for each in (here, *here.parents) for name in SETTINGS):
-        from tripos.settings.load import chosen_settings
+        from tripos.settings import chosen_settings
 
         return Path(chosen_settings(options).config.store).expanduser().resolve()
     return Path(options.store or "results").expanduser().resolve()

@@ -195,13 +195,13 @@ def _prepare_terminal(completer: Completer) -> None:
 
 def show_answer(connection: duckdb.DuckDBPyConnection, query: str, output: str | None) -> None:
     """Print what a query gives, or write it to `output`. Raises `StoreError`."""
-    from tripos.ui.terminal import columns
+    from tripos.ui import terminal_width
     from tripos_warehouse.query import run_query, write_answer
     from tripos_warehouse.text_table import render_table
 
     table = run_query(connection, query)
     if output is None:
-        print(render_table(table, columns()))
+        print(render_table(table, terminal_width()))
     else:
         write_answer(table, output)
         print(f"{table.num_rows:,} row{'' if table.num_rows == 1 else 's'} written to {output}", file=sys.stderr)

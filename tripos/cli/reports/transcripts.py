@@ -11,7 +11,7 @@ import orjson
 
 from tripos.cli.reports.provenance import MOST_NAMED, SHORTEST, Finder, Row, TracedReply
 from tripos.cli.reports.why import is_conversation
-from tripos.ui.terminal import harmless
+from tripos.ui import harmless
 from tripos_compiler.plan import Ask
 from tripos_runtime.asking.ledger import sample_id, score_id
 from tripos_warehouse.errors import StoreError

@@ -12,8 +12,7 @@ from rich.cells import cell_len, chop_cells
 from tripos.cli.inputs import open_store
 from tripos.cli.reports.provenance import Row, Trace, TracedReply, find
 from tripos.failure import GOOD, Failure
-from tripos.ui.terminal import columns, harmless
-from tripos.ui.units import usd
+from tripos.ui import harmless, terminal_width, usd
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.text_table import fold
 from tripos_warehouse.views import connect
@@ -33,7 +32,7 @@ def main(options: Namespace) -> int:
     if options.json:
         print(orjson.dumps(to_data(told), default=str, option=orjson.OPT_INDENT_2).decode())
     else:
-        print("\n".join(lines_of(told, columns(), full=options.full)))
+        print("\n".join(lines_of(told, terminal_width(), full=options.full)))
     return GOOD
 
 

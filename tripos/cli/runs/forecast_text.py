@@ -9,9 +9,8 @@ from dataclasses import dataclass, field
 
 from rich.cells import cell_len, set_cell_size
 
-from tripos.api.forecast_rows import of_budget
-from tripos.ui.terminal import harmless
-from tripos.ui.units import abbreviated, usd
+from tripos.api import budget_rows
+from tripos.ui import abbreviated, harmless, usd
 from tripos_compiler.plan import Plan
 from tripos_runtime.forecast.estimates import Estimate, Span
 from tripos_runtime.forecast.lines import Forecast, Line
@@ -70,7 +69,7 @@ def lines_of(found: Forecast, plan: Plan, width: int, budget: Budget | None = No
     if found.reasons:
         lines += ["", "why", *_why(found, width)]
     lines += ["", *_totals(found, width)]
-    for unit, told in of_budget(found, budget).items():
+    for unit, told in budget_rows(found, budget).items():
         lines += _wrapped(f"The budget of {told['most']:,g} {UNITS[unit]} {ENOUGH[told['enough_for']]}.", width)
     if found.unpriced:
         lines += ["", *_prices(found.unpriced, width)]

@@ -7,16 +7,13 @@ from argparse import Namespace
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from tripos.api.compilation import CompiledSpec
-from tripos.api.run_plan import plan_run
-from tripos.api.selection import choices_of
+from tripos.api import CompiledSpec, choices_of, plan_run
 from tripos.cli.inputs import compile_given, warning_printer
 from tripos.cli.runs.several import each_of
 from tripos.failure import GOOD, USAGE, Failure
-from tripos.releases.items import standing
-from tripos.settings.load import ChosenSettings, chosen_settings
-from tripos.ui.tables import columns_of, table_lines
-from tripos.ui.terminal import columns, harmless
+from tripos.releases.frozen import withheld_note
+from tripos.settings import ChosenSettings, chosen_settings
+from tripos.ui import columns_of, harmless, table_lines, terminal_width
 from tripos_compiler.compile import Compilation
 from tripos_compiler.language import left_out_arm_values, steps_sharing_replies
 from tripos_compiler.plan import Plan, Scenario, Walk
@@ -106,13 +103,13 @@ def _plan_compiled(options: Namespace, chosen: ChosenSettings, compilation: Comp
     show_plan(plan, found.selection, items, models, slots, found.steps)
     for path in sorted(folders.access.outside if folders.access is not None else ()):
         print(f"reads a file outside of the benchmark: {harmless(path)}")
-    if told := standing(found.source, found.selection):
+    if told := withheld_note(found.source, found.selection):
         print(told)
     if found.forecast is not None and found.prepared is not None:
         from tripos.cli.runs.forecast_text import lines_of
 
         print()
-        print("\n".join(lines_of(found.forecast, plan, columns(), found.prepared.budget)))
+        print("\n".join(lines_of(found.forecast, plan, terminal_width(), found.prepared.budget)))
     return GOOD
 
 
@@ -140,7 +137,7 @@ def show_plan(
     from rich.text import Text
 
     plan = selection.under(whole)
-    console = Console(width=columns(), highlight=False, markup=False)
+    console = Console(width=terminal_width(), highlight=False, markup=False)
     with console.capture() as shown:
         benchmark = plan.benchmark
         console.print(f"{benchmark.title} {benchmark.version}   plan {whole.digest[:12]}", style="bold")
@@ -164,7 +161,7 @@ def show_plan(
         for scenario in plan.scenarios:
             for shared in steps_sharing_replies(plan, scenario) if scenario.name in items else ():
                 console.print(f"{scenario.name}: {shared.shown}.")
-        for line in design_lines(items, columns()):
+        for line in design_lines(items, terminal_width()):
             console.print(line)
         if plan.reveals:
             console.print(f"{len(plan.reveals)} secret{'s are' if len(plan.reveals) > 1 else ' is'} shown by `reveal`:")
@@ -210,7 +207,7 @@ def _wide(lines: Sequence[PlanLine], roles: Sequence[str]) -> list[TextColumn]:
     ]
     heads = ["scenario", "contexts", "items", *(f"{role} calls" for role in roles)]
     needed = sum(max(map(len, cells)) for cells in zip(heads, *rows, strict=True)) + 2 * (len(heads) - 1)
-    if needed > columns():
+    if needed > terminal_width():
         heads = [*heads[:3], *(f"{role}\ncalls" for role in roles)]
     return columns_of(heads, rows, left=("scenario",))
 

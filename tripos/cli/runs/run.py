@@ -17,20 +17,26 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tripos.api.compilation import CompiledSpec
-from tripos.api.job import Job, RunEnding
-from tripos.api.preparation import RunWarning, family_warning, prepare, settings_warning
-from tripos.api.run import Run, open_run, store_failure
-from tripos.api.selection import choices_of
+from tripos.api import (
+    CompiledSpec,
+    Job,
+    Run,
+    RunEnding,
+    RunWarning,
+    choices_of,
+    family_warning,
+    open_run,
+    prepare,
+    settings_warning,
+    store_failure,
+)
 from tripos.cli.inputs import compile_given, warning_printer
 from tripos.cli.progress import Ended, Events, shown_progress, summary_data, summary_lines, wrapped
-from tripos.cli.reports.report import show_report, write_junit
+from tripos.cli.reports import show_report, write_junit
 from tripos.failure import GOOD, INTERRUPTED, NOT_HELD, SOME_FAILED, USAGE, Failure
-from tripos.releases.items import standing
-from tripos.settings.api_keys import without_keys
-from tripos.settings.config import Config
-from tripos.settings.load import ChosenSettings, chosen_settings
-from tripos.ui.terminal import aside, columns, to_nowhere
+from tripos.releases.frozen import withheld_note
+from tripos.settings import ChosenSettings, Config, chosen_settings, without_keys
+from tripos.ui import print_stderr, terminal_width, to_nowhere
 from tripos_compiler.compile import Compilation
 from tripos_runtime.datasets.data_folders import DataFolders
 from tripos_runtime.drivers.prepared import PreparedRun
@@ -84,17 +90,16 @@ def _dry_run(
 ) -> int:
     """Print the forecast of a run, as text or as JSON, and ask no model. A store that is not there is not made. Raises
     `Failure` where the store or a data file cannot be read."""
-    from tripos.api.forecast import check_names, foresee_run
-    from tripos.api.forecast_rows import to_json
+    from tripos.api import check_model_names, forecast_json, foresee_run
     from tripos.cli.runs.forecast_text import lines_of
 
-    check_names([name for name in prepared.binding.every if name not in prepared.wiring.recorded], config)
+    check_model_names([name for name in prepared.binding.every if name not in prepared.wiring.recorded], config)
     warn(family_warning(prepared))
     warn(settings_warning(prepared))
     found, budget = foresee_run(prepared, config), prepared.budget
     withheld = prepared.source.withheld_counts(prepared.selection)
-    lines = [] if options.json else lines_of(found, prepared.plan, columns(), budget)
-    print(to_json(found, budget, withheld) if options.json else "\n".join(lines))
+    lines = [] if options.json else lines_of(found, prepared.plan, terminal_width(), budget)
+    print(forecast_json(found, budget, withheld) if options.json else "\n".join(lines))
     return GOOD
 
 
@@ -153,7 +158,7 @@ class _Run:
         if self.options.json and not self._events_on_stdout:
             print(json.dumps(_machines(ended, report), ensure_ascii=False, indent=2), flush=True)
         elif not self.options.json:
-            aside("\n".join(summary_lines(ended)))
+            print_stderr("\n".join(summary_lines(ended)))
             if report is not None and self.job.tally.samples and not self._events_on_stdout:
                 show_report(report, sql=False, store=self.options.store)
                 sys.stdout.flush()
@@ -186,9 +191,9 @@ class _Run:
             lines = [f"{head}{gap}{store}"]
             for role, models in job.binding.models.items():
                 lines += wrapped(f"  {role}: ", ", ".join(models), "    ") if models else ()
-            if told := standing(job.source, job.selection):
+            if told := withheld_note(job.source, job.selection):
                 lines.append(f"  {told}")
-            aside("\n".join(lines))
+            print_stderr("\n".join(lines))
 
     def _ended(self, ending: RunEnding, failure: Failure | None, elapsed_s: float) -> Ended:
         return Ended(
@@ -208,7 +213,7 @@ class _Run:
 
         def interrupted() -> None:
             if job.interrupt():
-                aside("\nfinishing the calls under way; Ctrl-C again stops at once")
+                print_stderr("\nfinishing the calls under way; Ctrl-C again stops at once")
 
         with contextlib.suppress(NotImplementedError):  # Windows
             asyncio.get_running_loop().add_signal_handler(signal.SIGINT, interrupted)

@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from tripos.api.compilation import holds_benchmark, holds_parts
+from tripos.api import holds_benchmark, holds_parts
 from tripos.failure import GOOD, INTERRUPTED, NOT_HELD, SOME_FAILED, USAGE, Failure
-from tripos.settings.load import ChosenSettings, chosen_settings
-from tripos.ui.terminal import aside
+from tripos.settings import ChosenSettings, chosen_settings
+from tripos.ui import print_stderr
 from tripos_compiler.compile import Compilation
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.plan import Role
@@ -82,7 +82,7 @@ def each_of(options: Namespace, chosen: ChosenSettings, do: Doing) -> int:
     for place, each in enumerate(benchmarks):
         if not options.json:
             sys.stdout.flush()  # the line must not come before what the benchmark above it printed
-            aside(("\n" if place else "") + f"[{place + 1}/{len(benchmarks)}] {each.path}")
+            print_stderr(("\n" if place else "") + f"[{place + 1}/{len(benchmarks)}] {each.path}")
         code = _one(each, _for(each, options, benchmarks), _settings_for(each, chosen, every), do)
         codes.append((each.path, code))
         if code == INTERRUPTED:
@@ -90,7 +90,7 @@ def each_of(options: Namespace, chosen: ChosenSettings, do: Doing) -> int:
     worst = next((code for code in WORST_FIRST if any(code == had for _, had in codes)), GOOD)
     if not options.json:
         sys.stdout.flush()
-        aside("\n" + "\n".join(_outcome_lines(benchmarks, codes)))
+        print_stderr("\n" + "\n".join(_outcome_lines(benchmarks, codes)))
     return worst
 
 
@@ -139,7 +139,7 @@ def _with_benchmark(paths: Sequence[str]) -> list[str]:
         if not Path(path).exists() or holds_benchmark(Path(path)):
             kept.append(path)
         elif not holds_parts(Path(path)):
-            aside(f"passed over {path}: it holds no benchmark")
+            print_stderr(f"passed over {path}: it holds no benchmark")
     return kept
 
 

@@ -10,7 +10,7 @@ from typing import TextIO
 
 from tripos.cli.runs import run
 from tripos.failure import Failure
-from tripos.ui.terminal import columns, harmless
+from tripos.ui import harmless, terminal_width
 from tripos_runtime.models.base import Message
 from tripos_runtime.models.human import HumanModel
 from tripos_warehouse.text_table import fold
@@ -47,9 +47,9 @@ class Terminal:
 
     def begin(self, messages: tuple[Message, ...]) -> None:
         """Show what the person is told, and all turns so far."""
-        lines = ["", "─" * min(columns(), 80)]
+        lines = ["", "─" * min(terminal_width(), 80)]
         if self._first:
-            lines += [*fold(HELP, columns()), ""]
+            lines += [*fold(HELP, terminal_width()), ""]
         self._first = False
         self._write(lines)
         self.hear(messages)
@@ -82,5 +82,5 @@ class Terminal:
 
 
 def _indented(text: str) -> list[str]:
-    room = columns() - len(INDENT)
+    room = terminal_width() - len(INDENT)
     return [f"{INDENT}{part}" for line in harmless(text).splitlines() for part in fold(line, room)]

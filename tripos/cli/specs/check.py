@@ -11,13 +11,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tripos.api.compilation import SpecSource, earlier_plan, find_spec, holds_parts
+from tripos.api import SpecSource, earlier_plan, find_spec, holds_parts
 from tripos.cli.inputs import show_diagnostics
 from tripos.failure import GOOD, SOME_FAILED, USAGE
-from tripos.settings.denied_warnings import chosen_denials
-from tripos.settings.load import load_config
-from tripos.settings.trust import check_given, trust_of
-from tripos.ui.terminal import columns, harmless
+from tripos.settings import check_given, chosen_denials, load_config, trust_of
+from tripos.ui import harmless, terminal_width
 from tripos.version import __version__
 from tripos_compiler.compile import Compilation
 from tripos_compiler.diagnostics import render_silenced, summary, to_data
@@ -65,7 +63,7 @@ def main(options: Namespace) -> int:
                     print(*trials[path].lines(path), sep="\n")
             if diagnostics:
                 print(summary(diagnostics), file=sys.stderr)
-            print(render_silenced(silenced, width=columns()), end="", file=sys.stderr)
+            print(render_silenced(silenced, width=terminal_width()), end="", file=sys.stderr)
     if any(compilation.plan is None for compilation in found.values()):
         return USAGE
     return SOME_FAILED if any(trial.diagnostics for trial in trials.values()) else GOOD

@@ -15,9 +15,8 @@ from typing import Any
 
 from tripos.cli.inputs import compile_given
 from tripos.failure import GOOD, USAGE, Failure
-from tripos.settings.load import load_config
-from tripos.settings.trust import trust_of
-from tripos.ui.terminal import columns
+from tripos.settings import load_config, trust_of
+from tripos.ui import terminal_width
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.language.library import words
 from tripos_compiler.plan import ChoiceType, DataField, Dataset, ListType, Plan, RecordType, SetType, TextType, Type
@@ -302,7 +301,8 @@ def _lines(found: Described, figure: str) -> Iterator[str]:
             for name in FIGURES[1:]
         ]
         yield from grid(
-            [TextColumn("field", tuple(part.name for part in found.parts)), *shown, TextColumn("of", units)], columns()
+            [TextColumn("field", tuple(part.name for part in found.parts)), *shown, TextColumn("of", units)],
+            terminal_width(),
         )
         return
     keys = [TextColumn(name, tuple(group[at] for group in found.groups)) for at, name in enumerate(found.by)]
@@ -313,7 +313,7 @@ def _lines(found: Described, figure: str) -> Iterator[str]:
         TextColumn("share", shares, right=True),
     ]
     if figure == "rows":
-        yield from grid([*keys, *rows], columns())
+        yield from grid([*keys, *rows], terminal_width())
         return
     yield f"{figure} of each field:"
     cells = [
@@ -323,7 +323,7 @@ def _lines(found: Described, figure: str) -> Iterator[str]:
         for part in found.parts
         if part.name not in found.by
     ]
-    yield from grid([*keys, *rows, *cells], columns())
+    yield from grid([*keys, *rows, *cells], terminal_width())
 
 
 def _shown(value: float | None, figure: str) -> str:

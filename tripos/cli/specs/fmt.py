@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tripos.failure import GOOD, USAGE, Failure
-from tripos.settings.trust import trust_of
-from tripos.ui.terminal import columns, is_colored
+from tripos.settings import trust_of
+from tripos.ui import is_colored, terminal_width
 from tripos_compiler.diagnostics import Diagnostic, render_text, summary
 from tripos_compiler.editing import Unparsable, format_text
 
@@ -43,7 +43,7 @@ def main(options: Namespace) -> int:
         elif path is None and not (options.check or options.diff):
             sys.stdout.write(formatted)
     if wrong:
-        print(render_text(wrong, color=is_colored(sys.stderr), width=columns()), file=sys.stderr)
+        print(render_text(wrong, color=is_colored(sys.stderr), width=terminal_width()), file=sys.stderr)
         print(summary(wrong), file=sys.stderr)
         return USAGE
     return WOULD_CHANGE if options.check and changes else GOOD

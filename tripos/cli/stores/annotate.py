@@ -24,11 +24,10 @@ from tripos.annotation import (
     get_batch,
     read_grades,
 )
-from tripos.api.selection import chosen_only, chosen_scenarios, chosen_subset
+from tripos.api import chosen_only, chosen_scenarios, chosen_subset
 from tripos.cli.inputs import open_store
 from tripos.failure import GOOD, SOME_FAILED, Failure
-from tripos.ui.terminal import columns, harmless
-from tripos.ui.units import counted
+from tripos.ui import counted, harmless, terminal_width
 from tripos_compiler.language import Drawn, select_treatments
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.ledger import KeptCounts, keep
@@ -289,7 +288,7 @@ def _print_json(said: dict[str, object], faults: tuple[GradeError, ...]) -> None
 def _list(faults: tuple[GradeError, ...]) -> None:
     from rich.cells import cell_len, set_cell_size
 
-    room = max(40, columns())
+    room = max(40, terminal_width())
     shown = faults[:MOST_FAULTS]
     wide = min(max(cell_len(harmless(each.address)) for each in shown), 24)
     for each in shown:

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 from tripos.cli.inputs import open_store
 from tripos.failure import GOOD, SOME_FAILED, USAGE, Failure
 from tripos.importing import FileRows, RowError, read_fixed, read_mapping, read_table, settle
-from tripos.ui.terminal import columns, harmless
-from tripos.ui.units import counted
+from tripos.ui import counted, harmless, terminal_width
 from tripos_warehouse.errors import StoreError
 
 if TYPE_CHECKING:
@@ -109,8 +108,8 @@ def _bring_in(options: Namespace, store: Store, run_id: str, table: FileRows, fo
 def _samples(options: Namespace) -> int:
     from tripos.cli.inputs import compile_given
     from tripos.importing import record, role_flags
-    from tripos.releases.snapshots import restore_given
-    from tripos.settings.load import chosen_settings
+    from tripos.releases.frozen import restore_given
+    from tripos.settings import chosen_settings
     from tripos_runtime.datasets.cases import CaseSource
 
     config = chosen_settings(options).config
@@ -174,7 +173,7 @@ def _print_counts(told: Mapping[str, Any], noun: str, dry_run: bool) -> None:
             print(f"{told[name]:>8,} {words}")
     if told["unused_columns"]:
         line = f"columns not used: {', '.join(told['unused_columns'])}"
-        print(harmless(line if len(line) <= (most := columns()) else f"{line[: most - 1]}…").replace("\n", " "))
+        print(harmless(line if len(line) <= (most := terminal_width()) else f"{line[: most - 1]}…").replace("\n", " "))
     if told["imported"]:
         print(f"imported, for run {told['run_id']}: `tripos report` takes them in")
     else:

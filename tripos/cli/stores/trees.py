@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from tripos.failure import GOOD, Failure
 from tripos.importing import approve, check_suffix, read_outline, sound, tree_text
-from tripos.ui.terminal import harmless
+from tripos.ui import harmless
 from tripos_compiler.language import ParsedTree
 from tripos_compiler.statements.declarations import DRAFT
 

@@ -12,11 +12,17 @@ from pathlib import Path
 
 from tripos.doctor import Finding, Status, lines_of, verdict
 from tripos.failure import GOOD, SOME_FAILED, Failure
-from tripos.settings.api_keys import key_values, without_keys
-from tripos.settings.config import Config
-from tripos.settings.load import ChosenSettings, load_env, load_settings, with_options
-from tripos.settings.trust import trust_of
-from tripos.ui.terminal import is_colored
+from tripos.settings import (
+    ChosenSettings,
+    Config,
+    key_values,
+    load_env,
+    load_settings,
+    trust_of,
+    with_options,
+    without_keys,
+)
+from tripos.ui import is_colored
 
 COLOURS: dict[Status, str] = {"ok": "32", "warning": "33", "problem": "31"}
 

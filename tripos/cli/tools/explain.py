@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 
 from tripos.failure import GOOD, Failure
-from tripos.ui.terminal import columns, is_colored
+from tripos.ui import is_colored, terminal_width
 from tripos_compiler.constructs import CONSTRUCTS, page_of
 from tripos_compiler.diagnostics import CODES, find_page, nearest, wrap
 
@@ -134,14 +134,14 @@ def _list(codes: Iterable[str]) -> None:
 def _show(page: str | None) -> None:
     assert page is not None
     if not is_colored(sys.stdout):
-        print(wrapped(page, columns()), end="")
+        print(wrapped(page, terminal_width()), end="")
         return
     from rich.console import Console
     from rich.markdown import Markdown
 
     # A code block shows only its text, so the file that it is stands above it.
     named = re.sub(r"^```(\w+) (\S+)$", r"`\2`\n\n```\1", page, flags=re.MULTILINE)
-    console = Console(width=min(columns(), MOST), force_terminal=True)
+    console = Console(width=min(terminal_width(), MOST), force_terminal=True)
     console.print(Markdown(named, code_theme="ansi_dark"))
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from tripos.failure import Failure
-from tripos.releases import DATA, RELEASES, SPEC, UNLISTED
+from tripos.releases.layout import DATA, RELEASES, SPEC, UNLISTED
 from tripos.releases.manifest import ExtendedRelease, ExternalFile, file_digest
 from tripos.releases.opening import Release, open_release
 from tripos.releases.release_toml import ABOUT, ReleaseToml

@@ -14,9 +14,9 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from tripos.failure import Failure
+from tripos.releases.frozen import open_roles
 from tripos.releases.manifest import ExternalFile, ReleasedArtefact, ReleasedFile, ReleasedItems
 from tripos.releases.release_toml import HUB, ReleaseToml
-from tripos.releases.reward_models import open_roles
 from tripos_compiler.plan import Plan
 
 CROISSANT = "croissant.json"

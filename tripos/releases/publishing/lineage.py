@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tripos.failure import Failure
-from tripos.releases.locations import is_release
+from tripos.releases.fetching import is_release
 from tripos.releases.manifest import Manifest, Parent
 from tripos.releases.opening import Release, open_release
 from tripos_compiler.language.changes import (

@@ -15,9 +15,8 @@ import pyarrow.parquet as pq
 
 from tripos.failure import Failure
 from tripos.releases.extended import ReleaseFolders
-from tripos.releases.items import held_back_in, withheld_of
+from tripos.releases.frozen import held_back_in, restore, withheld_of
 from tripos.releases.opening import open_release
-from tripos.releases.snapshots import restore
 from tripos_compiler.inputs import DataError, FoundRelease
 from tripos_compiler.plan import Data, Made, Plan
 from tripos_runtime.datasets.cases import CaseSource

@@ -13,17 +13,25 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 from tripos.failure import SOME_FAILED, Failure
-from tripos.releases import CHECKSUM, MANIFEST, SIGNATURES, SPEC
 from tripos.releases.extended import ReleaseFolders
-from tripos.releases.items import (
+from tripos.releases.frozen import (
+    Artefact,
+    artefacts_of,
     canary_of,
+    copy_frozen_rows,
     frozen_items,
+    gather_rows,
     held_back_in,
+    inherited_models,
+    restore_extended,
+    snapshot_rows,
+    with_inherited,
     withheld_of,
     write_drawn,
     write_items,
     write_public,
 )
+from tripos.releases.layout import CHECKSUM, MANIFEST, SIGNATURES, SPEC
 from tripos.releases.manifest import (
     Manifest,
     Parent,
@@ -55,8 +63,6 @@ from tripos.releases.publishing.lineage import check_what_scores
 from tripos.releases.publishing.private_items import check_leaks, held_files, held_sets, put_aside
 from tripos.releases.publishing.signing import sign
 from tripos.releases.release_toml import ReleaseToml, check_license, read_release_toml
-from tripos.releases.reward_models import Artefact, artefacts_of, inherited_models, with_inherited
-from tripos.releases.snapshots import gather, restore_extended, snapshot_rows, take_frozen
 from tripos.version import __version__
 from tripos_compiler.compile import Compilation
 from tripos_compiler.inputs import DataError
@@ -120,7 +126,7 @@ def make_release(wanted: ReleaseRequest, to: Path) -> WrittenRelease:
     source = CaseSource(wanted.plan, wanted.folders, tuple(each.path for each in wanted.compilation.sources))
     restore_extended(source, wanted.compilation.releases)
     folders = wanted.compilation.release_folders
-    times = gather(wanted.plan, source, wanted.store or Path("results"), folders)
+    times = gather_rows(wanted.plan, source, wanted.store or Path("results"), folders)
     held = held_files(wanted.plan, source, held_back_in(wanted.compilation.releases))
     contents = contents_of(wanted.compilation, wanted.plan, wanted.folders, about, held)
     for each in contents.external:
@@ -185,7 +191,7 @@ def _write(
         rows |= write_public(source, folder, held_sets(source, held_back), held, canary)
     if held and plan.subsets:
         write_drawn(source, folder)
-    lent = take_frozen(plan, wanted.compilation.releases, folder)
+    lent = copy_frozen_rows(plan, wanted.compilation.releases, folder)
     rows |= lent.rows
     external = (*contents.external, *frozen.withheld, *lent.withheld)
     items = _items(wanted, source, contents, folder, canary)

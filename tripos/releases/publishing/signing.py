@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from tripos.failure import Failure
-from tripos.releases import MANIFEST, SIGNATURES
+from tripos.releases.layout import MANIFEST, SIGNATURES
 from tripos.releases.manifest import ReleaseCheck
 
 MINISIG, SSHSIG = SIGNATURES

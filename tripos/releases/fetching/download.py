@@ -22,9 +22,9 @@ from urllib.parse import SplitResult, quote, urljoin, urlsplit
 from pydantic import ValidationError
 
 from tripos.failure import SOME_FAILED, Failure
-from tripos.releases import MANIFEST, UNLISTED
+from tripos.releases.fetching.reach import Reach
+from tripos.releases.layout import MANIFEST, UNLISTED
 from tripos.releases.manifest import Manifest, digest_of
-from tripos.releases.reach import Reach
 
 MOST_BYTES = 2 * 2**30
 """Of one release, or of its zip."""

@@ -14,9 +14,9 @@ from tripos.api.compilation import CompiledSpec
 from tripos.api.errors import ReleaseError, raised_as
 from tripos.api.spec import Places, paths_of
 from tripos.failure import Failure
-from tripos.releases.locations import find_release, pack, push as push_to
-from tripos.releases.manifest import Manifest
-from tripos.releases.opening import open_release
+from tripos.releases import Manifest, Verified, open_release, verify as verify_folder
+from tripos.releases.fetching import find_release, pack, push as push_to
+from tripos.releases.frozen import open_roles
 from tripos.releases.publishing import (
     Lineage,
     ReleaseRequest,
@@ -27,11 +27,7 @@ from tripos.releases.publishing import (
     make_release,
     signature_checks,
 )
-from tripos.releases.reward_models import open_roles
-from tripos.releases.verification import Verified, verify as verify_folder
-from tripos.settings.config import Config
-from tripos.settings.load import project_settings
-from tripos.settings.trust import check_given, trust_in
+from tripos.settings import Config, check_given, project_settings, trust_in
 from tripos_runtime.datasets.trust import TRUSTED, Trust
 
 if TYPE_CHECKING:
@@ -60,10 +56,10 @@ def verify(
         named = {role: str(each) for role, each in artefacts.items()}
         trust = trust_in(untrusted, os.environ)
         config = project_settings(Path.cwd(), trust=trust).config
-        return check(str(path), config, paths_of(data), paths_of(releases), named, digest, key, trust=trust)
+        return check_release(str(path), config, paths_of(data), paths_of(releases), named, digest, key, trust=trust)
 
 
-def check(
+def check_release(
     path: str,
     config: Config,
     data: Sequence[str] = (),
@@ -134,7 +130,7 @@ def release(
     given = spec if isinstance(spec, Spec) else compile_spec(spec)
     config = given.settings.config
     with raised_as(ReleaseError):
-        made = make(
+        made = freeze_benchmark(
             given.compiled,
             config if store is None else config.model_copy(update={"store": str(store)}),
             Path(to),
@@ -143,12 +139,12 @@ def release(
             artefacts={role: str(each) for role, each in artefacts.items()},
             sign_key=None if sign_key is None else Path(sign_key),
         )
-        copies = copy(made, zip, push)
+        copies = write_copies(made, zip, push)
     roles = open_roles(given.compiled_plan, made.manifest.artefacts)
     return Released(made.path, made.digest, made.manifest, made.was_there, made.private, tuple(copies), tuple(roles))
 
 
-def make(
+def freeze_benchmark(
     spec: CompiledSpec,
     config: Config,
     to: Path,
@@ -179,7 +175,7 @@ def make(
     return make_release(wanted, to)
 
 
-def copy(made: WrittenRelease, zipped: bool, url: str | None) -> list[str]:
+def write_copies(made: WrittenRelease, zipped: bool, url: str | None) -> list[str]:
     """Write a release as a zip, and push it to a URL; return where it went. Raises `Failure`."""
     try:
         copies = [str(pack(made.path))] if zipped else []

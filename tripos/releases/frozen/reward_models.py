@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tripos.failure import SOME_FAILED, Failure
-from tripos.releases.locations import find_release
+from tripos.releases.fetching import find_release
 from tripos.releases.manifest import ExtendedRelease, Manifest, ReleaseCheck, ReleasedArtefact
 from tripos.releases.opening import open_release
 from tripos.releases.release_toml import ArtefactTerms, ReleaseToml, check_license

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tripos.failure import SOME_FAILED, Failure
-from tripos.releases import HUB, MANIFEST
+from tripos.releases.layout import HUB, MANIFEST
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi

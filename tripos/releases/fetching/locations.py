@@ -10,8 +10,8 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from tripos.failure import SOME_FAILED, Failure
-from tripos.releases import FORMAT, HUB, MANIFEST, UNLISTED
-from tripos.releases.reach import TYPED, Reach
+from tripos.releases.fetching.reach import TYPED, Reach
+from tripos.releases.layout import FORMAT, HUB, MANIFEST, UNLISTED
 
 ALWAYS_FINE = 256 * 2**20
 """Bytes that a zip may hold however small it is."""
@@ -97,7 +97,7 @@ def push(folder: Path, url: str) -> str:
     Raises `Failure` S0850 where a file of another content is there, or the store refuses.
     """
     if url.startswith(HUB):
-        from tripos.releases.hub import push_to_hub
+        from tripos.releases.fetching.hub import push_to_hub
 
         return push_to_hub(folder, url)
     import obstore
@@ -124,12 +124,12 @@ def fetch_release(url: str, reach: Reach, sha256: str | None = None) -> Path:
     """Return the folder of a release at a URL, that goes with the process. Raises `Failure` as `download_release`
     does."""
     if url.startswith(HUB):
-        from tripos.releases.hub import fetch_from_hub, place_of
+        from tripos.releases.fetching.hub import fetch_from_hub, place_of
 
         folder = temporary(PurePosixPath(place_of(url).name).name)
         fetch_from_hub(url, folder, signed=reach.signed)
         return folder
-    from tripos.releases.download import download_file, download_release
+    from tripos.releases.fetching.download import download_file, download_release
 
     if url.endswith(ZIP):
         path = temporary("zip") / PurePosixPath(url).name

@@ -13,8 +13,8 @@ from typing import Any
 import orjson
 
 from tripos.failure import Failure
-from tripos.releases.items import looked_into_by, plain, take_drawn, take_public, whole, withhold
-from tripos.releases.locations import find_release
+from tripos.releases.fetching import find_release
+from tripos.releases.frozen.items import looked_into_by, plain, take_drawn, take_public, whole, withhold
 from tripos.releases.manifest import ExternalFile, Manifest
 from tripos.releases.opening import open_release
 from tripos_compiler.inputs import FoundRelease
@@ -115,7 +115,7 @@ def _held(private: Sequence[Path]) -> dict[str, Any]:
     return found
 
 
-def gather(
+def gather_rows(
     plan: Plan, source: CaseSource, store: Path, releases: Mapping[str, str] = NOTHING
 ) -> dict[str, dict[str, datetime]]:
     """Put the rows of all data sets that are made where `source` finds them, as the last run of a store that asked for
@@ -222,7 +222,7 @@ class FrozenRows:
     withheld: tuple[ExternalFile, ...]
 
 
-def take_frozen(plan: Plan, extended: Sequence[FoundRelease], folder: Path) -> FrozenRows:
+def copy_frozen_rows(plan: Plan, extended: Sequence[FoundRelease], folder: Path) -> FrozenRows:
     """Copy the rows that releases which are extended have frozen below a release's folder, as they stand there, with
     when they were made. What they withhold of them is withheld here."""
     counts: dict[str, int] = {}

@@ -90,7 +90,7 @@ def take_drawn(source: CaseSource, folder: Path) -> None:
         source.public_drawn.update({name: frozenset((s, item) for s, item in drawn[name]) for name in names})
 
 
-def standing(source: CaseSource, selection: Selection) -> str | None:
+def withheld_note(source: CaseSource, selection: Selection) -> str | None:
     """On how many of how many items figures stand, where a release withholds some."""
     withheld = sum(source.withheld_counts(selection).values())
     if not withheld:

@@ -1,0 +1,71 @@
+from .compilation import (
+    CompiledSpec as CompiledSpec,
+    SpecSource as SpecSource,
+    earlier_plan as earlier_plan,
+    find_spec as find_spec,
+    holds_benchmark as holds_benchmark,
+    holds_parts as holds_parts,
+)
+from .errors import (
+    ReleaseError as ReleaseError,
+    RunError as RunError,
+    SpecError as SpecError,
+    TriposError as TriposError,
+)
+from .forecast import (
+    check_model_names as check_model_names,
+    foresee_run as foresee_run,
+)
+from .forecast_rows import (
+    budget_rows as budget_rows,
+    forecast_json as forecast_json,
+)
+from .job import (
+    Job as Job,
+    RunEnding as RunEnding,
+)
+from .preparation import (
+    RunWarning as RunWarning,
+    check_denied as check_denied,
+    family_warning as family_warning,
+    lock_now as lock_now,
+    prepare as prepare,
+    settings_warning as settings_warning,
+)
+from .progress import (
+    Progress as Progress,
+)
+from .releases import (
+    Released as Released,
+    check_release as check_release,
+    freeze_benchmark as freeze_benchmark,
+    release as release,
+    verify as verify,
+    write_copies as write_copies,
+)
+from .results import (
+    Results as Results,
+    open as open,
+)
+from .run import (
+    Run as Run,
+    open_run as open_run,
+    store_failure as store_failure,
+)
+from .run_plan import (
+    RunPlan as RunPlan,
+    plan_run as plan_run,
+)
+from .selection import (
+    choices_of as choices_of,
+    chosen_binding as chosen_binding,
+    chosen_cases as chosen_cases,
+    chosen_only as chosen_only,
+    chosen_scenarios as chosen_scenarios,
+    chosen_subset as chosen_subset,
+    selected_values as selected_values,
+)
+from .spec import (
+    Spec as Spec,
+    compile as compile,
+)

@@ -1,0 +1,11 @@
+from .locations import (
+    ZIP as ZIP,
+    fetch_release as fetch_release,
+    find_release as find_release,
+    is_release as is_release,
+    pack as pack,
+    push as push,
+)
+from .reach import (
+    Reach as Reach,
+)

@@ -1,0 +1,41 @@
+from .api_keys import (
+    key_values as key_values,
+    table_without_keys as table_without_keys,
+    without_keys as without_keys,
+)
+from .config import (
+    SETTINGS_FILE as SETTINGS_FILE,
+    Config as Config,
+)
+from .denied_warnings import (
+    chosen_denials as chosen_denials,
+    denied_codes as denied_codes,
+)
+from .environment import (
+    set_variables as set_variables,
+)
+from .load import (
+    UNKNOWN_VARIABLE as UNKNOWN_VARIABLE,
+    ChosenSettings as ChosenSettings,
+    chosen_settings as chosen_settings,
+    env_files as env_files,
+    load_config as load_config,
+    load_env as load_env,
+    load_settings as load_settings,
+    project_settings as project_settings,
+    value_fault as value_fault,
+    with_options as with_options,
+)
+from .trust import (
+    check_given as check_given,
+    time_limit as time_limit,
+    trust_in as trust_in,
+    trust_of as trust_of,
+)
+from .wiring import (
+    LOCAL_PREFIXES as LOCAL_PREFIXES,
+    endpoints_of as endpoints_of,
+    limits_of as limits_of,
+    prices_of as prices_of,
+    with_identities as with_identities,
+)

@@ -1,0 +1,19 @@
+from .tables import (
+    columns_of as columns_of,
+    table_lines as table_lines,
+)
+from .terminal import (
+    harmless as harmless,
+    is_colored as is_colored,
+    print_stderr as print_stderr,
+    terminal_width as terminal_width,
+    to_nowhere as to_nowhere,
+)
+from .units import (
+    abbreviated as abbreviated,
+    counted as counted,
+    duration as duration,
+    file_size as file_size,
+    per_second as per_second,
+    usd as usd,
+)
