@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 
-.PHONY: demo test test-all test-long lint types ci bench vscode clean
+.PHONY: demo test test-all test-long lint types ci bench fuzz vscode clean
 
 $(VENV)/.installed: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("Tripos needs Python 3.11 or newer, this is " + sys.version.split()[0] + "; name another with `make PYTHON=python3.12 …`")'
@@ -51,6 +51,12 @@ bench: $(VENV)/.installed
 	$(BIN)/python tests/bench/check.py
 	$(BIN)/python tests/bench/keystroke.py
 	$(BIN)/python tests/bench/mutations.py
+
+# New inputs for everything that reads input of others, `make fuzz MINUTES=10`; what fails is kept and replayed by the tests.
+MINUTES ?= 10
+SEED    ?= $(shell date +%s)
+fuzz: $(VENV)/.installed
+	$(BIN)/python tests/fuzz/run.py $(TARGETS) --minutes $(MINUTES) --seed $(SEED) --keep
 
 # The extension for Visual Studio Code, editors/vscode/tripos.vsix; needs Node 20 or newer.
 vscode: $(VENV)/.installed

@@ -9,7 +9,6 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
 from itertools import pairwise
 from typing import Any, cast
 
@@ -17,26 +16,20 @@ import pytest
 
 from tests.lengths import sized
 from tests.looping import REPEATED, looping
+from tests.reply_readers import LETTER, METRICS, READERS, TYPES
 from tripos_compiler.language.library.partiality import Undefined, Unread
-from tripos_compiler.language.library.table import FUNCTIONS
 from tripos_compiler.plan import (
     BoolType,
-    ChoiceType,
     DialogueType,
     IntegerType,
     ListType,
-    Metric,
-    NumberType,
-    OptionalType,
     RecordType,
     SetType,
     TextType,
-    Type,
 )
 from tripos_runtime.asking.reply import _at_leisure, run_reply
-from tripos_runtime.reading import find_json, read, read_metrics
+from tripos_runtime.reading import read, read_metrics
 from tripos_runtime.reading.lengths import LONG, MOST
-from tripos_runtime.reading.plain_text import is_refusal
 from tripos_runtime.scheduling.calling import Caller
 
 LENGTHS = (4_000, 8_000, 16_000, 32_000)
@@ -45,65 +38,6 @@ GROWTH = 2.7
 SLOW = 4.0
 """Seconds of CPU for 32,000 characters: more than ten times what the slowest reader takes, and far below the 30 and
 more that a quadratic one does."""
-
-LETTER = ChoiceType(values=("A", "B", "C", "D"))
-RECORD = RecordType(fields={"a": IntegerType(), "b": TextType()})
-TYPES: tuple[Type, ...] = (
-    TextType(),
-    IntegerType(low=1, high=10),
-    NumberType(),
-    BoolType(),
-    LETTER,
-    ChoiceType(values=("high", "low")),
-    DialogueType(),
-    OptionalType(of=IntegerType()),
-    RECORD,
-    RecordType(fields={"a": LETTER}),
-    ListType(of=TextType()),
-    ListType(of=IntegerType()),
-    ListType(of=LETTER),
-    ListType(of=BoolType()),
-    ListType(of=RECORD),
-    SetType(of=TextType()),
-    SetType(of=RecordType(fields={"a": ListType(of=TextType())})),
-)
-METRICS = [
-    Metric(name=name, title={"en": name}, dimension="d", low=1, high=10, asks={}, levels=())
-    for name in ("depth", "clarity")
-]
-OPTIONS = ["red apples", "green ones", "8", "x"]
-GIVEN: dict[str, tuple[Any, ...]] = {
-    "final_number": (),
-    "last_number": (),
-    "number": (),
-    "choice_letters": (),
-    "chosen_option": (OPTIONS,),
-    "option_letters": (3,),
-    "right_or_wrong": (3,),
-    "boxed": (),
-    "after": ("####",),
-    "is_yes": (),
-    "words": (),
-    "lines": (),
-    "simplified": (),
-    "echoed": ("Find the sum of 17 and 25.", 3),
-}
-"""The functions of the library that read replies, and their other arguments."""
-READERS: dict[str, Callable[[str], Any]] = {
-    **{f"read {type_.kind} {number}": partial(read, type_) for number, type_ in enumerate(TYPES)},
-    "read numbers in German": lambda text: read(ListType(of=NumberType()), text, locale="de"),
-    "final_number in German": lambda text: FUNCTIONS["final_number"].python(text, "de"),
-    "option_letters of one part": FUNCTIONS["option_letters"].python,
-    "right_or_wrong of one part": FUNCTIONS["right_or_wrong"].python,
-    "one metric": lambda text: read_metrics(METRICS[:1], text),
-    "two metrics": lambda text: read_metrics(METRICS, text),
-    "JSON": find_json,
-    "refusal": is_refusal,
-    **{
-        name: lambda text, name=name, more=more: FUNCTIONS[name].python(text, *more)  # type: ignore[misc]
-        for name, more in GIVEN.items()
-    },
-}
 
 
 def steps(reader: Callable[[str], Any], text: str) -> int:

@@ -19,6 +19,7 @@ from typing import Any, cast
 import orjson
 
 from tripos_compiler.inputs import DataError, LocatedText
+from tripos_runtime.datasets.nesting import check_nesting
 from tripos_runtime.datasets.packed import PACKED, check_size, is_packed, lines_of, opened, too_large, whole
 from tripos_runtime.datasets.tabular import delimited_rows
 from tripos_runtime.datasets.trust import ReadLimits
@@ -82,6 +83,7 @@ def document_in(path: Path, shown: str, limits: ReadLimits = STANDARD) -> Any:
                 document = _yaml_document(text.decode("utf-8-sig"), shown)
             case suffix:
                 raise DataError(f"`{shown}`: the format `{suffix}` is not known", f"use {DOCUMENTS}")
+        check_nesting(document, shown)
         return _without_halves(document) if LONE.search(text) else document
     except BROKEN as error:
         raise _broken(path, shown, error) from error
@@ -207,6 +209,7 @@ def _refuse(constant: str) -> Any:
 
 def _record(value: Any, shown: str, number: int) -> dict[str, Any]:
     if isinstance(value, dict):
+        check_nesting(value, f"record {number} of {shown}")
         return value
     kind = {"list": "list", "str": "text"}.get(type(value).__name__, "bare value")
     raise DataError(f"record {number} of {shown} is a {kind}, not an object", "every record needs named columns")
@@ -231,7 +234,9 @@ def _parquet(path: Path, shown: str, limits: ReadLimits) -> Iterator[dict[str, A
 
 
 def _rows_of(batch: Any, shown: str) -> list[dict[str, Any]]:
-    """Return the rows of a batch of columns, which may hold dates and durations that Python has no value for."""
+    """Return the rows of a batch of columns, which may hold dates and durations that Python has no value for. Raises
+    `pyarrow.ArrowInvalid` where its lengths and places are not those of its bytes: Arrow reads on regardless."""
+    batch.validate(full=True)
     try:
         return cast("list[dict[str, Any]]", batch.to_pylist())
     except (OverflowError, ValueError) as error:  # not what is damaged, but what Python has no value for

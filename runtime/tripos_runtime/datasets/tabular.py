@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 MOST_ROWS = 2**20
 """Of a sheet, in every program."""
 SHOWN = "visible"
+LONGEST_REASON = 300
+"""Characters of what a library says of a damaged file, which may be the file itself."""
 RESAVE = "open it in a spreadsheet program, and save it as .xlsx once more"
 
 
@@ -46,7 +48,7 @@ def workbook_rows(path: Path, shown: str, most: int) -> Iterator[dict[str, Any]]
         raise
     except Exception as error:
         # Whatever openpyxl and the parsers below it make of a damaged file, it cannot be read.
-        told = " ".join(str(error).split())
+        told = " ".join(str(error).split())[:LONGEST_REASON]
         raise DataError(f"cannot read {shown} ({told})", RESAVE) from error
     yield from found
 

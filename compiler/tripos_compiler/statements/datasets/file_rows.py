@@ -171,7 +171,7 @@ class _Reading:
         close = nearest(field.columns[0], had)
         if close is not None:
             self.columns.meant.append(close)
-        listed = ", ".join(f"`{column}`" for column in had[:10])
+        listed = ", ".join(f"`{column}`" for column in had[:10]) or "no columns"
         help_ = f'did you mean `{close}`? write `from "{close}"`' if close else f"the file has {listed}"
         more = f" and {len(files) - 1} more" if len(files) > 1 else ""
         message = f"{path}{more} {'have' if more else 'has'} no column {columns}"

@@ -1,0 +1,27 @@
+"""The table of targets. To add one, write a function that takes bytes and its seeds, and an entry here."""
+
+from __future__ import annotations
+
+from tests.fuzz import data_files as data, replies, specs
+from tests.fuzz.mutators import mutated, mutated_json, mutated_lines, mutated_text, mutated_zip
+from tests.fuzz.trying import Target
+
+TARGETS: dict[str, Target] = {
+    "spec": Target(specs.compile_any, specs.spec_seeds, specs.mutated_spec, specs.new_spec, share=6, quick=60),
+    "format": Target(specs.format_any, specs.spec_seeds, specs.mutated_spec, specs.new_spec, share=3, quick=60),
+    "server": Target(specs.serve_any, specs.spec_seeds, specs.mutated_spec, specs.new_spec, share=4, quick=40),
+    "reply": Target(replies.read_any, replies.reply_seeds, replies.mutated_reply, replies.new_reply, share=4),
+    "csv": Target(data.rows_of(".csv"), data.delimited(","), mutated_text, share=2),
+    "tsv": Target(data.rows_of(".tsv"), data.delimited("\t"), mutated_text),
+    "json": Target(data.rows_of(".json"), data.json_rows, mutated_json, share=2),
+    "jsonl": Target(data.rows_of(".jsonl"), data.json_lines, mutated_lines, share=2),
+    "parquet": Target(data.rows_of(".parquet"), data.columns, mutated, share=2),
+    "arrow": Target(data.rows_of(".arrow"), data.arrows, mutated, share=2),
+    "xlsx": Target(data.rows_of(".xlsx"), data.workbooks, mutated_zip, share=2),
+    "gz": Target(data.packed_of(".jsonl.gz"), data.packed(".gz"), mutated),
+    "zst": Target(data.packed_of(".jsonl.zst"), data.packed(".zst"), mutated),
+    "json_document": Target(data.document_of(".json"), data.json_documents, mutated_json),
+    "yaml_document": Target(data.document_of(".yaml"), data.yaml_documents, mutated_text, share=2),
+    "typed_rows": Target(data.typed_of(".jsonl"), data.json_lines, mutated_lines, share=2),
+    "typed_csv": Target(data.typed_of(".csv"), data.delimited(","), mutated_text),
+}
