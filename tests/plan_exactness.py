@@ -23,8 +23,8 @@ from tripos_runtime.asking.statuses import NOT_ASKED
 from tripos_runtime.datasets.cases import CaseSource, planned_steps
 from tripos_runtime.datasets.selection import Selection
 from tripos_runtime.drivers.engine import Engine
-from tripos_runtime.forecast.forecast import forecast
 from tripos_runtime.forecast.lines import Forecast
+from tripos_runtime.forecast.run_forecast import forecast
 from tripos_runtime.generate.outcomes import place_of
 from tripos_runtime.models.base import FREE, ModelError, Price, Reply, Request
 from tripos_runtime.models.embeddings import MockEmbedding

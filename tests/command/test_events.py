@@ -20,7 +20,7 @@ from tripos.cli.progress.summary import Ended, summary_data
 from tripos.failure import Failure
 from tripos_runtime.asking.tally import Tally
 from tripos_runtime.scheduling.budget import Budget
-from tripos_runtime.scheduling.snapshot import Snapshot
+from tripos_runtime.scheduling.endpoint_state import Snapshot
 
 DOCS = Path(__file__).parents[2] / "docs" / "settings.md"
 ENDPOINT = Snapshot("http://x/v1 K", ("x/y",), 2, 16, 3, 1, "ready")

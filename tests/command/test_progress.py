@@ -15,7 +15,7 @@ from tripos.cli.progress.pace import Pace
 from tripos.cli.progress.summary import Ended, counts, shares, summary_data, summary_lines
 from tripos_runtime.asking.tally import Tally
 from tripos_runtime.scheduling.budget import Budget
-from tripos_runtime.scheduling.snapshot import Snapshot
+from tripos_runtime.scheduling.endpoint_state import Snapshot
 
 
 def a_tally(scenarios: int = 2) -> Tally:

@@ -20,8 +20,8 @@ from tripos.api.job import Job
 from tripos_compiler.plan import Plan
 from tripos_runtime.datasets.cases import CaseSource
 from tripos_runtime.datasets.selection import Selection
-from tripos_runtime.forecast.forecast import forecast
 from tripos_runtime.forecast.lines import Forecast
+from tripos_runtime.forecast.run_forecast import forecast
 from tripos_runtime.models import Model
 from tripos_runtime.models.base import FREE, Price, Reply, Request
 from tripos_runtime.models.embeddings import open_embedding

@@ -16,9 +16,9 @@ from tripos_compiler.plan import Plan
 from tripos_runtime.datasets.cases import CaseSource
 from tripos_runtime.datasets.selection import Selection
 from tripos_runtime.drivers.engine import Engine
-from tripos_runtime.forecast.forecast import forecast
 from tripos_runtime.forecast.lines import Forecast
 from tripos_runtime.forecast.reasons import NO_HISTORY, Earlier, History
+from tripos_runtime.forecast.run_forecast import forecast
 from tripos_runtime.models.base import FREE, ModelError, Price, Reply, Request
 from tripos_runtime.roles.binding import RoleBinding, bind
 from tripos_runtime.scheduling.calling import Called

@@ -21,8 +21,8 @@ from tripos_runtime.models.embeddings import MockEmbedding
 from tripos_runtime.models.mocks.mock import open_mock
 from tripos_runtime.models.reward.rewards import is_reward
 from tripos_runtime.roles.binding import bind
-from tripos_runtime.roles.embedding_roles import embedding_roles
-from tripos_runtime.roles.reward_roles import reward_roles
+from tripos_runtime.roles.embedding import embedding_roles
+from tripos_runtime.roles.reward import reward_roles
 from tripos_runtime.scheduling.calling import Called
 
 ROOT = Path(__file__).parents[2]

@@ -19,7 +19,7 @@ from tripos_runtime.models.over_http.direct import DirectModel
 from tripos_runtime.models.over_http.replies import parsed
 from tripos_runtime.models.over_litellm.litellm_client import LitellmModel, library
 from tripos_runtime.models.over_litellm.translated import TranslatedModel
-from tripos_runtime.models.unopened.refusing import refusing
+from tripos_runtime.models.unopened.refused_settings import refusing
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:Items? .* on TypedDict:UserWarning"

@@ -17,8 +17,8 @@ import orjson
 from tripos.annotation.replies import RunReplies
 from tripos.importing import UnfitValue, gradable, replies_of
 from tripos_compiler.plan import Grade, Plan
-from tripos_runtime.drivers.bindings import given_bindings
-from tripos_runtime.roles.binding import RoleBinding
+from tripos_runtime.drivers import given_bindings
+from tripos_runtime.roles import RoleBinding
 from tripos_warehouse import sql
 from tripos_warehouse.ledger import GivenScore, difference, imported_score, is_given, rows_of
 from tripos_warehouse.store import JUDGEMENTS, Store

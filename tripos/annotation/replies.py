@@ -21,15 +21,11 @@ from tripos_compiler.diagnostics import nearest
 from tripos_compiler.language import Unavailable, evaluate
 from tripos_compiler.language.library import json
 from tripos_compiler.plan import Grade, Hole, Metric, Passage, Plan, Scenario, Scorer, Type
-from tripos_runtime.asking.grading import VERDICT
-from tripos_runtime.asking.ledger import Row
-from tripos_runtime.datasets.cases import Case
-from tripos_runtime.datasets.data_folders import DataFolders
-from tripos_runtime.datasets.sources import Sources
-from tripos_runtime.drivers.human import Human
-from tripos_runtime.program.prompts import World
-from tripos_runtime.program.units import Unit, Wiring
-from tripos_runtime.roles.binding import RoleBinding
+from tripos_runtime.asking import VERDICT, Row
+from tripos_runtime.datasets import Case, DataFolders, Sources
+from tripos_runtime.drivers import Human
+from tripos_runtime.program import Unit, Wiring, World
+from tripos_runtime.roles import RoleBinding
 from tripos_warehouse.ledger import imported_score
 from tripos_warehouse.store import HUMAN
 from tripos_warehouse.views import RunRecord

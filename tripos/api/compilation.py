@@ -16,9 +16,7 @@ from tripos.settings import check_given
 from tripos_compiler.compile import Compilation, compile_spec
 from tripos_compiler.diagnostics import deny
 from tripos_compiler.plan import Plan
-from tripos_runtime.datasets.data_folders import DataFolders
-from tripos_runtime.datasets.file_access import access_of
-from tripos_runtime.datasets.trust import TRUSTED, Trust
+from tripos_runtime.datasets import TRUSTED, DataFolders, Trust, access_of
 
 if TYPE_CHECKING:
     from tripos.releases import Release

@@ -11,17 +11,13 @@ from tripos.runs import Committed, find_store
 from tripos.settings import LOCAL_PREFIXES, Config, endpoints_of, prices_of
 from tripos_compiler.inputs import DataError
 from tripos_compiler.plan import Plan
-from tripos_runtime.datasets.cases import CaseSource
-from tripos_runtime.datasets.selection import Selection
-from tripos_runtime.drivers.prepared import PreparedRun
-from tripos_runtime.forecast.forecast import forecast
-from tripos_runtime.forecast.kept import NothingKept
-from tripos_runtime.forecast.lines import Forecast
-from tripos_runtime.forecast.reasons import NO_HISTORY
-from tripos_runtime.models.base import FREE, ModelError, Price
-from tripos_runtime.models.mocks.baseline import CONSTANT
-from tripos_runtime.models.unopened.naming import check_name
-from tripos_runtime.roles.binding import RoleBinding
+from tripos_runtime.datasets import CaseSource, Selection
+from tripos_runtime.drivers import PreparedRun
+from tripos_runtime.forecast import NO_HISTORY, Forecast, NothingKept, forecast
+from tripos_runtime.models import FREE, ModelError, Price
+from tripos_runtime.models.mocks import CONSTANT
+from tripos_runtime.models.unopened import check_name
+from tripos_runtime.roles import RoleBinding
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.ledger import RunLedger, open_ledger
 from tripos_warehouse.store import Store
@@ -75,7 +71,7 @@ def foresee(
 
 def known_prices(binding: RoleBinding, config: Config) -> dict[str, Price | None]:
     """Return the price of every model that takes part: what `tripos.toml` says, or else litellm's map of models."""
-    from tripos_runtime.models.catalog.prices import price_of
+    from tripos_runtime.models.catalog import price_of
 
     own = prices_of(config)
     found: dict[str, Price | None] = {}

@@ -11,10 +11,8 @@ from typing import Any
 import duckdb
 import orjson
 
-from tripos_runtime.forecast.estimates import Estimate, Span
-from tripos_runtime.forecast.lines import Forecast
-from tripos_runtime.forecast.reasons import NO_HISTORY, Earlier, History, Place, Usage
-from tripos_runtime.scheduling.budget import Budget
+from tripos_runtime.forecast import NO_HISTORY, Earlier, Estimate, Forecast, History, Place, Span, Usage
+from tripos_runtime.scheduling import Budget
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.store import Store
 

@@ -17,16 +17,12 @@ from tripos.releases import WORKING_TREE, RunOrigin
 from tripos.runs import run_row, step_rows
 from tripos_compiler.inputs import DataError
 from tripos_compiler.plan import Plan
-from tripos_runtime.asking.plugins import Loaded
-from tripos_runtime.asking.tally import Tally
-from tripos_runtime.datasets.cases import CaseSource, drawn_counts
-from tripos_runtime.datasets.selection import Selection
-from tripos_runtime.drivers.engine import Engine, work_name
+from tripos_runtime.asking import Loaded, Tally
+from tripos_runtime.datasets import CaseSource, Selection, drawn_counts
+from tripos_runtime.drivers import Engine, work_name
 from tripos_runtime.models import Model
-from tripos_runtime.roles.binding import RoleBinding
-from tripos_runtime.scheduling.budget import Budget
-from tripos_runtime.scheduling.calling import Caller, Limits, Stopped, open_callers
-from tripos_runtime.scheduling.limits import most_at_once
+from tripos_runtime.roles import RoleBinding
+from tripos_runtime.scheduling import Budget, Caller, Limits, Stopped, most_at_once, open_callers
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.ledger import RunLedger, StoredIndexes, open_ledger
 from tripos_warehouse.store import Store

@@ -18,20 +18,18 @@ from tripos.runs import Recording
 from tripos.settings import Config, endpoints_of, limits_of, prices_of
 from tripos_compiler.diagnostics import EVERY
 from tripos_compiler.plan import Plan
-from tripos_runtime.datasets.runnable import NotApproved
-from tripos_runtime.drivers.prepared import PreparedRun, RunWiring, prepare_run
-from tripos_runtime.models import Model, open_model
-from tripos_runtime.models.catalog.providers import PROVIDERS
-from tripos_runtime.models.embeddings import open_embedding
-from tripos_runtime.models.unopened.refusing import Refuses, nothing, refusing
-from tripos_runtime.roles.binding import BindingError, RoleBinding
-from tripos_runtime.roles.embedding_roles import NoEmbedding
-from tripos_runtime.scheduling.budget import Budget, BudgetError
+from tripos_runtime.datasets import NotApproved
+from tripos_runtime.drivers import PreparedRun, RunWiring, prepare_run
+from tripos_runtime.models import Model, open_embedding, open_model
+from tripos_runtime.models.catalog import PROVIDERS
+from tripos_runtime.models.unopened import Refuses, nothing, refusing
+from tripos_runtime.roles import BindingError, NoEmbedding, RoleBinding
+from tripos_runtime.scheduling import Budget, BudgetError
 from tripos_warehouse.errors import StoreError
 
 if TYPE_CHECKING:
     from tripos.releases import Lock
-    from tripos_runtime.drivers.prepared import PreparedRun
+    from tripos_runtime.drivers import PreparedRun
 
 
 @dataclass(frozen=True)

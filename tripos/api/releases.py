@@ -28,7 +28,7 @@ from tripos.releases.publishing import (
     signature_checks,
 )
 from tripos.settings import Config, check_given, project_settings, trust_in
-from tripos_runtime.datasets.trust import TRUSTED, Trust
+from tripos_runtime.datasets import TRUSTED, Trust
 
 if TYPE_CHECKING:
     from tripos.api.spec import Spec

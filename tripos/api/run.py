@@ -16,11 +16,10 @@ from tripos.api.job import Around, Job, RunEnding
 from tripos.api.preparation import RunWarning, family_warning, settings_warning
 from tripos.failure import SOME_FAILED, Failure
 from tripos.releases import origin_of
-from tripos_runtime.asking.plugins import PluginError
-from tripos_runtime.drivers.engine import new_run_id
-from tripos_runtime.drivers.prepared import PreparedRun
+from tripos_runtime.asking import PluginError
+from tripos_runtime.drivers import PreparedRun, new_run_id
 from tripos_runtime.models import ModelError
-from tripos_runtime.scheduling.budget import BudgetError
+from tripos_runtime.scheduling import BudgetError
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.store import Store
 from tripos_warehouse.upkeep import compact_if_needed

@@ -12,13 +12,12 @@ from tripos.api.selection import Choices, has_models, select_cases
 from tripos.settings import Config
 from tripos.ui import usd
 from tripos_compiler.plan import Plan
-from tripos_runtime.datasets.cases import CaseSource, Planned, planned_steps
-from tripos_runtime.datasets.selection import Selection
-from tripos_runtime.forecast.estimates import Span
+from tripos_runtime.datasets import CaseSource, Planned, Selection, planned_steps
+from tripos_runtime.forecast import Span
 
 if TYPE_CHECKING:
-    from tripos_runtime.drivers.prepared import PreparedRun
-    from tripos_runtime.forecast.lines import Forecast
+    from tripos_runtime.drivers import PreparedRun
+    from tripos_runtime.forecast import Forecast
 
 
 @dataclass(frozen=True)
@@ -105,7 +104,7 @@ def plan_run(
         return RunPlan(plan, source, selection, items, slots, roles, steps)
     from tripos.api.forecast import foresee_run
     from tripos.api.preparation import prepare
-    from tripos_runtime.forecast.call_table import planned
+    from tripos_runtime.forecast import planned
 
     prepared = prepare(spec, choices, config, approved=False)
     warn(family_warning(prepared))

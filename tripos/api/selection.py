@@ -15,10 +15,9 @@ from tripos.settings import Config, with_identities
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.inputs import FoundRelease
 from tripos_compiler.plan import Plan, Subset
-from tripos_runtime.datasets.cases import CaseSource
-from tripos_runtime.datasets.selection import Selection
-from tripos_runtime.models.reward.reward_artefact import pinned_name
-from tripos_runtime.roles.binding import BindingError, RoleBinding, bind
+from tripos_runtime.datasets import CaseSource, Selection
+from tripos_runtime.models.reward import pinned_name
+from tripos_runtime.roles import BindingError, RoleBinding, bind
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tripos.api import RunWarning
     from tripos_compiler.compile import Compilation
     from tripos_compiler.diagnostics import Diagnostic
-    from tripos_runtime.datasets.data_folders import DataFolders
+    from tripos_runtime.datasets import DataFolders
     from tripos_warehouse.store import Store
 
 MOST_SHOWN = 4

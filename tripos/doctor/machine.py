@@ -65,7 +65,7 @@ def _env_checks(path: Path) -> Iterator[Finding]:
 
 
 def _budget_checks(texts: tuple[str, ...]) -> Iterator[Finding]:
-    from tripos_runtime.scheduling.budget import Budget, BudgetError
+    from tripos_runtime.scheduling import Budget, BudgetError
 
     try:
         Budget.parse(texts)

@@ -16,10 +16,8 @@ from tripos.settings import LOCAL_PREFIXES, SETTINGS_FILE, Config, endpoints_of,
 from tripos.ui import usd
 from tripos_compiler.plan import Settings
 from tripos_runtime.models import Message, Model, ModelError, Request, open_model
-from tripos_runtime.models.catalog.catalog import entry_of
-from tripos_runtime.models.catalog.prices import price_of
-from tripos_runtime.models.catalog.routes import path_of
-from tripos_runtime.models.mocks.baseline import MAJORITY
+from tripos_runtime.models.catalog import entry_of, path_of, price_of
+from tripos_runtime.models.mocks import MAJORITY
 
 LONGEST_S = 10.0
 MOST_BYTES = 4 * 2**20

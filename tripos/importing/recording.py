@@ -21,14 +21,11 @@ from tripos.settings import Config, with_identities
 from tripos_compiler.inputs import DataError
 from tripos_compiler.language import with_functions
 from tripos_compiler.plan import Ask, Made, Plan
-from tripos_runtime.asking.plugins import NOTHING, PluginError, load_plugins
-from tripos_runtime.datasets.cases import CaseSource, Marks, drawn_counts
-from tripos_runtime.datasets.runnable import NotRunnable, check_recordable
-from tripos_runtime.datasets.selection import Selection
-from tripos_runtime.drivers.engine import item_row, new_run_id
-from tripos_runtime.drivers.recorded import Recorder, Refusal
-from tripos_runtime.forecast.generation import data_maker
-from tripos_runtime.roles.binding import RoleBinding
+from tripos_runtime.asking import NO_RELEASES, PluginError, load_plugins
+from tripos_runtime.datasets import CaseSource, Marks, NotRunnable, Selection, check_recordable, drawn_counts
+from tripos_runtime.drivers import Recorder, Refusal, item_row, new_run_id
+from tripos_runtime.forecast import data_maker
+from tripos_runtime.roles import RoleBinding
 from tripos_warehouse.ledger import open_ledger
 from tripos_warehouse.store import MARKER, Store
 from tripos_warehouse.views import connect
@@ -166,7 +163,7 @@ def record(
     roles: Mapping[str, str],
     folder: Path,
     command: Sequence[str],
-    releases: Mapping[str, str] = NOTHING,
+    releases: Mapping[str, str] = NO_RELEASES,
 ) -> ReplyImport:
     """Return what the replies of a file come to in the store of `config`, without anything being written. `folder` is
     that of the spec, and `releases` those of releases that it extends, for their Python functions; `command` is how a

@@ -13,7 +13,7 @@ from typing import Any
 from tripos.failure import Failure
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.inputs import DataError, FoundFile
-from tripos_runtime.datasets.data_folders import DataFolders
+from tripos_runtime.datasets import DataFolders
 
 UNFIT_MAPPING = "S0502"
 PARTS = ("each", "columns", "set", "values")

@@ -13,11 +13,10 @@ from tripos.importing.records import FileRow, FileRows
 from tripos.importing.row_errors import RowError, UnfitValue, whole
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.plan import Ask, Plan, Scenario
-from tripos_runtime.datasets.cases import Case, CaseSource
-from tripos_runtime.datasets.selection import Selection
-from tripos_runtime.drivers.recorded import Told, recorded_units
-from tripos_runtime.program.units import Unit
-from tripos_runtime.roles.binding import RoleBinding
+from tripos_runtime.datasets import Case, CaseSource, Selection
+from tripos_runtime.drivers import Told, recorded_units
+from tripos_runtime.program import Unit
+from tripos_runtime.roles import RoleBinding
 
 KNOWN = {"model_served": str, "finish_reason": str, "tokens_in": int, "tokens_out": int, "tokens_reasoning": int,
          "cost_usd": float, "latency_s": float}  # fmt: skip

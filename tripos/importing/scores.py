@@ -17,8 +17,8 @@ from tripos.importing.row_errors import RowError, UnfitValue, whole
 from tripos.importing.scales import GradedMetric, Place, folded, gradable, metric_words
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.plan import Plan
-from tripos_runtime.drivers.bindings import given_bindings
-from tripos_runtime.roles.binding import RoleBinding
+from tripos_runtime.drivers import given_bindings
+from tripos_runtime.roles import RoleBinding
 from tripos_warehouse import sql
 from tripos_warehouse.ledger import GivenScore, imported_score
 from tripos_warehouse.store import HUMAN

@@ -14,7 +14,7 @@ from tripos.failure import Failure
 from tripos_compiler.inputs import DataError
 from tripos_compiler.language import ParsedTree, TreeFault, TreeRead, read_tree
 from tripos_compiler.statements.declarations import APPROVED, DRAFT
-from tripos_runtime.datasets.formats import placed_in
+from tripos_runtime.datasets import placed_in
 
 SUFFIXES = (".yaml", ".yml", ".json")
 SHOWN = 5

@@ -19,7 +19,7 @@ from tripos_compiler.diagnostics import Diagnostic, Diagnostics, deny
 from tripos_compiler.resolve import Memory, path_beside
 from tripos_compiler.source import Name, Source, Text
 from tripos_compiler.syntax import parse, raw_tokens, split_pieces
-from tripos_runtime.datasets.data_folders import DataFolders
+from tripos_runtime.datasets import DataFolders
 
 TOLD = ("use", "benchmark")
 """The words with which the statements of a header begin."""

@@ -20,7 +20,7 @@ from lsprotocol.types import Position, Range, TextDocumentContentChangeEvent, Te
 from pygls.uris import from_fs_path, to_fs_path
 
 from tripos_compiler.inputs import DataError, FoundFile
-from tripos_runtime.datasets.data_folders import DataFolders
+from tripos_runtime.datasets import DataFolders
 
 Encoding = Literal["utf-8", "utf-16", "utf-32"]
 

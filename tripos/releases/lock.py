@@ -12,8 +12,8 @@ from pydantic import ValidationError
 
 from tripos.failure import SOME_FAILED, Failure
 from tripos_compiler.plan import Canonical, Plan
-from tripos_runtime.models.base import Price
-from tripos_runtime.roles.binding import RoleBinding
+from tripos_runtime.models import Price
+from tripos_runtime.roles import RoleBinding
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.store import Store
 from tripos_warehouse.views import connect

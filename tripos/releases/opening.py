@@ -19,9 +19,7 @@ from tripos_compiler.compile import Compilation, compile_spec
 from tripos_compiler.inputs import FoundRelease, ReleaseError, ReleaseFinder, ReleaseRequest
 from tripos_compiler.plan import Plan
 from tripos_compiler.source import Source
-from tripos_runtime.datasets.data_folders import DataFolders
-from tripos_runtime.datasets.file_access import access_of
-from tripos_runtime.datasets.trust import TRUSTED, Trust
+from tripos_runtime.datasets import TRUSTED, DataFolders, Trust, access_of
 
 GIT_S = 10
 """Seconds after which git is not waited for any longer."""

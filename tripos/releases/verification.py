@@ -44,8 +44,7 @@ from tripos.releases.release_toml import check_license
 from tripos.releases.sources import against_sources
 from tripos_compiler.inputs import DataError
 from tripos_compiler.plan import Plan
-from tripos_runtime.datasets.cases import CaseSource
-from tripos_runtime.datasets.trust import TRUSTED, Trust
+from tripos_runtime.datasets import TRUSTED, CaseSource, Trust
 
 
 def disagreements(manifest: Manifest, plan: Plan) -> Iterator[str]:

@@ -10,8 +10,8 @@ from typing import Any
 
 from tripos.version import __version__
 from tripos_compiler.plan import Plan, Scenario
-from tripos_runtime.drivers.bindings import bound
-from tripos_runtime.roles.binding import RoleBinding
+from tripos_runtime.drivers import bound
+from tripos_runtime.roles import RoleBinding
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.ledger import Draws, RowLookup
 from tripos_warehouse.store import RESULTS, Row, RowIndex, Store, pack

@@ -21,7 +21,7 @@ from tripos.settings.environment import PROFILE, settings_in, unknown_variables,
 from tripos.settings.toml_lines import find_line
 from tripos.settings.trust import trust_of
 from tripos_compiler.diagnostics import nearest
-from tripos_runtime.datasets.trust import TRUSTED, Trust
+from tripos_runtime.datasets import TRUSTED, Trust
 
 UNKNOWN_VARIABLE = "W1208"
 MERGED = ("roles", "endpoints", "prices", "limits", "check")

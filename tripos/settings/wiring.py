@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from tripos.settings.config import Config
-from tripos_runtime.models.base import Endpoint, Model, Price
-from tripos_runtime.models.reward.rewards import BatchedReward
-from tripos_runtime.models.unopened.identity import identity_of
-from tripos_runtime.roles.binding import RoleBinding
-from tripos_runtime.scheduling.limits import Limits
+from tripos_runtime.models import Endpoint, Model, Price
+from tripos_runtime.models.reward import BatchedReward
+from tripos_runtime.models.unopened import identity_of
+from tripos_runtime.roles import RoleBinding
+from tripos_runtime.scheduling import Limits
 
 TOKENS = 1_000_000
 """Prices are written in USD for so many tokens."""

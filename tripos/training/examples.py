@@ -21,13 +21,10 @@ from tripos_compiler.diagnostics import nearest
 from tripos_compiler.language import Unavailable, evaluate
 from tripos_compiler.language.contamination import ALIKE, NearTexts, learned_texts, letters_and_digits
 from tripos_compiler.plan import AskedAs, Pairing, Partner, Plan, Retrieve, Shots, Treatment, digest as digest_of
-from tripos_runtime.asking.prompting import ask_messages
-from tripos_runtime.asking.questions import Questions
-from tripos_runtime.asking.shots import chosen_rows
-from tripos_runtime.datasets.cases import Case, CaseSource
-from tripos_runtime.datasets.sources import SourceRow
-from tripos_runtime.program.units import Names
-from tripos_runtime.retrieval.choosing import Chooser
+from tripos_runtime.asking import Questions, ask_messages, chosen_rows
+from tripos_runtime.datasets import Case, CaseSource, SourceRow
+from tripos_runtime.program import Names
+from tripos_runtime.retrieval import Chooser
 from tripos_warehouse.exports import beside, write_lines
 
 Messages = list[dict[str, str]]

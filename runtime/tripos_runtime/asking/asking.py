@@ -13,7 +13,7 @@ import orjson
 
 from tripos_compiler.plan import Expr, Settings, Texts, canonical
 from tripos_runtime.asking.statuses import OK, REFUSED, status_of_text
-from tripos_runtime.models.base import DialogueTurn, Message
+from tripos_runtime.models import DialogueTurn, Message
 from tripos_runtime.reading import format_note
 
 UNUSED: dict[str, Any] = {
@@ -24,7 +24,7 @@ UNUSED: dict[str, Any] = {
     "cost_usd": None,
     "latency_s": None,
 }
-NOTHING: dict[str, Any] = dict.fromkeys(("reply", "parsed", "error", "finish_reason", "model_served")) | UNUSED
+NO_REPLY: dict[str, Any] = dict.fromkeys(("reply", "parsed", "error", "finish_reason", "model_served")) | UNUSED
 
 OF_CALL = ("finish_reason", "model_served", *UNUSED, "error")
 """What is known of a call beside its reply."""
@@ -146,7 +146,7 @@ def answer_read(outcome: ReadOutcome, prompt: str, columns: dict[str, Any]) -> A
 def recorded_answer(question: PreparedQuestion, sent: tuple[Message, ...], told: Mapping[str, Any]) -> Answer:
     """Return the answer that a reply gives which was sent elsewhere: nobody can be asked for another. `told` are
     columns of the store, `reply` among them."""
-    columns: dict[str, Any] = {"messages": messages_text(sent), **NOTHING, **told}
+    columns: dict[str, Any] = {"messages": messages_text(sent), **NO_REPLY, **told}
     return answer_read(question.reader(columns["reply"], columns["finish_reason"]), as_one_text(sent), columns)
 
 

@@ -13,7 +13,7 @@ import orjson
 from tripos_compiler.language.library import Dialogue
 from tripos_runtime.asking.asking import Answer, Draft, Reader, as_one_text
 from tripos_runtime.asking.ledger import Row
-from tripos_runtime.models.base import Message
+from tripos_runtime.models import Message
 
 DRAFT: Final = (
     "messages", "reply", "error", "finish_reason", "model_served",

@@ -22,7 +22,7 @@ from typing import Any
 from tripos_compiler.language import Unavailable
 from tripos_compiler.language.library import type_notation
 from tripos_compiler.plan import Plan, Plugin, Type
-from tripos_runtime.datasets.trust import TRUSTED, Trust, TrustError
+from tripos_runtime.datasets import TRUSTED, Trust, TrustError
 
 GROUP = "tripos.functions"
 FUNCTION_ERROR = "function_error"
@@ -31,7 +31,7 @@ LEAST, MOST = -(2**63), 2**63 - 1
 """The integers that can be stored."""
 LONGEST_REASON = 300
 MOST_NAMED = 5
-NOTHING: Mapping[str, str] = MappingProxyType({})
+NO_RELEASES: Mapping[str, str] = MappingProxyType({})
 
 
 class PluginError(Exception):
@@ -80,7 +80,7 @@ class Loaded:
 
 
 def load_plugins(
-    plan: Plan, folder: Path, releases: Mapping[str, str] = NOTHING, trust: Trust = TRUSTED
+    plan: Plan, folder: Path, releases: Mapping[str, str] = NO_RELEASES, trust: Trust = TRUSTED
 ) -> dict[str, Loaded]:
     """Return the plug-ins of a plan by name. `folder` holds the main file of the spec, from which a plan's paths are
     seen; `releases` are the folders of releases that are extended, by `NAME-VERSION`.

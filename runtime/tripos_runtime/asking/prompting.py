@@ -19,9 +19,8 @@ from tripos_compiler.plan import Ask, Axis, Judging, Metric, Ref
 from tripos_runtime.asking.asking import PreparedQuestion
 from tripos_runtime.asking.shots import shot_messages
 from tripos_runtime.asking.statuses import NOT_APPLICABLE
-from tripos_runtime.datasets.cases import Case
-from tripos_runtime.datasets.sources import Sources
-from tripos_runtime.models.base import DialogueTurn, Message
+from tripos_runtime.datasets import Case, Sources
+from tripos_runtime.models import DialogueTurn, Message
 
 ASSISTANTS = frozenset(("assistant", "gpt", "model"))
 """What data sets of chats call the side that is asked."""

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import orjson
 
 from tripos_runtime.asking.asking import (
-    NOTHING,
+    NO_REPLY,
     OF_CALL,
     UNUSED,
     Adopted,
@@ -30,10 +30,10 @@ from tripos_runtime.asking.asking import (
     messages_text,
     reread,
 )
-from tripos_runtime.models.base import Message, Model, ModelError, Reply, Request
-from tripos_runtime.models.over_http.reply_memory import reply_share
-from tripos_runtime.reading.lengths import LONG
-from tripos_runtime.scheduling.calling import Called, Caller
+from tripos_runtime.models import Message, Model, ModelError, Reply, Request
+from tripos_runtime.models.over_http import reply_share
+from tripos_runtime.reading import LONG
+from tripos_runtime.scheduling import Called, Caller
 
 REPAIR = {
     "en": "That reply could not be used: {error}. Reply again, with nothing but the JSON asked for.",
@@ -115,7 +115,7 @@ def settled(asked: SentRequest, first: First | Draft, number: int = 0) -> ReplyP
     such a reply is a draft, which must not be asked for again."""
     sent = first.sent if isinstance(first, First) else _sent(asked, first.columns["messages"])
     prompt = as_one_text(sent)
-    columns: dict[str, Any] = {"messages": messages_text(sent), **NOTHING}
+    columns: dict[str, Any] = {"messages": messages_text(sent), **NO_REPLY}
     if isinstance(first, First) and isinstance(first.came, ModelError):
         error = first.came
         columns |= {"attempts": 1, "error": f"{error.code} {error.message}", "status": error.status}
@@ -134,7 +134,7 @@ def adopted(asked: SentRequest, found: Adopted, number: int = 0) -> ReplyProgram
     and asked for once more only where the one that was asked for once more then was asked otherwise."""
     row = found.row
     sent = _sent(asked, row["messages"]) if "messages" in row else asked.sent
-    columns: dict[str, Any] = {"messages": messages_text(sent), **NOTHING, **{key: row[key] for key in OF_CALL}}
+    columns: dict[str, Any] = {"messages": messages_text(sent), **NO_REPLY, **{key: row[key] for key in OF_CALL}}
     columns["reply"] = row["reply"] if "reply" in row else row["text"]
     prompt = as_one_text(sent)
     if columns["reply"] is None:

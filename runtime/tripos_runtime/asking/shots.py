@@ -12,10 +12,8 @@ from typing import Any
 
 from tripos_compiler.language import NoValue, Unavailable, evaluate, render
 from tripos_compiler.plan import Shots
-from tripos_runtime.datasets.cases import Case
-from tripos_runtime.datasets.conditions import SplitCondition, holds
-from tripos_runtime.datasets.sources import SourceRow, Sources
-from tripos_runtime.models.base import Message
+from tripos_runtime.datasets import Case, SourceRow, Sources, SplitCondition, holds
+from tripos_runtime.models import Message
 
 NONE = object()
 """The key of a row that has none: it is nobody else's."""

@@ -9,7 +9,7 @@ from typing import Any
 
 from tripos_runtime.asking.asking import Adopted, Answer, Lane
 from tripos_runtime.asking.statuses import FAILED
-from tripos_runtime.datasets.row_errors import WORDS
+from tripos_runtime.datasets import WORDS
 
 
 @dataclass

@@ -13,10 +13,8 @@ from typing import NamedTuple
 
 from tripos_compiler.plan import Ask, Column, Compare, Converse, Grade, Plan, Scenario, Score
 from tripos_runtime.drivers.lookup import wirings
-from tripos_runtime.program.pairs import Pair
-from tripos_runtime.program.units import Unit, Wiring
-from tripos_runtime.roles.binding import RoleBinding
-from tripos_runtime.roles.provenance import making_binding
+from tripos_runtime.program import Pair, Unit, Wiring
+from tripos_runtime.roles import RoleBinding, making_binding
 
 
 class Bound(NamedTuple):

@@ -19,20 +19,15 @@ import orjson
 
 from tripos_compiler.language import with_functions
 from tripos_compiler.plan import Plan, digest
-from tripos_runtime.asking.ledger import Ledger, Work
-from tripos_runtime.asking.tally import Tally
-from tripos_runtime.datasets.cases import Case, CaseSource, Marks, planned_calls
-from tripos_runtime.datasets.selection import Selection
+from tripos_runtime.asking import Ledger, Tally, Work
+from tripos_runtime.datasets import Case, CaseSource, Marks, Selection, planned_calls
 from tripos_runtime.drivers.live import Live
 from tripos_runtime.drivers.lookup import Lookup, Task, wirings
-from tripos_runtime.generate.data import DataMaker
-from tripos_runtime.generate.outcomes import origin_columns
-from tripos_runtime.program.adopting import Adoption, Here, Own
-from tripos_runtime.program.case_cache import Shared, together
-from tripos_runtime.retrieval.collection import IndexStore
-from tripos_runtime.retrieval.encoding import Encoder
-from tripos_runtime.roles.binding import RoleBinding
-from tripos_runtime.scheduling.calling import Caller, Halted, Sleep, Stopped
+from tripos_runtime.generate import DataMaker, origin_columns
+from tripos_runtime.program import Adoption, Here, Own, Shared, together
+from tripos_runtime.retrieval import Encoder, IndexStore
+from tripos_runtime.roles import RoleBinding
+from tripos_runtime.scheduling import Caller, Halted, Sleep, Stopped
 
 FLUSH_S = 2.0
 WAIT_S = 0.5

@@ -12,13 +12,8 @@ from typing import Any
 
 from tripos_compiler.language import Unavailable
 from tripos_compiler.plan import Ask, Converse, Grade
-from tripos_runtime.asking.kept_rows import answer_of, talk_of
-from tripos_runtime.asking.ledger import Row
-from tripos_runtime.asking.statuses import NOT_APPLICABLE
-from tripos_runtime.program.needs import Got, Held, Need, Reply, drive, pending
-from tripos_runtime.program.prompts import JudgePrompt, World
-from tripos_runtime.program.steps import UnitProgram
-from tripos_runtime.program.units import Names, Unit
+from tripos_runtime.asking import NOT_APPLICABLE, Row, answer_of, talk_of
+from tripos_runtime.program import Got, Held, JudgePrompt, Names, Need, Reply, Unit, UnitProgram, World, drive, pending
 
 
 @dataclass

@@ -9,18 +9,25 @@ from functools import cached_property
 from typing import Any
 
 from tripos_compiler.plan import Plan
-from tripos_runtime.asking.asking import Adopted, Answer, Draft
-from tripos_runtime.asking.ledger import Keeper, Listing
-from tripos_runtime.asking.statuses import AGAIN, NOT_ASKED
-from tripos_runtime.asking.tally import Tally
-from tripos_runtime.datasets.sources import Sources
+from tripos_runtime.asking import AGAIN, NOT_ASKED, Adopted, Answer, Draft, Keeper, Listing, Tally
+from tripos_runtime.datasets import Sources
 from tripos_runtime.drivers.rows import Rows, unasked
-from tripos_runtime.program.calls import Call
-from tripos_runtime.program.case_cache import Shared
-from tripos_runtime.program.needs import Compared, Result, Scored, Talked, Unasked, Unfound, Unheld
-from tripos_runtime.program.pairs import Pair
-from tripos_runtime.program.talks import Talk, most_turns
-from tripos_runtime.program.units import Unit, is_told
+from tripos_runtime.program import (
+    Call,
+    Compared,
+    Pair,
+    Result,
+    Scored,
+    Shared,
+    Talk,
+    Talked,
+    Unasked,
+    Unfound,
+    Unheld,
+    Unit,
+    is_told,
+    most_turns,
+)
 
 
 @dataclass

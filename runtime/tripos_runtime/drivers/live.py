@@ -11,23 +11,48 @@ from typing import Any, NamedTuple
 
 from tripos_compiler.language import Unavailable
 from tripos_compiler.plan import Ask, Step
-from tripos_runtime.asking.asking import Adopted, Answer, Draft
-from tripos_runtime.asking.kept_rows import answer_of, draft_of, talk_of, turn_of
-from tripos_runtime.asking.reply import First, SentRequest, adopted, first_replies, run_reply, settled
+from tripos_runtime.asking import (
+    Adopted,
+    Answer,
+    Draft,
+    First,
+    SentRequest,
+    adopted,
+    answer_of,
+    draft_of,
+    first_replies,
+    run_reply,
+    settled,
+    talk_of,
+    turn_of,
+)
 from tripos_runtime.drivers.keeping import Keeping
 from tripos_runtime.drivers.near import Retriever
 from tripos_runtime.drivers.rows import answered_turn
-from tripos_runtime.models.base import Message
-from tripos_runtime.program.adopting import Adoption, Wanted, about
-from tripos_runtime.program.case_cache import Shared, together
-from tripos_runtime.program.needs import Got, Held, Nearness, Need, Program, Reply, Result
-from tripos_runtime.program.pairs import Pair
-from tripos_runtime.program.prompts import World
-from tripos_runtime.program.steps import UnitProgram, pair_program
-from tripos_runtime.program.talks import most_turns
-from tripos_runtime.program.units import Names, Unit
-from tripos_runtime.retrieval.encoding import Encoder
-from tripos_runtime.scheduling.calling import Caller
+from tripos_runtime.models import Message
+from tripos_runtime.program import (
+    Adoption,
+    Got,
+    Held,
+    Names,
+    Nearness,
+    Need,
+    Pair,
+    Program,
+    Reply,
+    Result,
+    Shared,
+    Unit,
+    UnitProgram,
+    Wanted,
+    World,
+    about,
+    most_turns,
+    pair_program,
+    together,
+)
+from tripos_runtime.retrieval import Encoder
+from tripos_runtime.scheduling import Caller
 
 
 class At(NamedTuple):

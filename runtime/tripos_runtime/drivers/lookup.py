@@ -7,13 +7,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from tripos_compiler.plan import Plan, Scenario, digest
-from tripos_runtime.asking.ledger import Ledger, Row
-from tripos_runtime.asking.statuses import AGAIN
-from tripos_runtime.datasets.cases import Case
-from tripos_runtime.program.pairs import Pair, is_kept, pairs_of, parts, split
-from tripos_runtime.program.talks import Talk
-from tripos_runtime.program.units import Unit, Wiring
-from tripos_runtime.roles.binding import RoleBinding
+from tripos_runtime.asking import AGAIN, Ledger, Row
+from tripos_runtime.datasets import Case
+from tripos_runtime.program import Pair, Talk, Unit, Wiring, is_kept, pairs_of, parts, split
+from tripos_runtime.roles import RoleBinding
 
 BATCH = 64
 """So many cases are looked up at once."""

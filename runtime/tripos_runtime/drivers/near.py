@@ -8,13 +8,18 @@ from dataclasses import dataclass, field
 
 from tripos_compiler.language import Unavailable, evaluate
 from tripos_compiler.plan import Retrieve
-from tripos_runtime.asking.asking import Lane
-from tripos_runtime.program.units import Names
-from tripos_runtime.retrieval.choosing import Chooser
-from tripos_runtime.retrieval.collection import Collection
-from tripos_runtime.retrieval.encoding import Encoder, NoVector
-from tripos_runtime.retrieval.indexes import Values, VectorIndex, index_of
-from tripos_runtime.retrieval.measures import SimilarityCall
+from tripos_runtime.asking import Lane
+from tripos_runtime.program import Names
+from tripos_runtime.retrieval import (
+    Chooser,
+    Collection,
+    Encoder,
+    NoVector,
+    SimilarityCall,
+    Values,
+    VectorIndex,
+    index_of,
+)
 
 
 @dataclass

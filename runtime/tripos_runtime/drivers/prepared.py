@@ -9,18 +9,20 @@ from pathlib import Path
 from typing import Protocol
 
 from tripos_compiler.plan import Plan, Settings
-from tripos_runtime.asking.plugins import Loaded, load_plugins
-from tripos_runtime.datasets.cases import CaseSource
-from tripos_runtime.datasets.runnable import check_approved
-from tripos_runtime.datasets.selection import Selection
-from tripos_runtime.models.base import Model
-from tripos_runtime.roles.binding import RoleBinding
-from tripos_runtime.roles.embedding_roles import check_embedding, embedding_roles
-from tripos_runtime.roles.majority import with_majority
-from tripos_runtime.roles.model_families import Kinship, kin
-from tripos_runtime.roles.unsupported_settings import Untaken, untaken
-from tripos_runtime.scheduling.budget import Budget, check_prices
-from tripos_runtime.scheduling.limits import Limits
+from tripos_runtime.asking import Loaded, load_plugins
+from tripos_runtime.datasets import CaseSource, Selection, check_approved
+from tripos_runtime.models import Model
+from tripos_runtime.roles import (
+    Kinship,
+    RoleBinding,
+    Untaken,
+    check_embedding,
+    embedding_roles,
+    kin,
+    untaken,
+    with_majority,
+)
+from tripos_runtime.scheduling import Budget, Limits, check_prices
 
 
 class HeldLock(Protocol):

@@ -14,20 +14,25 @@ from typing import Any
 
 from tripos_compiler.language import Unavailable
 from tripos_compiler.plan import Ask, Converse, Plan, Retrieve, Scenario, Score, Verdict
-from tripos_runtime.asking.asking import Answer, recorded_answer
-from tripos_runtime.asking.kept_rows import answer_of
-from tripos_runtime.asking.ledger import Ledger, Row
-from tripos_runtime.asking.statuses import AGAIN, NOT_APPLICABLE
-from tripos_runtime.asking.tally import Tally
-from tripos_runtime.datasets.cases import Case
-from tripos_runtime.datasets.sources import Sources
+from tripos_runtime.asking import AGAIN, NOT_APPLICABLE, Answer, Ledger, Row, Tally, answer_of, recorded_answer
+from tripos_runtime.datasets import Case, Sources
 from tripos_runtime.drivers.keeping import Keeping
-from tripos_runtime.program.case_cache import Shared
-from tripos_runtime.program.needs import Got, Nearness, Need, Reply, Scored, Unasked, drive
-from tripos_runtime.program.prompts import World
-from tripos_runtime.program.steps import UnitProgram
-from tripos_runtime.program.units import Names, Unit, Wiring
-from tripos_runtime.roles.binding import RoleBinding
+from tripos_runtime.program import (
+    Got,
+    Names,
+    Nearness,
+    Need,
+    Reply,
+    Scored,
+    Shared,
+    Unasked,
+    Unit,
+    UnitProgram,
+    Wiring,
+    World,
+    drive,
+)
+from tripos_runtime.roles import RoleBinding
 
 Told = Mapping[str, Any]
 """What is known of a reply, as columns of `samples`: `reply`, the text, and any of `model_served`, `finish_reason`,

@@ -10,12 +10,8 @@ from typing import Any
 from tripos_compiler.language import Unavailable, opening_text
 from tripos_compiler.language.library import transcript
 from tripos_compiler.plan import Ask, Compare, Converse, Grade, Plan
-from tripos_runtime.asking.asking import NOTHING, Answer, Draft, dumps
-from tripos_runtime.program.calls import Call
-from tripos_runtime.program.needs import Compared, Scored, Talked
-from tripos_runtime.program.pairs import Pair
-from tripos_runtime.program.talks import Talk
-from tripos_runtime.program.units import Unit
+from tripos_runtime.asking import NO_REPLY, Answer, Draft, dumps
+from tripos_runtime.program import Call, Compared, Pair, Scored, Talk, Talked, Unit
 
 Row = dict[str, Any]
 SUMMED = ("attempts", "tokens_in", "tokens_out", "tokens_reasoning", "cost_usd", "latency_s")
@@ -175,7 +171,7 @@ def answered_turn(answer: Answer, left_out: int) -> Row:
 
 def unasked(against: Unavailable) -> Row:
     """Return the columns of a call that was not made, and why."""
-    return {"messages": dumps([]), **NOTHING, "status": against.status, "error": f"not asked: {against.reason}"}
+    return {"messages": dumps([]), **NO_REPLY, "status": against.status, "error": f"not asked: {against.reason}"}
 
 
 def _sum(values: Sequence[float | None]) -> float | None:

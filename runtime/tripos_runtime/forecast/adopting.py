@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from tripos_runtime.asking.asking import Adopted, PreparedQuestion, reread
-from tripos_runtime.asking.ledger import Row
-from tripos_runtime.models.base import Message
-from tripos_runtime.program.adopting import Adoption, Here, Wanted, about
-from tripos_runtime.program.needs import Reply
-from tripos_runtime.program.units import Unit
+from tripos_runtime.asking import Adopted, PreparedQuestion, Row, reread
+from tripos_runtime.models import Message
+from tripos_runtime.program import Adoption, Here, Reply, Unit, Wanted, about
 
 
 @dataclass

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from tripos_compiler.plan import Made, Plan
-from tripos_runtime.datasets.cases import Planned
+from tripos_runtime.datasets import Planned
 from tripos_runtime.forecast.fates import Fate
 from tripos_runtime.forecast.lines import Forecast
 from tripos_runtime.forecast.sample_classes import in_words, sharing
-from tripos_runtime.generate.outcomes import place_of
+from tripos_runtime.generate import place_of
 
 
 def planned(found: Forecast, plan: Plan) -> list[Planned]:

@@ -14,40 +14,43 @@ from typing import cast
 
 from tripos_compiler.language import Unavailable
 from tripos_compiler.plan import Ask, Column, Judging, Retrieve, Score, Step, Verdict
-from tripos_runtime.asking.asking import Answer
-from tripos_runtime.asking.kept_rows import answer_of, talk_of, turn_of
-from tripos_runtime.asking.ledger import Row
-from tripos_runtime.asking.statuses import NOT_ASKED, PENDING
-from tripos_runtime.datasets.cases import Case
+from tripos_runtime.asking import NOT_ASKED, PENDING, Answer, Row, answer_of, talk_of, turn_of
+from tripos_runtime.datasets import Case
 from tripos_runtime.forecast.adopting import Adopting
 from tripos_runtime.forecast.fates import Fate, Foreseen, Saying
-from tripos_runtime.forecast.sizes.prompt_sizes import PromptSizes
-from tripos_runtime.forecast.sizes.sizes import Known, Size, is_waiting
-from tripos_runtime.forecast.sizes.talk_sizes import models_of
+from tripos_runtime.forecast.sizes import Known, PromptSizes, Size, is_waiting, models_of
 from tripos_runtime.forecast.vectors import ForeseenVectors
-from tripos_runtime.models.base import Message
-from tripos_runtime.program.adopting import Adoption, Here
-from tripos_runtime.program.conversing import TurnPrompt
-from tripos_runtime.program.needs import (
+from tripos_runtime.models import Message
+from tripos_runtime.program import (
+    Adoption,
+    Found,
     Got,
     Held,
+    Here,
+    Names,
     Nearness,
     Need,
+    Pair,
     Reply,
     Result,
+    Talk,
     Talked,
+    TurnPrompt,
     Unasked,
     Unfound,
     Unheld,
+    Unit,
+    UnitProgram,
+    Wiring,
+    calls_of,
     drive,
+    is_kept,
     is_pending,
+    pair_program,
+    pairs_of,
     pending,
 )
-from tripos_runtime.program.pairs import Pair, is_kept, pairs_of
-from tripos_runtime.program.steps import Found, UnitProgram, pair_program
-from tripos_runtime.program.talks import Talk, calls_of
-from tripos_runtime.program.units import Names, Unit, Wiring
-from tripos_runtime.retrieval.indexes import Values
+from tripos_runtime.retrieval import Values
 
 
 @dataclass

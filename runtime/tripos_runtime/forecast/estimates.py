@@ -24,11 +24,11 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 from tripos_compiler.plan import Ask, Converse, Judging, Settings
-from tripos_runtime.asking.asking import PreparedQuestion
+from tripos_runtime.asking import PreparedQuestion
 from tripos_runtime.forecast.fates import Fate, Saying, Where
 from tripos_runtime.forecast.reasons import History, Place, Usage
-from tripos_runtime.forecast.sizes.sizes import Size
-from tripos_runtime.models.base import Price
+from tripos_runtime.forecast.sizes import Size
+from tripos_runtime.models import Price
 
 NARROW, WIDE = 1 / 4, 1 / 1.5
 """Tokens that a character is, of an alphabet and of Chinese, where no kept prompt tells."""

@@ -7,10 +7,8 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import NamedTuple
 
-from tripos_runtime.forecast.sizes.sizes import NO_SIZE, Size
-from tripos_runtime.program.calls import Call
-from tripos_runtime.program.pairs import Pair
-from tripos_runtime.program.units import Unit
+from tripos_runtime.forecast.sizes import NO_SIZE, Size
+from tripos_runtime.program import Call, Pair, Unit
 
 
 class Where(NamedTuple):

@@ -10,20 +10,14 @@ from typing import Any
 
 from tripos_compiler.language import TREES, Missing, ParsedTree, Unavailable
 from tripos_compiler.plan import Ask, Made, Plan, Scenario, Walk
-from tripos_runtime.asking.statuses import PENDING
-from tripos_runtime.asking.tally import Tally
-from tripos_runtime.datasets.cases import Case, CaseSource
-from tripos_runtime.datasets.selection import Selection
-from tripos_runtime.datasets.slots import RowSlot, looked_into
+from tripos_runtime.asking import PENDING, Tally
+from tripos_runtime.datasets import Case, CaseSource, RowSlot, Selection, looked_into
 from tripos_runtime.forecast.fates import Fate, Saying
-from tripos_runtime.forecast.sizes.sizes import NO_SIZE, Known, Outline, Size, is_waiting, sum_of
-from tripos_runtime.generate.author import MadeCall, MadeReply, Unasked
-from tripos_runtime.generate.data import DataMaker
-from tripos_runtime.generate.maker import Maker
-from tripos_runtime.generate.outcomes import place_of
-from tripos_runtime.program.adopting import Adoption
+from tripos_runtime.forecast.sizes import NO_SIZE, Known, Outline, Size, is_waiting, sum_of
+from tripos_runtime.generate import DataMaker, MadeCall, MadeReply, Maker, Unasked, place_of
+from tripos_runtime.program import Adoption
 from tripos_runtime.reading import format_note, schema_of
-from tripos_runtime.roles.binding import RoleBinding
+from tripos_runtime.roles import RoleBinding
 
 TOLD_AGAIN = 600
 """Characters that are added to what is sent for a further attempt, at the most, beside the reply that was refused."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
-from tripos_runtime.asking.ledger import Row
+from tripos_runtime.asking import Row
 
 
 class Kept(Protocol):

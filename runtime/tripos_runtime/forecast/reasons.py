@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from tripos_compiler.language.changes import renamed_from, reply_changes
 from tripos_compiler.plan import Ask, Converse, Judging, Plan, Scenario
 from tripos_runtime.forecast.fates import Foreseen
-from tripos_runtime.program.calls import Call
+from tripos_runtime.program import Call
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from tripos_compiler.plan import Ask, Converse, Judging, Retrieve, Scenario
-from tripos_runtime.program.units import Wiring
+from tripos_runtime.program import Wiring
 
 
 def arms_of(scenario: Scenario) -> dict[tuple[str, str], str]:

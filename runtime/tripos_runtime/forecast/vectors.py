@@ -8,12 +8,10 @@ from typing import Any, Protocol
 
 from tripos_compiler.language import Unavailable, evaluate
 from tripos_compiler.plan import Retrieve
-from tripos_runtime.asking.statuses import AGAIN, OK, PENDING
-from tripos_runtime.models.vectors import Vector, from_text
-from tripos_runtime.program.units import Names
-from tripos_runtime.retrieval.choosing import Chooser
-from tripos_runtime.retrieval.encoding import TABLE, vector_id
-from tripos_runtime.retrieval.indexes import Values, VectorIndex, index_of
+from tripos_runtime.asking import AGAIN, OK, PENDING
+from tripos_runtime.models import Vector, from_text
+from tripos_runtime.program import Names
+from tripos_runtime.retrieval import TABLE, Chooser, Values, VectorIndex, index_of, vector_id
 
 
 class Statuses(Protocol):

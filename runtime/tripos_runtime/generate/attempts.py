@@ -9,21 +9,15 @@ from typing import Any, assert_never
 
 from tripos_compiler.language import TREES, Unavailable, evaluate
 from tripos_compiler.plan import Ask, Derived, Made, Verify, Walk, digest
-from tripos_runtime.asking.asking import PreparedQuestion
-from tripos_runtime.asking.prompting import messages
-from tripos_runtime.asking.questions import Questions
-from tripos_runtime.asking.statuses import AGAIN, OK, REFUSED, TRUNCATED
-from tripos_runtime.datasets.row_errors import Reason, Rejection, note, one_of_several
-from tripos_runtime.datasets.slots import RowSlot, looked_into
-from tripos_runtime.datasets.sources import Sources
+from tripos_runtime.asking import AGAIN, OK, REFUSED, TRUNCATED, PreparedQuestion, Questions, messages
+from tripos_runtime.datasets import Reason, Rejection, RowSlot, Sources, looked_into, note, one_of_several
 from tripos_runtime.generate.author import Asker, Found, MadeCall, MadeReply, MakingProgram, Planned, Unasked
 from tripos_runtime.generate.check_schedule import Due
 from tripos_runtime.generate.distinctness import Others
 from tripos_runtime.generate.outcomes import place_of
 from tripos_runtime.generate.walks import Path, among, below, node_at, walk
-from tripos_runtime.models.base import Message
-from tripos_runtime.roles.binding import RoleBinding
-from tripos_runtime.roles.provenance import makers_of, making_binding
+from tripos_runtime.models import Message
+from tripos_runtime.roles import RoleBinding, makers_of, making_binding
 
 
 @dataclass(frozen=True)

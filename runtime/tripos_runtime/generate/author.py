@@ -10,19 +10,33 @@ from typing import Any, NamedTuple
 
 from tripos_compiler.language import Unavailable
 from tripos_compiler.plan import Ask, Plan
-from tripos_runtime.asking.asking import Adopted, Answer, Draft, PreparedQuestion, as_one_text, reread
-from tripos_runtime.asking.kept_rows import answer_of, draft_of
-from tripos_runtime.asking.ledger import Ledger, Listing, Row, sample_id
-from tripos_runtime.asking.questions import Questions
-from tripos_runtime.asking.reply import First, SentRequest, adopted, first_replies, run_reply, settled
-from tripos_runtime.asking.statuses import AGAIN
-from tripos_runtime.asking.tally import Tally
-from tripos_runtime.datasets.sources import Sources
-from tripos_runtime.models.base import Message
-from tripos_runtime.program.adopting import NOWHERE, Adoption, Wanted
-from tripos_runtime.program.case_cache import together
-from tripos_runtime.program.needs import pending
-from tripos_runtime.scheduling.calling import Caller
+from tripos_runtime.asking import (
+    AGAIN,
+    Adopted,
+    Answer,
+    Draft,
+    First,
+    Ledger,
+    Listing,
+    PreparedQuestion,
+    Questions,
+    Row,
+    SentRequest,
+    Tally,
+    adopted,
+    answer_of,
+    as_one_text,
+    draft_of,
+    first_replies,
+    reread,
+    run_reply,
+    sample_id,
+    settled,
+)
+from tripos_runtime.datasets import Sources
+from tripos_runtime.models import Message
+from tripos_runtime.program import NOWHERE, Adoption, Wanted, pending, together
+from tripos_runtime.scheduling import Caller
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,7 @@ from typing import Any
 
 from tripos_compiler.language import Unavailable, evaluate, item_id
 from tripos_compiler.plan import Expr
-from tripos_runtime.datasets.row_errors import Rejection
-from tripos_runtime.datasets.slots import RowSlot
+from tripos_runtime.datasets import Rejection, RowSlot
 from tripos_runtime.generate.attempts import Attempts, Before
 from tripos_runtime.generate.duplicates import Pool
 

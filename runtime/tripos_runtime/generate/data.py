@@ -8,19 +8,14 @@ from datetime import datetime
 from typing import Any
 
 from tripos_compiler.plan import Plan
-from tripos_runtime.asking.ledger import Ledger, Listing
-from tripos_runtime.asking.tally import Tally
-from tripos_runtime.datasets.cases import CaseSource
-from tripos_runtime.datasets.selection import Selection
-from tripos_runtime.datasets.slot_choice import Choice
+from tripos_runtime.asking import Ledger, Listing, Tally
+from tripos_runtime.datasets import CaseSource, Choice, Selection
 from tripos_runtime.generate.attempts import Attempts
 from tripos_runtime.generate.author import Asker, MadeCall, MadeReply
 from tripos_runtime.generate.maker import Maker
-from tripos_runtime.program.adopting import Adoption
-from tripos_runtime.program.case_cache import at_once
-from tripos_runtime.roles.binding import RoleBinding
-from tripos_runtime.scheduling.calling import Caller
-from tripos_runtime.scheduling.times import Sleep
+from tripos_runtime.program import Adoption, at_once
+from tripos_runtime.roles import RoleBinding
+from tripos_runtime.scheduling import Caller, Sleep
 
 
 @dataclass

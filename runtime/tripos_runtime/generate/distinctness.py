@@ -9,8 +9,7 @@ from typing import Any
 from tripos_compiler.language import evaluate, without_reveal
 from tripos_compiler.language.contamination import NearTexts
 from tripos_compiler.plan import Data, Distinct, Made
-from tripos_runtime.datasets.row_errors import Rejection
-from tripos_runtime.datasets.sources import Sources
+from tripos_runtime.datasets import Rejection, Sources
 
 
 @dataclass

@@ -12,15 +12,13 @@ from typing import Any
 
 from tripos_compiler.language import item_id, with_functions
 from tripos_compiler.plan import Made, digest
-from tripos_runtime.datasets.row_errors import Rejection
-from tripos_runtime.datasets.row_store import MadeRow, Origins, RowFile
-from tripos_runtime.datasets.slots import RowSlot, SlotSource
+from tripos_runtime.datasets import MadeRow, Origins, Rejection, RowFile, RowSlot, SlotSource
 from tripos_runtime.generate.attempts import Attempt, Attempts, Before
 from tripos_runtime.generate.author import Asker, Found, Unasked, find
 from tripos_runtime.generate.cells import Candidate, Cell, State
 from tripos_runtime.generate.outcomes import Outcome, keep, place_of
-from tripos_runtime.program.case_cache import together
-from tripos_runtime.scheduling.times import Sleep
+from tripos_runtime.program import together
+from tripos_runtime.scheduling import Sleep
 
 BLOCK = 64
 """So many slots, of whole cells, are looked up and claimed at once."""

@@ -7,10 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from tripos_compiler.plan import Made, digest
-from tripos_runtime.asking.asking import dumps
-from tripos_runtime.asking.ledger import Ledger
-from tripos_runtime.datasets.row_store import Origins
-from tripos_runtime.datasets.slots import RowSlot
+from tripos_runtime.asking import Ledger, dumps
+from tripos_runtime.datasets import Origins, RowSlot
 
 
 @dataclass(frozen=True)

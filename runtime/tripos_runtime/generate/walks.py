@@ -10,8 +10,7 @@ from typing import Any
 from tripos_compiler.language import Unavailable
 from tripos_compiler.language.library import BETWEEN
 from tripos_compiler.plan import Ask, ChoiceType, RecordType, SetType, Type
-from tripos_runtime.asking.asking import PreparedQuestion, ReadOutcome
-from tripos_runtime.asking.statuses import PARSE_FAILURE, status_of_reply
+from tripos_runtime.asking import PARSE_FAILURE, PreparedQuestion, ReadOutcome, status_of_reply
 from tripos_runtime.generate.author import MakingProgram
 from tripos_runtime.reading import schema_of
 

@@ -76,8 +76,8 @@ def open_embedding(
         return MockEmbedding()
     if name == LOCAL:
         return LocalEmbedding()
-    from tripos_runtime.models.catalog.routes import endpoint_of
-    from tripos_runtime.models.over_litellm.litellm_embeddings import LitellmEmbedding
+    from tripos_runtime.models.catalog import endpoint_of
+    from tripos_runtime.models.over_litellm import LitellmEmbedding
 
     return LitellmEmbedding(name, endpoint_of(name, endpoints), price=prices.get(name), timeout_s=timeout_s)
 

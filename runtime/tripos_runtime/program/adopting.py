@@ -13,13 +13,12 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from tripos_compiler.plan import Plan
-from tripos_runtime.asking.asking import Adopted
-from tripos_runtime.asking.ledger import Ledger, Row
-from tripos_runtime.datasets.cases import Case
+from tripos_runtime.asking import Adopted, Ledger, Row
+from tripos_runtime.datasets import Case
 from tripos_runtime.program.calls import Call
 from tripos_runtime.program.pairs import Pair, pairs_of
 from tripos_runtime.program.units import Unit
-from tripos_runtime.roles.provenance import making_binding
+from tripos_runtime.roles import making_binding
 
 KEYS = {"samples": "sample_id", "turns": "turn_id", "judgements": "judgement_id"}
 """The column that names a row."""

@@ -8,11 +8,9 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from tripos_runtime.asking.asking import Answer
-from tripos_runtime.asking.ledger import Row
-from tripos_runtime.asking.statuses import NOT_ASKED
-from tripos_runtime.models.base import Message
-from tripos_runtime.scheduling.stopped import Halted
+from tripos_runtime.asking import NOT_ASKED, Answer, Row
+from tripos_runtime.models import Message
+from tripos_runtime.scheduling import Halted
 
 if TYPE_CHECKING:
     from tripos_runtime.program.adopting import Here

@@ -13,12 +13,9 @@ from typing import Any
 from tripos_compiler.language import Unavailable, count_left_out, opening_text, render, seen_by
 from tripos_compiler.language.library import Dialogue, transcript
 from tripos_compiler.plan import Converse, Speaker
-from tripos_runtime.asking.asking import Answer
-from tripos_runtime.asking.reply import CONTEXT_EXCEEDED
-from tripos_runtime.asking.statuses import OK, PENDING
-from tripos_runtime.datasets.cases import Case
-from tripos_runtime.datasets.sources import Sources
-from tripos_runtime.models.base import Message
+from tripos_runtime.asking import CONTEXT_EXCEEDED, OK, PENDING, Answer
+from tripos_runtime.datasets import Case, Sources
+from tripos_runtime.models import Message
 from tripos_runtime.program.needs import Program, Reply, Result, Sent, Talked, is_pending, pending
 from tripos_runtime.program.prompts import World
 from tripos_runtime.program.talks import LIMIT, SAID, Talk, calls_of, ends

@@ -16,9 +16,8 @@ from typing import Any, NamedTuple, Protocol
 from tripos_compiler.language import Unavailable, evaluate
 from tripos_compiler.language.library import Dialogue
 from tripos_compiler.plan import Binary, Column, Expr, Grade, Retrieve, Score, Unary
-from tripos_runtime.asking.asking import PreparedQuestion
-from tripos_runtime.asking.statuses import PENDING
-from tripos_runtime.models.base import Message
+from tripos_runtime.asking import PENDING, PreparedQuestion
+from tripos_runtime.models import Message
 from tripos_runtime.program.calls import Call
 from tripos_runtime.program.talks import Talk
 from tripos_runtime.program.units import Names, Unit

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar, NamedTuple
 
 from tripos_compiler.plan import Compare
-from tripos_runtime.asking.ledger import comparison_id, judgement_id
+from tripos_runtime.asking import comparison_id, judgement_id
 from tripos_runtime.program.calls import Call
 from tripos_runtime.program.talks import Talk
 from tripos_runtime.program.units import Names, Unit

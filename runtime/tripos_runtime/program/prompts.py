@@ -9,13 +9,10 @@ from typing import Any, ClassVar
 
 from tripos_compiler.language import Unavailable
 from tripos_compiler.plan import Ask, Judging, Plan
-from tripos_runtime.asking.asking import PreparedQuestion
-from tripos_runtime.asking.prompting import ask_messages, grade_messages, shorter
-from tripos_runtime.asking.questions import Questions
-from tripos_runtime.datasets.cases import Case
-from tripos_runtime.datasets.sources import Sources
+from tripos_runtime.asking import PreparedQuestion, Questions, ask_messages, grade_messages, shorter
+from tripos_runtime.datasets import Case, Sources
 from tripos_runtime.program.needs import Sent
-from tripos_runtime.retrieval.choosing import Chooser
+from tripos_runtime.retrieval import Chooser
 
 
 @dataclass

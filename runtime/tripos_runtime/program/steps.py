@@ -9,9 +9,7 @@ from typing import Any
 
 from tripos_compiler.language import Missing, Unavailable
 from tripos_compiler.plan import Ask, Column, Converse, Grade, Judging, Retrieve, Score, Scorer, Step, Verdict
-from tripos_runtime.asking.asking import Answer, PreparedQuestion
-from tripos_runtime.asking.grading import VERDICT, score_rows
-from tripos_runtime.asking.statuses import NOT_APPLICABLE, PENDING, SCORED
+from tripos_runtime.asking import NOT_APPLICABLE, PENDING, SCORED, VERDICT, Answer, PreparedQuestion, score_rows
 from tripos_runtime.program.calls import Call
 from tripos_runtime.program.columns import kept_value
 from tripos_runtime.program.conversing import Systems, talk_program

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from tripos_compiler.language import ends_conversation
 from tripos_compiler.plan import Converse
-from tripos_runtime.asking.ledger import turn_id
+from tripos_runtime.asking import turn_id
 from tripos_runtime.program.calls import Call
 
 SAID, LIMIT = "said", "limit"

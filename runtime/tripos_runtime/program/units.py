@@ -23,14 +23,12 @@ from tripos_compiler.plan import (
     Treatment,
     Verdict,
 )
-from tripos_runtime.asking.ledger import conversation_id, judgement_id, sample_id, score_id
-from tripos_runtime.asking.statuses import NOT_APPLICABLE, OK, UNDEFINED
-from tripos_runtime.datasets.cases import Case
-from tripos_runtime.models.embeddings import encoder_id
+from tripos_runtime.asking import NOT_APPLICABLE, OK, UNDEFINED, conversation_id, judgement_id, sample_id, score_id
+from tripos_runtime.datasets import Case
+from tripos_runtime.models import encoder_id
 from tripos_runtime.program.calls import Call
 from tripos_runtime.program.talks import Talk
-from tripos_runtime.roles.binding import RoleBinding
-from tripos_runtime.roles.provenance import made_by
+from tripos_runtime.roles import RoleBinding, made_by
 
 
 @dataclass(frozen=True, eq=False)

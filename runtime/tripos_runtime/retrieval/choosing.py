@@ -16,7 +16,7 @@ import numpy.typing as npt
 from tripos_compiler.language import Unavailable, evaluate, paths_in
 from tripos_compiler.language.library import ordered
 from tripos_compiler.plan import Binary, Data, Expr, Ref, Retrieve, digest
-from tripos_runtime.datasets.conditions import SplitCondition, holds, split
+from tripos_runtime.datasets import SplitCondition, holds, split
 from tripos_runtime.retrieval.collection import Collection, IndexStore
 from tripos_runtime.retrieval.indexes import Values
 from tripos_runtime.retrieval.measures import VALUE, SimilarityCall, measures_in, with_values

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from tripos_compiler.language import DATA, TREES, Unavailable, evaluate
 from tripos_compiler.plan import Expr
-from tripos_runtime.datasets.conditions import places_by_value
+from tripos_runtime.datasets import places_by_value
 from tripos_runtime.retrieval.indexes import INDEXES, TextIndex, VectorIndex, name_of
 
 WORTH_KEEPING = 2_000

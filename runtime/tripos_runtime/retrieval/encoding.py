@@ -14,16 +14,12 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
 from tripos_compiler.plan import Settings, digest
-from tripos_runtime.asking.asking import NOTHING, UNUSED, Answer, Lane
-from tripos_runtime.asking.statuses import AGAIN, FAILED, OK
-from tripos_runtime.models.base import Message, ModelError, Reply, Request
-from tripos_runtime.models.embeddings import encoder_id
-from tripos_runtime.models.vectors import Vector, from_text
-from tripos_runtime.scheduling.calling import Caller
+from tripos_runtime.asking import AGAIN, FAILED, NO_REPLY, OK, UNUSED, Answer, Lane
+from tripos_runtime.models import Message, ModelError, Reply, Request, Vector, encoder_id, from_text
+from tripos_runtime.scheduling import Caller
 
 if TYPE_CHECKING:
-    from tripos_runtime.asking.ledger import Row
-    from tripos_runtime.asking.tally import Tally
+    from tripos_runtime.asking import Row, Tally
 
 TABLE = "vectors"
 KEPT = 4096
@@ -196,7 +192,7 @@ class Encoder:
         self, model: str, name: str, text: str, lane: Lane, outcome: Reply | ModelError, told: Mapping[str, Any]
     ) -> None:
         """Keep what came of a text, and then tell whoever waits for it."""
-        columns = {key: value for key, value in NOTHING.items() if key not in ("reply", "parsed")}
+        columns = {key: value for key, value in NO_REPLY.items() if key not in ("reply", "parsed")}
         columns |= {**UNUSED, **told}
         vector: Vector | None = None
         status, error = OK, None

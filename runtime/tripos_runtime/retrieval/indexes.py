@@ -18,7 +18,7 @@ import numpy.typing as npt
 import orjson
 
 from tripos_compiler.language.library import BY_LENGTH, SATURATION, VERSION, grams_of, terms_of
-from tripos_runtime.models.vectors import Vector
+from tripos_runtime.models import Vector
 
 Values = npt.NDArray[np.float32]
 """A number for each text, in their order."""

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.plan import Plan
-from tripos_runtime.roles.embedding_roles import misfilled as misfilled_embedding
-from tripos_runtime.roles.reward_roles import HINT, misfilled, reward_roles
+from tripos_runtime.roles.embedding import misfilled as misfilled_embedding
+from tripos_runtime.roles.reward import HINT, misfilled, reward_roles
 
 
 class BindingError(Exception):

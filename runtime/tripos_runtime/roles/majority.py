@@ -29,9 +29,8 @@ from tripos_compiler.plan import (
     Treatment,
     Type,
 )
-from tripos_runtime.datasets.cases import CaseSource
-from tripos_runtime.datasets.selection import Selection
-from tripos_runtime.models.mocks.baseline import CONSTANT, MAJORITY
+from tripos_runtime.datasets import CaseSource, Selection
+from tripos_runtime.models.mocks import CONSTANT, MAJORITY
 from tripos_runtime.roles.binding import BindingError, RoleBinding
 
 COMPARING = ("same_number", "exact")

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
-from tripos_runtime.models.base import Model, Reply, Request
+from tripos_runtime.models import Model, Reply, Request
 from tripos_runtime.scheduling.costs import PICO, Amounts, Cost, Debit, LearntCosts, dearest_usd, used_by
-from tripos_runtime.scheduling.stopped import Stopped
+from tripos_runtime.scheduling.errors import Stopped
 
 AMOUNT = re.compile(r"(\$)?\s*(\d+(?:\.\d+)?|\.\d+)\s*([kM])?\s*(usd|\$|tokens?|calls?)?", re.I | re.ASCII)
 

@@ -9,13 +9,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from tripos_runtime.models.base import Model, ModelError, Reply, Request
-from tripos_runtime.models.over_http.reply_memory import MB, ReplyMemory, ReplyShare, reply_share
+from tripos_runtime.models import Model, ModelError, Reply, Request
+from tripos_runtime.models.over_http import MB, ReplyMemory, ReplyShare, reply_share
 from tripos_runtime.scheduling.budget import Budget, Cost, OutOfBudget
+from tripos_runtime.scheduling.endpoint_state import Snapshot
+from tripos_runtime.scheduling.errors import Halted, Stopped
 from tripos_runtime.scheduling.gates import TIMED_OUT, UNREACHABLE, Gate, Shares
 from tripos_runtime.scheduling.limits import Limits, TokensPerMinute, most_at_once, shares_of
-from tripos_runtime.scheduling.snapshot import Snapshot
-from tripos_runtime.scheduling.stopped import Halted, Stopped
 from tripos_runtime.scheduling.times import Sleep, Times
 
 __all__ = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from tripos_runtime.models.base import Price, Reply
+from tripos_runtime.models import Price, Reply
 
 PICO = 10**12
 """Money is counted in whole parts of a USD so small that no price of a token falls between them."""

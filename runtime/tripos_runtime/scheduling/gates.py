@@ -8,13 +8,13 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from itertools import count
 
-from tripos_runtime.models.base import ModelError
+from tripos_runtime.models import ModelError
 from tripos_runtime.scheduling.circuit import Circuit
 from tripos_runtime.scheduling.concurrency import Window
+from tripos_runtime.scheduling.endpoint_state import Snapshot, State
+from tripos_runtime.scheduling.errors import Stopped
 from tripos_runtime.scheduling.fairness import Lanes
 from tripos_runtime.scheduling.limits import Share
-from tripos_runtime.scheduling.snapshot import Snapshot, State
-from tripos_runtime.scheduling.stopped import Stopped
 from tripos_runtime.scheduling.times import Times
 
 Shares = tuple[Share, ...]

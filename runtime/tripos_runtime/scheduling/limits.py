@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from tripos_runtime.models.base import Model
-from tripos_runtime.models.over_http.reply_memory import USUAL_MB
+from tripos_runtime.models import Model
+from tripos_runtime.models.over_http import USUAL_MB
 
 ANY = "*"
 SMOOTH_S = 0.1

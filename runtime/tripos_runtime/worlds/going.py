@@ -13,19 +13,14 @@ from typing import Any, cast
 
 from tripos_compiler.language import with_functions, with_revealed, without_reveal
 from tripos_compiler.plan import Column, Compare, Data, Grade, Plan, Scenario, Score, Step
-from tripos_runtime.asking.ledger import Row
-from tripos_runtime.asking.tally import Tally
-from tripos_runtime.datasets.cases import Case
-from tripos_runtime.datasets.selection import Selection
-from tripos_runtime.drivers.live import At, Live
-from tripos_runtime.generate.data import DataMaker
-from tripos_runtime.models.base import Request
-from tripos_runtime.program.case_cache import Shared
-from tripos_runtime.program.needs import Got, Held, Need, Reply
-from tripos_runtime.program.pairs import Pair, pairs_of
-from tripos_runtime.program.units import Names, Unit, Wiring
-from tripos_runtime.roles.binding import RoleBinding
-from tripos_runtime.scheduling.calling import Caller
+from tripos_runtime.asking import Row, Tally
+from tripos_runtime.datasets import Case, Selection
+from tripos_runtime.drivers import At, Live
+from tripos_runtime.generate import DataMaker
+from tripos_runtime.models import Request
+from tripos_runtime.program import Got, Held, Names, Need, Pair, Reply, Shared, Unit, Wiring, pairs_of
+from tripos_runtime.roles import RoleBinding
+from tripos_runtime.scheduling import Caller
 from tripos_runtime.worlds.changes import SecretChange
 from tripos_runtime.worlds.made_rows import change_made, made_at
 from tripos_runtime.worlds.revealed import Revealing, Shown

@@ -7,9 +7,8 @@ from typing import Any
 
 from tripos_compiler.language import Unavailable, evaluate
 from tripos_compiler.plan import Ask, DataField, Derived, Made as MadeSet, Walk, digest
-from tripos_runtime.datasets.row_store import MadeRow, RowFile
-from tripos_runtime.datasets.slots import SlotSource
-from tripos_runtime.generate.attempts import Attempts
+from tripos_runtime.datasets import MadeRow, RowFile, SlotSource
+from tripos_runtime.generate import Attempts
 from tripos_runtime.worlds.changes import SecretChange
 from tripos_runtime.worlds.seen import Made
 from tripos_runtime.worlds.values import fresh, permuted

@@ -18,12 +18,11 @@ import numpy as np
 
 from tripos_compiler.language import expressions_of, subexpressions
 from tripos_compiler.plan import Literal_, Plan, Plugin, Type
-from tripos_runtime.asking.asking import dumps
-from tripos_runtime.models.base import FREE, Message, ModelError, Reply, Request
-from tripos_runtime.models.mocks.mock_values import draw, value_of
-from tripos_runtime.models.vectors import Vector
+from tripos_runtime.asking import dumps
+from tripos_runtime.models import FREE, Message, ModelError, Reply, Request, Vector
+from tripos_runtime.models.mocks import draw, value_of
 from tripos_runtime.reading import schema_of
-from tripos_runtime.scheduling.calling import Called
+from tripos_runtime.scheduling import Called
 
 MOST_TOLD = 2000
 """So many characters of what it was told a role repeats, so that conversations do not double with every turn; a number

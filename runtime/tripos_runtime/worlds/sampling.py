@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 
 from tripos_compiler.plan import Ask, Converse, Plan, Scenario, digest
-from tripos_runtime.datasets.sources import SourceRow
+from tripos_runtime.datasets import SourceRow
 from tripos_runtime.worlds.seen import Place
 from tripos_runtime.worlds.world import World
 

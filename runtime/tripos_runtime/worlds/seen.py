@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from tripos_runtime.datasets.sources import Origin
+from tripos_runtime.datasets import Origin
 
 Sent = tuple[tuple[str, str], ...]
 """Messages, each with who says it and its text."""

@@ -9,7 +9,7 @@ from typing import Any
 
 from tripos_compiler.inputs import FoundFile
 from tripos_compiler.plan import Plan, Type
-from tripos_runtime.datasets.data_folders import DataFolders, files_of
+from tripos_runtime.datasets import DataFolders, files_of
 
 Key = tuple[str, str]
 """A file: its path and its SHA-256."""

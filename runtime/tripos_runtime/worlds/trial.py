@@ -14,7 +14,7 @@ from functools import cached_property
 
 from tripos_compiler.language import expressions_of, subexpressions
 from tripos_compiler.plan import Data, Plan, Retrieve, digest
-from tripos_runtime.datasets.data_folders import DataFolders
+from tripos_runtime.datasets import DataFolders
 from tripos_runtime.worlds.changes import Changer, SecretChange
 from tripos_runtime.worlds.copies import Copies
 from tripos_runtime.worlds.going import Going, Guesses

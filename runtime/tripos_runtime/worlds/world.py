@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 
 from tripos_compiler.language import Misfit, Unavailable, read_row
 from tripos_compiler.plan import Dataset, Expr, Scenario
-from tripos_runtime.datasets.cases import Case, CaseSource
-from tripos_runtime.datasets.sources import SourceRow, Sources
+from tripos_runtime.datasets import Case, CaseSource, SourceRow, Sources
 from tripos_runtime.worlds.changes import Records
 from tripos_runtime.worlds.seen import Place
 from tripos_runtime.worlds.tables import DataFiles, Key

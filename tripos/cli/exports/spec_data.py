@@ -16,7 +16,7 @@ from tripos.training import find_examples, write_examples
 from tripos.training.reward import write_pairs
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.plan import Pairing, Plan
-from tripos_runtime.datasets.cases import CaseSource
+from tripos_runtime.datasets import CaseSource
 from tripos_warehouse.exports import beside
 
 LEFT_OUT = {**REASONS, "alone": "rows without another beside them"}

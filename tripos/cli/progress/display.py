@@ -19,9 +19,8 @@ from tripos.cli.progress.pace import Pace, cost
 from tripos.cli.progress.summary import counts
 from tripos.settings import without_keys
 from tripos.ui import duration, per_second
-from tripos_runtime.asking.tally import Tally
-from tripos_runtime.scheduling.budget import Budget
-from tripos_runtime.scheduling.snapshot import Snapshot
+from tripos_runtime.asking import Tally
+from tripos_runtime.scheduling import Budget, Snapshot
 
 if TYPE_CHECKING:
     from rich.live import Live

@@ -17,7 +17,7 @@ from tripos.cli.progress.live_view import Moment
 from tripos.cli.progress.pace import budget_table, done_by_lane
 from tripos.failure import Failure
 from tripos.settings import table_without_keys
-from tripos_runtime.scheduling.budget import Budget
+from tripos_runtime.scheduling import Budget
 
 SHAPE = 1
 """The version of the shape. Fields may be added to it; where one goes or changes its meaning, this number grows."""

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 from tripos.cli.progress.pace import Lane, Pace, budget_text, cost, done_by_lane
 from tripos.ui import duration, per_second
 from tripos_compiler.diagnostics import CODES
-from tripos_runtime.asking.tally import Tally
-from tripos_runtime.scheduling.budget import Budget
-from tripos_runtime.scheduling.snapshot import Snapshot
+from tripos_runtime.asking import Tally
+from tripos_runtime.scheduling import Budget, Snapshot
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

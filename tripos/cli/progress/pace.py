@@ -6,8 +6,8 @@ from collections import Counter, deque
 from dataclasses import dataclass, field
 
 from tripos.ui import usd
-from tripos_runtime.asking.tally import Tally
-from tripos_runtime.scheduling.budget import Budget
+from tripos_runtime.asking import Tally
+from tripos_runtime.scheduling import Budget
 
 
 def cost(tally: Tally) -> str:

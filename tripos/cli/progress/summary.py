@@ -13,8 +13,8 @@ from tripos.cli.progress.pace import budget_table, budget_text, cost
 from tripos.settings import without_keys
 from tripos.ui import duration, per_second
 from tripos_compiler.diagnostics import CODES
-from tripos_runtime.asking.tally import Tally
-from tripos_runtime.scheduling.budget import Budget
+from tripos_runtime.asking import Tally
+from tripos_runtime.scheduling import Budget
 
 WIDTH = 80
 SHORT_S = 10.0

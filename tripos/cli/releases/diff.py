@@ -20,7 +20,7 @@ from tripos.ui import harmless, terminal_width, usd
 from tripos_compiler.diagnostics import wrap
 from tripos_compiler.language.changes import WEIGHTS, Change, find_changes, least_version, version_numbers
 from tripos_compiler.plan import Plan
-from tripos_runtime.datasets.trust import TRUSTED, Trust
+from tripos_runtime.datasets import TRUSTED, Trust
 from tripos_warehouse import sql
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.store import Store

@@ -13,8 +13,8 @@ import orjson
 from tripos.ui import harmless
 from tripos_compiler.language import print_rubric
 from tripos_compiler.plan import Ask, Converse, Grade, Metric, Plan, Score, Verdict
-from tripos_runtime.asking.ledger import conversation_id, judgement_id, sample_id, score_id
-from tripos_runtime.roles.provenance import made_by
+from tripos_runtime.asking import conversation_id, judgement_id, sample_id, score_id
+from tripos_runtime.roles import made_by
 from tripos_warehouse import sql
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.views import read_plan

@@ -13,7 +13,7 @@ from tripos.cli.reports.provenance import MOST_NAMED, SHORTEST, Finder, Row, Tra
 from tripos.cli.reports.why import is_conversation
 from tripos.ui import harmless
 from tripos_compiler.plan import Ask
-from tripos_runtime.asking.ledger import sample_id, score_id
+from tripos_runtime.asking import sample_id, score_id
 from tripos_warehouse.errors import StoreError
 
 HINT = "ids stand in the columns sample_id, conversation_id and turn_id of the views: `tripos sql`"

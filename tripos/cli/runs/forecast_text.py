@@ -12,9 +12,8 @@ from rich.cells import cell_len, set_cell_size
 from tripos.api import budget_rows
 from tripos.ui import abbreviated, harmless, usd
 from tripos_compiler.plan import Plan
-from tripos_runtime.forecast.estimates import Estimate, Span
-from tripos_runtime.forecast.lines import Forecast, Line
-from tripos_runtime.scheduling.budget import Budget
+from tripos_runtime.forecast import Estimate, Forecast, Line, Span
+from tripos_runtime.scheduling import Budget
 from tripos_warehouse.text_table import TextColumn, grid
 
 MOST_REASONS = 12
@@ -169,7 +168,7 @@ def _spans(span: Span) -> tuple[str, str, str]:
 
 
 def _prices(models: Sequence[str], width: int) -> Iterator[str]:
-    from tripos_runtime.models.catalog.catalog import near_model
+    from tripos_runtime.models.catalog import near_model
 
     for model in models:
         close = near_model(model)

@@ -17,9 +17,7 @@ from tripos.ui import columns_of, harmless, table_lines, terminal_width
 from tripos_compiler.compile import Compilation
 from tripos_compiler.language import left_out_arm_values, steps_sharing_replies
 from tripos_compiler.plan import Plan, Scenario, Walk
-from tripos_runtime.datasets.cases import Planned
-from tripos_runtime.datasets.data_folders import DataFolders
-from tripos_runtime.datasets.selection import Selection
+from tripos_runtime.datasets import DataFolders, Planned, Selection
 from tripos_warehouse.statistics import detectable_difference, paired_variance
 from tripos_warehouse.text_table import TextColumn
 

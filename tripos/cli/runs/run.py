@@ -38,11 +38,10 @@ from tripos.releases.frozen import withheld_note
 from tripos.settings import ChosenSettings, Config, chosen_settings, without_keys
 from tripos.ui import print_stderr, terminal_width, to_nowhere
 from tripos_compiler.compile import Compilation
-from tripos_runtime.datasets.data_folders import DataFolders
-from tripos_runtime.drivers.prepared import PreparedRun
+from tripos_runtime.datasets import DataFolders
+from tripos_runtime.drivers import PreparedRun
 from tripos_runtime.models import Model
-from tripos_runtime.scheduling.budget import Budget
-from tripos_runtime.scheduling.calling import snapshot
+from tripos_runtime.scheduling import Budget, snapshot
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.report import Report
 

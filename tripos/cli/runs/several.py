@@ -19,7 +19,7 @@ from tripos.ui import print_stderr
 from tripos_compiler.compile import Compilation
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.plan import Role
-from tripos_runtime.datasets.data_folders import DataFolders
+from tripos_runtime.datasets import DataFolders
 
 Doing = Callable[[Namespace, ChosenSettings, Compilation, DataFolders], int]
 """What is done with a benchmark that was compiled; gives an exit code, or raises `Failure`."""
@@ -59,7 +59,7 @@ def main(options: Namespace) -> int:
     if len(options.paths) == 1:
         options.path = options.paths[0]
         return run.main(options)
-    from tripos_runtime.scheduling.budget import Budget, BudgetError
+    from tripos_runtime.scheduling import Budget, BudgetError
 
     _refuse_shared_files(options)
     chosen = chosen_settings(options)

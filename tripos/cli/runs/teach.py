@@ -11,8 +11,7 @@ from typing import TextIO
 from tripos.cli.runs import run
 from tripos.failure import Failure
 from tripos.ui import harmless, terminal_width
-from tripos_runtime.models.base import Message
-from tripos_runtime.models.human import HumanModel
+from tripos_runtime.models import HumanModel, Message
 from tripos_warehouse.text_table import fold
 
 PATIENCE_S = 30 * 86_400.0

@@ -20,7 +20,7 @@ from tripos.ui import terminal_width
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.language.library import words
 from tripos_compiler.plan import ChoiceType, DataField, Dataset, ListType, Plan, RecordType, SetType, TextType, Type
-from tripos_runtime.datasets.cases import CaseSource
+from tripos_runtime.datasets import CaseSource
 from tripos_warehouse.query import export_cell
 from tripos_warehouse.text_table import NOTHING, TextColumn, grid
 

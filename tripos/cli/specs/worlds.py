@@ -10,9 +10,8 @@ from tripos_compiler.compile import Compilation
 from tripos_compiler.diagnostics import Diagnostic, Label
 from tripos_compiler.inputs import DataError
 from tripos_compiler.plan import Plan
-from tripos_runtime.datasets.data_folders import DataFolders
-from tripos_runtime.worlds.seen import Sent
-from tripos_runtime.worlds.trial import SecretLeak, WorldTrial, try_worlds
+from tripos_runtime.datasets import DataFolders
+from tripos_runtime.worlds import SecretLeak, Sent, WorldTrial, try_worlds
 
 AROUND = 60
 """So many characters of a message are shown before and behind the place where two part."""

@@ -110,7 +110,7 @@ def _samples(options: Namespace) -> int:
     from tripos.importing import record, role_flags
     from tripos.releases.frozen import restore_given
     from tripos.settings import chosen_settings
-    from tripos_runtime.datasets.cases import CaseSource
+    from tripos_runtime.datasets import CaseSource
 
     config = chosen_settings(options).config
     table = _table(options, {"model": options.model})

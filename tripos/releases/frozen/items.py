@@ -19,10 +19,7 @@ from tripos.releases.opening import open_release
 from tripos_compiler.inputs import DataError, FoundRelease
 from tripos_compiler.language import item_id
 from tripos_compiler.plan import Dataset, Plan, Scenario
-from tripos_runtime.datasets.cases import Case, CaseSource
-from tripos_runtime.datasets.data_folders import files_of
-from tripos_runtime.datasets.selection import Selection
-from tripos_runtime.datasets.sources import SourceRow
+from tripos_runtime.datasets import Case, CaseSource, Selection, SourceRow, files_of
 
 PUBLIC = "public"
 """The folder of a release for such rows."""

@@ -15,11 +15,20 @@ from tripos.releases.release_toml import ArtefactTerms, ReleaseToml, check_licen
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.inputs import FoundRelease
 from tripos_compiler.plan import Plan
-from tripos_runtime.models.base import ModelError
-from tripos_runtime.models.reward.reward_artefact import SHORT, open_reward, pinned_name, read_manifest
-from tripos_runtime.models.reward.rewards import BatchedReward
-from tripos_runtime.models.reward.trained_reward import KIND, OUTSIDE, TrainedReward, digest_of, model_files
-from tripos_runtime.roles.reward_roles import reward_roles
+from tripos_runtime.models import ModelError
+from tripos_runtime.models.reward import (
+    KIND,
+    OUTSIDE,
+    SHORT,
+    BatchedReward,
+    TrainedReward,
+    digest_of,
+    model_files,
+    open_reward,
+    pinned_name,
+    read_manifest,
+)
+from tripos_runtime.roles import reward_roles
 
 
 def artefact_checks(folder: Path, manifest: Manifest, given: Mapping[str, Path] = {}) -> Iterator[ReleaseCheck]:

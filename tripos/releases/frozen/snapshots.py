@@ -20,12 +20,10 @@ from tripos.releases.opening import open_release
 from tripos_compiler.inputs import FoundRelease
 from tripos_compiler.language import item_id
 from tripos_compiler.plan import Plan
-from tripos_runtime.asking.plugins import NOTHING
-from tripos_runtime.datasets.cases import CaseSource
-from tripos_runtime.datasets.row_store import MadeRow, Origins, RowFile
-from tripos_runtime.datasets.selection import Selection
-from tripos_runtime.forecast.generation import data_maker
-from tripos_runtime.roles.binding import BindingError, RoleBinding, bind
+from tripos_runtime.asking import NO_RELEASES
+from tripos_runtime.datasets import CaseSource, MadeRow, Origins, RowFile, Selection
+from tripos_runtime.forecast import data_maker
+from tripos_runtime.roles import BindingError, RoleBinding, bind
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.store import Store
 from tripos_warehouse.views import connect
@@ -116,7 +114,7 @@ def _held(private: Sequence[Path]) -> dict[str, Any]:
 
 
 def gather_rows(
-    plan: Plan, source: CaseSource, store: Path, releases: Mapping[str, str] = NOTHING
+    plan: Plan, source: CaseSource, store: Path, releases: Mapping[str, str] = NO_RELEASES
 ) -> dict[str, dict[str, datetime]]:
     """Put the rows of all data sets that are made where `source` finds them, as the last run of a store that asked for
     them left them; by data set, when each item was made. `releases` are the folders of those that are extended.
@@ -162,7 +160,7 @@ def _binding(plan: Plan, roles: str, models: list[str], identities: str | None) 
 def _make(plan: Plan, source: CaseSource, binding: RoleBinding, store: Store, releases: Mapping[str, str]) -> None:
     """Go through what a store has, without asking anybody."""
     from tripos.runs import Committed
-    from tripos_runtime.asking.plugins import PluginError, load_plugins
+    from tripos_runtime.asking import PluginError, load_plugins
 
     maker = data_maker(plan, source, Selection(), binding, Committed(store, plan.fingerprints))
     try:

@@ -16,7 +16,7 @@ from tripos.releases.release_toml import ABOUT, ReleaseToml
 from tripos_compiler.compile import Compilation
 from tripos_compiler.inputs import DataError, FoundFile, FoundRelease
 from tripos_compiler.plan import Plan
-from tripos_runtime.datasets.data_folders import DataFolders, files_of
+from tripos_runtime.datasets import DataFolders, files_of
 
 
 def check_pinned(compilation: Compilation) -> None:

@@ -19,9 +19,7 @@ from tripos.releases.frozen import held_back_in, restore, withheld_of
 from tripos.releases.opening import open_release
 from tripos_compiler.inputs import DataError, FoundRelease
 from tripos_compiler.plan import Data, Made, Plan
-from tripos_runtime.datasets.cases import CaseSource
-from tripos_runtime.datasets.selection import Selection
-from tripos_runtime.datasets.slots import looked_into
+from tripos_runtime.datasets import CaseSource, Selection, looked_into
 
 LEAST_BYTES = 20
 """A text of fewer bytes is no item's own: words, numbers and names of topics are found everywhere."""

@@ -67,8 +67,7 @@ from tripos.version import __version__
 from tripos_compiler.compile import Compilation
 from tripos_compiler.inputs import DataError
 from tripos_compiler.plan import Plan
-from tripos_runtime.datasets.cases import CaseSource
-from tripos_runtime.datasets.data_folders import SHIPPED, DataFolders
+from tripos_runtime.datasets import SHIPPED, CaseSource, DataFolders
 
 PLAN, LICENSE, CHANGELOG = "plan.json", "LICENSE", "CHANGELOG.md"
 

@@ -16,7 +16,7 @@ from tripos.failure import Failure
 from tripos_compiler.language import Unavailable, evaluate, render
 from tripos_compiler.language.contamination import HeldOutTexts, learned_texts
 from tripos_compiler.plan import PairedReply, Pairing, Plan
-from tripos_runtime.datasets.cases import CaseSource
+from tripos_runtime.datasets import CaseSource
 from tripos_warehouse.exports import beside, write_lines
 
 FORMAT = "tripos.training/2"

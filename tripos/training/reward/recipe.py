@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from tripos_runtime.models.reward.reward_network import Shape
+from tripos_runtime.models.reward import Shape
 
 ENCODER = "all-MiniLM-L6-v2"
 """The base model where none is named: a sentence encoder whose weights come with the extra `train`."""

@@ -21,8 +21,14 @@ from tripos.training.reward.learners import BagOfWords, average_margin, without_
 from tripos.training.reward.pairs import Numbers, Preferences, Tested, apart
 from tripos.training.reward.recipe import AROUND, ENCODER, PACKAGE, RewardRecipe
 from tripos.training.reward.tuning import TunedLearner
-from tripos_runtime.models.reward.reward_network import RewardNetwork, load_base, packed, write_network
-from tripos_runtime.models.reward.trained_reward import KIND, digest_of as network_digest
+from tripos_runtime.models.reward import (
+    KIND,
+    RewardNetwork,
+    digest_of as network_digest,
+    load_base,
+    packed,
+    write_network,
+)
 from tripos_warehouse.exports import write_lines
 
 

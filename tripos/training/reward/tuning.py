@@ -15,7 +15,7 @@ from tripos.training.common import Device, split_by_group
 from tripos.training.reward.learners import Reward, accuracy, loss_of
 from tripos.training.reward.pairs import Numbers, Preferences
 from tripos.training.reward.recipe import RewardRecipe
-from tripos_runtime.models.reward.reward_network import RewardNetwork
+from tripos_runtime.models.reward import RewardNetwork
 
 HEAD_RATE = 100.0
 """The head starts at nothing, and learns by so much more than the base."""

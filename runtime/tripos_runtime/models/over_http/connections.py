@@ -19,7 +19,7 @@ from multidict import CIMultiDict, CIMultiDictProxy
 from yarl import URL
 
 from tripos_runtime.models.base import ModelError
-from tripos_runtime.models.catalog.routes import LOOPBACK
+from tripos_runtime.models.catalog import LOOPBACK
 from tripos_runtime.models.over_http.reply_memory import LARGEST_BYTES, REPLY_SHARE, SMALL_BYTES
 
 LARGE_BYTES = 1 << 20

@@ -5,7 +5,7 @@ from __future__ import annotations
 import orjson
 
 from tripos_runtime.models.base import Endpoint, ModelError, Price, Reply, Request
-from tripos_runtime.models.catalog.routes import OPENAI_COMPLETION, completion_name
+from tripos_runtime.models.catalog import OPENAI_COMPLETION, completion_name
 from tripos_runtime.models.over_http.connections import ModelConnection
 from tripos_runtime.models.over_http.direct import DirectModel, openai_headers
 from tripos_runtime.models.over_http.replies import read_reply, whole

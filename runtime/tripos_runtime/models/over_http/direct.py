@@ -12,10 +12,16 @@ import orjson
 
 from tripos_compiler.plan import Settings
 from tripos_runtime.models.base import Endpoint, ModelError, Price, Reply, Request
-from tripos_runtime.models.catalog.catalog import allows, entry_of
-from tripos_runtime.models.catalog.errors import CallPlace, answer_error, model_error
-from tripos_runtime.models.catalog.providers import PROVIDERS, Provider
-from tripos_runtime.models.catalog.routes import is_here
+from tripos_runtime.models.catalog import (
+    PROVIDERS,
+    CallPlace,
+    Provider,
+    allows,
+    answer_error,
+    entry_of,
+    is_here,
+    model_error,
+)
 from tripos_runtime.models.over_http.connections import ModelConnection, headers_of
 from tripos_runtime.models.over_http.messages import RequestCache, as_json, without_system
 from tripos_runtime.models.over_http.replies import parsed, read_reply

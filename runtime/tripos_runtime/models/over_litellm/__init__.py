@@ -1,1 +1,5 @@
 """Models that litellm reaches, and what it knows of models."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

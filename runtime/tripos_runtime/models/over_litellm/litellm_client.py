@@ -14,14 +14,16 @@ from typing import Any
 
 from tripos_compiler.plan import Settings
 from tripos_runtime.models.base import Endpoint, ModelError, Price, Reply, Request
-from tripos_runtime.models.catalog.errors import model_error
-from tripos_runtime.models.catalog.prices import tariff
-from tripos_runtime.models.catalog.routes import COMPLETION, completion_name, is_here
-from tripos_runtime.models.over_http.connections import SHORTEST_KEY
-from tripos_runtime.models.over_http.direct import format_of
-from tripos_runtime.models.over_http.messages import without_system
-from tripos_runtime.models.over_http.replies import read_reply, whole
-from tripos_runtime.models.over_http.transcripts import transcribed, trimmed
+from tripos_runtime.models.catalog import COMPLETION, completion_name, is_here, model_error, tariff
+from tripos_runtime.models.over_http import (
+    SHORTEST_KEY,
+    format_of,
+    read_reply,
+    transcribed,
+    trimmed,
+    whole,
+    without_system,
+)
 
 
 @functools.cache

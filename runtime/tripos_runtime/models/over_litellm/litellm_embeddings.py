@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tripos_runtime.models.base import FREE, Endpoint, ModelError, Price, Reply, Request
-from tripos_runtime.models.catalog.errors import model_error
-from tripos_runtime.models.catalog.routes import is_here
+from tripos_runtime.models.catalog import is_here, model_error
 from tripos_runtime.models.over_litellm.litellm_client import (
     endpoint_key,
     known_price,

@@ -11,14 +11,26 @@ import orjson
 
 from tripos_compiler.plan import Settings
 from tripos_runtime.models.base import Endpoint, Message, ModelError, Price, Reply, Request
-from tripos_runtime.models.catalog.catalog import allows
-from tripos_runtime.models.catalog.errors import CallPlace, answer_error, model_error
-from tripos_runtime.models.catalog.providers import FOREIGN, PARTICULAR, PROVIDERS
-from tripos_runtime.models.catalog.routes import is_here
-from tripos_runtime.models.over_http.connections import ModelConnection, headers_of
-from tripos_runtime.models.over_http.direct import base_url_of, key_of, lacking
-from tripos_runtime.models.over_http.messages import RequestCache, without_system
-from tripos_runtime.models.over_http.replies import whole
+from tripos_runtime.models.catalog import (
+    FOREIGN,
+    PARTICULAR,
+    PROVIDERS,
+    CallPlace,
+    allows,
+    answer_error,
+    is_here,
+    model_error,
+)
+from tripos_runtime.models.over_http import (
+    ModelConnection,
+    RequestCache,
+    base_url_of,
+    headers_of,
+    key_of,
+    lacking,
+    whole,
+    without_system,
+)
 from tripos_runtime.models.over_litellm.litellm_client import known_price, library, settings_of, without_effect
 from tripos_runtime.models.over_litellm.translations import FORMS, Form
 

@@ -7,11 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from tripos_runtime.models.base import Price, Reply
-from tripos_runtime.models.catalog.errors import CallPlace, answer_error
-from tripos_runtime.models.catalog.providers import PROVIDERS
-from tripos_runtime.models.over_http.connections import HttpAnswer, headers_of
-from tripos_runtime.models.over_http.direct import completion, openai_headers
-from tripos_runtime.models.over_http.replies import parsed, read_reply
+from tripos_runtime.models.catalog import PROVIDERS, CallPlace, answer_error
+from tripos_runtime.models.over_http import HttpAnswer, completion, headers_of, openai_headers, parsed, read_reply
 from tripos_runtime.models.over_litellm.litellm_client import library, read_response
 from tripos_runtime.models.over_litellm.readings import from_anthropic, from_gemini
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from tripos_runtime.models.base import ModelError
-from tripos_runtime.models.over_http.messages import without_system
+from tripos_runtime.models.over_http import without_system
 from tripos_runtime.models.reward.rewards import Chat, as_text
 from tripos_runtime.models.reward.trained_reward import LocalReward, digest_of, need_libraries, quieten
 

@@ -31,7 +31,7 @@ def _open(name: str, endpoints: Mapping[str, Endpoint], prices: Mapping[str, Pri
             from tripos_runtime.models.reward.reward_artefact import open_reward
 
             return open_reward(rest)
-    from tripos_runtime.models.catalog.routes import endpoint_of
+    from tripos_runtime.models.catalog import endpoint_of
     from tripos_runtime.models.reward.served_reward import ServedReward
 
     return ServedReward(name, endpoint_of(name, endpoints), price=prices.get(name), timeout_s=timeout_s)

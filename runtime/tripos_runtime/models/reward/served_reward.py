@@ -19,11 +19,8 @@ import aiohttp
 import orjson
 
 from tripos_runtime.models.base import FREE, DialogueTurn, Endpoint, ModelError, Price
-from tripos_runtime.models.catalog.errors import CallPlace, answer_error, model_error
-from tripos_runtime.models.catalog.providers import Provider
-from tripos_runtime.models.catalog.routes import is_here
-from tripos_runtime.models.over_http.connections import ModelConnection, headers_of
-from tripos_runtime.models.over_http.direct import base_url_of, key_of, openai_headers
+from tripos_runtime.models.catalog import CallPlace, Provider, answer_error, is_here, model_error
+from tripos_runtime.models.over_http import ModelConnection, base_url_of, headers_of, key_of, openai_headers
 from tripos_runtime.models.reward.rewards import Chat, as_text
 
 NO_KEY = "none"

@@ -13,12 +13,10 @@ from collections.abc import Mapping
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from tripos_runtime.models.base import Endpoint
-from tripos_runtime.models.catalog.providers import FOREIGN, PROVIDERS, Provider
-from tripos_runtime.models.catalog.routes import endpoint_of
+from tripos_runtime.models.catalog import FOREIGN, PROVIDERS, Provider, endpoint_of
 from tripos_runtime.models.embeddings import embeds
-from tripos_runtime.models.local.local import find_weights
-from tripos_runtime.models.local.weights import weights_digest
-from tripos_runtime.models.reward.reward_artefact import PINNED, pinned_name
+from tripos_runtime.models.local import find_weights, weights_digest
+from tripos_runtime.models.reward import PINNED, pinned_name
 
 SHOWN = 16
 """So many digits of a digest of weights name a model."""

@@ -7,9 +7,9 @@ import asyncio
 from collections.abc import Mapping
 
 from tripos_runtime.models.base import Endpoint, ModelError
-from tripos_runtime.models.catalog.catalog import entry_of
+from tripos_runtime.models.catalog import entry_of
 from tripos_runtime.models.embeddings import embeds
-from tripos_runtime.models.reward.rewards import is_reward
+from tripos_runtime.models.reward import is_reward
 
 
 def check_name(name: str, endpoints: Mapping[str, Endpoint] = {}) -> None:
@@ -30,18 +30,18 @@ def check_name(name: str, endpoints: Mapping[str, Endpoint] = {}) -> None:
     if is_reward(name):
         _check_reward(name)
     elif provider == "baseline":
-        from tripos_runtime.models.mocks.baseline import open_baseline
+        from tripos_runtime.models.mocks import open_baseline
 
         open_baseline(name)
     elif provider == "mock" and model:
-        from tripos_runtime.models.mocks.mock import open_mock
+        from tripos_runtime.models.mocks import open_mock
 
         open_mock(model, asyncio.sleep)
     elif provider not in ("local", "human") or not model:
-        from tripos_runtime.models.catalog.routes import endpoint_of, path_of
+        from tripos_runtime.models.catalog import endpoint_of, path_of
 
         if path_of(name, endpoints) == "litellm" and not entry_of(provider, model) and not endpoint_of(name, endpoints):
-            from tripos_runtime.models.over_litellm.litellm_client import provider_of
+            from tripos_runtime.models.over_litellm import provider_of
 
             provider_of(name)
 
@@ -49,10 +49,10 @@ def check_name(name: str, endpoints: Mapping[str, Endpoint] = {}) -> None:
 def _check_reward(name: str) -> None:
     """Raise `ModelError` where no mock of a reward model has this name, or its folder holds none."""
     if name.startswith("mock/"):
-        from tripos_runtime.models.reward.mock_reward import open_mock_reward
+        from tripos_runtime.models.reward import open_mock_reward
 
         open_mock_reward(name)
     elif name.startswith("reward/"):
-        from tripos_runtime.models.reward.reward_artefact import check_reward
+        from tripos_runtime.models.reward import check_reward
 
         check_reward(name.removeprefix("reward/"))

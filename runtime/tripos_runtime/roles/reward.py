@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from tripos_compiler.plan import Plan
-from tripos_runtime.models.mocks.baseline import is_baseline
-from tripos_runtime.models.reward.rewards import is_reward
+from tripos_runtime.models.mocks import is_baseline
+from tripos_runtime.models.reward import is_reward
 
 HINT = "give one: --role {}=reward/PATH, one on a server, or `mock/reward` to try it out"
 

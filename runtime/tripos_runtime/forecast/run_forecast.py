@@ -13,12 +13,9 @@ from typing import Any, cast
 
 from tripos_compiler.language import Unavailable, with_functions
 from tripos_compiler.plan import Ask, Compare, Converse, Judging, Plan, Retrieve, Scenario, Settings, Verdict
-from tripos_runtime.asking.asking import PreparedQuestion
-from tripos_runtime.asking.ledger import Ledger, Row
-from tripos_runtime.asking.statuses import AGAIN, FAILED, NOT_APPLICABLE, NOT_ASKED, PENDING
-from tripos_runtime.datasets.cases import Case, CaseSource
-from tripos_runtime.datasets.selection import Selection
-from tripos_runtime.drivers.lookup import Lookup, wirings
+from tripos_runtime.asking import AGAIN, FAILED, NOT_APPLICABLE, NOT_ASKED, PENDING, Ledger, PreparedQuestion, Row
+from tripos_runtime.datasets import Case, CaseSource, Selection
+from tripos_runtime.drivers import Lookup, wirings
 from tripos_runtime.forecast.driver import Foresight
 from tripos_runtime.forecast.estimates import estimates
 from tripos_runtime.forecast.fates import OPEN, Fate, Foreseen, Where
@@ -27,16 +24,26 @@ from tripos_runtime.forecast.kept import Kept
 from tripos_runtime.forecast.lines import Forecast, Line
 from tripos_runtime.forecast.reasons import NO_HISTORY, Cause, History, Reasons
 from tripos_runtime.forecast.sample_classes import alike, arms_of, times
-from tripos_runtime.forecast.sizes.sizes import NO_SIZE, Size, is_waiting
+from tripos_runtime.forecast.sizes import NO_SIZE, Size, is_waiting
 from tripos_runtime.forecast.vectors import ForeseenVectors
-from tripos_runtime.models.base import Price
-from tripos_runtime.program.adopting import Adoptable, Adoption, Own
-from tripos_runtime.program.calls import Call
-from tripos_runtime.program.pairs import Pair, pairs_of, parts, split
-from tripos_runtime.program.prompts import World
-from tripos_runtime.program.talks import calls_of, most_turns
-from tripos_runtime.program.units import Names, Unit, Wiring
-from tripos_runtime.roles.binding import RoleBinding
+from tripos_runtime.models import Price
+from tripos_runtime.program import (
+    Adoptable,
+    Adoption,
+    Call,
+    Names,
+    Own,
+    Pair,
+    Unit,
+    Wiring,
+    World,
+    calls_of,
+    most_turns,
+    pairs_of,
+    parts,
+    split,
+)
+from tripos_runtime.roles import RoleBinding
 
 TABLES = ("samples", "turns", "judgements", "scores", "comparisons")
 

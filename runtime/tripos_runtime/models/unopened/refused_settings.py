@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from tripos_compiler.plan import Settings
 from tripos_runtime.models.base import Endpoint, ModelError
 from tripos_runtime.models.embeddings import embeds
-from tripos_runtime.models.reward.rewards import is_reward
+from tripos_runtime.models.reward import is_reward
 
 Refuses = Callable[[Settings], tuple[str, ...]]
 """The names of the settings that a model is known not to take, of those that are given."""
@@ -32,7 +32,7 @@ def refusing(name: str, endpoints: Mapping[str, Endpoint] = {}) -> Refuses:
         case "mock" | "baseline" | "human":
             return nothing
         case "local":
-            from tripos_runtime.models.local.local import untaken_here
+            from tripos_runtime.models.local import untaken_here
 
             return untaken_here
     try:
@@ -42,14 +42,20 @@ def refusing(name: str, endpoints: Mapping[str, Endpoint] = {}) -> Refuses:
 
 
 def _of_provider(name: str, endpoints: Mapping[str, Endpoint]) -> Refuses:
-    from tripos_runtime.models.catalog.providers import FOREIGN, PROVIDERS
-    from tripos_runtime.models.catalog.routes import OPENAI_COMPLETION, completion_name, endpoint_of, path_of
-    from tripos_runtime.models.over_http.direct import base_url_of, lacking
+    from tripos_runtime.models.catalog import (
+        FOREIGN,
+        OPENAI_COMPLETION,
+        PROVIDERS,
+        completion_name,
+        endpoint_of,
+        path_of,
+    )
+    from tripos_runtime.models.over_http import base_url_of, lacking
 
     endpoint, completes = endpoint_of(name, endpoints), completion_name(name)
     path = path_of(name, endpoints)
     if path == "litellm":
-        from tripos_runtime.models.over_litellm.litellm_client import dropped
+        from tripos_runtime.models.over_litellm import dropped
 
         return lambda settings: dropped(completes or name, settings)
     provider_name, _, model = name.partition("/")
@@ -61,9 +67,8 @@ def _of_provider(name: str, endpoints: Mapping[str, Endpoint]) -> Refuses:
     unknown = lacking(provider_name, provider, model, base_url)
     if path == "direct":
         return lambda settings: tuple(each for each in settings.given if each in unknown)
-    from tripos_runtime.models.catalog.errors import CallPlace
-    from tripos_runtime.models.over_litellm.translated import dropped_by
-    from tripos_runtime.models.over_litellm.translations import FORMS
+    from tripos_runtime.models.catalog import CallPlace
+    from tripos_runtime.models.over_litellm import FORMS, dropped_by
 
     form = FORMS[provider_name](provider_name, model, "none", CallPlace(name, base_url, "", ()))
     return lambda settings: dropped_by(form, unknown, settings)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from tripos_compiler.plan import Plan, Retrieve, Scenario
-from tripos_runtime.models.embeddings import LOCAL, MOCK, embeds, writes
-from tripos_runtime.models.reward.rewards import is_reward
+from tripos_runtime.models import LOCAL, MOCK, embeds, writes
+from tripos_runtime.models.reward import is_reward
 
 HINT = f"give one: --role {{}}={LOCAL}, one that litellm knows, or `{MOCK}` to try it out"
 

@@ -1,0 +1,85 @@
+from .asking import (
+    NO_REPLY as NO_REPLY,
+    UNUSED as UNUSED,
+    Adopted as Adopted,
+    Answer as Answer,
+    Draft as Draft,
+    Lane as Lane,
+    PreparedQuestion as PreparedQuestion,
+    ReadOutcome as ReadOutcome,
+    as_one_text as as_one_text,
+    dumps as dumps,
+    recorded_answer as recorded_answer,
+    reread as reread,
+)
+from .grading import (
+    VERDICT as VERDICT,
+    score_rows as score_rows,
+)
+from .kept_rows import (
+    answer_of as answer_of,
+    draft_of as draft_of,
+    talk_of as talk_of,
+    turn_of as turn_of,
+)
+from .ledger import (
+    Keeper as Keeper,
+    Ledger as Ledger,
+    Listing as Listing,
+    Row as Row,
+    Work as Work,
+    comparison_id as comparison_id,
+    conversation_id as conversation_id,
+    judgement_id as judgement_id,
+    sample_id as sample_id,
+    score_id as score_id,
+    turn_id as turn_id,
+)
+from .plugins import (
+    NO_RELEASES as NO_RELEASES,
+    Loaded as Loaded,
+    PluginError as PluginError,
+    load_plugins as load_plugins,
+)
+from .prompting import (
+    ask_messages as ask_messages,
+    chat_messages as chat_messages,
+    continued as continued,
+    grade_messages as grade_messages,
+    judged_messages as judged_messages,
+    messages as messages,
+    shorter as shorter,
+)
+from .questions import (
+    Questions as Questions,
+)
+from .reply import (
+    CONTEXT_EXCEEDED as CONTEXT_EXCEEDED,
+    First as First,
+    SentRequest as SentRequest,
+    adopted as adopted,
+    first_replies as first_replies,
+    run_reply as run_reply,
+    settled as settled,
+)
+from .shots import (
+    chosen_rows as chosen_rows,
+    shot_messages as shot_messages,
+)
+from .statuses import (
+    AGAIN as AGAIN,
+    FAILED as FAILED,
+    NOT_APPLICABLE as NOT_APPLICABLE,
+    NOT_ASKED as NOT_ASKED,
+    OK as OK,
+    PARSE_FAILURE as PARSE_FAILURE,
+    PENDING as PENDING,
+    REFUSED as REFUSED,
+    SCORED as SCORED,
+    TRUNCATED as TRUNCATED,
+    UNDEFINED as UNDEFINED,
+    status_of_reply as status_of_reply,
+)
+from .tally import (
+    Tally as Tally,
+)

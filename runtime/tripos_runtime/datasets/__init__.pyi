@@ -1,0 +1,66 @@
+from .cases import (
+    Case as Case,
+    CaseSource as CaseSource,
+    Marks as Marks,
+    Planned as Planned,
+    drawn_counts as drawn_counts,
+    planned_calls as planned_calls,
+    planned_steps as planned_steps,
+)
+from .conditions import (
+    SplitCondition as SplitCondition,
+    holds as holds,
+    places_by_value as places_by_value,
+    split as split,
+)
+from .data_folders import (
+    SHIPPED as SHIPPED,
+    DataFolders as DataFolders,
+    files_of as files_of,
+)
+from .file_access import (
+    access_of as access_of,
+)
+from .formats import (
+    placed_in as placed_in,
+)
+from .row_errors import (
+    WORDS as WORDS,
+    Reason as Reason,
+    Rejection as Rejection,
+    note as note,
+    one_of_several as one_of_several,
+)
+from .row_store import (
+    MadeRow as MadeRow,
+    Origins as Origins,
+    RowFile as RowFile,
+)
+from .runnable import (
+    NotApproved as NotApproved,
+    NotRunnable as NotRunnable,
+    check_approved as check_approved,
+    check_recordable as check_recordable,
+)
+from .selection import (
+    Selection as Selection,
+)
+from .slot_choice import (
+    Choice as Choice,
+)
+from .slots import (
+    RowSlot as RowSlot,
+    SlotSource as SlotSource,
+    looked_into as looked_into,
+)
+from .sources import (
+    Origin as Origin,
+    SourceRow as SourceRow,
+    Sources as Sources,
+)
+from .trust import (
+    TRUSTED as TRUSTED,
+    UNTRUSTED as UNTRUSTED,
+    Trust as Trust,
+    TrustError as TrustError,
+)

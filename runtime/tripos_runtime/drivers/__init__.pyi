@@ -1,0 +1,32 @@
+from .bindings import (
+    bound as bound,
+    given_bindings as given_bindings,
+)
+from .engine import (
+    Engine as Engine,
+    item_row as item_row,
+    new_run_id as new_run_id,
+    work_name as work_name,
+)
+from .human import (
+    Human as Human,
+)
+from .live import (
+    At as At,
+    Live as Live,
+)
+from .lookup import (
+    Lookup as Lookup,
+    wirings as wirings,
+)
+from .prepared import (
+    PreparedRun as PreparedRun,
+    RunWiring as RunWiring,
+    prepare_run as prepare_run,
+)
+from .recorded import (
+    Recorder as Recorder,
+    Refusal as Refusal,
+    Told as Told,
+    recorded_units as recorded_units,
+)

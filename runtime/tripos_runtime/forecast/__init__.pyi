@@ -1,0 +1,27 @@
+from .call_table import (
+    planned as planned,
+)
+from .estimates import (
+    Estimate as Estimate,
+    Span as Span,
+)
+from .generation import (
+    data_maker as data_maker,
+)
+from .kept import (
+    NothingKept as NothingKept,
+)
+from .lines import (
+    Forecast as Forecast,
+    Line as Line,
+)
+from .reasons import (
+    NO_HISTORY as NO_HISTORY,
+    Earlier as Earlier,
+    History as History,
+    Place as Place,
+    Usage as Usage,
+)
+from .run_forecast import (
+    forecast as forecast,
+)

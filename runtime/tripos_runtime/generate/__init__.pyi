@@ -1,0 +1,18 @@
+from .attempts import (
+    Attempts as Attempts,
+)
+from .author import (
+    MadeCall as MadeCall,
+    MadeReply as MadeReply,
+    Unasked as Unasked,
+)
+from .data import (
+    DataMaker as DataMaker,
+)
+from .maker import (
+    Maker as Maker,
+)
+from .outcomes import (
+    origin_columns as origin_columns,
+    place_of as place_of,
+)

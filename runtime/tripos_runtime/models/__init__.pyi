@@ -1,0 +1,34 @@
+from .base import (
+    FREE as FREE,
+    DialogueTurn as DialogueTurn,
+    Endpoint as Endpoint,
+    Message as Message,
+    Model as Model,
+    ModelError as ModelError,
+    Price as Price,
+    Reply as Reply,
+    Request as Request,
+)
+from .embeddings import (
+    LOCAL as LOCAL,
+    MOCK as MOCK,
+    embeds as embeds,
+    encoder_id as encoder_id,
+    open_embedding as open_embedding,
+    writes as writes,
+)
+from .human import (
+    HumanModel as HumanModel,
+)
+from .opening import (
+    open_model as open_model,
+)
+from .replay import (
+    ASSISTANT as ASSISTANT,
+    ReplayModel as ReplayModel,
+    request_key as request_key,
+)
+from .vectors import (
+    Vector as Vector,
+    from_text as from_text,
+)

@@ -1,0 +1,29 @@
+from .catalog import (
+    allows as allows,
+    entry_of as entry_of,
+    near_model as near_model,
+)
+from .errors import (
+    CallPlace as CallPlace,
+    answer_error as answer_error,
+    model_error as model_error,
+)
+from .prices import (
+    price_of as price_of,
+    tariff as tariff,
+)
+from .providers import (
+    FOREIGN as FOREIGN,
+    PARTICULAR as PARTICULAR,
+    PROVIDERS as PROVIDERS,
+    Provider as Provider,
+)
+from .routes import (
+    COMPLETION as COMPLETION,
+    LOOPBACK as LOOPBACK,
+    OPENAI_COMPLETION as OPENAI_COMPLETION,
+    completion_name as completion_name,
+    endpoint_of as endpoint_of,
+    is_here as is_here,
+    path_of as path_of,
+)

@@ -1,0 +1,8 @@
+from .local import (
+    LocalModel as LocalModel,
+    find_weights as find_weights,
+    untaken_here as untaken_here,
+)
+from .weights import (
+    weights_digest as weights_digest,
+)

@@ -1,0 +1,13 @@
+from .baseline import (
+    CONSTANT as CONSTANT,
+    MAJORITY as MAJORITY,
+    is_baseline as is_baseline,
+    open_baseline as open_baseline,
+)
+from .mock import (
+    open_mock as open_mock,
+)
+from .mock_values import (
+    draw as draw,
+    value_of as value_of,
+)

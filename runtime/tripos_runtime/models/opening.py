@@ -1,0 +1,79 @@
+"""The opening of a model by its name."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+
+from tripos_runtime.models.base import Endpoint, Model, ModelError, Price
+from tripos_runtime.models.reward import is_reward
+
+
+def open_model(
+    name: str,
+    endpoints: Mapping[str, Endpoint] = {},
+    *,
+    prices: Mapping[str, Price] = {},
+    slots: int = 4,
+    timeout_s: float = 300.0,
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+) -> Model:
+    """Return the model of that name, ready to be asked.
+
+    `endpoints` says where else a model or a whole provider is reached, by name (`openai/gpt-4o`) or prefix
+    (`openai`). `prices` says what models cost, by name, in place of what litellm's map has. `slots` is how many
+    requests a local model answers at a time; only 1 gives exact repeats. `timeout_s` is for one call.
+    Raises `ModelError` where the name is unknown or what the model needs is missing.
+
+    >>> open_model("mock/careful").name
+    'mock/careful'
+    >>> open_model("mock/carefull")
+    Traceback (most recent call last):
+    tripos_runtime.models.base.ModelError: there is no model `mock/carefull`
+    """
+    if name != name.strip() or not name or name.endswith("/"):
+        raise ModelError("R0103", f"`{name}` is not the name of a model", "write `provider/model`", fatal=True)
+    if is_reward(name):
+        from tripos_runtime.models.reward import open_reward_model
+
+        return open_reward_model(name, endpoints, prices=prices, timeout_s=timeout_s, sleep=sleep)
+    match name.split("/", 1):
+        case ["mock", character]:
+            from tripos_runtime.models.mocks import open_mock
+
+            return open_mock(character, sleep)
+        case ["baseline", _]:
+            from tripos_runtime.models.mocks import open_baseline
+
+            return open_baseline(name)
+        case ["human", _]:
+            hint = "people hold conversations with `tripos teach SPEC --name NAME`, and grade with `tripos annotate`"
+            raise ModelError("R0251", f"`{name}` is a person, and no model", hint, fatal=True)
+        case ["local", which]:
+            from tripos_runtime.models.local import LocalModel
+
+            return LocalModel(which, slots=slots, timeout_s=timeout_s)
+    from tripos_runtime.models.catalog import completion_name, endpoint_of, path_of, price_of
+
+    endpoint = endpoint_of(name, endpoints)
+    own_price = prices.get(name)
+    asked_as = completion_name(name)
+    provider, _, model = (asked_as or name).partition("/")
+    price = own_price or price_of(provider, model)
+    match path_of(name, endpoints):
+        case "direct" if asked_as is not None:
+            from tripos_runtime.models.over_http import ContinuingModel
+
+            return ContinuingModel(name, endpoint, price=price, own_price=own_price is not None, timeout_s=timeout_s)
+        case "direct":
+            from tripos_runtime.models.over_http import DirectModel
+
+            return DirectModel(name, endpoint, price=price, own_price=own_price is not None, timeout_s=timeout_s)
+        case "translated":
+            from tripos_runtime.models.over_litellm import TranslatedModel
+
+            return TranslatedModel(name, endpoint, price=price, own_price=own_price is not None, timeout_s=timeout_s)
+        case "litellm":
+            from tripos_runtime.models.over_litellm import LitellmModel
+
+            return LitellmModel(name, endpoint, price=own_price, timeout_s=timeout_s)

@@ -1,0 +1,38 @@
+from .connections import (
+    SHORTEST_KEY as SHORTEST_KEY,
+    HttpAnswer as HttpAnswer,
+    ModelConnection as ModelConnection,
+    headers_of as headers_of,
+)
+from .continuing import (
+    ContinuingModel as ContinuingModel,
+)
+from .direct import (
+    DirectModel as DirectModel,
+    base_url_of as base_url_of,
+    completion as completion,
+    format_of as format_of,
+    key_of as key_of,
+    lacking as lacking,
+    openai_headers as openai_headers,
+)
+from .messages import (
+    RequestCache as RequestCache,
+    without_system as without_system,
+)
+from .replies import (
+    parsed as parsed,
+    read_reply as read_reply,
+    whole as whole,
+)
+from .reply_memory import (
+    MB as MB,
+    USUAL_MB as USUAL_MB,
+    ReplyMemory as ReplyMemory,
+    ReplyShare as ReplyShare,
+    reply_share as reply_share,
+)
+from .transcripts import (
+    transcribed as transcribed,
+    trimmed as trimmed,
+)

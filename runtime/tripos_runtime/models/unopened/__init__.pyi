@@ -1,0 +1,11 @@
+from .identity import (
+    identity_of as identity_of,
+)
+from .naming import (
+    check_name as check_name,
+)
+from .refused_settings import (
+    Refuses as Refuses,
+    nothing as nothing,
+    refusing as refusing,
+)

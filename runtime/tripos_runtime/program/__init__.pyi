@@ -1,0 +1,67 @@
+from .adopting import (
+    NOWHERE as NOWHERE,
+    Adoptable as Adoptable,
+    Adoption as Adoption,
+    Here as Here,
+    Own as Own,
+    Wanted as Wanted,
+    about as about,
+)
+from .calls import (
+    Call as Call,
+)
+from .case_cache import (
+    Shared as Shared,
+    at_once as at_once,
+    together as together,
+)
+from .conversing import (
+    TurnPrompt as TurnPrompt,
+    said_to as said_to,
+)
+from .needs import (
+    Compared as Compared,
+    Got as Got,
+    Held as Held,
+    Nearness as Nearness,
+    Need as Need,
+    Program as Program,
+    Reply as Reply,
+    Result as Result,
+    Scored as Scored,
+    Talked as Talked,
+    Unasked as Unasked,
+    Unfound as Unfound,
+    Unheld as Unheld,
+    drive as drive,
+    is_pending as is_pending,
+    pending as pending,
+)
+from .pairs import (
+    Pair as Pair,
+    is_kept as is_kept,
+    pairs_of as pairs_of,
+    parts as parts,
+    split as split,
+)
+from .prompts import (
+    JudgePrompt as JudgePrompt,
+    World as World,
+)
+from .steps import (
+    Found as Found,
+    UnitProgram as UnitProgram,
+    pair_program as pair_program,
+)
+from .talks import (
+    Talk as Talk,
+    calls_of as calls_of,
+    most_turns as most_turns,
+    speaker_of as speaker_of,
+)
+from .units import (
+    Names as Names,
+    Unit as Unit,
+    Wiring as Wiring,
+    is_told as is_told,
+)

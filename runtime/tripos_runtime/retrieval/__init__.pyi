@@ -1,0 +1,21 @@
+from .choosing import (
+    Chooser as Chooser,
+)
+from .collection import (
+    Collection as Collection,
+    IndexStore as IndexStore,
+)
+from .encoding import (
+    TABLE as TABLE,
+    Encoder as Encoder,
+    NoVector as NoVector,
+    vector_id as vector_id,
+)
+from .indexes import (
+    Values as Values,
+    VectorIndex as VectorIndex,
+    index_of as index_of,
+)
+from .measures import (
+    SimilarityCall as SimilarityCall,
+)

@@ -1,0 +1,29 @@
+from .binding import (
+    BindingError as BindingError,
+    RoleBinding as RoleBinding,
+    bind as bind,
+)
+from .embedding import (
+    NoEmbedding as NoEmbedding,
+    check_embedding as check_embedding,
+    embedding_roles as embedding_roles,
+)
+from .majority import (
+    with_majority as with_majority,
+)
+from .model_families import (
+    Kinship as Kinship,
+    kin as kin,
+)
+from .provenance import (
+    made_by as made_by,
+    makers_of as makers_of,
+    making_binding as making_binding,
+)
+from .reward import (
+    reward_roles as reward_roles,
+)
+from .unsupported_settings import (
+    Untaken as Untaken,
+    untaken as untaken,
+)

@@ -1,0 +1,25 @@
+from .budget import (
+    Budget as Budget,
+    BudgetError as BudgetError,
+    check_prices as check_prices,
+)
+from .calling import (
+    Called as Called,
+    Caller as Caller,
+    open_callers as open_callers,
+    snapshot as snapshot,
+)
+from .endpoint_state import (
+    Snapshot as Snapshot,
+)
+from .errors import (
+    Halted as Halted,
+    Stopped as Stopped,
+)
+from .limits import (
+    Limits as Limits,
+    most_at_once as most_at_once,
+)
+from .times import (
+    Sleep as Sleep,
+)

@@ -1,0 +1,8 @@
+from .seen import (
+    Sent as Sent,
+)
+from .trial import (
+    SecretLeak as SecretLeak,
+    WorldTrial as WorldTrial,
+    try_worlds as try_worlds,
+)
