@@ -234,13 +234,14 @@ def _parquet(path: Path, shown: str, limits: ReadLimits) -> Iterator[dict[str, A
 
 
 def _rows_of(batch: Any, shown: str) -> list[dict[str, Any]]:
-    """Return the rows of a batch of columns, which may hold dates and durations that Python has no value for. Raises
-    `pyarrow.ArrowInvalid` where its lengths and places are not those of its bytes: Arrow reads on regardless."""
-    batch.validate(full=True)
+    """Return the rows of a batch of columns, which may hold dates and durations that Python has no value for, and
+    lengths and places that are not those of its bytes: Arrow would read on regardless."""
     try:
+        batch.validate(full=True)
         return cast("list[dict[str, Any]]", batch.to_pylist())
-    except (OverflowError, ValueError) as error:  # not what is damaged, but what Python has no value for
-        raise DataError(f"{shown} holds a value that cannot be read: {error}", "store it as text") from error
+    except (OverflowError, ValueError) as error:
+        help_ = "store it as text; check that the file is whole"
+        raise DataError(f"{shown} holds a value that cannot be read: {error}", help_) from error
 
 
 def _arrow(path: Path, shown: str) -> Iterator[dict[str, Any]]:
