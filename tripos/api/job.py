@@ -11,12 +11,11 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from tripos.annotation import carry_scores
 from tripos.failure import SOME_FAILED, Failure
 from tripos.releases import WORKING_TREE, RunOrigin
 from tripos.runs import run_row, step_rows
 from tripos_compiler.inputs import DataError
-from tripos_compiler.plan import Plan
+from tripos_compiler.plan import Grade, Plan
 from tripos_runtime.asking import Loaded, Tally
 from tripos_runtime.datasets import CaseSource, Selection, drawn_counts
 from tripos_runtime.drivers import Engine, work_name
@@ -82,7 +81,7 @@ class Job:
                 ending = RunEnding("finished")
             try:
                 if done is None and ending.failure is None:
-                    carry_scores(self.store, self.plan, self.run_id)
+                    self._carry_scores()
                 self._end(ending)
             except StoreError as error:  # what was asked is told all the same
                 ending = _failed(error)
@@ -98,6 +97,13 @@ class Job:
         if said is None or ledger.item_count(said["run_id"]) < said.get("items", math.inf):
             return None
         return said
+
+    def _carry_scores(self) -> None:
+        """Write the scores of what people said, or a file, of the replies."""
+        if any(isinstance(step, Grade) for each in self.plan.scenarios for way in each.treatments for step in way.steps):
+            from tripos.annotation import carry_scores
+
+            carry_scores(self.store, self.plan, self.run_id)
 
     async def _call(self, ledger: RunLedger, models: Mapping[str, Model], around: Around) -> RunEnding:
         thresholds = gc.get_threshold()

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from statistics import NormalDist
+
 
 def t_quantile(p: float | None, df: float | None) -> float | None:
     """Return the `p` quantile of Student's t with `df` degrees of freedom; `None` where `df` < 1 or one is missing.
@@ -35,9 +38,7 @@ def z_quantile(p: float) -> float:
     >>> round(z_quantile(0.975), 3)
     1.96
     """
-    from scipy.special import ndtri
-
-    return float(ndtri(p))
+    return NormalDist().inv_cdf(p)
 
 
 def z_tails(z: float) -> float:
@@ -46,9 +47,7 @@ def z_tails(z: float) -> float:
     >>> round(z_tails(1.96), 3)
     0.05
     """
-    from scipy.special import ndtr
-
-    return float(2 * ndtr(-abs(z)))
+    return math.erfc(abs(z) / math.sqrt(2))
 
 
 def two_sided(confidence: float) -> float:

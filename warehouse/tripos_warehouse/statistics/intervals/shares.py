@@ -42,13 +42,22 @@ def clopper_pearson(successes: float, n: float, *, confidence: float = 0.95) -> 
     _check_share(successes, n)
     if n == 0:
         return StatisticResult.undefined("no rows")
-    from scipy.special import betaincinv
-
     upper = two_sided(confidence)
     share = successes / n
-    low = float(betaincinv(successes, n - successes + 1, 1 - upper)) if successes else 0.0
-    high = float(betaincinv(successes + 1, n - successes, upper)) if successes < n else 1.0
+    low = _beta_quantile(successes, n - successes + 1, 1 - upper) if successes else 0.0
+    high = _beta_quantile(successes + 1, n - successes, upper) if successes < n else 1.0
     return StatisticResult(share, low=low, high=high, standard_error=math.sqrt(share * (1 - share) / n), n=round(n))
+
+
+def _beta_quantile(a: float, b: float, p: float) -> float:
+    """Return the `p` quantile of a beta distribution. Where all rows agree it has a closed form, without a library."""
+    if b == 1:
+        return float(p ** (1 / a))
+    if a == 1:
+        return -math.expm1(math.log1p(-p) / b)
+    from scipy.special import betaincinv
+
+    return float(betaincinv(a, b, p))
 
 
 def _check_share(successes: float, n: float) -> None:
