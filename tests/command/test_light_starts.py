@@ -1,0 +1,71 @@
+"""What commands import: a library is loaded by the command that uses it, and by no other."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+WATCHED = ("aiohttp", "duckdb", "http.client", "litellm", "numpy", "obstore", "openpyxl", "pandas", "pyarrow", "scipy")
+SPEC = """\
+benchmark light "1.0.0" { languages en }
+role candidate compared
+dataset item from "items.jsonl" { question text }
+scenario echo {
+  over item
+  ask reply by candidate { prompt "{{ item.question }}" }
+  score said = words(reply.text) > 0
+}
+measure share = mean(said)
+"""
+
+
+def imported(folder: Path, *command: str) -> set[str]:
+    """Return which of the watched libraries a command imports, which must succeed."""
+    code = (
+        "import atexit, sys; from tripos.cli.main import main;"
+        f" atexit.register(lambda: print('IMPORTED', *({set(WATCHED)!r} & set(sys.modules)), file=sys.stderr)); main()"
+    )
+    path = os.pathsep.join(str(ROOT / leg) for leg in (".", "compiler", "runtime", "warehouse"))
+    done = subprocess.run(
+        [sys.executable, "-c", code, *command],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return set(done.stderr.split("IMPORTED")[1].split())
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("light")
+    (made / "light.tripos").write_text(SPEC, "utf-8")
+    (made / "items.jsonl").write_text('{"question": "Why?"}\n{"question": "How?"}\n{"question": "Who?"}', "utf-8")
+    return made
+
+
+def test_a_check_imports_no_library_of_runs_or_stores(folder: Path) -> None:
+    assert imported(folder, "check", "light.tripos") == set()
+
+
+def test_a_run_and_its_report_import_no_library_that_they_do_not_use(folder: Path) -> None:
+    run = imported(folder, "run", "light.tripos", "--model", "mock/careful", "--store", "kept")
+    assert {"pyarrow"} <= run
+    assert not run & {"litellm", "openpyxl", "pandas", "scipy"}
+    assert not imported(folder, "report", "--store", "kept") & {"aiohttp", "litellm", "openpyxl", "pandas", "scipy"}
+
+
+def test_tables_become_frames_of_pandas_all_the_same() -> None:
+    code = (
+        "import tripos_warehouse.store, pyarrow as pa; from tripos_warehouse.store.schemas import TABLES;"
+        " pa.array([1]); import sys; assert 'pandas' not in sys.modules;"
+        " frame = pa.table({'a': [1, 2]}).to_pandas(); assert frame.a.sum() == 3;"
+        " assert pa.Table.from_pandas(frame).num_rows == 2 and pa.array(frame.a).to_pylist() == [1, 2]"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)
