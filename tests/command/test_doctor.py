@@ -133,7 +133,7 @@ def test_an_unknown_price_comes_with_the_lines_to_write(folder: Path, server: Se
 def test_a_price_says_where_it_is_from(folder: Path, server: Server, tripos: Command) -> None:
     settings(folder, server, PRICE)
     [(_, told, _)] = found(tripos("doctor", "--json"), "openai/tutor", "price")
-    assert told == "1 USD in, 2 out for a million tokens (tripos.toml)"
+    assert told == "1.00 USD in, 2.00 out for a million tokens (tripos.toml)"
 
 
 def test_a_missing_key_is_a_problem_that_names_its_variable(folder: Path, server: Server, tripos: Command) -> None:

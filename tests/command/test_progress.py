@@ -80,7 +80,7 @@ def test_the_picture_tells_rate_cost_budget_failures_and_calls_under_way() -> No
         "1m 10s left",
         "17 under way",
         "1.25 USD",
-        "of 5 USD",
+        "of 5.00 USD",
         "failed: 3 R0104 rate limited, 1 R0111 server error",
         "two/b, two/c: silent",
     ):
@@ -281,7 +281,7 @@ def test_the_summary_fits_80_columns_and_tells_shares_unknown_prices_and_what_to
         "10,000 scored (99.9%), 1 parse_failure (0.1%)",
         "7 calls of hosted_vllm/a-model",
         "cost 1.25 USD and more",
-        "of 5 USD",
+        "of 5.00 USD",
         "tripos explain R0104",
         "tries the failed calls again: tripos run specs/x --limit 4",
     ):

@@ -244,7 +244,7 @@ def test_what_can_never_fit_is_refused_and_the_message_says_how_things_stand() -
     error = ended[1]
     assert isinstance(error, OutOfBudget) and isinstance(error, Stopped)
     assert (error.code, "--budget" in error.hint) == ("R0402", True)
-    assert "0.004 USD allowed, 0.0015 USD spent" in error.message and "may take 0.003 USD" in error.message
+    assert "0.0040 USD allowed, 0.0015 USD spent" in error.message and "may take 0.0030 USD" in error.message
 
 
 def test_a_call_that_fits_is_made_after_one_that_does_not_was_refused() -> None:

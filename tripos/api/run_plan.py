@@ -10,7 +10,7 @@ from tripos.api.compilation import CompiledSpec
 from tripos.api.preparation import RunWarning, family_warning, settings_warning
 from tripos.api.selection import Choices, has_models, select_cases
 from tripos.settings import Config
-from tripos.ui import usd
+from tripos_compiler.diagnostics import usd
 from tripos_compiler.plan import Plan
 from tripos_runtime.datasets import CaseSource, Planned, Selection, planned_steps
 from tripos_runtime.forecast import Span

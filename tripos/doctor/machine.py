@@ -17,7 +17,7 @@ from pathlib import Path
 from tripos.doctor.checks import Finding, ok, problem, warning
 from tripos.failure import Failure
 from tripos.settings import SETTINGS_FILE, UNKNOWN_VARIABLE, ChosenSettings, env_files, set_variables
-from tripos.ui import file_size
+from tripos_compiler.diagnostics import file_size
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.store import Store, segments
 from tripos_warehouse.upkeep import BIG_BYTES, MANY_COMMITS

@@ -13,7 +13,7 @@ from tripos.doctor.checks import Finding, ok, problem, warning
 from tripos.failure import Failure
 from tripos.runs import PREFIX as RECORDED, open_recording
 from tripos.settings import LOCAL_PREFIXES, SETTINGS_FILE, Config, endpoints_of, prices_of
-from tripos.ui import usd
+from tripos_compiler.diagnostics import duration, usd
 from tripos_compiler.plan import Settings
 from tripos_runtime.models import Message, Model, ModelError, Request, open_model
 from tripos_runtime.models.catalog import entry_of, path_of, price_of
@@ -210,7 +210,7 @@ def _price_checks(opened: Opened, config: Config) -> Iterator[Finding]:
         yield warning(name, "price", "unknown: its cost is not counted, and a budget in USD refuses it", mend)
         return
     place = SETTINGS_FILE if name in config.prices else "litellm's list"
-    million = f"{price.input_usd * 1e6:,g} USD in, {price.output_usd * 1e6:,g} out for a million tokens"
+    million = f"{usd(price.input_usd * 1e6)} USD in, {usd(price.output_usd * 1e6)} out for a million tokens"
     yield ok(name, "price", f"{million} ({place})")
 
 
@@ -248,7 +248,9 @@ async def _asked_check(model: Model, clock: Callable[[], float]) -> Finding:
         return problem(model.name, "asked", f"[{error.code}] {error.message}", error.hint)
     cost = "of unknown cost" if reply.cost_usd is None else f"{usd(reply.cost_usd)} USD"
     tokens = f"{reply.tokens_in or '?'} tokens in, {reply.tokens_out or '?'} out"
-    return ok(model.name, "asked", f"answered in {clock() - started:.1f} s as {reply.model_served}; {tokens}, {cost}")
+    return ok(
+        model.name, "asked", f"answered in {duration(clock() - started)} as {reply.model_served}; {tokens}, {cost}"
+    )
 
 
 def role_table(config: Config, models: Sequence[str], roles: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:

@@ -9,11 +9,3 @@ from .terminal import (
     terminal_width as terminal_width,
     to_nowhere as to_nowhere,
 )
-from .units import (
-    abbreviated as abbreviated,
-    counted as counted,
-    duration as duration,
-    file_size as file_size,
-    per_second as per_second,
-    usd as usd,
-)

@@ -112,7 +112,7 @@ def grid(columns: Sequence[TextColumn], width: int, *, rule: bool = True) -> lis
 
 
 def _row(texts: Sequence[str], widths: Sequence[int], columns: Sequence[TextColumn]) -> str:
-    padded = [_pad(text, room, column.right) for text, room, column in zip(texts, widths, columns, strict=True)]
+    padded = [pad(text, room, column.right) for text, room, column in zip(texts, widths, columns, strict=True)]
     return GAP.join(padded).rstrip()
 
 
@@ -235,7 +235,12 @@ def _line(text: str) -> str:
     return "".join(each if each.isprintable() else " " for each in " ".join(text.split()))
 
 
-def _pad(text: str, room: int, right: bool) -> str:
+def pad(text: str, room: int, right: bool = False) -> str:
+    """Return a text that takes `room` cells: filled up with spaces, or cut with an ellipsis.
+
+    >>> pad("数学", 6), pad("7", 3, right=True), pad("one two", 5)
+    ('数学  ', '  7', 'one… ')
+    """
     size = cell_len(text)
     if size > room:
         return set_cell_size(set_cell_size(text, room - 1).rstrip() + "…", room)

@@ -16,6 +16,14 @@ from .model import (
     deny as deny,
     nearest as nearest,
 )
+from .quantities import (
+    abbreviated as abbreviated,
+    counted as counted,
+    duration as duration,
+    file_size as file_size,
+    per_second as per_second,
+    usd as usd,
+)
 from .suppressions import (
     Silenced as Silenced,
     split_silenced as split_silenced,

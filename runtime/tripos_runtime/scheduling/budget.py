@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
+from tripos_compiler.diagnostics import usd
 from tripos_runtime.models import Model, Reply, Request
 from tripos_runtime.scheduling.costs import PICO, Amounts, Cost, Debit, LearntCosts, dearest_usd, used_by
 from tripos_runtime.scheduling.errors import Stopped
@@ -314,8 +315,7 @@ def _bytes(text: str) -> int:
 
 
 def _usd(pico: int) -> str:
-    usd = pico / PICO
-    return f"{usd:.2f} USD" if usd >= 0.1 or not usd else f"{usd:.2g} USD"
+    return f"{usd(pico / PICO)} USD"
 
 
 def _tokens(count: int) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from itertools import count
 
+from tripos_compiler.diagnostics import duration
 from tripos_runtime.models import ModelError
 from tripos_runtime.scheduling.circuit import Circuit
 from tripos_runtime.scheduling.concurrency import Window
@@ -158,7 +159,7 @@ class Gate:
         if self.circuit.answered(now) and since is not None:
             self._told = False
             self.window.restart()
-            self._notes(f"{self._names} answers again, after {_duration(now - since)}")
+            self._notes(f"{self._names} answers again, after {duration(now - since)}")
 
     def _missed(self, epoch: int, error: ModelError) -> None:
         if error.code == TIMED_OUT:
@@ -251,7 +252,7 @@ class Gate:
     def _give_up(self) -> None:
         if not self._told:
             self._told = True
-            after = _duration(self._patience_s)
+            after = duration(self._patience_s)
             self._notes(f"{self._names} did not answer for {after}: its calls fail from now on (R0112)")
         self.send_away(self.gone)
 
@@ -263,7 +264,7 @@ class Gate:
 
     def gone(self) -> ModelError | Stopped:
         """Return what a call to an endpoint that was given up gets."""
-        message = f"{self._names} did not answer for {_duration(self._patience_s)}"
+        message = f"{self._names} did not answer for {duration(self._patience_s)}"
         hint = "check the server and the network, and run again: kept replies are reused"
         if all(gate.given_up for gate in self._gates if gate._used):
             return Stopped(GIVEN_UP, message, hint)
@@ -297,7 +298,3 @@ class Gate:
     def _names(self) -> str:
         first = f"`{self.models[0]}`"
         return first if len(self.models) == 1 else f"the endpoint of {first} and {len(self.models) - 1} more"
-
-
-def _duration(seconds: float) -> str:
-    return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"

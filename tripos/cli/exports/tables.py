@@ -11,8 +11,7 @@ from typing import Any
 import duckdb
 
 from tripos.failure import Failure
-from tripos.ui import counted
-from tripos_compiler.diagnostics import nearest
+from tripos_compiler.diagnostics import counted, nearest
 from tripos_compiler.plan import Plan
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.exports import TABLES, WrittenTable, open_fields, sources, to_data, write_csv, write_parquet

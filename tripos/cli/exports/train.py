@@ -11,7 +11,7 @@ from typing import Any
 
 from tripos.failure import GOOD, Failure
 from tripos.training import BESIDE, DATA, NAME, Recipe, require_extra, settings_of, silence_libraries
-from tripos.ui import duration
+from tripos_compiler.diagnostics import duration
 from tripos_warehouse.errors import StoreError
 
 

@@ -14,7 +14,7 @@ from tripos.cli.exports.spec_data import compiled_pairs, found_pairings, pairing
 from tripos.failure import GOOD, Failure
 from tripos.training import BESIDE, DATA, NAME, require_extra, silence_libraries
 from tripos.training.reward import RewardRecipe
-from tripos.ui import counted, duration
+from tripos_compiler.diagnostics import counted, duration
 from tripos_compiler.plan import Pairing, Plan
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.text_table import TextColumn, grid

@@ -18,7 +18,7 @@ from tripos.cli.progress.live_view import Moment, failures, live_view
 from tripos.cli.progress.pace import Pace, cost
 from tripos.cli.progress.summary import counts
 from tripos.settings import without_keys
-from tripos.ui import duration, per_second
+from tripos_compiler.diagnostics import duration, per_second
 from tripos_runtime.asking import Tally
 from tripos_runtime.scheduling import Budget, Snapshot
 

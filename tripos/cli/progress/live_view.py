@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tripos.cli.progress.pace import Lane, Pace, budget_text, cost, done_by_lane
-from tripos.ui import duration, per_second
-from tripos_compiler.diagnostics import CODES
+from tripos_compiler.diagnostics import CODES, duration, per_second
 from tripos_runtime.asking import Tally
 from tripos_runtime.scheduling import Budget, Snapshot
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, deque
 from dataclasses import dataclass, field
 
-from tripos.ui import usd
+from tripos_compiler.diagnostics import usd
 from tripos_runtime.asking import Tally
 from tripos_runtime.scheduling import Budget
 
@@ -25,13 +25,13 @@ def budget_text(budget: Budget | None) -> str:
     """Return what is spent of each bound of a budget; empty where none is set.
 
     >>> budget_text(Budget(usd=5.0, calls=1000))
-    '0.00 of 5 USD, 0 of 1,000 calls'
+    '0.00 of 5.00 USD, 0 of 1,000 calls'
     """
     if budget is None:
         return ""
     parts = []
     if budget.usd is not None:
-        parts.append(f"{usd(budget.spent_usd)} of {budget.usd:,g} USD")
+        parts.append(f"{usd(budget.spent_usd)} of {usd(budget.usd)} USD")
     if budget.tokens is not None:
         parts.append(f"{budget.spent_tokens:,} of {budget.tokens:,} tokens")
     if budget.calls is not None:

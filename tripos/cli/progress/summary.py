@@ -11,8 +11,7 @@ from typing import Any
 
 from tripos.cli.progress.pace import budget_table, budget_text, cost
 from tripos.settings import without_keys
-from tripos.ui import duration, per_second
-from tripos_compiler.diagnostics import CODES
+from tripos_compiler.diagnostics import CODES, duration, per_second
 from tripos_runtime.asking import Tally
 from tripos_runtime.scheduling import Budget
 

@@ -16,8 +16,8 @@ from tripos.api import earlier_plan
 from tripos.failure import GOOD, Failure
 from tripos.releases import run_git
 from tripos.settings import chosen_settings, trust_of
-from tripos.ui import harmless, terminal_width, usd
-from tripos_compiler.diagnostics import wrap
+from tripos.ui import harmless, terminal_width
+from tripos_compiler.diagnostics import usd, wrap
 from tripos_compiler.language.changes import WEIGHTS, Change, find_changes, least_version, version_numbers
 from tripos_compiler.plan import Plan
 from tripos_runtime.datasets import TRUSTED, Trust

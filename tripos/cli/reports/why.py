@@ -12,7 +12,8 @@ from rich.cells import cell_len, chop_cells
 from tripos.cli.inputs import open_store
 from tripos.cli.reports.provenance import Row, Trace, TracedReply, find
 from tripos.failure import GOOD, Failure
-from tripos.ui import harmless, terminal_width, usd
+from tripos.ui import harmless, terminal_width
+from tripos_compiler.diagnostics import duration, usd
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.text_table import fold
 from tripos_warehouse.views import connect
@@ -238,7 +239,7 @@ def _took(row: Row) -> str:
     parts.append(f"{usd(row['cost_usd'])} USD" if row["cost_usd"] is not None else "cost unknown")
     parts.append(f"{row['attempts']} {'attempt' if row['attempts'] == 1 else 'attempts'}")
     if row["latency_s"] is not None:
-        parts.append(f"{row['latency_s']:.2f} s")
+        parts.append(duration(row["latency_s"]))
     return ", ".join(parts)
 
 

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from rich.cells import cell_len, set_cell_size
 
 from tripos.api import budget_rows
-from tripos.ui import abbreviated, harmless, usd
+from tripos.ui import harmless
+from tripos_compiler.diagnostics import abbreviated, usd
 from tripos_compiler.plan import Plan
 from tripos_runtime.forecast import Estimate, Forecast, Line, Span
 from tripos_runtime.scheduling import Budget
@@ -39,7 +40,6 @@ class _Group:
             self.parts.append(part)
 
 
-UNITS = {"usd": "USD", "tokens": "tokens", "calls": "calls"}
 ENOUGH = {
     "all": "is enough, whatever comes",
     "expected": "is enough for what is expected, and not for the highest",
@@ -69,7 +69,8 @@ def lines_of(found: Forecast, plan: Plan, width: int, budget: Budget | None = No
         lines += ["", "why", *_why(found, width)]
     lines += ["", *_totals(found, width)]
     for unit, told in budget_rows(found, budget).items():
-        lines += _wrapped(f"The budget of {told['most']:,g} {UNITS[unit]} {ENOUGH[told['enough_for']]}.", width)
+        most = f"{usd(told['most'])} USD" if unit == "usd" else f"{told['most']:,} {unit}"
+        lines += _wrapped(f"The budget of {most} {ENOUGH[told['enough_for']]}.", width)
     if found.unpriced:
         lines += ["", *_prices(found.unpriced, width)]
     return lines

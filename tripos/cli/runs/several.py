@@ -119,6 +119,10 @@ def _one(each: _Read, options: Namespace, chosen: ChosenSettings, do: Doing) -> 
 
 def _outcome_lines(benchmarks: Sequence[_Read], codes: Sequence[tuple[str, int]]) -> list[str]:
     """Return what became of each, in a line each."""
+    from rich.cells import cell_len
+
+    from tripos_warehouse.text_table import pad
+
     words = {
         GOOD: "good",
         SOME_FAILED: "something failed",
@@ -126,9 +130,9 @@ def _outcome_lines(benchmarks: Sequence[_Read], codes: Sequence[tuple[str, int]]
         USAGE: "not run",
         INTERRUPTED: "interrupted",
     }
-    width = max(len(each.path) for each in benchmarks)
-    lines = [f"{path:<{width}}  {words.get(code, f'exit code {code}')}" for path, code in codes]
-    return lines + [f"{each.path:<{width}}  not begun" for each in benchmarks[len(codes) :]]
+    width = max(cell_len(each.path) for each in benchmarks)
+    lines = [f"{pad(path, width)}  {words.get(code, f'exit code {code}')}" for path, code in codes]
+    return lines + [f"{pad(each.path, width)}  not begun" for each in benchmarks[len(codes) :]]
 
 
 def _with_benchmark(paths: Sequence[str]) -> list[str]:

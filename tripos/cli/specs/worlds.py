@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tripos.failure import Failure
 from tripos_compiler.compile import Compilation
-from tripos_compiler.diagnostics import Diagnostic, Label
+from tripos_compiler.diagnostics import Diagnostic, Label, duration
 from tripos_compiler.inputs import DataError
 from tripos_compiler.plan import Plan
 from tripos_runtime.datasets import DataFolders
@@ -115,16 +115,20 @@ def _cut(text: str, at: int) -> str:
 
 
 def _lines(path: str, trial: WorldTrial, plan: Plan) -> Iterator[str]:
+    from rich.cells import cell_len
+
+    from tripos_warehouse.text_table import pad
+
     found = f"{len(trial.leaks)} depend on a secret" if len(trial.leaks) != 1 else "1 depends on a secret"
     pairs = f"{trial.pairs} {'pair' if trial.pairs == 1 else 'pairs'} of worlds"
     came = found if trial.leaks else "none differs"
-    yield f"{path}: {pairs}, {trial.messages:,} messages compared: {came} ({trial.seconds:.1f} s)"
+    yield f"{path}: {pairs}, {trial.messages:,} messages compared: {came} ({duration(trial.seconds)})"
     counts = {scenario.name: scenario.row_count for scenario in plan.scenarios}
-    width = max(map(len, counts), default=0)
+    width = max(map(cell_len, counts), default=0)
     for name, count in counts.items():
         gone = trial.units.get(name, 0)
         of = f"{gone:,} of {max(count, gone):,} items"
-        yield f"  {name:<{width}}  {of}, {trial.told[name]:,} requests to the compared role{_besides(trial, name)}"
+        yield f"  {pad(name, width)}  {of}, {trial.told[name]:,} requests to the compared role{_besides(trial, name)}"
     if plan.plugins:
         names = _listed([f"`{each.name}`" for each in plan.plugins])
         yield f"  Python functions are not called: other values stand in for what {names} would give"

@@ -27,12 +27,13 @@ from tripos.annotation import (
 from tripos.api import chosen_only, chosen_scenarios, chosen_subset
 from tripos.cli.inputs import open_store
 from tripos.failure import GOOD, SOME_FAILED, Failure
-from tripos.ui import counted, harmless, terminal_width
+from tripos.ui import harmless, terminal_width
+from tripos_compiler.diagnostics import counted
 from tripos_compiler.language import Drawn, select_treatments
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.ledger import KeptCounts, keep
 from tripos_warehouse.store import Store
-from tripos_warehouse.text_table import fold
+from tripos_warehouse.text_table import fold, pad
 from tripos_warehouse.views import connect, connect_run, find_run, get_selected, known_in_run, marked_items
 
 SHEET = ".xlsx"
@@ -286,14 +287,14 @@ def _print_json(said: dict[str, object], faults: tuple[GradeError, ...]) -> None
 
 
 def _list(faults: tuple[GradeError, ...]) -> None:
-    from rich.cells import cell_len, set_cell_size
+    from rich.cells import cell_len
 
     room = max(40, terminal_width())
     shown = faults[:MOST_FAULTS]
     wide = min(max(cell_len(harmless(each.address)) for each in shown), 24)
     for each in shown:
         first, *rest = fold(harmless(" ".join(each.reason.split())), room - wide - 2)
-        print(f"{set_cell_size(harmless(each.address), wide)}  {first}")
+        print(f"{pad(harmless(each.address), wide)}  {first}")
         for line in rest:
             print(f"{'':<{wide}}  {line}")
     if len(faults) > MOST_FAULTS:

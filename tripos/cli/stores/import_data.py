@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 from tripos.cli.inputs import open_store
 from tripos.failure import GOOD, SOME_FAILED, USAGE, Failure
 from tripos.importing import FileRows, RowError, read_fixed, read_mapping, read_table, settle
-from tripos.ui import counted, harmless, terminal_width
+from tripos.ui import harmless, terminal_width
+from tripos_compiler.diagnostics import counted
 from tripos_warehouse.errors import StoreError
 
 if TYPE_CHECKING:

@@ -9,7 +9,8 @@ from dataclasses import asdict
 
 from tripos.cli.inputs import open_store
 from tripos.failure import GOOD, SOME_FAILED, Failure
-from tripos.ui import columns_of, counted, file_size, table_lines
+from tripos.ui import columns_of, table_lines
+from tripos_compiler.diagnostics import counted, file_size
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.store import Store
 

@@ -25,6 +25,7 @@ from tripos.failure import SOME_FAILED, Failure
 from tripos.releases.fetching.reach import Reach
 from tripos.releases.layout import MANIFEST, UNLISTED
 from tripos.releases.manifest import Manifest, digest_of
+from tripos_compiler.diagnostics import duration
 
 MOST_BYTES = 2 * 2**30
 """Of one release, or of its zip."""
@@ -241,7 +242,7 @@ def _written(path: Path, chunks: Iterator[bytes], most: int, ends: float) -> int
             if size > most:
                 raise OSError(f"more than {most:,} bytes")
             if time.monotonic() > ends:
-                raise OSError(f"it took more than {LONGEST_S:.0f} seconds")
+                raise OSError(f"it took more than {duration(LONGEST_S)}")
             file.write(chunk)
     return size
 

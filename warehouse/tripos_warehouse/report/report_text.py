@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from rich.cells import cell_len
 from rich.text import Text
 
+from tripos_compiler.diagnostics import usd
 from tripos_compiler.plan import Plan
 from tripos_warehouse.measures import CheckedExpectation, ExpectationOutcome, MeasureRow, MeasureTable, as_measure
 from tripos_warehouse.measures.sql import sql_of
@@ -161,7 +162,7 @@ def _header(report: Report, width: int) -> list[str]:
         **({"headline": ", ".join(benchmark.headline)} if benchmark.headline else {}),
         **({"items": run.partial} if run.partial else {}),
         "plan": run.plan_digest[:12],
-        "cost": NOTHING if run.cost_usd is None else f"${run.cost_usd:,.4f}",
+        "cost": NOTHING if run.cost_usd is None else f"{usd(run.cost_usd)} USD",
         "samples": _statuses(report.samples),
         "scores": _statuses(report.scores),
         **({"comparisons": _statuses(report.comparisons)} if report.comparisons else {}),

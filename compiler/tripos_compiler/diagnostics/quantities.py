@@ -6,7 +6,8 @@ from math import floor, inf, log10
 
 
 def usd(amount: float) -> str:
-    """Return an amount of money, with four decimals below a tenth, and more where the first figures need them.
+    """Return an amount of USD: two decimals, four below a tenth, and more where the first two figures need them. A text
+    writes `USD` behind it; a column has it as its heading.
 
     >>> usd(0), usd(0.0000312), usd(0.00123), usd(0.25), usd(1234.5), usd(inf)
     ('0.00', '0.000031', '0.0012', '0.25', '1,234.50', 'unknown')
@@ -19,13 +20,13 @@ def usd(amount: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Return a duration in its two largest units.
+    """Return a duration in its two largest units, or with its first two figures.
 
-    >>> duration(0.44), duration(9), duration(75), duration(3700), duration(200_000)
-    ('0.4 s', '9 s', '1m 15s', '1h 01m', '2d 07h')
+    >>> duration(0.444), duration(1.28), duration(9), duration(75), duration(3700), duration(200_000)
+    ('0.44 s', '1.3 s', '9 s', '1m 15s', '1h 01m', '2d 07h')
     """
-    if seconds < 1:
-        return f"{seconds:.1f} s"
+    if seconds < 10:
+        return f"{round(seconds, 2):.2g} s"
     whole = round(seconds)
     if whole < 60:
         return f"{whole} s"
