@@ -47,6 +47,7 @@ class Hub:
     large: dict[str, bytes] = field(default_factory=dict)
     broken: dict[str, int] = field(default_factory=dict)
     asked: list[str] = field(default_factory=list)
+    tokens: list[str | None] = field(default_factory=list)
 
 
 class _Handler(http.server.BaseHTTPRequestHandler):
@@ -73,6 +74,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         path = unquote(urlsplit(self.path).path)
         body = self._body()
         self.hub.asked.append(f"{self.command} {path}")
+        self.hub.tokens.append(self.headers.get("Authorization"))
         for part, status in self.hub.broken.items():
             if part in f"{self.command} {path}":
                 return self._answer(status, {"error": "as the test wants it"})

@@ -11,7 +11,7 @@ from tests.conftest import Command
 from tests.releases.bucket_server import Bucket, serving
 from tests.releases.test_releases import LESSONS, contents, release
 from tripos.failure import Failure
-from tripos.releases.fetching.locations import find_release, push
+from tripos.releases.fetching.locations import find_release, forget_opened, push
 from tripos.releases.publishing.release import WrittenRelease
 
 URL = "s3://lab/releases"
@@ -33,7 +33,7 @@ def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[Bucket]:
             "AWS_REGION": "us-east-1",
         }.items():
             monkeypatch.setenv(name, value)
-        find_release.cache_clear()
+        forget_opened()
         yield bucket
 
 

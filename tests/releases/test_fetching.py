@@ -225,3 +225,73 @@ def test_an_object_store_is_asked_without_the_keys_of_the_user(monkeypatch: pyte
     download._Bucket("s3://lab/releases", Reach())._store()
     download._Bucket("s3://lab/releases", Reach(signed=True))._store()
     assert given == [{"skip_signature": True}, {}]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("verify", "URL"),
+        ("check", "URL"),
+        ("plan", "URL"),
+        ("run", "URL", "--model", "mock/careful", "--role", "judge=mock/careful"),
+        ("diff", "URL", "URL"),
+    ],
+)
+def test_a_url_that_the_user_types_leads_to_a_private_host_only_where_that_is_said(
+    server: _Server, tripos: Command, words: tuple[str, ...]
+) -> None:
+    given = [word.replace("URL", url_of(server)) for word in words]
+    done = tripos(*given)
+    assert done.code == 1 and "S0879" in done.err and "--allow-private" in done.err
+    assert server.asked == []
+    done = tripos(*given, "--allow-private")
+    assert "S0879" not in done.err and server.asked[0] == "/lessons/manifest.json"
+
+
+def test_the_address_that_was_checked_is_the_one_that_is_reached(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A name that is public when it is checked, and private when it is looked up again."""
+    asked: list[str] = []
+    reached: list[str] = []
+
+    def resolved(host: str, port: int, **_: Any) -> list[Any]:
+        asked.append(host)
+        address = "93.184.216.34" if len(asked) == 1 else "127.0.0.1"
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, port))]
+
+    def connect(address: tuple[str, int], **_: Any) -> Any:
+        reached.append(address[0])
+        raise ConnectionRefusedError("not in a test")
+
+    monkeypatch.setattr(socket, "getaddrinfo", resolved)
+    monkeypatch.setattr(socket, "create_connection", connect)
+    with pytest.raises(Failure, match="not in a test"):
+        download_release("https://example.org/x-1.0.0", Path("/nowhere"), Reach())
+    assert (asked, reached) == (["example.org"], ["93.184.216.34"])
+
+
+def test_headers_are_sent_to_the_first_server_alone(server: _Server, tmp_path: Path) -> None:
+    sent: list[tuple[str, str | None]] = []
+    other = _Server(("127.0.0.1", 0), _Handler)
+    other.asked = []
+
+    def redirect(handler: http.server.BaseHTTPRequestHandler) -> None:
+        sent.append(("first", handler.headers.get("Authorization")))
+        handler.send_response(302)
+        handler.send_header("Location", f"http://127.0.0.1:{other.server_address[1]}/x")
+        handler.end_headers()
+
+    def answer(handler: http.server.BaseHTTPRequestHandler) -> None:
+        sent.append(("other", handler.headers.get("Authorization")))
+        handler.send_response(200)
+        handler.end_headers()
+        handler.wfile.write(b"x")
+
+    server.answer, other.answer = redirect, answer
+    threading.Thread(target=other.serve_forever, daemon=True).start()
+    try:
+        web = download.Web(url_of(server), Reach(private=True), headers={"Authorization": "Bearer mine"})
+        assert web.save("x", tmp_path / "x", 10) == 1
+    finally:
+        other.shutdown()
+        other.server_close()
+    assert sent == [("first", "Bearer mine"), ("other", None)]

@@ -14,8 +14,9 @@ from tests.conftest import Command
 from tests.releases.hub_server import TOKEN, Hub, Repo, serving
 from tests.releases.test_releases import LESSONS, contents, release
 from tripos.failure import Failure
+from tripos.releases.fetching import download
 from tripos.releases.fetching.hub import push_to_hub
-from tripos.releases.fetching.locations import find_release
+from tripos.releases.fetching.locations import find_release, forget_opened
 from tripos.releases.publishing.release import WrittenRelease
 
 PLACE = "hf://lab/lessons"
@@ -44,7 +45,7 @@ def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Hub]:
         monkeypatch.setenv("HF_ENDPOINT", hub.address)
         monkeypatch.setenv("HF_TOKEN", TOKEN)
         monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_DISABLE_XET", True)
-        find_release.cache_clear()
+        forget_opened()
         yield hub
 
 
@@ -206,3 +207,30 @@ def test_what_was_changed_on_the_hub_is_named(made: WrittenRelease, hub: Hub, tr
 
 def test_a_place_with_a_version_is_not_pushed_to(made: WrittenRelease, hub: Hub) -> None:
     assert refused(made, f"{PLACE}@1.2.3").code == "R0202"
+
+
+def test_the_token_is_sent_only_where_that_is_said(
+    made: WrittenRelease, hub: Hub, tripos: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    push_to_hub(made.path, PLACE)
+    hub.tokens.clear()
+    assert tripos("verify", PLACE).code == 0
+    assert set(hub.tokens) == {None}
+    hub.tokens.clear()
+    forget_opened()
+    assert tripos("verify", PLACE, "--signed").code == 0
+    assert set(hub.tokens) == {f"Bearer {TOKEN}"}
+
+
+def test_a_data_set_of_the_hub_is_fetched_within_the_limits_of_every_download(
+    made: WrittenRelease, hub: Hub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    push_to_hub(made.path, PLACE)
+    monkeypatch.setattr(download, "MOST_BYTES", 20_000)
+    with pytest.raises(Failure, match="bytes") as caught:
+        find_release(PLACE)
+    assert caught.value.code == "S0851"
+    monkeypatch.setattr(download, "MOST_BYTES", 2**31)
+    monkeypatch.setattr("tripos.releases.fetching.hub.MOST_FILES", 3)
+    with pytest.raises(Failure, match="more than 3 files"):
+        find_release(PLACE)

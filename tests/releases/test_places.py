@@ -14,6 +14,7 @@ from tests.releases.test_releases import LESSONS, contents, release, wrong
 from tripos.api.compilation import find_spec, holds_benchmark
 from tripos.failure import Failure
 from tripos.releases.fetching.locations import find_release, pack, push
+from tripos.releases.fetching.reach import Reach
 from tripos.releases.opening import origin_of
 from tripos.releases.publishing.release import WrittenRelease
 from tripos.releases.verification import verify
@@ -78,13 +79,15 @@ def test_what_was_tampered_with_in_a_store_is_named(made: WrittenRelease, tmp_pa
 
 
 def test_a_release_on_a_web_server_is_read(url: str, made: WrittenRelease) -> None:
-    assert same(find_release(url), made)
+    with pytest.raises(Failure, match="of this machine or its network"):
+        find_release(url)
+    assert same(find_release(url, Reach(private=True)), made)
 
 
 @pytest.mark.parametrize("given", ["http://127.0.0.1:1/x-1.0.0", "file:///nowhere/x-1.0.0"])
 def test_a_place_without_a_release_is_told_so(given: str) -> None:
     with pytest.raises(Failure) as caught:
-        find_release(given)
+        find_release(given, Reach(private=True))
     assert caught.value.code == "S0851"
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from tripos.failure import Failure
 from tripos.releases import RELEASES, ReleaseFolders
-from tripos.releases.fetching import Reach, find_release
+from tripos.releases.fetching import TYPED, Reach, find_release
 from tripos.settings import check_given
 from tripos_compiler.compile import Compilation, compile_spec
 from tripos_compiler.diagnostics import deny
@@ -98,19 +98,21 @@ def find_spec(
     *,
     allow_outside: bool = False,
     trust: Trust = TRUSTED,
+    reach: Reach = TYPED,
 ) -> SpecSource:
     """Return the spec at a path: a file, or a folder whose main file has the folder's name or is its only benchmark. A
     path that does not exist here is looked for among the benchmarks that come with Tripos. Data files are looked for in
     `data`, which must exist, and in `standing`, those of `tripos.toml`, where they do; releases that it extends beside
     it and in `releases`; with `fetch` also where it says that they lie. It reads files of its own folder, its project
-    and `data`; with `allow_outside` any. `trust` says what it may do. Raises `Failure`."""
+    and `data`; with `allow_outside` any. `trust` says what it may do, and
+    `reach` how far a release that is given as a URL is fetched from. Raises `Failure`."""
     check_given(trust, path, *releases, outside=allow_outside, fetch=fetch is not None)
     for folder in data:
         if not Path(folder).is_dir():
             raise Failure("E0307", f"there is no data folder `{folder}`", "give a folder that exists with --data DIR")
     folders = DataFolders(tuple(Path(folder) for folder in (*data, *standing)))
     extended = ReleaseFolders(tuple(Path(folder) for folder in releases))
-    released = find_release(path)
+    released = find_release(path, reach)
     if released is not None:
         from tripos.releases import open_release
 
@@ -169,11 +171,12 @@ def earlier_plan(
     releases: Sequence[str] = (),
     *,
     trust: Trust = TRUSTED,
+    reach: Reach = TYPED,
 ) -> Plan:
     """Return the plan of an earlier version: a spec, a release, or what `tripos plan --json` printed. Raises
     `Failure`."""
     if not path.endswith(".json"):
-        plan = find_spec(path, data, standing, releases, trust=trust).compile().plan
+        plan = find_spec(path, data, standing, releases, trust=trust, reach=reach).compile().plan
         if plan is None:
             raise Failure("E0108", f"`{path}` does not compile", f"see `tripos check {path}`")
         return plan

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,7 +15,7 @@ from tripos.api.errors import ReleaseError, raised_as
 from tripos.api.spec import Places, paths_of
 from tripos.failure import Failure
 from tripos.releases import Manifest, Verified, open_release, verify as verify_folder
-from tripos.releases.fetching import find_release, pack, push as push_to
+from tripos.releases.fetching import TYPED, Reach, find_release, pack, push as push_to
 from tripos.releases.frozen import open_roles
 from tripos.releases.publishing import (
     Lineage,
@@ -43,20 +43,25 @@ def verify(
     digest: str | None = None,
     key: str | None = None,
     untrusted: bool = False,
+    signed: bool = False,
+    allow_private: bool = False,
 ) -> Verified:
     """Check a release: a folder, a zip or a URL. `wrong` of the answer has everything that is not as it was released.
 
     `data`, `releases` and `artefacts` say where parts are that the release only names; `digest` is the digest that it
     was cited with, `key` the public key that it must be signed with. With `untrusted` less is read, and nothing is
-    fetched.
+    fetched. A URL is fetched without your keys unless `signed`, and from public addresses unless `allow_private`.
 
     Raises `ReleaseError` where there is no release.
     """
     with raised_as(ReleaseError):
         named = {role: str(each) for role, each in artefacts.items()}
         trust = trust_in(untrusted, os.environ)
+        reach = replace(TYPED, private=allow_private, signed=signed)
         config = project_settings(Path.cwd(), trust=trust).config
-        return check_release(str(path), config, paths_of(data), paths_of(releases), named, digest, key, trust=trust)
+        return check_release(
+            str(path), config, paths_of(data), paths_of(releases), named, digest, key, trust=trust, reach=reach
+        )
 
 
 def check_release(
@@ -69,10 +74,11 @@ def check_release(
     key: str | None = None,
     *,
     trust: Trust = TRUSTED,
+    reach: Reach = TYPED,
 ) -> Verified:
     """Check a release. Raises `Failure`: S0851 where there is none, R0202 for a digest that is none."""
     check_given(trust, path, *releases)
-    folder = find_release(path) or Path(path)
+    folder = find_release(path, reach) or Path(path)
     if not folder.is_dir():
         raise Failure("S0851", f"there is no release at `{path}`", "give the folder that `tripos release` wrote")
     if digest is not None and not re.fullmatch("[0-9a-f]{64}", digest.lower()):

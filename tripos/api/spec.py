@@ -19,6 +19,7 @@ from tripos.api.run import Run, open_run, run_here, store_failure
 from tripos.api.run_plan import RunPlan, plan_run
 from tripos.api.selection import Choices
 from tripos.failure import Failure
+from tripos.releases.fetching import TYPED
 from tripos.settings import ChosenSettings, Config, denied_codes, project_settings, trust_in, value_fault
 from tripos_compiler.diagnostics import nearest
 from tripos_warehouse.errors import StoreError
@@ -262,6 +263,8 @@ def compile(  # noqa: A001 - `tripos.compile` is its name
     profile: str | None = None,
     allow_outside: bool = False,
     untrusted: bool = False,
+    signed: bool = False,
+    allow_private: bool = False,
 ) -> Spec:
     """Compile a spec: a `.tripos` file, a folder that holds one, a release, or the name of a benchmark that comes with
     Tripos.
@@ -269,7 +272,8 @@ def compile(  # noqa: A001 - `tripos.compile` is its name
     `data` and `releases` are further folders for data files and for releases that the spec extends; `deny` has the
     codes of warnings that count as errors; `profile` is a profile of `tripos.toml`. With `allow_outside` the spec may
     read files outside of its folder, its project and `data`; with `untrusted` it may do as little as with `--untrusted`
-    on the command line. Settings are read as the command line reads them:
+    on the command line. A release at a URL is fetched without your keys unless `signed`, and from public addresses
+    unless `allow_private`. Settings are read as the command line reads them:
     `tripos.toml` of the working directory or above it, `.env`, and the environment.
 
     Raises `SpecError`, whose `diagnostics` has every mistake.
@@ -280,7 +284,15 @@ def compile(  # noqa: A001 - `tripos.compile` is its name
         config = chosen.config
         denied = denied_codes(_names(deny), config)
         extended = [*paths_of(releases), *config.releases]
-        found = find_spec(str(path), paths_of(data), config.data, extended, allow_outside=allow_outside, trust=trust)
+        found = find_spec(
+            str(path),
+            paths_of(data),
+            config.data,
+            extended,
+            allow_outside=allow_outside,
+            trust=trust,
+            reach=replace(TYPED, private=allow_private, signed=signed),
+        )
         compilation = found.compile(denied)
     plan = compilation.plan
     if plan is None:

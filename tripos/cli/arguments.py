@@ -93,6 +93,7 @@ def add_spec(parser: argparse.ArgumentParser, *, several: str = "") -> None:
     add_releases(parser)
     add_allow_outside(parser)
     add_untrusted(parser)
+    add_reach(parser)
     add_deny(parser)
 
 
@@ -100,6 +101,14 @@ def add_untrusted(parser: argparse.ArgumentParser) -> None:
     """Add the option for what a stranger wrote."""
     help_ = "do not trust the benchmark: run no Python, open no connection, read no tripos.toml, and read less"
     parser.add_argument("--untrusted", action="store_true", help=f"{help_} (also TRIPOS_UNTRUSTED=1)")
+
+
+def add_reach(parser: argparse.ArgumentParser) -> None:
+    """Add the options of fetching a release from a URL."""
+    help_ = "with a URL: allow addresses of this machine and its networks, and there http too"
+    parser.add_argument("--allow-private", action="store_true", help=help_)
+    help_ = "with a URL: sign requests to object stores and the Hub with your keys"
+    parser.add_argument("--signed", action="store_true", help=help_)
 
 
 def add_allow_outside(parser: argparse.ArgumentParser) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from argparse import Namespace
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -68,11 +69,12 @@ def _tell(error: StoreError) -> None:
 def compile_given(options: Namespace, config: Config) -> tuple[Compilation, DataFolders]:
     """Compile the spec that a command was given and prints its diagnostics; also where its data is looked for."""
     from tripos.api import find_spec
-    from tripos.releases.fetching import Reach
+    from tripos.releases.fetching import reach_of
     from tripos.settings import chosen_denials
 
     releases = (*getattr(options, "releases", ()), *config.releases)
-    fetch = Reach() if getattr(options, "fetch", False) else None
+    reach = reach_of(options)
+    fetch = replace(reach, here=False) if getattr(options, "fetch", False) else None
     spec = find_spec(
         options.path,
         options.data,
@@ -81,6 +83,7 @@ def compile_given(options: Namespace, config: Config) -> tuple[Compilation, Data
         fetch,
         allow_outside=getattr(options, "allow_outside", False),
         trust=trust_of(options),
+        reach=reach,
     )
     compilation = spec.compile(chosen_denials(options, config))
     show_diagnostics(compilation.diagnostics)

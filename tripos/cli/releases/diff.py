@@ -15,6 +15,7 @@ from typing import Any
 from tripos.api import earlier_plan
 from tripos.failure import GOOD, Failure
 from tripos.releases import run_git
+from tripos.releases.fetching import TYPED, Reach, reach_of
 from tripos.settings import chosen_settings, trust_of
 from tripos.ui import harmless, terminal_width
 from tripos_compiler.diagnostics import usd, wrap
@@ -37,14 +38,15 @@ def plan_of(
     standing: Sequence[str] = (),
     releases: Sequence[str] = (),
     trust: Trust = TRUSTED,
+    reach: Reach = TYPED,
 ) -> Plan:
     """Return the plan of a spec, a release, a plan in JSON, or `REVISION:PATH`. Raises `Failure`."""
     revision, colon, path = given.partition(":")
     if not colon or not revision or path.startswith("//") or Path(given).exists():
-        return earlier_plan(given, data, standing, releases, trust=trust)
+        return earlier_plan(given, data, standing, releases, trust=trust, reach=reach)
     with tempfile.TemporaryDirectory(prefix="tripos-") as folder:
         _check_out(revision, path or ".", Path(folder))
-        return earlier_plan(str(Path(folder) / path), data, standing, releases, trust=trust)
+        return earlier_plan(str(Path(folder) / path), data, standing, releases, trust=trust, reach=reach)
 
 
 def _check_out(revision: str, path: str, to: Path) -> None:
@@ -126,7 +128,9 @@ def main(options: Namespace) -> int:
     config = chosen_settings(options).config
     releases = (*options.releases, *config.releases)
     given = (options.before, options.after)
-    before, after = (plan_of(each, options.data, config.data, releases, trust_of(options)) for each in given)
+    before, after = (
+        plan_of(each, options.data, config.data, releases, trust_of(options), reach_of(options)) for each in given
+    )
     found = find_changes(before, after)
     prints = frozenset(each for change in found for each in change.stale)
     stale = stale_in(Path(config.store), prints) if options.store is not None else None

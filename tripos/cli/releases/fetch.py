@@ -11,7 +11,7 @@ from tripos.api import find_spec
 from tripos.cli.inputs import show_diagnostics
 from tripos.failure import GOOD, USAGE
 from tripos.releases import RELEASES, keep_fetched, read_pins
-from tripos.releases.fetching import Reach, fetch_release
+from tripos.releases.fetching import fetch_release, reach_of
 from tripos.settings import check_given, load_config, trust_of
 from tripos.ui import harmless
 
@@ -19,7 +19,7 @@ from tripos.ui import harmless
 def main(options: Namespace) -> int:
     """Fetch a release, or every one that a spec extends; exit code 2 where one of a spec is not to be had."""
     check_given(trust_of(options), fetch=True)
-    reach = Reach(private=options.allow_private, signed=options.signed)
+    reach = replace(reach_of(options), here=False)
     if "://" in options.path:
         into = Path(options.to or RELEASES)
         keep_fetched(fetch_release(options.path, reach, options.digest), options.path, into)

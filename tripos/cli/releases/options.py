@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from tripos.cli.arguments import add_releases, add_spec, add_store_options, add_untrusted
+from tripos.cli.arguments import add_reach, add_releases, add_spec, add_store_options, add_untrusted
 
 
 def add_release(parser: argparse.ArgumentParser) -> None:
@@ -33,10 +33,7 @@ def add_fetch(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("path", metavar="URL|PATH", help=help_)
     parser.add_argument("--to", metavar="DIR", help="keep them here (default: releases, beside the spec)")
     parser.add_argument("--digest", metavar="SHA256", help="the digest that the release at the URL must have")
-    parser.add_argument("--allow-private", action="store_true", help="allow addresses of this machine and its networks")
-    parser.add_argument(
-        "--signed", action="store_true", help="sign requests to object stores and the Hub with your keys"
-    )
+    add_reach(parser)
     parser.add_argument("--data", metavar="DIR", action="append", default=[], help="look for data files here too")
     add_releases(parser)
     add_untrusted(parser)
@@ -51,6 +48,7 @@ def add_verify(parser: argparse.ArgumentParser) -> None:
     )
     add_releases(parser)
     add_untrusted(parser)
+    add_reach(parser)
     help_ = "check this reward model against the digest in the release"
     parser.add_argument("--artefact", metavar="ROLE=DIR", action="append", default=[], help=help_)
     parser.add_argument("--digest", metavar="SHA256", help="require this digest, as it was cited")
@@ -69,6 +67,7 @@ def add_diff(parser: argparse.ArgumentParser) -> None:
     )
     add_releases(parser)
     add_untrusted(parser)
+    add_reach(parser)
     help_ = "list the results of this store that the changes make stale, and their cost"
     parser.add_argument("--store", metavar="DIR", help=help_)
     parser.add_argument("--profile", metavar="NAME", help="use the settings of [profiles.NAME] in tripos.toml")

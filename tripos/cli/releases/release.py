@@ -14,6 +14,7 @@ from tripos.api import CompiledSpec, check_release, choices_of, chosen_binding, 
 from tripos.cli.inputs import compile_given
 from tripos.failure import GOOD, SOME_FAILED, USAGE, Failure
 from tripos.releases import SIGNATURES, Verified
+from tripos.releases.fetching import reach_of
 from tripos.releases.frozen import open_roles
 from tripos.releases.publishing import WrittenRelease
 from tripos.settings import check_given, chosen_settings, load_config, trust_of
@@ -25,7 +26,15 @@ def verify_main(options: Namespace) -> int:
     trust, artefacts = trust_of(options), by_role(options.artefact)
     config = load_config(Path.cwd(), trust=trust)
     found = check_release(
-        options.path, config, options.data, options.releases, artefacts, options.digest, options.key, trust=trust
+        options.path,
+        config,
+        options.data,
+        options.releases,
+        artefacts,
+        options.digest,
+        options.key,
+        trust=trust,
+        reach=reach_of(options),
     )
     if options.json:
         print(json.dumps(found.to_json(), ensure_ascii=False, indent=2))

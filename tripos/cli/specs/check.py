@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from tripos.api import SpecSource, earlier_plan, find_spec, holds_parts
 from tripos.cli.inputs import show_diagnostics
 from tripos.failure import GOOD, SOME_FAILED, USAGE
+from tripos.releases.fetching import reach_of
 from tripos.settings import check_given, chosen_denials, load_config, trust_of
 from tripos.ui import harmless, terminal_width
 from tripos.version import __version__
@@ -28,15 +29,17 @@ def main(options: Namespace) -> int:
     """Check every path and print what is wrong; exit code 2 where anything is, 1 where only the trial of secrecy found
     something."""
     gc.disable()  # a tree of syntax has no cycles worth collecting in a process that ends at once
-    trust = trust_of(options)
+    trust, reach = trust_of(options), reach_of(options)
     config = load_config(Path.cwd(), trust=trust)
     denied = chosen_denials(options, config)
     places = (options.data, config.data, (*options.releases, *config.releases))
-    against = earlier_plan(options.against, *places, trust=trust) if options.against else None
+    against = earlier_plan(options.against, *places, trust=trust, reach=reach) if options.against else None
     # A pattern of the shell also names folders of what benchmarks share, which is checked with those that use it.
     check_given(trust, *options.paths)
     paths = [each for each in options.paths if not holds_parts(Path(each))] or options.paths
-    specs = {path: find_spec(path, *places, allow_outside=options.allow_outside, trust=trust) for path in paths}
+    specs = {
+        path: find_spec(path, *places, allow_outside=options.allow_outside, trust=trust, reach=reach) for path in paths
+    }
     found = {path: spec.compile(denied, against) for path, spec in specs.items()}
     trials = _trials(options.worlds, specs, found)
     diagnostics = [each for compilation in found.values() for each in compilation.diagnostics]

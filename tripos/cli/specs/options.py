@@ -7,6 +7,7 @@ import argparse
 from tripos.cli.arguments import (
     add_allow_outside,
     add_deny,
+    add_reach,
     add_releases,
     add_spec,
     add_untrusted,
@@ -23,6 +24,7 @@ def add_check(parser: argparse.ArgumentParser) -> None:
     add_releases(parser)
     add_allow_outside(parser)
     add_untrusted(parser)
+    add_reach(parser)
     add_deny(parser)
     parser.add_argument("--all", action="store_true", help="show every error and warning, not only the first 100")
     formats = ("text", "json", "sarif", "github")

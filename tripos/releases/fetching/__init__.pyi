@@ -7,5 +7,7 @@ from .locations import (
     push as push,
 )
 from .reach import (
+    TYPED as TYPED,
     Reach as Reach,
+    reach_of as reach_of,
 )

@@ -12,9 +12,10 @@ import socket
 import ssl
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
+from itertools import islice, takewhile
 from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import SplitResult, quote, urljoin, urlsplit
@@ -33,6 +34,7 @@ MOST_OF_A_MANIFEST = 64 * 2**20
 LONGEST_S = 600.0
 SILENT_S = 20.0
 MOST_REDIRECTS = 5
+MOST_FILES = 100_000
 STORES = ("s3", "s3a", "gs", "az", "azure", "adl", "abfs", "abfss", "file")
 _CHUNK = 2**20
 _HINT = "give a folder, a zip, or a URL such as s3://bucket/releases/NAME-1.0.0"
@@ -55,7 +57,12 @@ def download_release(url: str, folder: Path, reach: Reach, sha256: str | None = 
 
     Raises `Failure`: S0851 where there is none or it is too large, S0879 for an address that may not be reached.
     """
-    remote = _remote(url.rstrip("/"), reach)
+    download_from(_remote(url.rstrip("/"), reach), url, folder, sha256)
+
+
+def download_from(remote: Remote, url: str, folder: Path, sha256: str | None = None) -> None:
+    """Put a release that lies in `remote` into a folder; messages call it `url`. Raises `Failure` as
+    `download_release` does."""
     try:
         remote.save(MANIFEST, folder / MANIFEST, MOST_OF_A_MANIFEST)
         raw = (folder / MANIFEST).read_bytes()
@@ -98,8 +105,8 @@ def download_file(url: str, path: Path, reach: Reach) -> None:
 def _remote(url: str, reach: Reach) -> Remote:
     parts = urlsplit(url)
     if parts.scheme in ("http", "https"):
-        return _Web(url, reach)
-    if parts.scheme == "file" and not reach.private:
+        return Web(url, reach)
+    if parts.scheme == "file" and not (reach.private or reach.here):
         raise _refused(url, "is a folder of this machine")
     if parts.scheme in STORES:
         return _Bucket(url, reach)
@@ -133,7 +140,11 @@ class _Bucket:
         from obstore.exceptions import BaseError
 
         with suppress(BaseError, NotImplementedError):
-            return [each["path"] for batch in obstore.list(self._store()) for each in batch]
+            every = (each["path"] for batch in obstore.list(self._store()) for each in batch)
+            found = list(islice(takewhile(lambda _: time.monotonic() < self.ends, every), MOST_FILES + 1))
+            if len(found) > MOST_FILES:
+                raise Failure("S0851", f"`{self.url}` has more than {MOST_FILES:,} files", _HINT, SOME_FAILED)
+            return found
         return []
 
     def _store(self) -> Any:
@@ -145,15 +156,18 @@ class _Bucket:
 
 
 @dataclass
-class _Web:
-    """A web server."""
+class Web:
+    """A web server. `listed` are the files that it is known to have; it lists none itself. `headers` are sent to this
+    server, and to no other to which it redirects."""
 
     url: str
     reach: Reach
+    listed: tuple[str, ...] = ()
+    headers: Mapping[str, str] = field(default_factory=dict)
     ends: float = field(default_factory=lambda: time.monotonic() + LONGEST_S)
 
     def names(self) -> list[str]:
-        return []
+        return list(self.listed)
 
     def save(self, name: str, path: Path, most: int) -> int:
         url, reach = f"{self.url}/{quote(name)}", self.reach
@@ -166,7 +180,8 @@ class _Web:
                 stop.daemon = True
                 stop.start()
                 try:
-                    connection.request("GET", _target(urlsplit(url)), headers={"User-Agent": "tripos"})
+                    own = self.headers if _origin(url) == _origin(self.url) else {}
+                    connection.request("GET", _target(urlsplit(url)), headers={"User-Agent": "tripos", **own})
                     answer = connection.getresponse()
                     if answer.status in (301, 302, 303, 307, 308):
                         url = urljoin(url, answer.getheader("Location") or "")
@@ -230,6 +245,11 @@ def is_public(address: str) -> bool:
     return ip.is_global and not ip.is_multicast
 
 
+def _origin(url: str) -> tuple[str, str]:
+    parts = urlsplit(url)
+    return parts.scheme, parts.netloc
+
+
 def _target(url: SplitResult) -> str:
     return (url.path or "/") + (f"?{url.query}" if url.query else "")
 
@@ -253,7 +273,7 @@ def _shut(sock: socket.socket) -> None:
 
 
 def _refused(url: str, why: str) -> Failure:
-    hint = "if you trust it: tripos fetch --allow-private"
+    hint = "if you trust it, allow it: --allow-private"
     return Failure("S0879", f"`{url}` is not fetched: it {why}", hint, SOME_FAILED)
 
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 import importlib.util
 import os
 import re
-import shutil
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tripos.failure import SOME_FAILED, Failure
+from tripos.releases.fetching.download import MOST_FILES, Web, download_from
+from tripos.releases.fetching.reach import Reach
 from tripos.releases.layout import HUB, MANIFEST
 
 if TYPE_CHECKING:
@@ -92,13 +93,15 @@ def push_to_hub(folder: Path, given: str) -> str:
     return place.at(manifest.version)
 
 
-def fetch_from_hub(given: str, to: Path, *, signed: bool = True) -> None:
-    """Put a release of the Hub into a folder; with the user's token only where it is `signed`.
+def fetch_from_hub(given: str, to: Path, reach: Reach, sha256: str | None = None) -> None:
+    """Put a release of the Hub into a folder, within the limits of every download; with the user's token only where
+    that is `signed`. The library says which files there are, and fetches none.
 
-    Raises `Failure` as `push_to_hub` does, and S0851 where there is none.
+    Raises `Failure` as `push_to_hub` and `download_release` do, and S0851 where there is none.
     """
     place = place_of(given)
-    api = _api(signed)
+    api = _api(reach.signed)
+    from huggingface_hub import hf_hub_url
     from huggingface_hub.errors import RepositoryNotFoundError, RevisionNotFoundError
 
     with _hub_failures(place):
@@ -109,13 +112,19 @@ def fetch_from_hub(given: str, to: Path, *, signed: bool = True) -> None:
             hint = "see the tags of the data set: a release has its version"
             raise Failure("S0851", f"`{place.name}` has no version `{place.revision}` on the Hub", hint) from error
         except RepositoryNotFoundError as error:
-            hint = "see the name; where it is private, put a token into HF_TOKEN"
+            hint = "see the name; where it is private, put a token into HF_TOKEN, and use --signed"
             raise Failure("S0851", f"the Hub has no data set `{place.name}` that you may read", hint) from error
         if MANIFEST not in names:
             raise Failure("S0851", f"there is no release at `{given}`: it has no {MANIFEST}", _HINT)
-        api.snapshot_download(place.name, repo_type=_KIND, revision=commit, local_dir=to)
-    shutil.rmtree(to / ".cache", ignore_errors=True)
-    (to / OF_THE_HUB).unlink(missing_ok=True)
+        headers = api._build_hf_headers() if reach.signed else {}
+        url = hf_hub_url(place.name, "", repo_type=_KIND, revision=commit, endpoint=api.endpoint).rstrip("/")
+    if len(names) > MOST_FILES:
+        raise Failure("S0851", f"`{given}` has more than {MOST_FILES:,} files", _HINT, SOME_FAILED)
+    # Another Hub than the public one is of the user's choice, and may be in their network.
+    far = reach if not os.environ.get(_ENDPOINT) else replace(reach, private=True)
+    sent = {name: value for name, value in headers.items() if name.lower() == "authorization"}
+    listed = tuple(name for name in names if name != OF_THE_HUB)
+    download_from(Web(url, far, listed, sent), given, to, sha256)
 
 
 def _keep(

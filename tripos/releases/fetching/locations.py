@@ -5,7 +5,6 @@ from __future__ import annotations
 import zipfile
 from collections import Counter
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -59,19 +58,27 @@ def is_release(path: Path) -> bool:
         return False
 
 
-@cache
-def find_release(given: str) -> Path | None:
+_opened: dict[str, Path] = {}
+"""The folders of what this process fetched or unpacked, by what it was given."""
+
+
+def find_release(given: str, reach: Reach = TYPED) -> Path | None:
     """Return the folder of what a command was given, if it is a release. What lies in a zip or at a URL is put into a
-    folder that goes with the process.
+    folder that goes with the process, once; `reach` says how far it may be fetched from.
 
     Raises `Failure` S0851 for a zip or a URL that cannot be read, and for the Hub as `push_to_hub` does.
     """
-    if "://" in given:
-        return fetch_release(given, TYPED)
     path = Path(given)
-    if path.suffix == ZIP and path.is_file():
-        return _unpacked(path)
-    return path if is_release(path) else None
+    if "://" not in given and not (path.suffix == ZIP and path.is_file()):
+        return path if is_release(path) else None
+    if given not in _opened:
+        _opened[given] = fetch_release(given, reach) if "://" in given else _unpacked(path)
+    return _opened[given]
+
+
+def forget_opened() -> None:
+    """Fetch and unpack again what is asked for from now on."""
+    _opened.clear()
 
 
 def pack(folder: Path) -> Path:
@@ -127,7 +134,7 @@ def fetch_release(url: str, reach: Reach, sha256: str | None = None) -> Path:
         from tripos.releases.fetching.hub import fetch_from_hub, place_of
 
         folder = temporary(PurePosixPath(place_of(url).name).name)
-        fetch_from_hub(url, folder, signed=reach.signed)
+        fetch_from_hub(url, folder, reach, sha256)
         return folder
     from tripos.releases.fetching.download import download_file, download_release
 
