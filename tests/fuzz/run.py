@@ -37,6 +37,8 @@ from tests.fuzz.trying import Finding, Outcome, Target, set_alarm, smaller, try_
 FOUND = Path(__file__).parent / "found"
 MEMORY = 8 << 30
 """Bytes of address space that a process may take; more is a `MemoryError`, which is a crash."""
+LARGE = "is large"
+"""What a process says when it is to be replaced before it has no memory left."""
 PATIENCE = 60.0
 """Seconds by the clock after which an input is taken to hang where no signal reaches it."""
 POOL = 400
@@ -130,14 +132,24 @@ def work(name: str, seed: int, runs: int, until: float, shared: mmap.mmap, pipe:
         elif outcome.sign and outcome.sign not in signs and len(signs) < POOL:
             signs.add(outcome.sign)
             learnt.append(data)
-        if time.monotonic() > heard + 5:
+        if time.monotonic() > heard + 1:
             heard = time.monotonic()
             tally.seconds = heard - began
             pipe.send(tally)
             tally, began = Tally(name, slowest=tally.slowest), heard
+            if _address_space() > MEMORY / 2:
+                pipe.send(LARGE)
+                return
     tally.seconds = time.monotonic() - began
     pipe.send(tally)
     pipe.send(None)
+
+
+def _address_space() -> int:
+    """Return the bytes of address space that this process has, where the system says so: some libraries never give
+    back what a damaged file made them take."""
+    told = Path("/proc/self/statm")
+    return int(told.read_text("utf-8").split()[0]) * mmap.PAGESIZE if told.exists() else 0
 
 
 def fuzz(name: str, seed: int, runs: int, seconds: float) -> tuple[Tally, list[Finding]]:
@@ -159,6 +171,9 @@ def fuzz(name: str, seed: int, runs: int, seconds: float) -> tuple[Tally, list[F
             return whole, found
         process.kill()
         process.join()
+        turn += 1
+        if ended == LARGE:
+            continue
         length = int.from_bytes(shared[:4], "big")
         cause = f"the process {ended}" + (f" with {process.exitcode}" if ended == "ended" else "")
         lost = Finding("hang" if ended == "fell silent" else "crash", cause, cause, bytes(shared[12 : 12 + length]))
@@ -166,12 +181,12 @@ def fuzz(name: str, seed: int, runs: int, seconds: float) -> tuple[Tally, list[F
         if cause not in known:
             found.append(lost)
         known |= {cause, *(each.cause for each in found)}
-        turn += 1
     return whole, found
 
 
 def _listen(pipe: Connection, shared: mmap.mmap, whole: Tally, found: list[Finding]) -> str | None:
     """Take up what a process says until it is done: None. Otherwise return how it came to an end."""
+    said: Tally | Finding | str | None
     tried, heard = b"", time.monotonic()
     while True:
         if pipe.poll(1.0):
@@ -180,11 +195,11 @@ def _listen(pipe: Connection, shared: mmap.mmap, whole: Tally, found: list[Findi
             except EOFError:
                 return "ended"
             heard = time.monotonic()
-            if said is None:
-                return None
+            if said is None or said == LARGE:
+                return said
             if isinstance(said, Finding):
                 found.append(said)
-            else:
+            elif isinstance(said, Tally):
                 whole.add(said)
         elif shared[4:12] != tried:
             tried, heard = shared[4:12], time.monotonic()

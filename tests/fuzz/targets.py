@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.fuzz import data_files as data, replies, specs
+from tests.fuzz import data_files as data, replies, specs, texts
 from tests.fuzz.mutators import mutated, mutated_json, mutated_lines, mutated_text, mutated_zip
 from tests.fuzz.trying import Target
 
@@ -24,4 +24,11 @@ TARGETS: dict[str, Target] = {
     "yaml_document": Target(data.document_of(".yaml"), data.yaml_documents, mutated_text, share=2),
     "typed_rows": Target(data.typed_of(".jsonl"), data.json_lines, mutated_lines, share=2),
     "typed_csv": Target(data.typed_of(".csv"), data.delimited(","), mutated_text),
+    "settings": Target(texts.read_settings, texts.settings_seeds, mutated_text, share=2),
+    "release_toml": Target(texts.read_terms, texts.release_seeds, mutated_text),
+    "mapping": Target(texts.read_columns, texts.mapping_seeds, mutated_text),
+    "lock": Target(texts.hold_lock, texts.lock_seeds, mutated_json),
+    "outline": Target(texts.read_points, texts.outline_seeds, mutated_text, share=2),
+    "tree": Target(texts.read_branches, texts.tree_seeds, mutated_text, share=2),
+    "answer": Target(texts.read_answer, texts.answer_seeds, texts.mutated_answer, share=3),
 }

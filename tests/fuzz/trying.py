@@ -17,13 +17,12 @@ from tests.bench.shrinking import shrunk
 from tests.fuzz.mutators import Mutator, mutated
 from tripos.failure import Failure
 from tripos_compiler.inputs import DataError, ReleaseError
+from tripos_runtime.models import ModelError
 from tripos_warehouse.errors import StoreError
 
 Sort = Literal["crash", "hang", "broken rule"]
 LIMIT = 2.0
 """CPU seconds that an input may take."""
-LONGEST_MESSAGE = 1500
-"""Characters that an error may have: more is no message but the input itself."""
 TRIES = 300
 """How many smaller inputs are tried for a failure by lines, and as many by bytes."""
 CODE = re.compile(r"[A-Z]\d{4}|data")
@@ -88,7 +87,7 @@ def try_input(target: Target, data: bytes, limit: float = LIMIT) -> Outcome | Fi
     try:
         target.run(data)
         outcome = Outcome("", 0, 0.0, "")
-    except (Refused, Failure, StoreError, DataError, ReleaseError) as error:
+    except (Refused, Failure, StoreError, DataError, ReleaseError, ModelError) as error:
         try:
             outcome = _refusal(error)
         except BrokenRule as broken:
@@ -139,8 +138,6 @@ def _refusal(error: Any) -> Outcome:
         raise BrokenRule(f"{code} without a message")
     if hint is not None and not hint.strip():
         raise BrokenRule(f"{code} with an empty hint: {message!r}")
-    if len(message) > LONGEST_MESSAGE:
-        raise BrokenRule(f"{code} with a message of its input's length: {message[:80]!r}")
     if "internal error" in message:
         raise BrokenRule(f"{code} is an internal error: {message}")
     return Outcome(code, 1, 0.0, f"{code} {re.sub(r'`[^`]*`|[0-9]+', '', message)[:60]}")

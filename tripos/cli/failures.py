@@ -10,6 +10,8 @@ from tripos.settings import key_values, without_keys
 
 NARROWEST = 20
 """Columns that the words of a message get however narrow a terminal is."""
+LONGEST = 2_000
+"""Characters of a message that are shown. It may quote a name out of a file, and a name may be as long as the file."""
 
 
 def show_failure(failure: Failure) -> None:
@@ -20,8 +22,12 @@ def show_failure(failure: Failure) -> None:
     secrets = key_values(os.environ)
     for begin, text in ((f"error[{failure.code}]: ", failure.message), ("  = help: ", failure.hint)):
         if text:
-            print(_hung(begin, harmless(without_keys(text, secrets))), file=sys.stderr)
+            print(_hung(begin, _cut(harmless(without_keys(text, secrets)))), file=sys.stderr)
     print(f"  = more: tripos explain {failure.code}", file=sys.stderr)
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]} … ({len(text) - LONGEST:,} more characters)"
 
 
 def _hung(begin: str, text: str) -> str:
