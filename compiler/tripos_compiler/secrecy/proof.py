@@ -40,6 +40,7 @@ from tripos_compiler.secrecy.labels import (
     union,
 )
 from tripos_compiler.secrecy.regions import Condition, are_disjoint
+from tripos_compiler.secrecy.scenario_rows import ScenarioRows
 from tripos_compiler.secrecy.scenarios import SHOWN, Following
 from tripos_compiler.secrecy.tables import MAY_READ, Copies, DatasetSecrets
 from tripos_compiler.source import Span
@@ -157,16 +158,16 @@ class Proof:
 
     def _public(self, scenario: Scenario) -> frozenset[Condition]:
         """Return what the `where` of a scenario says of public columns."""
-        following, rows = self._following(scenario), scenario.rows
-        assert rows is not None and following.table is not None
-        return following.conditions(rows.where, {rows.alias: following.table})
+        at_hand, rows = ScenarioRows(self.tables, scenario), scenario.rows
+        assert rows is not None and at_hand.table is not None
+        return at_hand.conditions(rows.where, {rows.alias: at_hand.table})
 
     def _chosen(self, scenario: Scenario, *, by_rows: bool) -> Secrets:
         """Return the secrets by which a scenario's rows are chosen; `by_rows`, also those by which its data set has
         them."""
         following, rows = self._following(scenario), scenario.rows
         assert rows is not None
-        following.bind()
+        following.names = following.rows.bind()
         there = self.tables.of(rows.dataset).rows.what if by_rows else NONE
         head = self.places.scenario(scenario.name).head
         span = self.places.of(rows.where, head) if rows.where is not None else head

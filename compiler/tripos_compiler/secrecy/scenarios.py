@@ -7,7 +7,7 @@ is told too. What another role was told, it may repeat, by what it says and by s
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from tripos_compiler.constructs import Statement
 from tripos_compiler.diagnostics import Label
@@ -18,7 +18,6 @@ from tripos_compiler.plan import (
     Column,
     Compare,
     Converse,
-    Expr,
     Grade,
     Hole,
     Passage,
@@ -33,6 +32,7 @@ from tripos_compiler.plan import (
     Verdict,
 )
 from tripos_compiler.secrecy.flows import Flows, Revealed, SourcePlaces
+from tripos_compiler.secrecy.generation import Table
 from tripos_compiler.secrecy.labels import (
     NONE,
     PUBLIC,
@@ -41,16 +41,15 @@ from tripos_compiler.secrecy.labels import (
     Leak,
     Secret,
     Secrets,
-    TaintTrail,
     Told,
-    called,
     onward,
     parted,
     union,
     within,
 )
-from tripos_compiler.secrecy.regions import OWN, Condition, are_disjoint, conditions
-from tripos_compiler.secrecy.tables import DatasetSecrets, Table
+from tripos_compiler.secrecy.regions import Condition
+from tripos_compiler.secrecy.scenario_rows import ScenarioRows
+from tripos_compiler.secrecy.tables import DatasetSecrets
 from tripos_compiler.source import Span
 
 SHOWN = "these shots tell"
@@ -69,13 +68,14 @@ class Following:
     revealed: Callable[[str], Revealed]
     """Given a step, is told of every use of `reveal` in it."""
     names: dict[str, Flow] = field(default_factory=dict)
-    guarded: set[About] = field(default_factory=set)
-    """What the compared role may not be told."""
     leaks: list[Leak] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.rows = ScenarioRows(self.tables, self.scenario)
 
     def run(self, steps: tuple[Step, ...]) -> list[Leak]:
         """Return the leaks of the steps, in their order."""
-        self.bind()
+        self.names = self.rows.bind()
         rows = dict(self.names)
         for step in steps:
             self._step(step)
@@ -85,66 +85,6 @@ class Following:
         for step in steps:
             self._step(step)
         return self.leaks
-
-    # --- the rows ---
-
-    @property
-    def alias(self) -> str:
-        """Return what the rows are known as."""
-        return self.scenario.rows.alias if self.scenario.rows is not None else ""
-
-    @property
-    def table(self) -> Table | None:
-        """The rows that it runs over."""
-        return self.tables.of(self.scenario.rows.dataset) if self.scenario.rows is not None else None
-
-    def bind(self) -> None:
-        """Bind the rows at hand, and guard what they are about."""
-        self.names = dict.fromkeys((*self.scenario.axes, *self.scenario.arms, "language", "metrics"), PUBLIC)
-        rows, table = self.scenario.rows, self.table
-        if rows is None or table is None:
-            return
-        fields = {name: flow.mapped(self._own(name)) for name, flow in table.rows.element.fields.items()}
-        self.names[rows.alias] = Flow(fields=fields)
-        self.names |= {axis: fields[axis] for axis in self.scenario.axes if axis in fields}
-        where = self.conditions(rows.where, {rows.alias: table})
-        self.guarded |= {replace(each, conditions=each.conditions | where) for each in table.about}
-
-    def _own(self, column: str) -> Callable[[Secrets], Secrets]:
-        """Return secrets of the row at hand, called as the rows are called here. That the row is there is no secret of
-        it."""
-        rows, table = self.scenario.rows, self.table
-        assert rows is not None and table is not None
-
-        def own(secrets: Secrets) -> Secrets:
-            found: dict[Secret, tuple[TaintTrail, ...]] = {}
-            for secret, ways in secrets.items():
-                here = secret.dataset == rows.dataset
-                named = called({secret: ways}, f"{self.alias}.{column}")[secret] if here else ways
-                its = not secret.rows.other and any(each.has(secret) for each in table.about)
-                own = Secret(secret.dataset, secret.column, OWN if its else secret.rows.elsewhere)
-                found[own] = tuple(dict.fromkeys((*found.get(own, ()), *named)))
-            return found
-
-        return own
-
-    def conditions(self, where: Expr | None, tables: Mapping[str, Table]) -> frozenset[Condition]:
-        """Return what a condition says of public columns of the rows that these names stand for, also beside the row at
-        hand."""
-        if where is None:
-            return frozenset()
-        table = self.table
-        own = {self.alias: table} if table is not None and self.alias not in tables else {}
-
-        def column(expr: Expr) -> tuple[str, bool] | None:
-            if not isinstance(expr, Ref) or len(expr.path) != 2:
-                return None
-            name, inner = expr.path
-            of = tables.get(name) or own.get(name)
-            known = of.columns.get(inner) if of is not None else None
-            return (known, name in own) if known is not None else None
-
-        return conditions(where, column)
 
     # --- what is guarded ---
 
@@ -162,16 +102,7 @@ class Following:
         for secret in scored:
             rows = secret.rows
             if not secret.of_model and not rows.own and (rows.part or not rows.other):
-                self.guarded.add(About(secret.dataset, secret.column, rows.conditions, at_hand=False))
-
-    def guards(self, secret: Secret) -> bool:
-        """Return true if the compared role may not be told a secret."""
-        if secret.rows.own:
-            return True
-        return any(
-            each.has(secret) and not are_disjoint(secret.rows.conditions, each.conditions, each.at_hand)
-            for each in self.guarded
-        )
+                self.rows.guarded.add(About(secret.dataset, secret.column, rows.conditions, at_hand=False))
 
     # --- steps ---
 
@@ -199,7 +130,7 @@ class Following:
             return False
         leaks: list[Leak] = []
         for each in told:
-            guarded = {secret: ways for secret, ways in each.secrets.items() if self.guards(secret)}
+            guarded = {secret: ways for secret, ways in each.secrets.items() if self.rows.guards(secret)}
             if guarded:
                 leaks.append(Leak(role, Told(guarded, each.span, each.into)))
         self.leaks += leaks
@@ -284,7 +215,7 @@ class Following:
         own = shots.dataset.rpartition(".")[2]
         written = next((each for each in statement.of("shots") if each.name("dataset").text == own), statement)
         table = self.tables.of(shots.dataset)
-        where = self.conditions(shots.where, {shots.alias: table})
+        where = self.rows.conditions(shots.where, {shots.alias: table})
         row = table.rows.element.mapped(lambda found: within(found, lambda rows: rows.where(where)))
         flows = self.flows(step, {shots.alias: Flow(fields=row.fields)})
         there = within(table.rows.what, lambda rows: rows.where(where))
@@ -295,8 +226,8 @@ class Following:
 
     def _keys(self, table: Table, row: Flow) -> Iterator[Secrets]:
         """Yield the keys of rows and shots: rows of one key are no shots for each other."""
-        own = self.names.get(self.alias, PUBLIC)
-        for of, fields in ((table, row.fields), (self.table, own.fields)):
+        own = self.names.get(self.rows.alias, PUBLIC)
+        for of, fields in ((table, row.fields), (self.rows.table, own.fields)):
             if of is not None and of.key is not None:
                 key = self.flows("key", fields).all(of.key)
                 span = self.places.of(of.key, self.places.dataset(of.name).head)
@@ -337,7 +268,7 @@ class Following:
         every = element = source.each if source.each is not None else Flow(source.all)
         where: frozenset[Condition] = frozenset()
         if step.source.op == "data" and step.source.field is None:
-            where = self.conditions(step.where, {step.alias: self.tables.of(step.source.dataset)})
+            where = self.rows.conditions(step.where, {step.alias: self.tables.of(step.source.dataset)})
             element = element.mapped(lambda found: within(found, lambda rows: rows.where(where)))
         there = within(source.what, lambda rows: rows.where(where))
         flows = self.flows(step.name, {step.alias: element})

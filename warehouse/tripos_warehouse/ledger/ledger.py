@@ -8,14 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
 from tripos_warehouse.errors import StoreError, unwritable
+from tripos_warehouse.ledger.batch import Batch
 from tripos_warehouse.ledger.draws import Draws, rows_of
 from tripos_warehouse.ledger.lookup import RowLookup
 from tripos_warehouse.ledger.run_cache import WorkList
@@ -42,50 +39,15 @@ from tripos_warehouse.store import (
     Ticks,
     check_columns,
     check_part,
+    count_rows,
     get_table,
     has_all,
     new_name,
     pack,
     place_of,
-    reading,
     to_arrow,
     to_line,
 )
-
-
-def count_rows(paths: Iterable[Path], column: str, text: str) -> int:
-    """Return how many rows have `text` in `column`. Raises `StoreError` S0103 where a part cannot be read.
-
-    >>> count_rows([], "run_id", "r1")
-    0
-    """
-    count = 0
-    for path in paths:
-        with reading(path) as file:
-            place = file.schema_arrow.get_field_index(column)
-            for number in range(file.num_row_groups):
-                known = file.metadata.row_group(number).column(place).statistics
-                if known is not None and known.has_min_max and not known.min <= text <= known.max:
-                    continue
-                found = file.read_row_group(number, [column])[column]
-                count += pc.sum(pc.equal(found, pa.scalar(text))).as_py() or 0
-    return count
-
-
-FLUSH_ROWS = 5000
-FLUSH_BYTES = 32 * 2**20
-"""With so much waiting, `keep` flushes by itself."""
-
-
-@dataclass
-class _Batch:
-    """Rows on their way to one commit. `tried`: its commit may be there already."""
-
-    segment: JournalSegment | None = None
-    rows: dict[str, list[Row]] = field(default_factory=dict)
-    count: int = 0
-    size: int = 0
-    tried: bool = False
 
 
 def open_ledger(store: Store, fingerprints: Collection[str], release: str | None = None) -> RunLedger:
@@ -112,8 +74,8 @@ class RunLedger:
         self._release = {RELEASE: release}
         self._released = frozenset(table.name for table in TABLES.values() if RELEASE in table.schema.names)
         self._fingerprints = frozenset(fingerprints)
-        self._batch = _Batch()
-        self._closed: list[_Batch] = []
+        self._batch = Batch()
+        self._closed: list[Batch] = []
         self._done: list[JournalSegment] = []
         self._fresh: dict[str, dict[str, Row]] = {}
         self._lookup = RowLookup()
@@ -266,11 +228,9 @@ class RunLedger:
                     check_columns(table, row)
         line = to_line(rows)
         batch = self._batch
+        batch.add(rows, len(line))
         for table, some in rows.items():
-            batch.rows.setdefault(table, []).extend(some)
-            batch.count += len(some)
             self._remember(table, some)
-        batch.size += len(line)
         try:
             if batch.segment is None:
                 batch.segment = self._new_segment()
@@ -278,7 +238,7 @@ class RunLedger:
         except OSError as error:
             self._close_batch()  # what follows half a line would be lost with it
             raise unwritable(self._store.root, error) from error
-        if batch.count >= FLUSH_ROWS or batch.size >= FLUSH_BYTES:
+        if batch.is_full:
             self.flush()
 
     def flush(self) -> Commit | None:
@@ -368,9 +328,9 @@ class RunLedger:
     def _close_batch(self) -> None:
         if self._batch.count:
             self._closed.append(self._batch)
-            self._batch = _Batch()
+            self._batch = Batch()
 
-    def _commit(self, batch: _Batch) -> Commit:
+    def _commit(self, batch: Batch) -> Commit:
         name = None if batch.segment is None else batch.segment.name
         first, batch.tried = not batch.tried, True
         contents = {table: to_arrow(table, some) for table, some in batch.rows.items() if some}

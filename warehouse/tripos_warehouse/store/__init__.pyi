@@ -56,6 +56,7 @@ from .parts import (
     PARTS as PARTS,
     check_part as check_part,
     conform as conform,
+    count_rows as count_rows,
     layout as layout,
     new_part as new_part,
     reading as reading,

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from tripos_warehouse.errors import StoreError
@@ -134,3 +135,22 @@ def broken(path: Path, why: str) -> StoreError:
         f"the part `{path}` is missing or unreadable ({why})",
         "restore the file from a backup, or delete the commit that lists it: its calls are then made again",
     )
+
+
+def count_rows(paths: Iterable[Path], column: str, text: str) -> int:
+    """Return how many rows have `text` in `column`. Raises `StoreError` S0103 where a part cannot be read.
+
+    >>> count_rows([], "run_id", "r1")
+    0
+    """
+    count = 0
+    for path in paths:
+        with reading(path) as file:
+            place = file.schema_arrow.get_field_index(column)
+            for number in range(file.num_row_groups):
+                known = file.metadata.row_group(number).column(place).statistics
+                if known is not None and known.has_min_max and not known.min <= text <= known.max:
+                    continue
+                found = file.read_row_group(number, [column])[column]
+                count += pc.sum(pc.equal(found, pa.scalar(text))).as_py() or 0
+    return count

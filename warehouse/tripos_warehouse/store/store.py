@@ -353,25 +353,9 @@ class Store:
         found = (self._path(part, each) for each in self.commits() for part in each.parts if part.table == known)
         return [path for path in found if path is not None]
 
-    def known(self, table: str, fingerprints: set[str] | None = None) -> dict[str, str]:
-        """Return the status of every row of `samples` or `judgements` by its id, of some fingerprints or of all.
-
-        Reads three columns only. An id with a `provider_error` and another row has the other's status;
-        of equals, the one committed last counts.
-        """
-        (key,) = get_table(table).key
-        wanted = None if fingerprints is None else pa.array(sorted(fingerprints), type=pa.string())
-        failed: dict[str, str] = {}
-        answered: dict[str, str] = {}
-        for content in self._scan(table, [key, "fingerprint", "status"], "fingerprint", wanted):
-            bad = pc.equal(content["status"], pa.scalar(FAILED))
-            for rows, into in ((content.filter(bad), failed), (content.filter(pc.invert(bad)), answered)):
-                pairs: Any = zip(rows[key].to_pylist(), rows["status"].to_pylist(), strict=True)
-                into.update(pairs)
-        return failed | answered
-
     def rows(self, table: str, ids: Iterable[str], columns: Sequence[str] | None = None) -> dict[str, dict[str, Any]]:
-        """Return whole rows by their id (or the `columns` of them), chosen among doubles as `known` does.
+        """Return whole rows by their id (or the `columns` of them). Of several with one id a reply counts before a
+        `provider_error`, and of equals the one committed last.
 
         Ids that the table lacks are absent. Files that hold none of the ids cost one narrow read.
         """
@@ -379,26 +363,19 @@ class Store:
         (key,) = schema.key
         names = list(columns if columns is not None else schema.schema.names)
         needed = list(dict.fromkeys([*names, key, "status"]))
+        wanted = pa.array(sorted(set(ids)), type=pa.string())
         failed: dict[str, dict[str, Any]] = {}
         answered: dict[str, dict[str, Any]] = {}
-        for content in self._scan(table, needed, key, pa.array(sorted(set(ids)), type=pa.string())):
-            for row in content.to_pylist(maps_as_pydicts="strict"):
+        for path in self.parts(table):
+            with reading(path) as file:
+                hits = pc.is_in(file.read([key])[key], value_set=wanted)
+                if not pc.any(hits).as_py():
+                    continue
+                content = file.read(needed).filter(hits)
+            for row in conform(table, needed, content).to_pylist(maps_as_pydicts="strict"):
                 into = failed if row["status"] == FAILED else answered
                 into[row[key]] = {name: row[name] for name in names}
         return failed | answered
-
-    def _scan(self, table: str, columns: list[str], key: str, wanted: pa.Array[Any] | None) -> Iterable[pa.Table]:
-        """Yield the columns of each part, cut to the rows whose `key` is wanted; the key is read first, alone."""
-        for path in self.parts(table):
-            with reading(path) as file:
-                if wanted is None:
-                    content = file.read(columns)
-                else:
-                    hits = pc.is_in(file.read([key])[key], value_set=wanted)
-                    if not pc.any(hits).as_py():
-                        continue
-                    content = file.read(columns).filter(hits)
-            yield conform(table, columns, content)
 
 
 _opened: weakref.WeakSet[Store] = weakref.WeakSet()

@@ -1,0 +1,35 @@
+"""Batches: rows that were kept and are on their way to one commit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from tripos_warehouse.store import JournalSegment, Row
+
+FLUSH_ROWS = 5000
+FLUSH_BYTES = 32 * 2**20
+"""With so much waiting, a batch is committed unasked."""
+
+
+@dataclass
+class Batch:
+    """Rows on their way to one commit. `tried`: its commit may be there already."""
+
+    segment: JournalSegment | None = None
+    rows: dict[str, list[Row]] = field(default_factory=dict)
+    count: int = 0
+    size: int = 0
+    tried: bool = False
+
+    def add(self, rows: Mapping[str, Sequence[Row]], size: int) -> None:
+        """Take rows, by table, of so many bytes in all."""
+        for table, some in rows.items():
+            self.rows.setdefault(table, []).extend(some)
+            self.count += len(some)
+        self.size += size
+
+    @property
+    def is_full(self) -> bool:
+        """Return true if the batch is to be committed now."""
+        return self.count >= FLUSH_ROWS or self.size >= FLUSH_BYTES
