@@ -13,7 +13,7 @@ from tripos.cli.progress.display import ProgressLines, Screen, line, shown_progr
 from tripos.cli.progress.live_view import Moment, live_view, shown_lanes
 from tripos.cli.progress.pace import Pace
 from tripos.cli.progress.summary import Ended, counts, shares, summary_data, summary_lines
-from tripos_runtime.asking.tally import Tally
+from tripos_runtime.asking.counters import Tally
 from tripos_runtime.scheduling.budget import Budget
 from tripos_runtime.scheduling.endpoint_state import Snapshot
 

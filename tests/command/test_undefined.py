@@ -12,7 +12,7 @@ import pytest
 
 from tests.conftest import Command
 from tripos.cli.progress.summary import Ended, summary_data, summary_lines
-from tripos_runtime.asking.tally import Tally
+from tripos_runtime.asking.counters import Tally
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.views.views import connect
 

@@ -11,8 +11,8 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
+from tripos_runtime.asking.counters import Tally
 from tripos_runtime.asking.ledger import Row
-from tripos_runtime.asking.tally import Tally
 from tripos_runtime.models.base import ModelError, Reply, Request
 from tripos_runtime.models.vectors import to_text
 from tripos_runtime.retrieval.encoding import Encoder, NoVector

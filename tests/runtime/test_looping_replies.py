@@ -29,7 +29,7 @@ from tripos_compiler.plan import (
 )
 from tripos_runtime.asking.reply import _at_leisure, run_reply
 from tripos_runtime.reading import read, read_metrics
-from tripos_runtime.reading.lengths import LONG, MOST
+from tripos_runtime.reading.plain_text import LONG_REPLY, MOST_CHARACTERS
 from tripos_runtime.scheduling.calling import Caller
 
 LENGTHS = (4_000, 8_000, 16_000, 32_000)
@@ -120,13 +120,13 @@ def test_records_of_a_set_are_told_apart_by_their_values() -> None:
 
 
 def test_a_reply_that_is_too_long_is_not_read() -> None:
-    found = read(IntegerType(), " " * MOST + "5")
+    found = read(IntegerType(), " " * MOST_CHARACTERS + "5")
     assert (found.status, found.error) == (
         "parse_failure",
         "the reply has 1,000,001 characters, of which at most 1,000,000 are read",
     )
-    assert read(IntegerType(), " " * (MOST - 1) + "5").value == 5
-    assert {one.status for one in read_metrics(METRICS, "5" * (MOST + 1)).values()} == {"parse_failure"}
+    assert read(IntegerType(), " " * (MOST_CHARACTERS - 1) + "5").value == 5
+    assert {one.status for one in read_metrics(METRICS, "5" * (MOST_CHARACTERS + 1)).values()} == {"parse_failure"}
 
 
 def test_long_replies_are_read_in_a_thread() -> None:
@@ -134,5 +134,5 @@ def test_long_replies_are_read_in_a_thread() -> None:
         program = _at_leisure("a" * length, threading.get_ident)
         return asyncio.run(run_reply(program, cast("Caller", None), ("role", "scenario"), lambda draft: None))
 
-    assert read_in(LONG) == threading.get_ident()
-    assert read_in(LONG + 1) != threading.get_ident()
+    assert read_in(LONG_REPLY) == threading.get_ident()
+    assert read_in(LONG_REPLY + 1) != threading.get_ident()

@@ -22,7 +22,7 @@ from tripos_compiler.inputs import DataError
 from tripos_compiler.language import with_functions
 from tripos_compiler.plan import Ask, Made, Plan
 from tripos_runtime.asking import NO_RELEASES, PluginError, load_plugins
-from tripos_runtime.datasets import CaseSource, Marks, NotRunnable, Selection, check_recordable, drawn_counts
+from tripos_runtime.datasets import CaseSource, NotRunnable, Selection, SubsetTags, check_recordable, drawn_counts
 from tripos_runtime.drivers import Recorder, Refusal, item_row, new_run_id
 from tripos_runtime.forecast import data_maker
 from tripos_runtime.roles import RoleBinding
@@ -205,7 +205,7 @@ def _record(
     recorder = Recorder(plan, source.sources, ledger, run_id, lambda: now)
     rows = recorder.collected.kept
     items = names = 0
-    marks: Marks | None = None
+    marks: SubsetTags | None = None
     rejected = replies.rejected
     costs: list[float | None] = []
     for each, refused in _taken(recorder, replies.cases(source, binding)):
@@ -216,7 +216,7 @@ def _record(
             items += 1
             names += len(taken)
             costs += [each.replies[name]["cost_usd"] for name in sorted(taken)]
-            marks = marks or Marks(source, source.drawn())
+            marks = marks or SubsetTags(source, source.drawn())
             member = {
                 "run_id": run_id,
                 "scenario": each.case.scenario.name,

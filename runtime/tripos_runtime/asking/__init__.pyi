@@ -12,6 +12,9 @@ from .asking import (
     recorded_answer as recorded_answer,
     reread as reread,
 )
+from .counters import (
+    Tally as Tally,
+)
 from .grading import (
     VERDICT as VERDICT,
     score_rows as score_rows,
@@ -23,6 +26,7 @@ from .kept_rows import (
     turn_of as turn_of,
 )
 from .ledger import (
+    EmptyLedger as EmptyLedger,
     Keeper as Keeper,
     Ledger as Ledger,
     Listing as Listing,
@@ -79,7 +83,4 @@ from .statuses import (
     TRUNCATED as TRUNCATED,
     UNDEFINED as UNDEFINED,
     status_of_reply as status_of_reply,
-)
-from .tally import (
-    Tally as Tally,
 )

@@ -90,6 +90,30 @@ class Ledger(Keeper, Protocol):
         ...
 
 
+class EmptyLedger:
+    """The results of an empty ledger, for whoever reads them."""
+
+    def statuses(self, table: str, ids: Sequence[str]) -> list[str | None]:
+        """Return `None` for each of these rows."""
+        return [None] * len(ids)
+
+    def rows(self, table: str, ids: Collection[str]) -> Mapping[str, Row]:
+        """Return no row."""
+        return {}
+
+    def drafts(self, ids: Collection[str]) -> Mapping[str, Row]:
+        """Return no reply."""
+        return {}
+
+    def repliers(self, table: str) -> Collection[str]:
+        """Return no model."""
+        return ()
+
+    def replies(self, table: str, request: str) -> Sequence[tuple[Row, Row | None]]:
+        """Return no row."""
+        return ()
+
+
 def sample_id(fingerprint: str, item: str, model: str, number: int, upstream: Sequence[str]) -> str:
     """Return the name of a reply: what was asked (the fingerprint), about what, of whom, which try, after which
     replies."""

@@ -23,6 +23,7 @@ from tripos_compiler.language import Unavailable
 from tripos_compiler.language.library import type_notation
 from tripos_compiler.plan import Plan, Plugin, Type
 from tripos_runtime.datasets import TRUSTED, Trust, TrustError
+from tripos_runtime.errors import CodedError
 
 GROUP = "tripos.functions"
 FUNCTION_ERROR = "function_error"
@@ -34,14 +35,8 @@ MOST_NAMED = 5
 NO_RELEASES: Mapping[str, str] = MappingProxyType({})
 
 
-class PluginError(Exception):
+class PluginError(CodedError):
     """A plug-in of a plan cannot be had as it was compiled."""
-
-    def __init__(self, code: str, message: str, hint: str) -> None:
-        super().__init__(message)
-        self.code = code
-        self.message = message
-        self.hint = hint
 
 
 class WrongValue(Exception):

@@ -32,7 +32,7 @@ from tripos_runtime.asking.asking import (
 )
 from tripos_runtime.models import Message, Model, ModelError, Reply, Request
 from tripos_runtime.models.over_http import reply_share
-from tripos_runtime.reading import LONG
+from tripos_runtime.reading import LONG_REPLY
 from tripos_runtime.scheduling import Called, Caller
 
 REPAIR = {
@@ -178,7 +178,7 @@ def _read(question: PreparedQuestion, columns: Mapping[str, Any]) -> ReplyProgra
 
 def _at_leisure(text: str, read: Callable[[], Result]) -> ReplyProgram[Result]:
     """Return what a reading of a text gives; of a long text, what the driver sends for it."""
-    if len(text) <= LONG:
+    if len(text) <= LONG_REPLY:
         return read()
     result: Result = yield ReplyReading(read)
     return result

@@ -1,8 +1,8 @@
 from .cases import (
     Case as Case,
     CaseSource as CaseSource,
-    Marks as Marks,
     Planned as Planned,
+    SubsetTags as SubsetTags,
     drawn_counts as drawn_counts,
     planned_calls as planned_calls,
     planned_steps as planned_steps,

@@ -30,7 +30,7 @@ from tripos_runtime.datasets.trust import Trust
 
 
 @dataclass(frozen=True)
-class Marks:
+class SubsetTags:
     """The drawn items of every subset of a plan, by its name."""
 
     source: CaseSource

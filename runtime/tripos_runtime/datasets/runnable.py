@@ -6,29 +6,29 @@ from collections.abc import Iterator
 
 from tripos_compiler.language import expressions_of, subexpressions
 from tripos_compiler.plan import Ask, Data, Plan, Retrieve, Scenario, Step
+from tripos_runtime.errors import CodedError
 
 CODE = "R0204"
 
 
-class NotRunnable(Exception):
+class NotRunnable(CodedError):
     """A part of a plan needs a model that is not asked here."""
 
     def __init__(self, missing: list[str]) -> None:
-        self.code = CODE
-        self.message = f"nobody is asked here, and {_listed(missing)} needs vectors"
-        self.hint = "take the scenarios without it: `--scenario NAME`; or run the benchmark"
-        super().__init__(self.message)
+        super().__init__(
+            CODE,
+            f"nobody is asked here, and {_listed(missing)} needs vectors",
+            "take the scenarios without it: `--scenario NAME`; or run the benchmark",
+        )
 
 
-class NotApproved(Exception):
+class NotApproved(CodedError):
     """A plan builds on a tree that a model drafted and nobody has approved, or not as it is now."""
 
     def __init__(self, drafts: list[str]) -> None:
-        self.code = "R0245"
         shown = ", ".join(f"`{path}`" for path in drafts)
-        self.message = f"nobody has approved {shown} as it is"
-        self.hint = "the warning W0399 says how it is approved; `tripos plan` shows without that what a run costs"
-        super().__init__(self.message)
+        hint = "the warning W0399 says how it is approved; `tripos plan` shows without that what a run costs"
+        super().__init__("R0245", f"nobody has approved {shown} as it is", hint)
 
 
 def check_approved(plan: Plan) -> None:

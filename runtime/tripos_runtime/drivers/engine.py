@@ -20,7 +20,7 @@ import orjson
 from tripos_compiler.language import with_functions
 from tripos_compiler.plan import Plan, digest
 from tripos_runtime.asking import Ledger, Tally, Work
-from tripos_runtime.datasets import Case, CaseSource, Marks, Selection, planned_calls
+from tripos_runtime.datasets import Case, CaseSource, Selection, SubsetTags, planned_calls
 from tripos_runtime.drivers.live import Live
 from tripos_runtime.drivers.lookup import Lookup, Task, wirings
 from tripos_runtime.generate import DataMaker, origin_columns
@@ -121,7 +121,7 @@ class Engine:
         """Go through all cases, then again through those that someone else worked on, until there are none."""
         if self.stopping:
             return
-        self._marks = Marks(self.source, self.source.drawn())
+        self._marks = SubsetTags(self.source, self.source.drawn())
         await self._pass(self.lookup.tasks(self.source.cases(self.selection)))
         while self.lookup.put_off and not self.stopping:
             put_off, self.lookup.put_off = self.lookup.put_off, set()

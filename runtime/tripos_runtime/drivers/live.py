@@ -27,7 +27,7 @@ from tripos_runtime.asking import (
     turn_of,
 )
 from tripos_runtime.drivers.keeping import Keeping
-from tripos_runtime.drivers.near import Retriever
+from tripos_runtime.drivers.retriever import Retriever
 from tripos_runtime.drivers.rows import answered_turn
 from tripos_runtime.models import Message
 from tripos_runtime.program import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
-from tripos_runtime.asking import Row
+from tripos_runtime.asking import EmptyLedger, Row
 
 
 class Kept(Protocol):
@@ -32,25 +32,9 @@ class Kept(Protocol):
         ...
 
 
-class NothingKept:
+class NothingKept(EmptyLedger):
     """The kept results of an empty store."""
-
-    def statuses(self, table: str, ids: Sequence[str]) -> list[str | None]:
-        """None of them."""
-        return [None] * len(ids)
-
-    def rows(self, table: str, ids: Collection[str]) -> Mapping[str, Row]:
-        """None."""
-        return {}
 
     def held(self) -> Collection[str]:
         """Of none."""
-        return ()
-
-    def repliers(self, table: str) -> Collection[str]:
-        """Nobody."""
-        return ()
-
-    def replies(self, table: str, request: str) -> Sequence[tuple[Row, Row | None]]:
-        """None."""
         return ()

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, Protocol, runtime_checkable
 
 from tripos_compiler.plan import LEFT, Settings
+from tripos_runtime.errors import CodedError
 
 
 @dataclass(frozen=True)
@@ -95,8 +96,12 @@ class Endpoint:
     name: str | None = None
 
 
-class ModelError(Exception):
+class ModelError(CodedError):
     """A call that gave no reply.
+
+    R0101 unreachable, R0102 key, R0103 unknown model, R0104 rate limited, R0105 local model not installed, R0106 no
+    such model file, R0107 context exceeded, R0108 content refused, R0109 timeout, R0110 bad request, R0111 server
+    error.
 
     >>> error = ModelError("R0104", "rate limited", "lower `--max-connections`", retryable=True, retry_after_s=7.0)
     >>> error.code, error.status, error.fatal, str(error)
@@ -114,13 +119,7 @@ class ModelError(Exception):
         fatal: bool = False,
         retry_after_s: float | None = None,
     ) -> None:
-        super().__init__(message)
-        self.code = code
-        """R0101 unreachable, R0102 key, R0103 unknown model, R0104 rate limited, R0105 local model not installed,
-        R0106 no such model file, R0107 context exceeded, R0108 content refused, R0109 timeout, R0110 bad request,
-        R0111 server error."""
-        self.message = message
-        self.hint = hint
+        super().__init__(code, message, hint)
         self.status = status
         self.retryable = retryable
         """The same call may succeed later."""

@@ -6,8 +6,8 @@ from .judgement_text import (
     MetricReads as MetricReads,
     read_metrics as read_metrics,
 )
-from .lengths import (
-    LONG as LONG,
+from .plain_text import (
+    LONG_REPLY as LONG_REPLY,
 )
 from .schema import (
     format_note as format_note,

@@ -10,7 +10,6 @@ from typing import Any, Literal
 from tripos_compiler.language.library import DEFAULT, plain_numbers
 from tripos_compiler.plan import Metric
 from tripos_runtime.reading.json_text import FoundJson, find_all
-from tripos_runtime.reading.lengths import too_long
 from tripos_runtime.reading.plain_text import (
     OddNumberError,
     fold,
@@ -18,6 +17,7 @@ from tripos_runtime.reading.plain_text import (
     is_refusal,
     number_in,
     numbers_alone,
+    too_long,
 )
 
 SCORE_KEYS = frozenset({"score", "value", "rating", "points", "grade", "mark", "得分", "分数", "评分", "分值", "打分"})

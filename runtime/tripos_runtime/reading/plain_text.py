@@ -51,6 +51,10 @@ REFUSAL = re.compile(
     r"|我(?:无法|不能|不会)(?:回答|提供|协助|帮助|评价|评分|满足|完成|对|为|继续)",
     re.I | re.DOTALL,
 )
+LONG_REPLY = 20_000
+"""Longer replies are read in a thread, so that other calls go on."""
+MOST_CHARACTERS = 1_000_000
+"""Longer replies are a `parse_failure`: no answer has as many characters, and a model that repeats itself has more."""
 
 
 def fold(name: str) -> str:
@@ -247,6 +251,17 @@ def is_refusal(text: str) -> bool:
     (True, False)
     """
     return REFUSAL.match(text.strip().replace("’", "'")[:300]) is not None
+
+
+def too_long(text: str) -> str | None:
+    """Return the error of a reply that is too long to be read.
+
+    >>> too_long("a" * 1_200_000), too_long("a")
+    ('the reply has 1,200,000 characters, of which at most 1,000,000 are read', None)
+    """
+    if len(text) <= MOST_CHARACTERS:
+        return None
+    return f"the reply has {len(text):,} characters, of which at most {MOST_CHARACTERS:,} are read"
 
 
 def _number(digits: str) -> int | float:

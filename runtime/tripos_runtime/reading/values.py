@@ -27,7 +27,6 @@ from tripos_compiler.plan import (
 )
 from tripos_runtime.reading.dialogue_text import turns_in
 from tripos_runtime.reading.json_text import THINKING, FoundJson, find_all
-from tripos_runtime.reading.lengths import too_long
 from tripos_runtime.reading.plain_text import (
     BOOLS,
     BRACKET,
@@ -43,6 +42,7 @@ from tripos_runtime.reading.plain_text import (
     number_in,
     numbers_alone,
     numbers_listed,
+    too_long,
     unenclosed,
 )
 

@@ -7,18 +7,13 @@ from dataclasses import dataclass, field
 
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.plan import Plan
-from tripos_runtime.roles.embedding import misfilled as misfilled_embedding
-from tripos_runtime.roles.reward import HINT, misfilled, reward_roles
+from tripos_runtime.errors import CodedError
+from tripos_runtime.roles.embedding import misfilled_embedding
+from tripos_runtime.roles.reward import REWARD_HINT, misfilled_reward, reward_roles
 
 
-class BindingError(Exception):
+class BindingError(CodedError):
     """The roles of a plan and the models given do not go together."""
-
-    def __init__(self, code: str, message: str, hint: str) -> None:
-        super().__init__(message)
-        self.code = code
-        self.message = message
-        self.hint = hint
 
 
 @dataclass(frozen=True)
@@ -86,7 +81,7 @@ def bind(plan: Plan, compared: tuple[str, ...], others: Mapping[str, tuple[str, 
             continue
         given = tuple(dict.fromkeys(others.get(name) or others.get(other.default or "", ())))
         if not given and name in used and name in reward_roles(plan):
-            raise BindingError("R0231", f"no reward model fills the role `{name}`", HINT.format(name))
+            raise BindingError("R0231", f"no reward model fills the role `{name}`", REWARD_HINT.format(name))
         if not given and name in used:
             if len(models[role.name]) != 1 and not trial:
                 empty.append(name)
@@ -100,6 +95,6 @@ def bind(plan: Plan, compared: tuple[str, ...], others: Mapping[str, tuple[str, 
         told = f"no model fills the {roles} {', '.join(f'`{name}`' for name in empty)}"
         raise BindingError("R0201", told, f"{give}: {' '.join(f'--role {name}=PROVIDER/MODEL' for name in empty)}")
     models[role.name] = tuple(dict.fromkeys(models[role.name]))
-    if (wrong := misfilled_embedding(plan, models) or misfilled(plan, models)) is not None:
+    if (wrong := misfilled_embedding(plan, models) or misfilled_reward(plan, models)) is not None:
         raise BindingError(*wrong)
     return RoleBinding(models, role.name)

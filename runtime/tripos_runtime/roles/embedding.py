@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from tripos_compiler.plan import Plan, Retrieve, Scenario
+from tripos_runtime.errors import CodedError
 from tripos_runtime.models import LOCAL, MOCK, embeds, writes
 from tripos_runtime.models.reward import is_reward
 
@@ -20,14 +21,11 @@ def embedding_roles(scenarios: Sequence[Scenario]) -> frozenset[str]:
     return frozenset(step.using for step in steps if isinstance(step, Retrieve) and step.using is not None)
 
 
-class NoEmbedding(Exception):
+class NoEmbedding(CodedError):
     """A role that embeds has no model of its own."""
 
     def __init__(self, role: str) -> None:
-        self.code = "R0255"
-        self.message = f"no embedding model fills the role `{role}`"
-        self.hint = HINT.format(role)
-        super().__init__(self.message)
+        super().__init__("R0255", f"no embedding model fills the role `{role}`", HINT.format(role))
 
 
 def check_embedding(scenarios: Sequence[Scenario], models: Mapping[str, Sequence[str]]) -> None:
@@ -37,7 +35,7 @@ def check_embedding(scenarios: Sequence[Scenario], models: Mapping[str, Sequence
             raise NoEmbedding(role)
 
 
-def misfilled(plan: Plan, models: Mapping[str, Sequence[str]]) -> tuple[str, str, str] | None:
+def misfilled_embedding(plan: Plan, models: Mapping[str, Sequence[str]]) -> tuple[str, str, str] | None:
     """Code, message and hint of the first role whose models are not of its kind; None where all are."""
     embedding = embedding_roles(plan.scenarios)
     embedders = {name for role in embedding for name in models.get(role, ())}

@@ -8,7 +8,7 @@ from tripos_compiler.plan import Plan
 from tripos_runtime.models.mocks import is_baseline
 from tripos_runtime.models.reward import is_reward
 
-HINT = "give one: --role {}=reward/PATH, one on a server, or `mock/reward` to try it out"
+REWARD_HINT = "give one: --role {}=reward/PATH, one on a server, or `mock/reward` to try it out"
 
 
 def reward_roles(plan: Plan) -> frozenset[str]:
@@ -16,7 +16,7 @@ def reward_roles(plan: Plan) -> frozenset[str]:
     return frozenset(scorer.role for scorer in plan.scorers if scorer.reward)
 
 
-def misfilled(plan: Plan, models: Mapping[str, Sequence[str]]) -> tuple[str, str, str] | None:
+def misfilled_reward(plan: Plan, models: Mapping[str, Sequence[str]]) -> tuple[str, str, str] | None:
     """Code, message and hint of the first role whose models are not of its kind; None where all are."""
     giving = reward_roles(plan)
     writing = {scorer.role for scorer in plan.scorers if not scorer.reward} | (
@@ -27,7 +27,7 @@ def misfilled(plan: Plan, models: Mapping[str, Sequence[str]]) -> tuple[str, str
         for name in names:
             if role in giving and not is_reward(name):
                 message = f"the role `{role}` takes a reward model, and `{name}` writes text"
-                return "R0231", message, HINT.format(role)
+                return "R0231", message, REWARD_HINT.format(role)
             if role != compared and is_baseline(name):
                 message = f"`{name}` is a baseline, and the role `{role}` is not compared"
                 return "R0236", message, f"give it as a model: --model {name}"

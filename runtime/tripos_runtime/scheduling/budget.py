@@ -10,6 +10,7 @@ from decimal import Decimal
 from typing import Any
 
 from tripos_compiler.diagnostics import usd
+from tripos_runtime.errors import CodedError
 from tripos_runtime.models import Model, Reply, Request
 from tripos_runtime.scheduling.costs import PICO, Amounts, Cost, Debit, LearntCosts, dearest_usd, used_by
 from tripos_runtime.scheduling.errors import Stopped
@@ -17,14 +18,8 @@ from tripos_runtime.scheduling.errors import Stopped
 AMOUNT = re.compile(r"(\$)?\s*(\d+(?:\.\d+)?|\.\d+)\s*([kM])?\s*(usd|\$|tokens?|calls?)?", re.I | re.ASCII)
 
 
-class BudgetError(Exception):
+class BudgetError(CodedError):
     """A budget that cannot be kept to. R0401 what was given is no amount, R0404 a model's price is not known."""
-
-    def __init__(self, code: str, message: str, hint: str) -> None:
-        super().__init__(message)
-        self.code = code
-        self.message = message
-        self.hint = hint
 
 
 def read_amounts(texts: Iterable[str]) -> dict[str, Decimal]:

@@ -1,16 +1,12 @@
-"""Why a run cannot go on, or a call was not made."""
+"""Errors that end a run, or the calls of one that ends."""
 
 from __future__ import annotations
 
+from tripos_runtime.errors import CodedError
 
-class Stopped(Exception):
+
+class Stopped(CodedError):
     """The run cannot go on: a model cannot be had at all, or the budget is spent. What was answered is kept."""
-
-    def __init__(self, code: str, message: str, hint: str) -> None:
-        super().__init__(message)
-        self.code = code
-        self.message = message
-        self.hint = hint
 
 
 class Halted(Exception):

@@ -1,4 +1,4 @@
-"""How time passes for whoever waits: handed in, so that a test need not."""
+"""The clock, the pause and the wall time of a run, which tests replace."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Sleep = Callable[[float], Awaitable[None]]
 
 @dataclass(frozen=True)
 class Times:
-    """How time passes: seconds that only go forward, a pause, and what stands on the wall."""
+    """The passing of time: seconds that only go forward, a pause, and the time on the wall."""
 
     clock: Callable[[], float]
     sleep: Sleep

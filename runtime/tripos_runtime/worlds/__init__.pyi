@@ -1,4 +1,4 @@
-from .seen import (
+from .seen_requests import (
     Sent as Sent,
 )
 from .trial import (

@@ -11,7 +11,7 @@ from typing import Any
 
 from tripos_compiler.plan import Axis
 from tripos_runtime.worlds.copies import Copies, Place, Row, with_leaf
-from tripos_runtime.worlds.seen import Made
+from tripos_runtime.worlds.seen_requests import Made
 from tripos_runtime.worlds.tables import Cell, DataFiles, Key, SecretColumn
 from tripos_runtime.worlds.values import Kind, canonical_text, fresh, permuted
 

@@ -12,7 +12,7 @@ from tripos_compiler.language import item_id, without_reveal
 from tripos_compiler.plan import Data, Made as MadeSet
 from tripos_runtime.worlds.changes import Changer
 from tripos_runtime.worlds.copies import Row
-from tripos_runtime.worlds.seen import Made, Place
+from tripos_runtime.worlds.seen_requests import Made, Place
 from tripos_runtime.worlds.tables import Cell
 from tripos_runtime.worlds.world import World
 

@@ -10,7 +10,7 @@ from tripos_compiler.plan import Ask, DataField, Derived, Made as MadeSet, Walk,
 from tripos_runtime.datasets import MadeRow, RowFile, SlotSource
 from tripos_runtime.generate import Attempts
 from tripos_runtime.worlds.changes import SecretChange
-from tripos_runtime.worlds.seen import Made
+from tripos_runtime.worlds.seen_requests import Made
 from tripos_runtime.worlds.values import fresh, permuted
 from tripos_runtime.worlds.world import World
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from tripos_compiler.plan import Ask, Converse, Plan, Scenario, digest
 from tripos_runtime.datasets import SourceRow
-from tripos_runtime.worlds.seen import Place
+from tripos_runtime.worlds.seen_requests import Place
 from tripos_runtime.worlds.world import World
 
 MOST_SAMPLES = 2

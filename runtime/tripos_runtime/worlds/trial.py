@@ -17,12 +17,12 @@ from tripos_compiler.plan import Data, Plan, Retrieve, digest
 from tripos_runtime.datasets import DataFolders
 from tripos_runtime.worlds.changes import Changer, SecretChange
 from tripos_runtime.worlds.copies import Copies
-from tripos_runtime.worlds.going import Going, Guesses
 from tripos_runtime.worlds.items import WorldItem, WorldItems
+from tripos_runtime.worlds.playthrough import Guesses, Playthrough
 from tripos_runtime.worlds.revealed import Shown
 from tripos_runtime.worlds.roles import Script, stand_ins
 from tripos_runtime.worlds.sampling import sampled
-from tripos_runtime.worlds.seen import Place, RequestDifference, SeenRequests, differences
+from tripos_runtime.worlds.seen_requests import Place, RequestDifference, SeenRequests, differences
 from tripos_runtime.worlds.tables import DataFiles
 from tripos_runtime.worlds.values import Kind
 from tripos_runtime.worlds.world import World
@@ -137,7 +137,7 @@ class _Trying:
 
     def _alone(
         self,
-        first: Going,
+        first: Playthrough,
         one: SeenRequests,
         change: SecretChange,
         different: list[RequestDifference],
@@ -175,7 +175,7 @@ class _Trying:
     def _leak(
         self,
         own: RequestDifference,
-        first: Going,
+        first: Playthrough,
         one: SeenRequests,
         change: SecretChange,
         item: WorldItem,
@@ -192,7 +192,7 @@ class _Trying:
                 alone.append(name)
         return SecretLeak(own, item.title, item.fields, tuple(alone) or item.fields, item.copies, change.seed)
 
-    def _again(self, first: Going, change: SecretChange, item: WorldItem, items: WorldItems) -> SeenRequests:
+    def _again(self, first: Playthrough, change: SecretChange, item: WorldItem, items: WorldItems) -> SeenRequests:
         """Return the first world with the secrets of some items changed, and what is sent about these."""
         roots = {items.root(place) for place in item.places}
         places = {
@@ -209,13 +209,13 @@ class _Trying:
         change: SecretChange | None,
         known: Guesses,
         shown: Shown,
-        first: Going | None = None,
-    ) -> Going:
+        first: Playthrough | None = None,
+    ) -> Playthrough:
         records = {} if change is None else self.changer.records(change)
         world = World(self.plan, self.reader, self.spec_files, tables=self.tables, records=records, base=self.files)
         same = first is not None and not any(world.rows.changes(name) for name in _looked_through(self.plan))
         functions = stand_ins(self.plan, repr(change))
-        return Going(world, script, change, first is None, functions, shown, known, first if same else None)
+        return Playthrough(world, script, change, first is None, functions, shown, known, first if same else None)
 
 
 def _looked_through(plan: Plan) -> set[str]:

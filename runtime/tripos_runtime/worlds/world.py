@@ -9,7 +9,7 @@ from tripos_compiler.language import Misfit, Unavailable, read_row
 from tripos_compiler.plan import Dataset, Expr, Scenario
 from tripos_runtime.datasets import Case, CaseSource, SourceRow, Sources
 from tripos_runtime.worlds.changes import Records
-from tripos_runtime.worlds.seen import Place
+from tripos_runtime.worlds.seen_requests import Place
 from tripos_runtime.worlds.tables import DataFiles, Key
 
 

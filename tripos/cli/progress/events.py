@@ -119,7 +119,7 @@ def progress_table(moment: Moment) -> dict[str, Any]:
     """Return the fields of an event `progress`.
 
     >>> from tripos.cli.progress.pace import Pace
-    >>> from tripos_runtime.asking.tally import Tally
+    >>> from tripos_runtime.asking.counters import Tally
     >>> progress_table(Moment(Tally(), Pace(), 1.0, endpoints=()))["in_flight"]
     0
     """

@@ -1,5 +1,5 @@
-"""Goes through the units of a world with scripted roles, by the steps that a run takes, and notes what is sent to the
-compared role. No model is called and nothing is kept."""
+"""A playthrough of a world: its units take the steps of a run with scripted roles, and each message to the compared
+role is noted. No model is called and nothing is kept."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any, cast
 
 from tripos_compiler.language import with_functions, with_revealed, without_reveal
 from tripos_compiler.plan import Column, Compare, Data, Grade, Plan, Scenario, Score, Step
-from tripos_runtime.asking import Row, Tally
+from tripos_runtime.asking import EmptyLedger, Row, Tally
 from tripos_runtime.datasets import Case, Selection
 from tripos_runtime.drivers import At, Live
 from tripos_runtime.generate import DataMaker
@@ -26,7 +26,7 @@ from tripos_runtime.worlds.made_rows import change_made, made_at
 from tripos_runtime.worlds.revealed import Revealing, Shown
 from tripos_runtime.worlds.roles import Script, Vectors, Voice, words_of
 from tripos_runtime.worlds.sampling import MOST_SAMPLES, limit_of
-from tripos_runtime.worlds.seen import Place, SeenRequest, SeenRequests, SeenUnit as UnitKey
+from tripos_runtime.worlds.seen_requests import Place, SeenRequest, SeenRequests, SeenUnit as UnitKey
 from tripos_runtime.worlds.world import World
 
 NOW = datetime(2000, 1, 1, tzinfo=UTC)
@@ -34,29 +34,8 @@ Guesses = dict[Hashable, Sequence[Any]]
 """The secrets of an item in the first world of a pair, which a compared role may guess."""
 
 
-@dataclass
-class Forgetful:
+class Forgetful(EmptyLedger):
     """A ledger that keeps nothing, and has nothing."""
-
-    def statuses(self, table: str, ids: Sequence[str]) -> list[str | None]:
-        """None of them."""
-        return [None] * len(ids)
-
-    def rows(self, table: str, ids: Collection[str]) -> Mapping[str, Row]:
-        """None."""
-        return {}
-
-    def drafts(self, ids: Collection[str]) -> Mapping[str, Row]:
-        """None."""
-        return {}
-
-    def repliers(self, table: str) -> Collection[str]:
-        """Nobody."""
-        return ()
-
-    def replies(self, table: str, request: str) -> Sequence[tuple[Row, Row | None]]:
-        """None."""
-        return ()
 
     def claim(self, key: str) -> bool:
         """Nobody else is there."""
@@ -93,8 +72,8 @@ class Forgetful:
 
 
 @dataclass
-class Going:
-    """One way through a world."""
+class Playthrough:
+    """One playthrough of a world."""
 
     world: World
     script: Script
@@ -104,7 +83,7 @@ class Going:
     functions: Mapping[str, Callable[..., Any]]
     shown: Shown
     guesses: Guesses = field(default_factory=dict)
-    indexed: Going | None = None
+    indexed: Playthrough | None = None
     """Another way, whose collections are as those of this world."""
     seen: SeenRequests = field(default_factory=SeenRequests)
     _at: UnitKey | None = None
@@ -266,7 +245,7 @@ class Going:
 class _Driver(Live):
     """Runs the steps that tell the compared role something, or that something depends on which does."""
 
-    going: Going
+    going: Playthrough
 
     def steps(self, unit: Unit) -> Sequence[Step]:
         """Return the steps that a unit is taken through. Scores and other judges are told to nobody."""
