@@ -55,6 +55,8 @@ NO_CREDIT = re.compile(r"insufficient[ _](quota|balance|credit)|credit balance i
 NO_CONNECTION = re.compile(r"connect(ion|or)?\b|disconnected|name resolution|name or service not known", re.I)
 BROKEN_OFF = {"ClientError"}
 """aiohttp's word for a connection that was never made, broke off, or brought what is no HTTP."""
+PASSING = frozenset({409, 425})
+"""Conflict and Too Early: a server says that it was busy with something else."""
 WAIT = re.compile(r'"retryDelay":\s*"([\d.]+)s"|try again in ([\d.]+)\s?s\b', re.I)
 """Where Gemini, OpenAI and Groq say how many seconds to wait."""
 
@@ -177,9 +179,12 @@ def _decided(told: _Failure, place: CallPlace) -> ModelError:
         if "certificate" in words.lower():
             hint = "its certificate is not trusted here: set SSL_CERT_FILE to the authorities to trust"
         return ModelError("R0101", f"`{name}` cannot be reached at {address}", hint, retryable=True)
-    if status is not None and (status >= 500 or status == 200):
+    if status is not None and (status >= 500 or 200 <= status < 300 or status in PASSING):
         message = f"`{name}` failed with status {status}: {detail}"
         return ModelError("R0111", message, "try again later", retryable=True, retry_after_s=told.retry_after_s)
+    if status is not None and 300 <= status < 400:
+        hint = "write the address that it leads to as `base_url`: no redirect is followed with a key"
+        return ModelError("R0110", f"the address of `{name}`, {address}, is redirected (status {status})", hint)
     return ModelError("R0110", f"`{name}` rejected the request: {detail}", "check the settings of the step")
 
 
