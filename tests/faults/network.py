@@ -123,6 +123,7 @@ FAULTS = (
     Fault("odd values in a reply", "tokens that are NaN", replies(usage('{"prompt_tokens": NaN, "completion_tokens": NaN}')), KEPT),
     Fault("odd values in a reply", "tokens below 0", replies(usage('{"prompt_tokens": -3, "completion_tokens": -1}')), KEPT),
     Fault("odd values in a reply", "10³⁰ tokens", replies(usage(f'{{"prompt_tokens": {10**30}, "completion_tokens": {10**30}}}')), KEPT),
+    Fault("odd values in a reply", "2⁶³ tokens", replies(usage(f'{{"prompt_tokens": {2**63}, "completion_tokens": {2**63}}}')), KEPT),
     Fault("odd values in a reply", "a cost that is infinite", replies(usage('{"prompt_tokens": 3, "completion_tokens": 1, "cost": 1e999}')), KEPT),
     Fault("odd values in a reply", "a cost that is NaN", replies(usage('{"prompt_tokens": 3, "completion_tokens": 1, "cost": NaN}')), KEPT),
     Fault("odd values in a reply", "`finish_reason` of another kind", replies(completion(choices=[{"message": {"content": "a"}, "finish_reason": 7}])), KEPT),

@@ -135,11 +135,16 @@ class FaultServer:
     """The server while it runs. `asked` counts the requests by the name in their question."""
 
     behaviours: dict[str, Behaviour]
+    greeting: bytes = b""
     port: int = 0
     asked: Counter[str] = field(default_factory=Counter)
 
     async def serve(self, reader: asyncio.StreamReader, writer: Writer) -> None:
         """Answer one request after another."""
+        if self.greeting:
+            await reader.read(1)
+            await closes(self.greeting)(writer)
+            return
         try:
             while True:
                 head = await reader.readuntil(b"\r\n\r\n")
@@ -161,9 +166,9 @@ class FaultServer:
 
 
 @contextmanager
-def serving(behaviours: dict[str, Behaviour], tls: Any = None) -> Iterator[FaultServer]:
-    """Serve in a thread."""
-    server = FaultServer(behaviours)
+def serving(behaviours: dict[str, Behaviour], tls: Any = None, greeting: bytes = b"") -> Iterator[FaultServer]:
+    """Serve in a thread, over TLS where `tls` is its context. With a `greeting`, this is sent at once and nothing else."""
+    server = FaultServer(behaviours, greeting)
     loop = asyncio.new_event_loop()
     ready = threading.Event()
     done = asyncio.Event()

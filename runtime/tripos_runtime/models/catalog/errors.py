@@ -55,6 +55,8 @@ NO_CREDIT = re.compile(r"insufficient[ _](quota|balance|credit)|credit balance i
 NO_CONNECTION = re.compile(r"connect(ion|or)?\b|disconnected|name resolution|name or service not known", re.I)
 BROKEN_OFF = {"ClientError"}
 """aiohttp's word for a connection that was never made, broke off, or brought what is no HTTP."""
+NOT_CONNECTED = "ConnectionTimeoutError"
+"""aiohttp's word for a connection that is not there in time; it is a timeout as well."""
 PASSING = frozenset({409, 425})
 """Conflict and Too Early: a server says that it was busy with something else."""
 WAIT = re.compile(r'"retryDelay":\s*"([\d.]+)s"|try again in ([\d.]+)\s?s\b', re.I)
@@ -153,7 +155,7 @@ def _decided(told: _Failure, place: CallPlace) -> ModelError:
             "the sample is kept as refused",
             status="refused",
         )
-    if kinds & {"Timeout", "TimeoutError"} or status in {408, 504}:
+    if (kinds & {"Timeout", "TimeoutError"} and NOT_CONNECTED not in kinds) or status in {408, 504}:
         return ModelError("R0109", f"`{name}` did not answer in time", "lower `--max-connections`", retryable=True)
     if status in {401, 403}:
         hint = (

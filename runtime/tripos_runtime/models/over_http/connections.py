@@ -27,6 +27,7 @@ LARGE_BYTES = 1 << 20
 SHORTEST_KEY = 6
 """Anything shorter that stands for a key, such as `none`, is no secret."""
 CONNECT_S = 30.0
+"""Longest time until there is a connection: names, proxies and TLS are in it."""
 NAMES_KEPT_S = 300
 UNASKED = ("Accept-Encoding",)
 """A reply is a few kilobytes: packing and unpacking it costs more than sending it."""
@@ -65,7 +66,7 @@ class ModelConnection:
         self._target = URL(url, encoded=True)
         self._headers = CIMultiDict(headers)
         self._timeout_s = timeout_s
-        self._timeout = aiohttp.ClientTimeout(total=None, sock_connect=min(CONNECT_S, timeout_s))
+        self._timeout = aiohttp.ClientTimeout(total=None, connect=min(CONNECT_S, timeout_s))
         parts = urlsplit(url)
         self._proxy = _proxy(parts.scheme, parts.hostname or "")
         self._secure = parts.scheme == "https"

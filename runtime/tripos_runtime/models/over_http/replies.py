@@ -14,6 +14,9 @@ ENDED = {"eos": "stop", "eos_token": "stop", "end_turn": "stop", "max_tokens": "
 """Words of some providers for what the rest call otherwise."""
 TICKS_PER_USD = 10_000_000_000
 """What xAI counts costs in."""
+MOST_TOKENS = 10**12
+MOST_USD = 10**6
+"""More than this for one call is a mistake of the provider: its tokens or its cost are unknown."""
 
 
 def parsed(body: bytes) -> Any:
@@ -146,9 +149,9 @@ def _cached(usage: Mapping[str, Any]) -> int:
 def _told_cost(usage: Mapping[str, Any]) -> float | None:
     """Return what the provider says a call cost: OpenRouter in USD, xAI in ticks."""
     cost, ticks = usage.get("cost"), usage.get("cost_in_usd_ticks")
-    if isinstance(cost, int | float) and not isinstance(cost, bool) and cost >= 0:
+    if isinstance(cost, int | float) and not isinstance(cost, bool) and 0 <= cost <= MOST_USD:
         return float(cost)
-    if isinstance(ticks, int) and not isinstance(ticks, bool) and ticks >= 0:
+    if isinstance(ticks, int) and not isinstance(ticks, bool) and 0 <= ticks <= MOST_USD * TICKS_PER_USD:
         return ticks / TICKS_PER_USD
     return None
 
@@ -160,4 +163,4 @@ def _part(value: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 
 def _count(value: Mapping[str, Any], name: str) -> int | None:
     count = value.get(name)
-    return count if isinstance(count, int) and not isinstance(count, bool) and count >= 0 else None
+    return count if isinstance(count, int) and not isinstance(count, bool) and 0 <= count <= MOST_TOKENS else None
