@@ -13,8 +13,8 @@ from hypothesis import given, settings, strategies as st
 from tests.each import each
 from tests.lengths import sized
 from tripos_compiler.language.contexts import allowed_cells, axes_in_guards, broken_guard, count_cells
-from tripos_compiler.language.evaluation import evaluate
-from tripos_compiler.language.rendering import render
+from tripos_compiler.language.evaluation import Missing, Unavailable, evaluate
+from tripos_compiler.language.rendering import PLACEHOLDER, render
 from tripos_compiler.language.rows import DoesNotFit, Misfit, item_id, read_row, read_value
 from tripos_compiler.plan import (
     Axis,
@@ -36,6 +36,7 @@ from tripos_compiler.plan import (
     MetricsType,
     NumberType,
     OptionalType,
+    Passage,
     RecordType,
     Ref,
     SetType,
@@ -173,6 +174,56 @@ def test_any_text_is_printed_as_it_is(text: str) -> None:
 )
 def test_a_value_is_printed_as_people_write_it(type_: Type, value: Any, shown: str) -> None:
     assert filled(type_, value) == f"<{shown}>"
+
+
+TEXTS = st.text().filter(lambda text: PLACEHOLDER not in text)
+VALUES: list[tuple[Type, st.SearchStrategy[Any]]] = [
+    (TextType(), TEXTS),
+    (IntegerType(), st.integers(-1000, 1000)),
+    (NumberType(), st.floats(-10, 10)),
+    (BoolType(), st.booleans()),
+    (OptionalType(of=TextType()), st.none() | TEXTS),
+    (ListType(of=TextType()), st.lists(TEXTS)),
+    (ListType(of=IntegerType()), st.lists(st.integers())),
+    (SetType(of=TextType()), st.frozensets(TEXTS)),
+    (RecordType(fields={"a": TextType()}), st.fixed_dictionaries({"a": TEXTS})),
+    (ChoiceType(values=("A", "B")), st.sampled_from("AB")),
+    (STAGES, st.just("first")),
+]
+
+
+class Marks:
+    """Stands for every value that is pending."""
+
+    def hole(self, hole: Hole, reason: Unavailable) -> str:
+        return PLACEHOLDER
+
+    def holds(self, when: Expr, reason: Unavailable) -> bool:
+        return True
+
+
+@settings(deadline=None, max_examples=sized(30, 300))
+@given(st.data())
+def test_placeholders_stand_just_where_the_values_will_be_printed(data: st.DataObject) -> None:
+    holes = data.draw(st.lists(st.sampled_from(range(len(VALUES))), min_size=1, max_size=6))
+    values = {f"x{place}": data.draw(VALUES[kind][1]) for place, kind in enumerate(holes)}
+    waiting = data.draw(st.sets(st.sampled_from(sorted(values))))
+    passages = []
+    for place, kind in enumerate(holes):
+        name, when = f"x{place}", data.draw(st.sampled_from((None, "yes", "no", "later")))
+        parts = (data.draw(TEXTS), Hole(expr=Ref(path=(name,)), type=VALUES[kind][0]), data.draw(TEXTS))
+        passages.append(Passage(when=None if when is None else Ref(path=(when,)), parts=parts))
+    template = Template(parts=tuple(passages))
+    names = {**values, "yes": True, "no": False}
+    whole = render(template, {**names, "later": True}, "en", {"stage": STAGE})
+    there = {name: Missing(name, "pending") if name in waiting else value for name, value in names.items()}
+    drafted = render(template, {**there, "later": Missing("later", "pending")}, "en", {"stage": STAGE}, (), Marks())
+    shown = [place for place, each in enumerate(passages) if each.when is None or each.when.path != ("no",)]
+    for place in shown:
+        if f"x{place}" in waiting:
+            kind = VALUES[holes[place]][0]
+            drafted = drafted.replace(PLACEHOLDER, filled(kind, values[f"x{place}"])[1:-1], 1)
+    assert drafted == whole
 
 
 def test_a_value_of_an_axis_is_printed_by_its_label_in_the_language() -> None:

@@ -49,8 +49,9 @@ from .references import (
     without_reveal as without_reveal,
 )
 from .rendering import (
+    PLACEHOLDER as PLACEHOLDER,
+    Placeholders as Placeholders,
     print_rubric as print_rubric,
-    print_value as print_value,
     render as render,
 )
 from .rows import (

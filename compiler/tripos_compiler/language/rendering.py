@@ -1,15 +1,33 @@
-"""Templates to text. What fills a hole is printed once; it is never read as a template again."""
+"""Templates to text. What fills a hole is printed once; it is never read as a template again.
+
+A template can be rendered while some of its values are pending: the text then has a `PLACEHOLDER` for each part that is
+yet to come. Known text and pending parts so come from one renderer.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
-from typing import Any
+from typing import Any, Protocol
 
-from tripos_compiler.language.evaluation import decided_by, evaluate
+from tripos_compiler.language.evaluation import Unavailable, decided_by, evaluate
 from tripos_compiler.language.library import json
-from tripos_compiler.plan import Axis, Hole, Metric, Passage, Template, Type
+from tripos_compiler.plan import Axis, Expr, Hole, Metric, Passage, Template, Type
 
+PLACEHOLDER = "\ufffc"
+"""Stands in a text for a part that is pending."""
 LEVEL_WORDS = {"zh": ("分", "：")}
+
+
+class Placeholders(Protocol):
+    """Fills in for values that are pending. Each method raises `reason` where the value will never be there."""
+
+    def hole(self, hole: Hole, reason: Unavailable) -> str:
+        """Return the text that stands for the value of a hole: one `PLACEHOLDER`."""
+        ...
+
+    def holds(self, when: Expr, reason: Unavailable) -> bool:
+        """Return true if a passage is printed while its condition is pending."""
+        ...
 
 
 def render(
@@ -18,24 +36,40 @@ def render(
     language: str,
     axes: Mapping[str, Axis],
     metrics: Sequence[Metric] = (),
+    placeholders: Placeholders | None = None,
 ) -> str:
     """Return the text of a template: values of an axis by their label in `language`, `{{ metrics }}` as a rubric. Of
-    passages those are printed whose condition holds, with an empty line between them."""
+    passages those are printed whose condition holds, with an empty line between them. Raises `Unavailable` where a
+    value is not there and nothing stands for it."""
     passages = [part for part in template.parts if isinstance(part, Passage)]
     if passages:
-        held = [part for part in passages if part.when is None or evaluate(part.when, names)]
-        return "\n\n".join(_passage(part, names, language, axes, metrics) for part in held)
+        held = [part for part in passages if part.when is None or _holds(part.when, names, placeholders)]
+        return "\n\n".join(_passage(part, names, language, axes, metrics, placeholders) for part in held)
     plain = [part for part in template.parts if not isinstance(part, Passage)]
-    return _printed(plain, names, language, axes, metrics)
+    return _printed(plain, names, language, axes, metrics, placeholders)
+
+
+def _holds(when: Expr, names: Mapping[str, Any], placeholders: Placeholders | None) -> bool:
+    try:
+        return bool(evaluate(when, names))
+    except Unavailable as reason:
+        if placeholders is None:
+            raise
+        return placeholders.holds(when, reason)
 
 
 def _passage(
-    passage: Passage, names: Mapping[str, Any], language: str, axes: Mapping[str, Axis], metrics: Sequence[Metric]
+    passage: Passage,
+    names: Mapping[str, Any],
+    language: str,
+    axes: Mapping[str, Axis],
+    metrics: Sequence[Metric],
+    placeholders: Placeholders | None,
 ) -> str:
     if passage.when is None:
-        return _printed(passage.parts, names, language, axes, metrics)
+        return _printed(passage.parts, names, language, axes, metrics, placeholders)
     with decided_by(passage.when, names):
-        return _printed(passage.parts, names, language, axes, metrics)
+        return _printed(passage.parts, names, language, axes, metrics, placeholders)
 
 
 def _printed(
@@ -44,6 +78,7 @@ def _printed(
     language: str,
     axes: Mapping[str, Axis],
     metrics: Sequence[Metric],
+    placeholders: Placeholders | None,
 ) -> str:
     printed: list[str] = []
     for part in parts:
@@ -52,13 +87,15 @@ def _printed(
         elif part.type.kind == "metrics":
             printed.append(print_rubric(metrics, language))
         else:
-            printed.append(print_value(part, evaluate(part.expr, names), language, axes))
+            try:
+                value = evaluate(part.expr, names)
+            except Unavailable as reason:
+                if placeholders is None:
+                    raise
+                printed.append(placeholders.hole(part, reason))
+            else:
+                printed.append(_show(part.type, value, language, axes))
     return "".join(printed)
-
-
-def print_value(hole: Hole, value: Any, language: str, axes: Mapping[str, Axis]) -> str:
-    """Return a value as it is printed in a prompt."""
-    return _show(hole.type, value, language, axes)
 
 
 def _show(type_: Type, value: Any, language: str, axes: Mapping[str, Axis]) -> str:

@@ -46,11 +46,9 @@ from .plugins import (
     load_plugins as load_plugins,
 )
 from .prompting import (
+    PromptPlaceholders as PromptPlaceholders,
     ask_messages as ask_messages,
-    chat_messages as chat_messages,
-    continued as continued,
     grade_messages as grade_messages,
-    judged_messages as judged_messages,
     messages as messages,
     shorter as shorter,
 )
@@ -68,7 +66,6 @@ from .reply import (
 )
 from .shots import (
     chosen_rows as chosen_rows,
-    shot_messages as shot_messages,
 )
 from .statuses import (
     AGAIN as AGAIN,

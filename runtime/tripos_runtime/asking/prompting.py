@@ -1,12 +1,17 @@
-"""The messages of a question: the system message, worked examples, a dialogue, the prompt, in that order."""
+"""The messages of a question: the system message, worked examples, a dialogue, the prompt, in that order.
+
+Messages can be made while replies that they take in are pending: `PromptPlaceholders` then stand for what is not there.
+A run and a forecast so have one renderer.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
 
 from tripos_compiler.language import (
     REPLIES,
+    Placeholders,
     Unavailable,
     count_left_out,
     evaluate,
@@ -15,7 +20,8 @@ from tripos_compiler.language import (
     render,
     seen_by,
 )
-from tripos_compiler.plan import Ask, Axis, Judging, Metric, Ref
+from tripos_compiler.language.library import Turn
+from tripos_compiler.plan import Ask, Axis, Converse, Expr, Judging, Metric, Ref, Shots, Texts
 from tripos_runtime.asking.asking import PreparedQuestion
 from tripos_runtime.asking.shots import shot_messages
 from tripos_runtime.asking.statuses import NOT_APPLICABLE
@@ -24,6 +30,34 @@ from tripos_runtime.models import DialogueTurn, Message
 
 ASSISTANTS = frozenset(("assistant", "gpt", "model"))
 """What data sets of chats call the side that is asked."""
+
+
+class PromptPlaceholders(Placeholders, Protocol):
+    """Fills in for parts of a prompt that are pending. Each method raises `reason` where they will never be there."""
+
+    def argument(self, expr: Expr, reason: Unavailable) -> Any:
+        """Return what stands for an argument of a judge, which may be printed or not."""
+        ...
+
+    def inside(self, args: Mapping[str, Expr], names: Mapping[str, Any]) -> PromptPlaceholders:
+        """Return what fills in for the prompt of a judge, who sees `names`; `args` are the expressions of some."""
+        ...
+
+    def dialogue(self, turns: Expr, reason: Unavailable) -> list[DialogueTurn]:
+        """Return what stands for a dialogue."""
+        ...
+
+    def examples(self, shots: Shots, reason: Unavailable) -> list[Message]:
+        """Return what stands for worked examples."""
+        ...
+
+    def turn(self, step: Converse, number: int) -> str:
+        """Return what stands for a turn of a conversation that is being held."""
+        ...
+
+    def aside(self) -> PromptPlaceholders:
+        """Return what fills in for a text that is not sent, but has to be there before anything is."""
+        ...
 
 
 def chat_messages(turns: Sequence[Mapping[str, str]], role: str) -> list[Message]:
@@ -94,24 +128,61 @@ def joined(messages: Sequence[Message]) -> list[Message]:
 
 
 def ask_messages(
-    step: Ask, question: PreparedQuestion, case: Case, names: Mapping[str, Any], sources: Sources, left_out: int = 0
+    step: Ask,
+    question: PreparedQuestion,
+    case: Case,
+    names: Mapping[str, Any],
+    sources: Sources,
+    left_out: int = 0,
+    placeholders: PromptPlaceholders | None = None,
 ) -> tuple[Message, ...]:
     """Return the messages of a step; of a conversation that it continues `left_out` turns are not among them. Raises
     `Unavailable` where they need what an earlier step did not yield, and where there is nothing to ask."""
-    shots = [message for each in step.shots for message in shot_messages(each, case, names, sources)]
-    chat = [] if step.chat is None else chat_messages(evaluate(step.chat, names), step.role)
+    shots = [message for each in step.shots for message in _examples(each, case, names, sources, placeholders)]
+    chat: Sequence[Message] = []
+    if step.chat is not None:
+        chat = _dialogue(step.chat, names, lambda turns: chat_messages(turns, step.role), placeholders)
     if step.continues is not None:
-        chat = continued(step.continues, step.role, names, case.language, left_out)
-    sent = messages(question, names, case.language, sources.axes, before=(shots, chat))
+        chat = _dialogue(
+            Ref(path=(step.continues, "turns")),
+            names,
+            lambda turns: continued(turns, step.role, case.language, left_out),
+            placeholders,
+        )
+    sent = messages(question, names, case.language, sources.axes, before=(shots, chat), placeholders=placeholders)
     if not sent:
         raise Unavailable(step.name, NOT_APPLICABLE, f"`{step.name}` has nothing to ask")
     return sent
 
 
-def continued(talk: str, role: str, names: Mapping[str, Any], language: str, left_out: int = 0) -> list[Message]:
-    """Return a conversation as messages, seen from the side of a role that took part in it. Raises `Unavailable` where
-    it did not take place or went wrong."""
-    turns = evaluate(Ref(path=(talk, "turns")), names)
+def _examples(
+    shots: Shots, case: Case, names: Mapping[str, Any], sources: Sources, placeholders: PromptPlaceholders | None
+) -> Sequence[Message]:
+    try:
+        return list(shot_messages(shots, case, names, sources))
+    except Unavailable as reason:
+        if placeholders is None:
+            raise
+        return placeholders.examples(shots, reason)
+
+
+def _dialogue(
+    turns: Expr,
+    names: Mapping[str, Any],
+    seen: Callable[[Any], Sequence[Message]],
+    placeholders: PromptPlaceholders | None,
+) -> Sequence[Message]:
+    """Return a dialogue as somebody has `seen` it."""
+    try:
+        return seen(evaluate(turns, names))
+    except Unavailable as reason:
+        if placeholders is None:
+            raise
+        return placeholders.dialogue(turns, reason)
+
+
+def continued(turns: Sequence[Turn], role: str, language: str, left_out: int = 0) -> list[Message]:
+    """Return a conversation as messages, seen from the side of a role that took part in it."""
     begun = opening_text(language) if turns and turns[0]["speaker"] == role else None
     return [Message(*each) for each in seen_by(role, turns, begun, left_out)]
 
@@ -133,15 +204,26 @@ def grade_messages(
     names: Mapping[str, Any],
     sources: Sources,
     metrics: Sequence[Metric],
+    placeholders: PromptPlaceholders | None = None,
 ) -> tuple[Message, ...]:
     """Return the messages to a judge, who sees the arguments of the step, and data sets and trees. Raises `Unavailable`
     as `ask_messages` does."""
-    args = {param: evaluate(expr, names) for param, expr in step.args.items()}
+    args = {param: _argument(expr, names, placeholders) for param, expr in step.args.items()}
     replies = names.get(REPLIES, frozenset())
     told = {param for param, expr in step.args.items() if not replies.isdisjoint(names_in(expr))}
     names = {**sources.names, **args, REPLIES: told}
-    judged = [] if question.chat is None else judged_messages(evaluate(question.chat, names))
-    return messages(question, names, case.language, sources.axes, metrics, judged=judged)
+    inside = None if placeholders is None else placeholders.inside(step.args, names)
+    judged = [] if question.chat is None else _dialogue(question.chat, names, judged_messages, inside)
+    return messages(question, names, case.language, sources.axes, metrics, judged=judged, placeholders=inside)
+
+
+def _argument(expr: Expr, names: Mapping[str, Any], placeholders: PromptPlaceholders | None) -> Any:
+    try:
+        return evaluate(expr, names)
+    except Unavailable as reason:
+        if placeholders is None:
+            raise
+        return placeholders.argument(expr, reason)
 
 
 def messages(
@@ -152,13 +234,17 @@ def messages(
     metrics: Sequence[Metric] = (),
     before: tuple[Sequence[Message], Sequence[Message]] = ((), ()),
     judged: Sequence[Message] = (),
+    placeholders: Placeholders | None = None,
 ) -> tuple[Message, ...]:
     """Return the messages of a question in a language, with the note on the reply's format at the end. `before` the
     prompt stand shots and the turns of a chat, behind it those of a dialogue that is `judged`; where nothing but the
     system message is there, it is sent as the user's, since somebody has to begin."""
+
+    def text(texts: Texts | None) -> str:
+        return "" if texts is None else render(texts[language], names, language, axes, metrics, placeholders)
+
     shots, chat = before
-    system = "" if question.system is None else render(question.system[language], names, language, axes, metrics)
-    asked = "" if question.prompt is None else render(question.prompt[language], names, language, axes, metrics)
+    system, asked = text(question.system), text(question.prompt)
     last = [asked] if question.prompt is not None and (asked.strip() or not judged) else []
     if question.schema is not None:
         last.append(question.note(language))

@@ -18,8 +18,8 @@ from tripos_runtime.asking import NOT_ASKED, PENDING, Answer, Row, answer_of, ta
 from tripos_runtime.datasets import Case
 from tripos_runtime.forecast.adopting import Adopting
 from tripos_runtime.forecast.fates import Fate, Foreseen, Saying
-from tripos_runtime.forecast.sizes import Known, PromptSizes, Size, is_waiting, models_of
-from tripos_runtime.forecast.vectors import ForeseenVectors
+from tripos_runtime.forecast.sizes import Known, Size, SizedPlaceholders, is_waiting, models_of, whole
+from tripos_runtime.forecast.vectors import ForeseenVectors, nearest
 from tripos_runtime.models import Message
 from tripos_runtime.program import (
     Adoption,
@@ -42,10 +42,10 @@ from tripos_runtime.program import (
     Unit,
     UnitProgram,
     Wiring,
+    World,
     calls_of,
     drive,
     is_kept,
-    is_pending,
     pair_program,
     pairs_of,
     pending,
@@ -54,9 +54,10 @@ from tripos_runtime.retrieval import Values
 
 
 @dataclass
-class Foresight(PromptSizes):
+class Foresight:
     """Goes through cases. `world` has the rows and axes of the plan."""
 
+    world: World
     embedding: dict[tuple[str, ...], tuple[Unit, Retrieve, Names, Fate]] = field(default_factory=dict)
     """What the case at hand needs vectors for, each once, whichever of its steps do, and how sure that is."""
     made_by: Mapping[str, Saying] = field(default_factory=dict)
@@ -242,13 +243,7 @@ class _CaseView:
         assert talk is not None
         if call.name in self.kept or self._adopts_turn(at, need):
             return self._reuse(at, need)
-        key = (call.step.fingerprint, talk.name, prompt.number)
-        if key not in self.sizes:
-            try:
-                self.sizes[key] = self.foresight.turn(prompt, at.known)
-            except Unavailable as reason:
-                self.sizes[key] = reason
-        size = self.sizes[key]
+        size = self._size((call.step.fingerprint, talk.name, prompt.number), need, at)
         if isinstance(size, Unavailable):  # nothing can be told to one of them
             return size
         name = talk.step.name
@@ -273,9 +268,10 @@ class _CaseView:
         """Return how near the elements are where all vectors are there, or else that nothing is known of what is found
         but about how long it is."""
         fate = Fate.CERTAIN if need.certain else Fate.PERHAPS
-        before = self.foresight.embedding.get(need.key)
+        foresight = self.foresight
+        before = foresight.embedding.get(need.key)
         if before is None or before[-1] < fate:
-            self.foresight.embedding[need.key] = (need.unit, need.step, need.names, fate)
+            foresight.embedding[need.key] = (need.unit, need.step, need.names, fate)
         if not need.certain:
             return pending(need.step.name)
         values = self._values(need)
@@ -283,7 +279,7 @@ class _CaseView:
             return values
         if need.key not in self.sizes:
             try:
-                self.sizes[need.key] = self.foresight.nearest(need.step, need.names.values, self.case)
+                self.sizes[need.key] = nearest(need.step, need.names.values, self.case, foresight.world.chooser)
             except Unavailable as reason:
                 self.sizes[need.key] = reason
         size = self.sizes[need.key]
@@ -346,16 +342,11 @@ class _CaseView:
         return self.sizes[key]
 
     def _measured(self, key: tuple[object, ...], need: Reply, at: _At) -> Size:
-        step = need.call.step
-        assert isinstance(step, Ask | Judging)
-        if not self.foresight.waits(step, at.names.values, self.case):
-            try:
-                sent = self.sent[key] = need.prompt.messages()
-                return Size.sent(sent)
-            except Unavailable as reason:
-                if not is_pending(reason):
-                    raise
-        return self.foresight.outline(step, at.names.values, self.case, at.known)
+        placeholders = SizedPlaceholders(at.names.values, at.known)
+        sent = need.prompt.messages(placeholders)
+        if placeholders.is_empty:
+            self.sent[key] = sent
+        return whole(placeholders.size(sent), self.case.scenario)
 
     def _adopts_turn(self, at: _At, need: Reply) -> bool:
         """Return true if another conversation has a turn after the same ones; it is among the rows from then on."""

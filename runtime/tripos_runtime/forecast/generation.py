@@ -13,10 +13,9 @@ from tripos_compiler.plan import Ask, Made, Plan, Scenario, Walk
 from tripos_runtime.asking import PENDING, Tally
 from tripos_runtime.datasets import Case, CaseSource, RowSlot, Selection, looked_into
 from tripos_runtime.forecast.fates import Fate, Saying
-from tripos_runtime.forecast.sizes import NO_SIZE, Known, Outline, Size, is_waiting, sum_of
+from tripos_runtime.forecast.sizes import NO_SIZE, Known, Size, SizedPlaceholders, is_waiting
 from tripos_runtime.generate import DataMaker, MadeCall, MadeReply, Maker, Unasked, place_of
 from tripos_runtime.program import Adoption
-from tripos_runtime.reading import format_note, schema_of
 from tripos_runtime.roles import RoleBinding
 
 TOLD_AGAIN = 600
@@ -252,7 +251,6 @@ class _MadeSet:
         """Return the size of a prompt that takes in the row, of which nothing is there yet; of a further attempt at
         it."""
         ask, attempts = self.lines[place].ask, self.attempts
-        language = attempts.language(slot)
         row = {name: Missing(self.made.name, PENDING) for name in (each.name for each in self.made.fields)}
         row |= attempts.first_row(slot)
         names = attempts.names_at(slot, row)
@@ -265,14 +263,13 @@ class _MadeSet:
         if walk is not None:
             names["branches"] = Missing(walk.name, PENDING)
             known["branches",] = Size(most=max((each for _, each in _nodes(self._tree(walk))), default=0))
-        outline = Outline(names, language, attempts.sources.axes, known, {}, names)
+        placeholders = SizedPlaceholders(names, known)
         try:
-            texts = [each[language] for each in (ask.system, ask.prompt) if each is not None]
-            size = sum_of(outline.template(template) for template in texts) + Size(messages=len(texts))
+            size = placeholders.size(attempts.messages(ask, slot, names, placeholders))
         except (Unavailable, Unasked):
-            size = is_waiting(self.made.name, _rows_of(self.made.name))
-        if ask.returns is not None:
-            size += Size.of(format_note(schema_of(ask.returns), language))
+            language = attempts.language(slot)
+            note = attempts.questions.of(ask, language).note(language)
+            size = is_waiting(self.made.name, _rows_of(self.made.name)) + Size.of(note)
         if not again:
             return size
         said = Size(pending=(self.made.name,)) if self.made.name in self.found.made_by else NO_SIZE

@@ -7,8 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from tripos_compiler.language import Unavailable, evaluate
+from tripos_compiler.language.library import json
 from tripos_compiler.plan import Retrieve
 from tripos_runtime.asking import AGAIN, OK, PENDING
+from tripos_runtime.datasets import Case
+from tripos_runtime.forecast.sizes import Size
 from tripos_runtime.models import Vector, from_text
 from tripos_runtime.program import Names
 from tripos_runtime.retrieval import TABLE, Chooser, Values, VectorIndex, index_of, vector_id
@@ -103,3 +106,19 @@ class ForeseenVectors:
         self._met.update(new)
         asked = [name for name, status in zip(new, statuses, strict=True) if status is None or status in AGAIN]
         return Texts(len(new) - len(asked), {name: ids[name] for name in asked}, waiting, again)
+
+
+def nearest(step: Retrieve, names: Mapping[str, Any], case: Case, chooser: Chooser) -> Size:
+    """Return the size of what a step finds by vectors that are not there: as much as letters find, at the most the
+    longest of what it looks through. Raises `Unavailable` where that needs a reply."""
+    seen = chooser.chosen(step, names, case.fields)
+    size = Size.of(json(seen))
+    elements = chooser.collection(step, names).elements
+    most = step.top * max((_most(Size.of(json(each))) for each in elements), default=0)
+    included = sum(_most(Size.of(json(evaluate(expr, names)))) for expr in step.include)
+    return size + Size(waits=frozenset(((step.name, False),)), most=most + included)
+
+
+def _most(size: Size) -> int:
+    """As many characters of an alphabet as hold as much."""
+    return size.narrow + 4 * size.wide

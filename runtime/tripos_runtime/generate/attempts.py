@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, assert_never
 
-from tripos_compiler.language import TREES, Unavailable, evaluate
+from tripos_compiler.language import TREES, Placeholders, Unavailable, evaluate
 from tripos_compiler.plan import Ask, Derived, Made, Verify, Walk, digest
 from tripos_runtime.asking import AGAIN, OK, REFUSED, TRUNCATED, PreparedQuestion, Questions, messages
 from tripos_runtime.datasets import Reason, Rejection, RowSlot, Sources, looked_into, note, one_of_several
@@ -133,6 +133,18 @@ class Attempts:
         if attempt.row is None and attempt.rejection is None:
             self.asker.whole = False
         return attempt
+
+    def messages(
+        self, ask: Ask, slot: RowSlot, names: Mapping[str, Any], placeholders: Placeholders | None = None
+    ) -> tuple[Message, ...]:
+        """Return the messages of a step about a slot, without what is said of an attempt before."""
+        language = self.language(slot)
+        question = self.questions.of(ask, language)
+        sent = messages(question, names, language, self.sources.axes, placeholders=placeholders)
+        if ask is self.author and slot.number:
+            said = one_of_several(language, slot.number + 1)
+            sent = (*sent[:-1], replace(sent[-1], content=f"{sent[-1].content}\n\n{said}"))
+        return sent
 
     def call(self, ask: Ask, slot: RowSlot, item: str, number: int, upstream: tuple[str, ...]) -> MadeCall:
         """Return the call of a step about `item`."""
@@ -277,10 +289,7 @@ class _Trial:
         attempts = self.attempts
         call = attempts.call(ask, self.slot, item, self.number, (*_after(self.before), *self.replies))
         own = attempts.questions.of(ask, call.language)
-        sent = messages(own, names, call.language, attempts.sources.axes)
-        if call.author and self.slot.number:
-            said = one_of_several(call.language, self.slot.number + 1)
-            sent = (*sent[:-1], replace(sent[-1], content=f"{sent[-1].content}\n\n{said}"))
+        sent = attempts.messages(ask, self.slot, names)
         if tell and self.before is not None:
             sent = (*sent, *self._told(self.before, call.language))
         answer = yield MadeReply(call, sent, question or own, node)

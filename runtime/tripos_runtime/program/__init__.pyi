@@ -17,7 +17,6 @@ from .case_cache import (
 )
 from .conversing import (
     TurnPrompt as TurnPrompt,
-    said_to as said_to,
 )
 from .needs import (
     Compared as Compared,

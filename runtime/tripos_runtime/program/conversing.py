@@ -6,15 +6,15 @@ goes on after its last turn, and one that several treatments or models have in c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from tripos_compiler.language import Unavailable, count_left_out, opening_text, render, seen_by
-from tripos_compiler.language.library import Dialogue, transcript
-from tripos_compiler.plan import Converse, Speaker
-from tripos_runtime.asking import CONTEXT_EXCEEDED, OK, PENDING, Answer
-from tripos_runtime.datasets import Case, Sources
+from tripos_compiler.language.library import Dialogue, Turn, transcript
+from tripos_compiler.plan import Converse
+from tripos_runtime.asking import CONTEXT_EXCEEDED, OK, PENDING, Answer, PromptPlaceholders
+from tripos_runtime.datasets import Case
 from tripos_runtime.models import Message
 from tripos_runtime.program.needs import Program, Reply, Result, Sent, Talked, is_pending, pending
 from tripos_runtime.program.prompts import World
@@ -35,8 +35,28 @@ class Systems:
         """The system message of each role that is told something. Raises `Unavailable` where one needs what an earlier
         step did not yield."""
         if self._made is None:
-            self._made = systems(self.step, self.case, self.names, self.world.sources)
+            self._made = self._rendered("", None)
         return self._made
+
+    def told(self, role: str, placeholders: PromptPlaceholders | None) -> dict[str, str]:
+        """As called, for a turn of `role`: `placeholders` stand for what is pending."""
+        try:
+            return self()
+        except Unavailable:
+            if placeholders is None:
+                raise
+            return self._rendered(role, placeholders)
+
+    def _rendered(self, role: str, placeholders: PromptPlaceholders | None) -> dict[str, str]:
+        found = {}
+        for speaker in self.step.speakers:
+            if speaker.system is not None:
+                own = placeholders if placeholders is None or speaker.role == role else placeholders.aside()
+                template, language = speaker.system[self.case.language], self.case.language
+                text = render(template, self.names, language, self.world.sources.axes, placeholders=own)
+                if text:
+                    found[speaker.role] = text
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +66,7 @@ class TurnPrompt:
     talk: Talk
     number: int
     turns: Dialogue
-    systems: Callable[[], Mapping[str, str]]
-    case: Case
-    names: Mapping[str, Any]
+    systems: Systems
     left_out: int = 0
 
     @property
@@ -56,36 +74,41 @@ class TurnPrompt:
         """The role that says the turn."""
         return self.talk.speaker(self.number)
 
-    def messages(self) -> Sent:
-        """Return the messages. Raises `Unavailable` where a system message has no value, or a turn is pending."""
-        if len(self.turns) < self.number - 1:
-            raise Unavailable(self.talk.step.name, PENDING)
-        return self._seen(self.left_out)
+    def messages(self, placeholders: PromptPlaceholders | None = None) -> Sent:
+        """Return the messages. Raises `Unavailable` where a system message has no value, or a turn is pending that no
+        placeholder stands for."""
+        step, turns = self.talk.step, self.turns
+        later = range(len(turns) + 1, self.number)
+        if later and placeholders is None:
+            raise Unavailable(step.name, PENDING)
+        if placeholders is not None:
+            said_by = self.talk.speaker
+            turns = [*turns, *(Turn(speaker=said_by(each), text=placeholders.turn(step, each)) for each in later)]
+        return self._seen(turns, self.left_out, placeholders)
 
     def shorter(self, left_out: int) -> tuple[int, Sent] | None:
         """As `Prompt.shorter`."""
         more = count_left_out(len(self.turns), left_out)
-        return None if more is None else (more, self._seen(more))
+        return None if more is None else (more, self._seen(self.turns, more))
 
-    def _seen(self, left_out: int) -> Sent:
-        return said_to(self.role, self.systems(), self.turns, self.begun, left_out)
-
-    @property
-    def begun(self) -> str | None:
-        """Return what the side that opens is told first."""
-        return opening_text(self.case.language) if self.role == self.talk.step.opens else None
+    def _seen(self, turns: Dialogue, left_out: int, placeholders: PromptPlaceholders | None = None) -> Sent:
+        role = self.role
+        told = self.systems.told(role, placeholders)
+        begun = opening_text(self.systems.case.language) if role == self.talk.step.opens else None
+        system = [Message("system", told[role])] if role in told else []
+        return (*system, *(Message(*each) for each in seen_by(role, turns, begun, left_out)))
 
 
 def talk_program(world: World, talk: Talk, told: Systems, certain: bool, out: list[Result]) -> Program:
     """Hold a conversation: its result is the `Answer` whose value are the turns, or why there is none."""
-    step, case = talk.step, told.case
+    step = talk.step
     turns: Dialogue = []
     taken: list[Mapping[str, Any]] = []
     left_out: dict[str, int] = {}
     status, ended, error, waits = OK, LIMIT, None, False
     for number, call in enumerate(calls_of(talk), 1):
         left = left_out.get(call.role, 0)
-        prompt = TurnPrompt(talk, number, turns, told, case, told.names, left)
+        prompt = TurnPrompt(talk, number, turns, told, left)
         question = world.questions.turn(step, call.role)
         got = yield Reply(call, prompt, question, talk.number, certain and not waits, talk)
         if isinstance(got, Unavailable):
@@ -108,28 +131,3 @@ def talk_program(world: World, talk: Talk, told: Systems, certain: bool, out: li
         return pending(step.name)
     out.append(Talked(talk, told, turns, taken, status, ended, error))
     return Answer(status, transcript(turns) if turns else None, turns, "", {})
-
-
-def systems(step: Converse, case: Case, names: Mapping[str, Any], sources: Sources) -> dict[str, str]:
-    """Return the system message of each role that is told something. Raises `Unavailable` where one needs what an
-    earlier step did not yield."""
-    found = {}
-    for speaker in step.speakers:
-        text = _system(speaker, case, names, sources)
-        if text:
-            found[speaker.role] = text
-    return found
-
-
-def _system(speaker: Speaker, case: Case, names: Mapping[str, Any], sources: Sources) -> str:
-    if speaker.system is None:
-        return ""
-    return render(speaker.system[case.language], names, case.language, sources.axes)
-
-
-def said_to(
-    role: str, told: Mapping[str, str], turns: Dialogue, begun: str | None, left_out: int = 0
-) -> tuple[Message, ...]:
-    """Return the messages to a role: its system message and the dialogue as it sees it."""
-    system = [Message("system", told[role])] if role in told else []
-    return (*system, *(Message(*each) for each in seen_by(role, turns, begun, left_out)))

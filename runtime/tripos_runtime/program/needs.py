@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Protocol
 from tripos_compiler.language import Unavailable, evaluate
 from tripos_compiler.language.library import Dialogue
 from tripos_compiler.plan import Binary, Column, Expr, Grade, Retrieve, Score, Unary
-from tripos_runtime.asking import PENDING, PreparedQuestion
+from tripos_runtime.asking import PENDING, PreparedQuestion, PromptPlaceholders
 from tripos_runtime.models import Message
 from tripos_runtime.program.calls import Call
 from tripos_runtime.program.talks import Talk
@@ -33,8 +33,9 @@ class Prompt(Protocol):
         """Return how many turns of a dialogue are not shown."""
         ...
 
-    def messages(self) -> Sent:
-        """Return the messages. Raises `Unavailable` where they need what an earlier step did not yield."""
+    def messages(self, placeholders: PromptPlaceholders | None = None) -> Sent:
+        """Return the messages. Raises `Unavailable` where they need what an earlier step did not yield; `placeholders`
+        stand for what is pending."""
         ...
 
     def shorter(self, left_out: int) -> tuple[int, Sent] | None:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from tripos_compiler.language import Unavailable
 from tripos_compiler.plan import Ask, Judging, Plan
-from tripos_runtime.asking import PreparedQuestion, Questions, ask_messages, grade_messages, shorter
+from tripos_runtime.asking import PreparedQuestion, PromptPlaceholders, Questions, ask_messages, grade_messages, shorter
 from tripos_runtime.datasets import Case, Sources
 from tripos_runtime.program.needs import Sent
 from tripos_runtime.retrieval import Chooser
@@ -40,9 +40,10 @@ class AskPrompt:
     names: Mapping[str, Any]
     left_out: ClassVar[int] = 0
 
-    def messages(self) -> Sent:
-        """Return the messages. Raises `Unavailable` where they need what an earlier step did not yield."""
-        return ask_messages(self.step, self.question, self.case, self.names, self.world.sources)
+    def messages(self, placeholders: PromptPlaceholders | None = None) -> Sent:
+        """As `Prompt.messages`."""
+        sources = self.world.sources
+        return ask_messages(self.step, self.question, self.case, self.names, sources, placeholders=placeholders)
 
     def shorter(self, left_out: int) -> tuple[int, Sent] | None:
         """As `Prompt.shorter`; None where no conversation is continued."""
@@ -63,19 +64,24 @@ class JudgePrompt:
     left_out: ClassVar[int] = 0
     _made: Sent | Unavailable | None = None
 
-    def messages(self) -> Sent:
-        """Return the messages. Raises `Unavailable` where they need what an earlier step did not yield."""
+    def messages(self, placeholders: PromptPlaceholders | None = None) -> Sent:
+        """As `Prompt.messages`."""
+        if placeholders is not None:
+            return self._messages(placeholders)
         if self._made is None:
-            metrics = self.world.questions.metrics(self.step)
             try:
-                self._made = grade_messages(
-                    self.step, self.question, self.case, self.names, self.world.sources, metrics
-                )
+                self._made = self._messages()
             except Unavailable as reason:
                 self._made = reason
         if isinstance(self._made, Unavailable):
             raise self._made
         return self._made
+
+    def _messages(self, placeholders: PromptPlaceholders | None = None) -> Sent:
+        metrics = self.world.questions.metrics(self.step)
+        return grade_messages(
+            self.step, self.question, self.case, self.names, self.world.sources, metrics, placeholders
+        )
 
     def shorter(self, left_out: int) -> tuple[int, Sent] | None:
         """None: a judge is shown all of it."""

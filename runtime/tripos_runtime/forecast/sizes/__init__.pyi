@@ -1,14 +1,13 @@
-from .prompt_sizes import (
-    PromptSizes as PromptSizes,
+from .placeholders import (
+    SizedPlaceholders as SizedPlaceholders,
 )
 from .sizes import (
     NO_SIZE as NO_SIZE,
     Known as Known,
-    Outline as Outline,
     Size as Size,
     is_waiting as is_waiting,
-    sum_of as sum_of,
 )
 from .talk_sizes import (
     models_of as models_of,
+    whole as whole,
 )

@@ -17,6 +17,11 @@ BETWEEN = "/"
 """Stands between the step and the role in the name of a turn that is awaited."""
 
 
+def turn_name(step: Converse, number: int) -> str:
+    """Return turn `number`, counted from 1, as a reply that is awaited."""
+    return f"{step.name}{BETWEEN}{speaker_of(step, number)}"
+
+
 def awaited(step: Converse, first: int, last: int) -> tuple[str, ...]:
     """The turns from `first` to `last`, counted from 1, as replies that are awaited.
 
@@ -26,7 +31,7 @@ def awaited(step: Converse, first: int, last: int) -> tuple[str, ...]:
     >>> awaited(Converse(name="t", speakers=sides, opens="b", until=until, limit=9, fingerprint=""), 2, 4)
     ('t/a', 't/b', 't/a')
     """
-    return tuple(f"{step.name}{BETWEEN}{speaker_of(step, number)}" for number in range(first, last + 1))
+    return tuple(turn_name(step, number) for number in range(first, last + 1))
 
 
 def models_of(talk: Talk) -> dict[str, str]:

@@ -1,0 +1,165 @@
+"""Placeholders for what is pending, with the estimated size of each: a forecast renders prompts with them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from tripos_compiler.language import LAZY, PLACEHOLDER, Missing, Unavailable, evaluate
+from tripos_compiler.language.library import FUNCTIONS, json
+from tripos_compiler.plan import Binary, Call, Converse, Expr, Get, Hole, Items, Ref, Shots, Unary
+from tripos_runtime.asking import PENDING
+from tripos_runtime.forecast.sizes.sizes import NO_SIZE, Known, Size, Waiting, is_waiting, sum_of
+from tripos_runtime.forecast.sizes.talk_sizes import turn_name
+from tripos_runtime.models import DialogueTurn, Message
+from tripos_runtime.program import is_pending
+
+SHORT = ("integer", "number", "bool", "choice")
+"""Types whose values are printed in a few characters, `SHORT_TEXT` at the most."""
+SHORT_TEXT = 24
+BOUNDED = frozenset((
+    "after", "boxed", "bullets", "choose", "default", "distinct", "drawn", "each_before", "first", "join", "json",
+    "last", "lettered", "lines", "lower", "nth", "numbered", "picked", "readable", "simplified", "sorted", "split",
+    "speaker_turns", "transcript", "trim", "upper", "without_last", "min", "max", "leaf", "parent", "renamed",
+    "with_turn",
+))  # fmt: skip
+"""The functions whose results hold no more text than their arguments."""
+WHOLE = ("text", "value", "turns")
+"""Fields that hold all of a reply."""
+
+
+class SizedPlaceholders:
+    """Stands for what is pending in one prompt, whose expressions see `names`, and notes how long each part will be.
+    `known` has the sizes of what is not there but can be told, such as the prompts of steps that are yet to be asked,
+    by their path."""
+
+    __slots__ = ("args", "known", "names", "outer", "parts", "waits")
+
+    def __init__(self, names: Mapping[str, Any], known: Known) -> None:
+        self.names, self.known = names, known
+        self.args: Mapping[str, Expr] = {}
+        """The expressions of names that a judge is given, which `outer` sees."""
+        self.outer: SizedPlaceholders | None = None
+        self.parts: list[Size] = []
+        """The sizes of the parts for which there is a placeholder."""
+        self.waits: set[Waiting] = set()
+        """What the prompt builds on, whether it takes it in or not."""
+
+    def size(self, messages: Iterable[Message]) -> Size:
+        """Return the size of messages that were made with these placeholders."""
+        size = Size.sent(messages)
+        if not (self.parts or self.waits):
+            return size
+        marks = Size(wide=-len(self.parts), waits=frozenset(self.waits))
+        return sum_of((size, marks, *self.parts))
+
+    @property
+    def is_empty(self) -> bool:
+        """True if nothing is pending."""
+        return not (self.parts or self.waits)
+
+    def hole(self, hole: Hole, reason: Unavailable) -> str:
+        """Note the size of what will stand in a hole."""
+        size = self._yet(hole.expr, _pending(reason))
+        return self._stand(Size(narrow=SHORT_TEXT, waits=size.waits) if hole.type.kind in SHORT else size)
+
+    def holds(self, when: Expr, reason: Unavailable) -> bool:
+        """True: a passage whose condition is pending is taken to be printed."""
+        self.waits |= self._yet(when, _pending(reason)).waits
+        return True
+
+    def argument(self, expr: Expr, reason: Unavailable) -> Missing:
+        """Return what is not there, which raises again where it is printed. The prompt builds on it in any case."""
+        self.waits |= self._yet(expr, _pending(reason)).waits
+        return Missing(reason.step, PENDING)
+
+    def inside(self, args: Mapping[str, Expr], names: Mapping[str, Any]) -> SizedPlaceholders:
+        """Return the placeholders of a judge's prompt, which are noted together with these."""
+        found = SizedPlaceholders(names, self.known)
+        found.args, found.outer, found.parts, found.waits = args, self, self.parts, self.waits
+        return found
+
+    def dialogue(self, turns: Expr, reason: Unavailable) -> list[DialogueTurn]:
+        """Return one message for a dialogue, whose messages are counted by what is waited for."""
+        return [DialogueTurn("assistant", self._stand(self._yet(turns, _pending(reason)), messages=-1))]
+
+    def examples(self, shots: Shots, reason: Unavailable) -> list[Message]:
+        """Return one message for worked examples, of which nobody knows how long they are."""
+        size = is_waiting(_pending(reason).step, f"worked examples from `{shots.dataset}`")
+        return [Message("assistant", self._stand(size, messages=-1))]
+
+    def turn(self, step: Converse, number: int) -> str:
+        """Return what stands for a turn of a conversation that is being held."""
+        return self._stand(Size(pending=(turn_name(step, number),)))
+
+    def aside(self) -> SizedPlaceholders:
+        """Return placeholders for a text that is not sent, but has to be there before anything is."""
+        found = SizedPlaceholders(self.names, self.known)
+        found.waits = self.waits
+        return found
+
+    def _stand(self, size: Size, messages: int = 0) -> str:
+        self.waits |= size.waits
+        self.parts.append(size + Size(messages=messages) if messages else size)
+        return PLACEHOLDER
+
+    def expression(self, expr: Expr) -> Size:
+        """Return the size of a value, or of what it is made of where that is not there yet."""
+        try:
+            value = evaluate(expr, self.names)
+            return Size.of(value if isinstance(value, str) else json(value))
+        except Unavailable as reason:
+            return self._yet(expr, _pending(reason))
+
+    def _yet(self, expr: Expr, waited: Unavailable) -> Size:
+        """Return the size of what a value is made of that is not there yet."""
+        match expr:
+            case Ref(path=path):
+                return self._name(path, waited)
+            case Unary(value=value):
+                return Size(narrow=SHORT_TEXT, waits=self.expression(value).waits)
+            case Binary(left=left, right=right):
+                return Size(narrow=SHORT_TEXT, waits=self.expression(left).waits | self._later(right).waits)
+            case Items(values=values):
+                return sum_of(self.expression(value) for value in values)
+            case Get(of=of):
+                return self.expression(of)
+            case Call(function=function, args=args, named=named):
+                return self._call(function, [*args, *named.values()])
+        return is_waiting(waited.step, waited.step)
+
+    def _later(self, expr: Expr) -> Size:
+        """Return the size of what may not be looked at once what is waited for is there."""
+        try:
+            return self.expression(expr)
+        except Unavailable:
+            return NO_SIZE
+
+    def _call(self, function: str, args: Sequence[Expr]) -> Size:
+        size = sum_of(self._later(arg) if function in LAZY else self.expression(arg) for arg in args)
+        own = FUNCTIONS.get(function)
+        if own is None:  # one of the user's, which is not called
+            return size + is_waiting(f"the function `{function}`", f"the function `{function}`")
+        if own.returns is not None and own.returns.kind in SHORT:
+            return Size(narrow=SHORT_TEXT, waits=size.waits)
+        if function not in BOUNDED:
+            return Size(unknown=(f"`{function}` of what is not there yet",), waits=size.waits)
+        return size
+
+    def _name(self, path: tuple[str, ...], waited: Unavailable) -> Size:
+        for length in range(len(path), 0, -1):
+            if path[:length] in self.known:
+                return self.known[path[:length]]
+        if self.outer is not None and path[0] in self.args:
+            return self.outer.expression(self.args[path[0]])
+        sided = path[0] in ("first", "second") and len(path) > 1
+        step = f"{path[0]}.{waited.step}" if sided else waited.step
+        field = path[2 if sided else 1 :][:1]
+        return is_waiting(step, field=field[0] if field and field[0] not in WHOLE else "")
+
+
+def _pending(reason: Unavailable) -> Unavailable:
+    """Return why there is no value yet; raises it where there never will be."""
+    if not is_pending(reason):
+        raise reason
+    return reason
