@@ -59,13 +59,10 @@ class At(NamedTuple):
     """Where a program is: what it takes through its steps, what the units of the case share, and what it came to."""
 
     part: Unit | Pair
+    unit: Unit
+    """The unit; of a pair the first."""
     shared: Shared
     out: list[Result]
-
-    @property
-    def unit(self) -> Unit:
-        """The unit; of a pair the first."""
-        return self.part.first if isinstance(self.part, Pair) else self.part
 
 
 @dataclass
@@ -97,7 +94,7 @@ class Live(Keeping):
         """Take a unit through its steps."""
         names = Names(unit.case.names)
         program = UnitProgram(self.world, unit, names, [], shared.found)
-        await self._drive(program.go(self.steps(unit)), At(unit, shared, program.out))
+        await self._drive(program.go(self.steps(unit)), At(unit, unit, shared, program.out))
         shared.names[unit] = names
 
     async def compare(self, pairs: Sequence[Pair], kept: Sequence[Pair], shared: Shared) -> None:
@@ -109,7 +106,7 @@ class Live(Keeping):
     async def _compare(self, pair: Pair, shared: Shared) -> None:
         out: list[Result] = []
         names = pair.names(shared.names[pair.first], shared.names[pair.second])
-        await self._drive(pair_program(self.world, pair, names, out), At(pair, shared, out))
+        await self._drive(pair_program(self.world, pair, names, out), At(pair, pair.first, shared, out))
 
     async def _drive(self, program: Program, at: At) -> Any:
         """Return the result of a program."""

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
+from contextlib import AbstractContextManager, nullcontext
+from contextvars import ContextVar, Token
 
 MB = 1 << 20
 LARGEST_BYTES = 64 * MB
@@ -87,12 +86,26 @@ class ReplyShare:
     """The bytes that one call holds of the memory of its run. `deadlines` are its timeouts: they stand still while it
     waits for room."""
 
-    __slots__ = ("_memory", "deadlines", "held")
+    __slots__ = ("_memory", "_token", "deadlines", "held")
 
     def __init__(self) -> None:
         self._memory: ReplyMemory | None = None
+        self._token: Token[ReplyShare | None] | None = None
         self.held = 0
         self.deadlines: list[asyncio.Timeout] = []
+
+    def __enter__(self) -> ReplyShare:
+        """Make it the share of the calls that are made from here."""
+        self._token = REPLY_SHARE.set(self)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Give everything back."""
+        assert self._token is not None
+        REPLY_SHARE.reset(self._token)
+        self.give_back()
+        self._memory = None
+        self.deadlines = []
 
     def begin(self, memory: ReplyMemory) -> None:
         """Begin a call whose reply counts towards this memory; the one before it no longer counts, since nobody may
@@ -138,20 +151,8 @@ REPLY_SHARE: ContextVar[ReplyShare | None] = ContextVar("REPLY_SHARE", default=N
 """The share of the call that is made here; None where nothing bounds the memory."""
 
 
-@contextmanager
-def reply_share() -> Iterator[ReplyShare]:
+def reply_share() -> AbstractContextManager[ReplyShare]:
     """Hold the memory that replies take which are asked for here: what an outer use of this holds, or a share of its
     own, which is given back in the end."""
     outer = REPLY_SHARE.get()
-    if outer is not None:
-        yield outer
-        return
-    share = ReplyShare()
-    token = REPLY_SHARE.set(share)
-    try:
-        yield share
-    finally:
-        REPLY_SHARE.reset(token)
-        share.give_back()
-        share._memory = None
-        share.deadlines = []
+    return ReplyShare() if outer is None else nullcontext(outer)
