@@ -21,7 +21,8 @@ from tripos_compiler.plan import (
     TextType,
     Type,
 )
-from tripos_runtime.reading import find_json, read, read_metrics
+from tripos_runtime.reading import read, read_metrics
+from tripos_runtime.reading.json_text import find_all
 from tripos_runtime.reading.plain_text import is_refusal
 
 LETTER = ChoiceType(values=("A", "B", "C", "D"))
@@ -75,7 +76,7 @@ READERS: dict[str, Callable[[str], Any]] = {
     "right_or_wrong of one part": FUNCTIONS["right_or_wrong"].python,
     "one metric": lambda text: read_metrics(METRICS[:1], text),
     "two metrics": lambda text: read_metrics(METRICS, text),
-    "JSON": find_json,
+    "JSON": find_all,
     "refusal": is_refusal,
     **{
         name: lambda text, name=name, more=more: FUNCTIONS[name].python(text, *more)  # type: ignore[misc]

@@ -13,7 +13,7 @@ from tripos_runtime.asking import AGAIN, OK, REFUSED, TRUNCATED, PreparedQuestio
 from tripos_runtime.datasets import Reason, Rejection, RowSlot, Sources, looked_into, note, one_of_several
 from tripos_runtime.generate.author import Asker, Found, MadeCall, MadeReply, MakingProgram, Planned, Unasked
 from tripos_runtime.generate.check_schedule import Due
-from tripos_runtime.generate.distinctness import Others
+from tripos_runtime.generate.duplicates import Others
 from tripos_runtime.generate.outcomes import place_of
 from tripos_runtime.generate.walks import Path, among, below, node_at, walk
 from tripos_runtime.models import Message

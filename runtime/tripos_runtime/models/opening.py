@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 
 from tripos_runtime.models.base import Endpoint, Model, ModelError, Price
-from tripos_runtime.models.reward import is_reward
+from tripos_runtime.models.reward import BatchedReward, RewardModel, is_reward
 
 
 def open_model(
@@ -34,9 +34,7 @@ def open_model(
     if name != name.strip() or not name or name.endswith("/"):
         raise ModelError("R0103", f"`{name}` is not the name of a model", "write `provider/model`", fatal=True)
     if is_reward(name):
-        from tripos_runtime.models.reward import open_reward_model
-
-        return open_reward_model(name, endpoints, prices=prices, timeout_s=timeout_s, sleep=sleep)
+        return BatchedReward(_open_reward(name, endpoints, prices, timeout_s), sleep)
     match name.split("/", 1):
         case ["mock", character]:
             from tripos_runtime.models.mocks import open_mock
@@ -77,3 +75,22 @@ def open_model(
             from tripos_runtime.models.over_litellm import LitellmModel
 
             return LitellmModel(name, endpoint, price=own_price, timeout_s=timeout_s)
+
+
+def _open_reward(
+    name: str, endpoints: Mapping[str, Endpoint], prices: Mapping[str, Price], timeout_s: float
+) -> RewardModel:
+    kind, _, rest = name.partition("/")
+    match kind:
+        case "mock":
+            from tripos_runtime.models.reward import open_mock_reward
+
+            return open_mock_reward(name)
+        case "reward":
+            from tripos_runtime.models.reward import open_reward
+
+            return open_reward(rest)
+    from tripos_runtime.models.catalog import endpoint_of
+    from tripos_runtime.models.reward import ServedReward
+
+    return ServedReward(name, endpoint_of(name, endpoints), price=prices.get(name), timeout_s=timeout_s)

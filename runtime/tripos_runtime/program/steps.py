@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Sequence, Set as AbstractSet
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
+
+import orjson
 
 from tripos_compiler.language import Missing, Unavailable
 from tripos_compiler.plan import Ask, Column, Converse, Grade, Judging, Retrieve, Score, Scorer, Step, Verdict
 from tripos_runtime.asking import NOT_APPLICABLE, PENDING, SCORED, VERDICT, Answer, PreparedQuestion, score_rows
 from tripos_runtime.program.calls import Call
-from tripos_runtime.program.columns import kept_value
 from tripos_runtime.program.conversing import Systems, talk_program
 from tripos_runtime.program.needs import (
     Compared,
@@ -258,3 +260,29 @@ def said(step: Verdict, scorer: Scorer, answers: Sequence[Answer]) -> Any:
     if kind == "bool":
         return mean > 0.5
     return int(mean) if kind == "integer" and mean.is_integer() else mean
+
+
+def kept_value(value: Any) -> tuple[float | None, str | None]:
+    """Return a number, and JSON text for what is none. True and false are 1 and 0; a set is a list in order; what is
+    not there is neither.
+
+    >>> kept_value(True), kept_value("B"), kept_value({"b", "a"}), kept_value(None)
+    ((1.0, None), (None, '"B"'), (None, '["a","b"]'), (None, None))
+    """
+    if value is None:
+        return None, None
+    if isinstance(value, bool | int | float):
+        number = float(value)
+        return (number, None) if math.isfinite(number) else (None, None)
+    return None, orjson.dumps(_plain(value), default=str).decode()
+
+
+def _plain(value: Any) -> Any:
+    match value:
+        case str():
+            return str(value)
+        case AbstractSet():
+            return sorted((_plain(each) for each in value), key=repr)
+        case list() | tuple():
+            return [_plain(each) for each in value]
+    return value

@@ -1,6 +1,3 @@
-from .json_text import (
-    find_json as find_json,
-)
 from .judgement_text import (
     MetricRead as MetricRead,
     MetricReads as MetricReads,

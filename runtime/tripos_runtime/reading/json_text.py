@@ -38,23 +38,17 @@ class FoundJson:
     complete: bool = True
 
 
-def find_json(text: str) -> Any | None:
-    """Return the JSON value that a reply holds, or `None`: the last object of several, or else the last list.
-
-    >>> find_json("Sure! ```json\\n{'depth': 8, 'ok': True,}\\n``` Anything else?")
-    {'depth': 8, 'ok': True}
-    >>> find_json('{"depth": {"score": 8}, "clarity": {"sco')
-    {'depth': {'score': 8}}
-    >>> find_json("no JSON here") is None
-    True
-    """
-    found = find_all(text)
-    return found[0].value if found else None
-
-
 def find_all(text: str) -> list[FoundJson]:
     """Return every JSON value that a reply may mean, best first: whole ones before cut-off ones, objects before lists,
-    later ones before earlier ones."""
+    later ones before earlier ones.
+
+    >>> [found.value for found in find_all("Sure! ```json\\n{'depth': 8, 'ok': True,}\\n``` Anything else?")]
+    [{'depth': 8, 'ok': True}]
+    >>> find_all('{"depth": {"score": 8}, "clarity": {"sco')
+    [FoundJson(value={'depth': {'score': 8}}, complete=False)]
+    >>> find_all("no JSON here")
+    []
+    """
     text = THINKING.sub("", text).strip()
     try:
         return [FoundJson(_clean(json.loads(text, parse_constant=lambda _: None)))]

@@ -3,11 +3,6 @@ from .binding import (
     RoleBinding as RoleBinding,
     bind as bind,
 )
-from .embedding import (
-    NoEmbedding as NoEmbedding,
-    check_embedding as check_embedding,
-    embedding_roles as embedding_roles,
-)
 from .majority import (
     with_majority as with_majority,
 )
@@ -15,13 +10,16 @@ from .model_families import (
     Kinship as Kinship,
     kin as kin,
 )
+from .model_kinds import (
+    NoEmbedding as NoEmbedding,
+    check_embedding as check_embedding,
+    embedding_roles as embedding_roles,
+    reward_roles as reward_roles,
+)
 from .provenance import (
     made_by as made_by,
     makers_of as makers_of,
     making_binding as making_binding,
-)
-from .reward import (
-    reward_roles as reward_roles,
 )
 from .unsupported_settings import (
     Untaken as Untaken,

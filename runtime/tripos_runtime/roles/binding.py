@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.plan import Plan
 from tripos_runtime.errors import CodedError
-from tripos_runtime.roles.embedding import misfilled_embedding
-from tripos_runtime.roles.reward import REWARD_HINT, misfilled_reward, reward_roles
+from tripos_runtime.roles.model_kinds import REWARD_HINT, misfilled_embedding, misfilled_reward, reward_roles
 
 
 class BindingError(CodedError):

@@ -16,12 +16,13 @@ from .reward_network import (
     packed as packed,
     write_network as write_network,
 )
-from .reward_opening import (
-    open_reward_model as open_reward_model,
-)
 from .rewards import (
     BatchedReward as BatchedReward,
+    RewardModel as RewardModel,
     is_reward as is_reward,
+)
+from .served_reward import (
+    ServedReward as ServedReward,
 )
 from .trained_reward import (
     KIND as KIND,
