@@ -16,3 +16,12 @@ class Failure(Exception):
         self.message = message
         self.hint = hint
         self.exit_code = exit_code
+
+
+def first_line(error: Exception) -> str:
+    """Return the first line of the message of an error, or its class where it has none.
+
+    >>> first_line(OSError("no room\\ntry again")), first_line(OSError())
+    ('no room', 'OSError')
+    """
+    return next(iter(str(error).strip().splitlines()), type(error).__name__)

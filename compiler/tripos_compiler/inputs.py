@@ -94,7 +94,7 @@ class FoundRelease:
         return whole.relative_to(self.folder).as_posix() if whole.is_relative_to(self.folder) else None
 
 
-class ReleaseError(Exception):
+class UnfitRelease(Exception):
     """A release cannot be had as it is asked for. `help` says how to mend it."""
 
     def __init__(self, code: str, message: str, help: str) -> None:
@@ -109,7 +109,7 @@ class ReleaseFinder(Protocol):
 
     def find(self, asked: ReleaseRequest, near: str) -> FoundRelease:
         """Return the release that a spec at path `near` asks for: of those that fit, the highest version. Raises
-        `ReleaseError`."""
+        `UnfitRelease`."""
         ...
 
 
@@ -117,8 +117,8 @@ class NoReleases:
     """A finder for specs that extend no release."""
 
     def find(self, asked: ReleaseRequest, near: str) -> FoundRelease:
-        """Always raises `ReleaseError`."""
-        raise ReleaseError("E0912", f"there is no release `{asked.text}`", "give its folder with --releases DIR")
+        """Always raises `UnfitRelease`."""
+        raise UnfitRelease("E0912", f"there is no release `{asked.text}`", "give its folder with --releases DIR")
 
 
 GROUP = "tripos.functions"

@@ -9,7 +9,7 @@ import json
 import re
 from pathlib import Path
 
-from tripos_compiler.inputs import FoundRelease, ReleaseError, ReleaseRequest
+from tripos_compiler.inputs import FoundRelease, ReleaseRequest, UnfitRelease
 from tripos_compiler.language.changes.versions import version_order
 
 
@@ -24,12 +24,12 @@ class StandInReleases:
         ]
         found = [_release(path) for path in folders if asked.fits(path.name.removeprefix(f"{asked.name}-"))]
         if not found:
-            raise ReleaseError("E0912", f"there is no release `{asked.text}`", "give its folder with --releases DIR")
+            raise UnfitRelease("E0912", f"there is no release `{asked.text}`", "give its folder with --releases DIR")
         if asked.sha256 is None:
             return max(found, key=lambda each: version_order(each.version))
         same = [each for each in found if each.digest == asked.sha256]
         if not same:
-            raise ReleaseError("E0913", f"`{found[0].folder}` has another digest: {found[0].digest}", "get the other")
+            raise UnfitRelease("E0913", f"`{found[0].folder}` has another digest: {found[0].digest}", "get the other")
         return same[0]
 
 

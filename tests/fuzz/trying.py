@@ -16,7 +16,7 @@ from typing import Any, Literal
 from tests.bench.shrinking import shrunk
 from tests.fuzz.mutators import Mutator, mutated
 from tripos.failure import Failure
-from tripos_compiler.inputs import DataError, ReleaseError
+from tripos_compiler.inputs import DataError, UnfitRelease
 from tripos_runtime.models import ModelError
 from tripos_warehouse.errors import StoreError
 
@@ -87,7 +87,7 @@ def try_input(target: Target, data: bytes, limit: float = LIMIT) -> Outcome | Fi
     try:
         target.run(data)
         outcome = Outcome("", 0, 0.0, "")
-    except (Refused, Failure, StoreError, DataError, ReleaseError, ModelError) as error:
+    except (Refused, Failure, StoreError, DataError, UnfitRelease, ModelError) as error:
         try:
             outcome = _refusal(error)
         except BrokenRule as broken:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from tests.lengths import sized
-from tripos.lsp.benchmarks import Benchmark
+from tripos.lsp.benchmarks import OpenBenchmark
 from tripos.lsp.documents import Documents
 from tripos.lsp.session import Place, outline_of, place_of
 from tripos_compiler.compile import Compilation, compile_spec
@@ -41,14 +41,14 @@ SCRAPS = [
 
 
 @pytest.fixture(scope="module")
-def edubench() -> Benchmark:
+def edubench() -> OpenBenchmark:
     """EduBench with every file open."""
-    here = Benchmark(Documents(), MAIN, pytest.fail)
+    here = OpenBenchmark(Documents(), MAIN, pytest.fail)
     opened(here, TEXTS)
     return here
 
 
-def opened(benchmark: Benchmark, texts: dict[str, str]) -> Compilation:
+def opened(benchmark: OpenBenchmark, texts: dict[str, str]) -> Compilation:
     """Return what the benchmark comes to with these texts."""
     for path in FILES:
         benchmark.documents.put(Path(path).as_uri(), texts[path], 1)
@@ -92,7 +92,7 @@ def scopes(compilation: Compilation) -> set[tuple[Place, tuple[str, ...]]]:
     return {(place_of(span), tuple(sorted(scope))) for span, scope in compilation.index.scopes}
 
 
-def check(benchmark: Benchmark, texts: dict[str, str]) -> None:
+def check(benchmark: OpenBenchmark, texts: dict[str, str]) -> None:
     """Assert that the benchmark comes to what a fresh compilation does."""
     kept, anew = opened(benchmark, texts), fresh(texts)
     assert [shown(each) for each in kept.diagnostics] == [shown(each) for each in anew.diagnostics]
@@ -104,7 +104,9 @@ def check(benchmark: Benchmark, texts: dict[str, str]) -> None:
 
 @settings(max_examples=sized(6, 40), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(edits(), min_size=1, max_size=3))
-def test_edits_come_to_what_a_fresh_compilation_comes_to(edubench: Benchmark, changes: list[tuple[str, str]]) -> None:
+def test_edits_come_to_what_a_fresh_compilation_comes_to(
+    edubench: OpenBenchmark, changes: list[tuple[str, str]]
+) -> None:
     check(edubench, TEXTS | dict(changes))
 
 
@@ -116,14 +118,14 @@ def typing(text: str, chance: random.Random) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("seed", range(sized(1, 4)))
-def test_typing_comes_to_what_a_fresh_compilation_comes_to(edubench: Benchmark, seed: int) -> None:
+def test_typing_comes_to_what_a_fresh_compilation_comes_to(edubench: OpenBenchmark, seed: int) -> None:
     chance = random.Random(seed)
     path = chance.choice(FILES)
     for text in typing(TEXTS[path], chance):
         check(edubench, TEXTS | {path: text})
 
 
-def test_what_did_not_change_is_not_lowered_again(edubench: Benchmark, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_did_not_change_is_not_lowered_again(edubench: OpenBenchmark, monkeypatch: pytest.MonkeyPatch) -> None:
     check(edubench, TEXTS)
     path = next(path for path in FILES if path.endswith("scenarios.tripos"))
     lowered: list[str] = []
@@ -135,7 +137,7 @@ def test_what_did_not_change_is_not_lowered_again(edubench: Benchmark, monkeypat
     assert lowered == ["error_correction"]
 
 
-def test_spans_of_what_is_kept_move_with_the_text(edubench: Benchmark) -> None:
+def test_spans_of_what_is_kept_move_with_the_text(edubench: OpenBenchmark) -> None:
     check(edubench, TEXTS)
     path = next(path for path in FILES if path.endswith("scenarios.tripos"))
     text = "# a line\n" + TEXTS[path]

@@ -12,7 +12,7 @@ import pytest
 
 from tests.conftest import Command
 from tripos.api.compilation import find_spec
-from tripos.lsp.benchmarks import Benchmark
+from tripos.lsp.benchmarks import OpenBenchmark
 from tripos.lsp.documents import Documents
 from tripos.releases.fetching.locations import pack
 from tripos.releases.verification import verify
@@ -416,12 +416,12 @@ def test_a_data_file_of_the_release_is_not_overlaid_by_one_of_that_name(folder: 
 
 def test_an_editor_compiles_what_extends_a_release_and_fetches_nothing(folder: Path) -> None:
     main = extend(folder) / "more.tripos"
-    opened = Benchmark(Documents(), main.as_posix(), pytest.fail).compilation()
+    opened = OpenBenchmark(Documents(), main.as_posix(), pytest.fail).compilation()
     assert opened.plan == plan_at(main)
     far = using(folder).replace(" sha256", ' from "https://example.invalid/sums" sha256')
     write(folder / "apart", {"apart.tripos": HEAD.replace("more", "apart") + far + OWN})
     shutil.rmtree(folder / "releases")
-    found = Benchmark(Documents(), (folder / "apart/apart.tripos").as_posix(), pytest.fail).compilation()
+    found = OpenBenchmark(Documents(), (folder / "apart/apart.tripos").as_posix(), pytest.fail).compilation()
     assert [(each.code, each.message) for each in found.diagnostics] == [
         ("E0912", "`https://example.invalid/sums` has not been fetched")
     ]

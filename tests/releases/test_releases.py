@@ -22,7 +22,7 @@ from tripos.releases.manifest import Manifest, canonical, checksum_line
 from tripos.releases.opening import open_release
 from tripos.releases.publishing.descriptions import croissant_faults
 from tripos.releases.publishing.lineage import find_parent, follow
-from tripos.releases.publishing.release import ReleaseRequest, WrittenRelease, make_release
+from tripos.releases.publishing.release import ReleaseInput, WrittenRelease, make_release
 from tripos.releases.publishing.signing import sign, signature_checks
 from tripos.releases.verification import Verified, verify
 from tripos_warehouse.store.store import Store
@@ -38,7 +38,7 @@ def release(spec: Path, to: Path, data: tuple[str, ...] = (), **more: Any) -> Wr
     found = find_spec(str(spec), data)
     compilation = found.compile()
     assert compilation.plan is not None, [each.message for each in compilation.diagnostics]
-    return make_release(ReleaseRequest(compilation, compilation.plan, found.folders, **more), to)
+    return make_release(ReleaseInput(compilation, compilation.plan, found.folders, **more), to)
 
 
 @pytest.fixture(scope="module")

@@ -21,7 +21,7 @@ from tripos.failure import Failure
 from tripos.releases.fetching.locations import find_release, pack
 from tripos.releases.manifest import canonical, checksum_line
 from tripos.releases.opening import open_release
-from tripos.releases.publishing.release import ReleaseRequest, make_release
+from tripos.releases.publishing.release import ReleaseInput, make_release
 from tripos.releases.release_toml import check_license
 from tripos.releases.verification import verify
 
@@ -35,7 +35,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     compilation = found.compile()
     assert compilation.plan is not None
     return make_release(
-        ReleaseRequest(compilation, compilation.plan, found.folders), tmp_path_factory.mktemp("releases")
+        ReleaseInput(compilation, compilation.plan, found.folders), tmp_path_factory.mktemp("releases")
     ).path
 
 

@@ -19,7 +19,7 @@ from tripos.releases.fetching import TYPED, Reach, find_release, pack, push as p
 from tripos.releases.frozen import open_roles
 from tripos.releases.publishing import (
     Lineage,
-    ReleaseRequest,
+    ReleaseInput,
     WrittenRelease,
     check_siblings,
     find_parent,
@@ -165,7 +165,7 @@ def freeze_benchmark(
     before = open_release(find_release(parent) or Path(parent)) if parent is not None else find_parent(plan, to)
     lineage = follow(before, plan) if before is not None else Lineage()
     check_siblings(plan, to)
-    wanted = ReleaseRequest(
+    wanted = ReleaseInput(
         spec.compilation,
         plan,
         spec.folders,

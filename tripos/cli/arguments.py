@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+from collections.abc import Sequence
 
 
 def duration(text: str) -> float:
@@ -159,3 +160,12 @@ def add_junit(parser: argparse.ArgumentParser) -> None:
     """Where JUnit XML is written to."""
     help_ = "write the result of every `expect` to a file, as JUnit XML for CI"
     parser.add_argument("--junit", metavar="FILE", help=help_)
+
+
+def listed_names(given: Sequence[str]) -> list[str]:
+    """Return the names that an option was given, several at once or one after another, each once.
+
+    >>> listed_names(["a,b", "b, c"])
+    ['a', 'b', 'c']
+    """
+    return list(dict.fromkeys(name.strip() for each in given for name in each.split(",") if name.strip()))

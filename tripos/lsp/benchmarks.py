@@ -199,7 +199,7 @@ def project_of(path: str, log: Callable[[str], None]) -> Project:
     return Project(DataFolders(data), ReleaseFolders(releases), denied)
 
 
-class Benchmark:
+class OpenBenchmark:
     """The spec whose main file is at `main`. One that is `alone` is a file that no benchmark uses: that it declares
     none itself is no mistake, and what only a benchmark could tell is not looked for."""
 

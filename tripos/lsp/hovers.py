@@ -21,7 +21,7 @@ from tripos.lsp.cursor import MEASURED, Bracket, Cursor, candidates, cursor_at
 from tripos.lsp.documents import word_at
 from tripos.lsp.names import Names
 from tripos.lsp.session import View, name_of, text_of
-from tripos.lsp.symbols import Named, named_at, symbol_at, symbols_in
+from tripos.lsp.symbols import NameAtCursor, named_at, symbol_at, symbols_in
 from tripos_compiler.constructs import Construct, Statement, constructs_in
 from tripos_compiler.language.figures import AGGREGATES, AggregateFunction
 from tripos_compiler.language.library import FUNCTIONS, Function
@@ -228,7 +228,7 @@ def _heading(symbol: Symbol, statement: Statement | None, type_: str) -> str:
     return f"{kind}{head}" + (f"  # {shown}" if shown and shown not in head else "")
 
 
-def _details(view: View, named: Named, symbol: Symbol, statement: Statement | None) -> list[str]:
+def _details(view: View, named: NameAtCursor, symbol: Symbol, statement: Statement | None) -> list[str]:
     """Return what else is worth knowing of a symbol, by its kind."""
     index = named.checked.compilation.index
     owner = f"in {symbol.owner.replace(' ', ' `', 1)}`" if symbol.owner else ""

@@ -46,7 +46,7 @@ def fixes(view: View, wanted: Range) -> list[CodeAction]:
     return found
 
 
-def _action(session: Session, finding: Finding, mains: list[str]) -> CodeAction:
+def _action(session: Session, finding: SharedMistake, mains: list[str]) -> CodeAction:
     changes: dict[str, list[TextEdit]] = {}
     for edit in finding.mistake.edits:
         place = session.location(edit.span)
@@ -72,21 +72,21 @@ def _title(mistake: Mistake) -> str:
 
 
 @dataclass
-class Finding:
+class SharedMistake:
     """A mistake, and the names of the benchmarks that have it."""
 
     mistake: Mistake
     within: list[str] = field(default_factory=list)
 
 
-def findings(checked: Iterable[Checked]) -> dict[str, list[Finding]]:
+def findings(checked: Iterable[Checked]) -> dict[str, list[SharedMistake]]:
     """Return the mistakes of benchmarks by the file that they are reported in."""
-    found: dict[str, dict[object, Finding]] = {}
+    found: dict[str, dict[object, SharedMistake]] = {}
     for each in checked:
         for mistake in each.compilation.diagnostics:
             path = mistake.labels[0].span.source.path if mistake.labels else each.benchmark.main
             same = (mistake.code, mistake.message, mistake.severity, _places(mistake))
-            finding = found.setdefault(path, {}).setdefault(same, Finding(mistake))
+            finding = found.setdefault(path, {}).setdefault(same, SharedMistake(mistake))
             finding.within.append(each.benchmark.main)
     return {path: list(of_file.values()) for path, of_file in found.items()}
 
@@ -95,7 +95,7 @@ def _places(mistake: Mistake) -> tuple[tuple[str, int, int], ...]:
     return tuple((label.span.source.path, label.span.start, label.span.end) for label in mistake.labels)
 
 
-def to_lsp(session: Session, finding: Finding, mains: Iterable[str] = ()) -> Diagnostic:
+def to_lsp(session: Session, finding: SharedMistake, mains: Iterable[str] = ()) -> Diagnostic:
     """Return a mistake as the protocol has it. `mains` are the benchmarks that its file is part of: where it is a
     mistake in some of them only, the message says in which."""
     mistake = finding.mistake
@@ -131,7 +131,7 @@ def syntax_of(session: Session, path: str, text: str) -> list[Diagnostic]:
     diagnostics = Diagnostics()
     source = Source(path, text)
     parse(source, diagnostics)
-    return [to_lsp(session, Finding(each)) for each in diagnostics.sorted()]
+    return [to_lsp(session, SharedMistake(each)) for each in diagnostics.sorted()]
 
 
 class Reports:

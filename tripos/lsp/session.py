@@ -9,7 +9,7 @@ from pathlib import Path
 
 from lsprotocol.types import Location, Position, Range
 
-from tripos.lsp.benchmarks import Benchmark, Membership, TooLong
+from tripos.lsp.benchmarks import Membership, OpenBenchmark, TooLong
 from tripos.lsp.documents import Document, Documents, Encoding, Lines
 from tripos_compiler.compile import Compilation
 from tripos_compiler.constructs import Statement, read_statements
@@ -97,7 +97,7 @@ def text_of(span: Span) -> str:
 class Checked:
     """A benchmark and what it comes to."""
 
-    benchmark: Benchmark
+    benchmark: OpenBenchmark
     compilation: Compilation
 
     @property
@@ -120,7 +120,7 @@ class Session:
         self.membership = Membership(self.documents)
         self.membership.folders = folders
         self.log = log
-        self._benchmarks: dict[tuple[str, bool], Benchmark] = {}
+        self._benchmarks: dict[tuple[str, bool], OpenBenchmark] = {}
         self._lines: dict[str, Lines] = {}
         self._parses = ParseMemory()
         self._outlines: dict[str, Outline] = {}
@@ -189,7 +189,7 @@ class Session:
     def _check(self, key: tuple[str, bool]) -> Checked | None:
         benchmark = self._benchmarks.get(key)
         if benchmark is None:
-            benchmark = self._benchmarks[key] = Benchmark(self.documents, key[0], self.log, alone=key[1])
+            benchmark = self._benchmarks[key] = OpenBenchmark(self.documents, key[0], self.log, alone=key[1])
         try:
             return Checked(benchmark, benchmark.compilation())
         except TooLong:

@@ -52,7 +52,7 @@ def _file(view: View, statement: Statement, written: str) -> str | None:
 
 
 @dataclass(frozen=True)
-class Named:
+class NameAtCursor:
     """A name under the cursor, in one benchmark."""
 
     checked: Checked
@@ -70,12 +70,12 @@ class Named:
         return family(index, root(index, self.span))
 
 
-def named_at(view: View, offset: int) -> Iterator[Named]:
+def named_at(view: View, offset: int) -> Iterator[NameAtCursor]:
     """Yield the name at a place, in every benchmark that knows it."""
     for each in view.checked:
         span = span_at(each.compilation.index, view.path, offset)
         if span is not None:
-            yield Named(each, span)
+            yield NameAtCursor(each, span)
 
 
 def definitions(view: View, position: Position) -> list[Location]:

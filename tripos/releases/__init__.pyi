@@ -20,6 +20,7 @@ from .lock import (
 )
 from .manifest import (
     Manifest as Manifest,
+    file_digest as file_digest,
 )
 from .opening import (
     WORKING_TREE as WORKING_TREE,

@@ -15,7 +15,7 @@ from pathlib import Path
 from tripos.failure import SOME_FAILED, Failure
 from tripos.releases.fetching import ZIP, Reach, fetch_release, find_release, is_release
 from tripos.releases.layout import MANIFEST, RELEASES
-from tripos_compiler.inputs import FoundRelease, ReleaseError, ReleaseRequest
+from tripos_compiler.inputs import FoundRelease, ReleaseRequest, UnfitRelease
 from tripos_compiler.language.changes import version_order
 
 PINS = "fetched.json"
@@ -39,7 +39,7 @@ class ReleaseFolders:
     def find(self, asked: ReleaseRequest, near: str) -> FoundRelease:
         """Return the release that a spec at path `near` asks for: the one of that digest, or else the highest version.
 
-        Raises `ReleaseError`: E0912 where none is found, E0913 where it has another digest, E0914 where it is damaged.
+        Raises `UnfitRelease`: E0912 where none is found, E0913 where it has another digest, E0914 where it is damaged.
         """
         candidates = list(self._candidates(asked, near)) if asked.place is None or asked.sha256 is not None else []
         fitting = [each for each in candidates if asked.fits(each.version)]
@@ -57,7 +57,7 @@ class ReleaseFolders:
         others = [each for each in fitting if each.version == highest.version and each.digest != highest.digest]
         if others:
             message = f"two releases are called {highest.version}: `{highest.folder}` and `{others[0].folder}`"
-            raise ReleaseError("E0913", message, f'say which is meant: sha256 "{highest.digest}"')
+            raise UnfitRelease("E0913", message, f'say which is meant: sha256 "{highest.digest}"')
         return _found(highest, asked)
 
     def _placed(self, asked: ReleaseRequest, near: str) -> FoundRelease:
@@ -66,19 +66,19 @@ class ReleaseFolders:
         try:
             folder = self._fetched(there, asked, near) if "://" in there else find_release(there)
         except Failure as failure:
-            raise ReleaseError("E0912", failure.message, failure.hint or "") from failure
+            raise UnfitRelease("E0912", failure.message, failure.hint or "") from failure
         candidate = None if folder is None else _candidate(folder)
         if candidate is None:
-            raise ReleaseError("E0912", f"there is no release at `{there}`", "give its folder, its zip, or its URL")
+            raise UnfitRelease("E0912", f"there is no release at `{there}`", "give its folder, its zip, or its URL")
         if candidate.name != asked.name or not asked.fits(candidate.version):
             message = f"`{there}` is {candidate.name} {candidate.version}, not `{asked.text}`"
-            raise ReleaseError("E0913", message, f'write "{candidate.name}@{candidate.version}", or name another place')
+            raise UnfitRelease("E0913", message, f'write "{candidate.name}@{candidate.version}", or name another place')
         if asked.sha256 not in (None, candidate.digest):
             raise _another(asked, candidate)
         return _found(candidate, asked)
 
     def _fetched(self, url: str, asked: ReleaseRequest, near: str) -> Path:
-        """Return the folder of what was fetched from a URL, now or before. Raises `ReleaseError` and `Failure`."""
+        """Return the folder of what was fetched from a URL, now or before. Raises `UnfitRelease` and `Failure`."""
         for place in self._places(near):
             digest = read_pins(place).get(url)
             if digest is None or asked.sha256 not in (None, digest):
@@ -89,7 +89,7 @@ class ReleaseFolders:
                     return folder
         if self.fetch is None or self.into is None:
             help_ = f"fetch it, and it is kept beside the spec: tripos fetch {_shown(near)}"
-            raise ReleaseError("E0912", f"`{url}` has not been fetched", help_)
+            raise UnfitRelease("E0912", f"`{url}` has not been fetched", help_)
         return keep_fetched(fetch_release(url, self.fetch, asked.sha256), url, self.into)
 
     def _candidates(self, asked: ReleaseRequest, near: str) -> Iterator[_Candidate]:
@@ -109,16 +109,16 @@ class ReleaseFolders:
         yield from (each / RELEASES for each in above)
         yield from self.folders
 
-    def _nothing(self, asked: ReleaseRequest, near: str, candidates: list[_Candidate]) -> ReleaseError:
+    def _nothing(self, asked: ReleaseRequest, near: str, candidates: list[_Candidate]) -> UnfitRelease:
         if candidates:
             versions = sorted({each.version for each in candidates}, key=version_order, reverse=True)
             more = f" and {len(versions) - MOST_SHOWN} more" if len(versions) > MOST_SHOWN else ""
             message = f"no version of `{asked.name}` fits `{asked.text}`"
-            return ReleaseError("E0912", message, f"there is {', '.join(versions[:MOST_SHOWN])}{more}")
+            return UnfitRelease("E0912", message, f"there is {', '.join(versions[:MOST_SHOWN])}{more}")
         there = [f"`{place}`" for place in self._places(near) if place.exists()]
         looked = f"looked in {', '.join(there[:MOST_SHOWN])}" if there else f"no folder `{RELEASES}` is beside the spec"
         help_ = f"{looked}; give the folder that holds it with --releases DIR"
-        return ReleaseError("E0912", f"there is no release `{asked.text}`", help_)
+        return UnfitRelease("E0912", f"there is no release `{asked.text}`", help_)
 
 
 @dataclass(frozen=True)
@@ -161,7 +161,7 @@ def _found(candidate: _Candidate, asked: ReleaseRequest) -> FoundRelease:
     try:
         data = _data_of(folder.resolve(), candidate.digest)
     except Failure as failure:
-        raise ReleaseError("E0914", f"`{asked.text}`: {failure.message}", failure.hint or "") from failure
+        raise UnfitRelease("E0914", f"`{asked.text}`: {failure.message}", failure.hint or "") from failure
     main = (folder / candidate.main).as_posix()
     return FoundRelease(
         candidate.name, candidate.version, candidate.digest, folder.as_posix(), main, candidate.languages, data
@@ -174,10 +174,10 @@ def _shown(near: str) -> str:
     return (path.relative_to(here) if path.is_relative_to(here) else path).as_posix()
 
 
-def _another(asked: ReleaseRequest, found: _Candidate) -> ReleaseError:
+def _another(asked: ReleaseRequest, found: _Candidate) -> UnfitRelease:
     message = f"`{found.folder}` has another digest: {found.digest}, and the spec says {asked.sha256}"
     help_ = "get the right release, or write the digest of the new one here"
-    return ReleaseError("E0913", message, help_)
+    return UnfitRelease("E0913", message, help_)
 
 
 def _named(place: Path, name: str) -> Iterator[Path]:

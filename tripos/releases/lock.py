@@ -18,7 +18,6 @@ from tripos_warehouse.errors import StoreError
 from tripos_warehouse.store import Store
 from tripos_warehouse.views import connect
 
-LOCK = "tripos.lock"
 MOST_TOLD = 4
 
 

@@ -16,7 +16,7 @@ from tripos.releases.git import run_git
 from tripos.releases.layout import DATA, MANIFEST, RELEASES, SPEC
 from tripos.releases.manifest import Manifest, digest_of, file_digest, file_fault
 from tripos_compiler.compile import Compilation, compile_spec
-from tripos_compiler.inputs import FoundRelease, ReleaseError, ReleaseFinder, ReleaseRequest
+from tripos_compiler.inputs import FoundRelease, ReleaseFinder, ReleaseRequest, UnfitRelease
 from tripos_compiler.plan import Plan
 from tripos_compiler.source import Source
 from tripos_runtime.datasets import TRUSTED, DataFolders, Trust, access_of
@@ -120,7 +120,7 @@ class Release:
             release = next((one for one in found if isinstance(one, FoundRelease)), None)
             if release is None:
                 error = _find(releases, asked, places[0])
-                assert isinstance(error, ReleaseError)
+                assert isinstance(error, UnfitRelease)
                 message = f"{self.manifest.name} extends {each.name} {each.version}: {error.message}"
                 raise Failure("S0871", message, error.help) from error
             yield release
@@ -194,10 +194,10 @@ def _is_manifest_of_another(path: str) -> bool:
     return path.startswith(f"{RELEASES}/") and path.endswith(f"/{MANIFEST}")
 
 
-def _find(releases: ReleaseFinder, asked: ReleaseRequest, near: str) -> FoundRelease | ReleaseError:
+def _find(releases: ReleaseFinder, asked: ReleaseRequest, near: str) -> FoundRelease | UnfitRelease:
     try:
         return releases.find(asked, near)
-    except ReleaseError as error:
+    except UnfitRelease as error:
         return error
 
 

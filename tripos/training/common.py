@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tripos.failure import Failure
+from tripos.releases import file_digest
 from tripos_compiler.plan import digest
 from tripos_warehouse.exports import beside, write_lines
 
@@ -33,16 +34,11 @@ def digest_of(path: Path) -> str:
     A model that was trained is named by it: the same digest is the same weights, tokenizer and template.
     """
     if path.is_file():
-        return _sha256(path)
+        return file_digest(path)
     whole = hashlib.sha256()
     for file in sorted(each for each in path.rglob("*") if each.is_file() and each.name not in BESIDE):
-        whole.update(f"{file.relative_to(path).as_posix()}\0{_sha256(file)}\n".encode())
+        whole.update(f"{file.relative_to(path).as_posix()}\0{file_digest(file)}\n".encode())
     return whole.hexdigest()
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 KINDS = ("auto", "cpu", "cuda")

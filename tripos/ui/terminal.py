@@ -40,6 +40,13 @@ def print_stderr(text: str, stream: TextIO | None = None) -> None:
         to_nowhere(stream)
 
 
+def print_json(value: object) -> None:
+    """Print a value on standard output, as indented JSON."""
+    import json
+
+    print(json.dumps(value, ensure_ascii=False, indent=2))
+
+
 def to_nowhere(stream: TextIO) -> None:
     """Let everything that is still written to `stream` vanish. Otherwise Python tries once more at its exit, and says
     with its exit code that it could not."""

@@ -25,6 +25,15 @@ def text(value: str) -> str:
     return "'" + value.replace("'", "''") + "'"
 
 
+def optional_text(value: str | None) -> str:
+    """Return a text that may be NULL, as a value that has a type either way.
+
+    >>> optional_text("a"), optional_text(None)
+    ("'a'::varchar", 'NULL::varchar')
+    """
+    return "NULL::varchar" if value is None else f"{text(value)}::varchar"
+
+
 def texts(values: Iterable[str]) -> str:
     """Return a list of texts, in the order given, for `in` and for `read_parquet`.
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from tripos_compiler.constructs import Statement, read_statements
 from tripos_compiler.diagnostics import Diagnostic, Edit, Label
-from tripos_compiler.inputs import DIGEST, FoundRelease, ReleaseError, ReleaseRequest, read_asked
+from tripos_compiler.inputs import DIGEST, FoundRelease, ReleaseRequest, UnfitRelease, read_asked
 from tripos_compiler.plan import Dataset, Tree
 from tripos_compiler.resolve.memory import Memory
 from tripos_compiler.resolve.program import ExtendedRelease, Program, ReadText, locale_of, path_beside
@@ -159,7 +159,7 @@ class Extending:
             return None
         try:
             release = self.program.finder.find(asked, use.span.source.path)
-        except ReleaseError as error:
+        except UnfitRelease as error:
             where = use.syntax("digest") if error.code == "E0913" and use.find("digest") else use.text("string")
             self.program.diagnostics.error(error.code, error.message, where.span, help=error.help)
             return None

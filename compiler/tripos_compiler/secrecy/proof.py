@@ -40,7 +40,7 @@ from tripos_compiler.secrecy.labels import (
     union,
 )
 from tripos_compiler.secrecy.regions import Condition, are_disjoint
-from tripos_compiler.secrecy.scenario_rows import ScenarioRows
+from tripos_compiler.secrecy.scenario_rows import RowsAtHand
 from tripos_compiler.secrecy.scenarios import SHOWN, Following
 from tripos_compiler.secrecy.tables import MAY_READ, Copies, DatasetSecrets
 from tripos_compiler.source import Span
@@ -158,7 +158,7 @@ class Proof:
 
     def _public(self, scenario: Scenario) -> frozenset[Condition]:
         """Return what the `where` of a scenario says of public columns."""
-        at_hand, rows = ScenarioRows(self.tables, scenario), scenario.rows
+        at_hand, rows = RowsAtHand(self.tables, scenario), scenario.rows
         assert rows is not None and at_hand.table is not None
         return at_hand.conditions(rows.where, {rows.alias: at_hand.table})
 

@@ -13,7 +13,7 @@ from tripos_compiler.secrecy.tables import DatasetSecrets
 
 
 @dataclass
-class ScenarioRows:
+class RowsAtHand:
     """The rows of a scenario, and what is guarded of them and of what else its steps look up."""
 
     tables: DatasetSecrets

@@ -48,7 +48,7 @@ from tripos_compiler.secrecy.labels import (
     within,
 )
 from tripos_compiler.secrecy.regions import Condition
-from tripos_compiler.secrecy.scenario_rows import ScenarioRows
+from tripos_compiler.secrecy.scenario_rows import RowsAtHand
 from tripos_compiler.secrecy.tables import DatasetSecrets
 from tripos_compiler.source import Span
 
@@ -71,7 +71,7 @@ class Following:
     leaks: list[Leak] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.rows = ScenarioRows(self.tables, self.scenario)
+        self.rows = RowsAtHand(self.tables, self.scenario)
 
     def run(self, steps: tuple[Step, ...]) -> list[Leak]:
         """Return the leaks of the steps, in their order."""

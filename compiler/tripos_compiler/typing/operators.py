@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tripos_compiler.language import lack_of
-from tripos_compiler.language.library import fits, type_notation
+from tripos_compiler.language.library import fits, type_notation, without_optional
 from tripos_compiler.plan import Binary, BoolType, IntegerType, Literal_, NumberType, TextType, Type
 from tripos_compiler.resolve import PossibleLack, Typed
 from tripos_compiler.source import BinaryExpr, Group, Name, Syntax
@@ -35,7 +35,7 @@ def _sides(checker: Checker, syntax: BinaryExpr, wanted: Type) -> tuple[Typed | 
         right: Typed | None = Typed(Literal_(value=""), left.type)  # a value of it, which is no number either
     else:
         right = checker.any(syntax.right)
-    if left is None or right is None or any(fits(bare(each.type), wanted) for each in (left, right)):
+    if left is None or right is None or any(fits(without_optional(each.type), wanted) for each in (left, right)):
         return checker.typed_as(left, syntax.left, wanted, what), checker.typed_as(right, syntax.right, wanted, what)
     one, other = type_notation(left.type), type_notation(right.type)
     these = f"both are `{one}`" if one == other else f"these are `{one}` and `{other}`"
@@ -69,12 +69,12 @@ def _pair(checker: Checker, first: Syntax, second: Syntax) -> tuple[Typed | None
     """Return both sides of a comparison; where one is a choice, a bare name on the other side is one of its values."""
     if checker.is_value(first) and not checker.is_value(second):
         right = checker.any(second)
-        left = checker.against(first, bare(right.type)) if right is not None else None
+        left = checker.against(first, without_optional(right.type)) if right is not None else None
         return left, right
     left = checker.any(first)
     if left is None:
         return None, None
-    return left, checker.against(second, bare(left.type))
+    return left, checker.against(second, without_optional(left.type))
 
 
 def _membership(checker: Checker, syntax: BinaryExpr) -> Typed | None:
@@ -89,22 +89,22 @@ def _membership(checker: Checker, syntax: BinaryExpr) -> Typed | None:
     if left is None:
         return None
     if isinstance(syntax.right, Group):
-        choice = bare(left.type) if bare(left.type).kind == "choice" else TextType()
+        choice = without_optional(left.type) if without_optional(left.type).kind == "choice" else TextType()
         right = checker.group(syntax.right, syntax.right.arguments, choice)
     else:
         right = checker.any(syntax.right)
     if right is None:
         return None
     of = right.type.of if right.type.kind in ("list", "set") else None
-    if of is None and bare(right.type).kind in ("list", "set"):
-        checker.misfit(syntax.right.span, right.type, bare(right.type), "what `in` looks into")
+    if of is None and without_optional(right.type).kind in ("list", "set"):
+        checker.misfit(syntax.right.span, right.type, without_optional(right.type), "what `in` looks into")
         return None
     if of is None:
         checker.error(
             "E0301", f"`in` looks into a list or set, this is `{type_notation(right.type)}`", syntax.right.span
         )
         return None
-    if not (fits(bare(left.type), of) or fits(of, bare(left.type))):
+    if not (fits(without_optional(left.type), of) or fits(of, without_optional(left.type))):
         message = f"`{type_notation(left.type)}` is never in `{type_notation(right.type)}`"
         checker.error("E0301", message, syntax.span)
         return None
@@ -113,7 +113,7 @@ def _membership(checker: Checker, syntax: BinaryExpr) -> Typed | None:
 
 def _may_be_equal(left: Typed, right: Typed) -> bool:
     """Return true if two values can ever be equal; of a range of whole numbers, one that is written out lies in it."""
-    a, b = bare(left.type), bare(right.type)
+    a, b = without_optional(left.type), without_optional(right.type)
     return (fits(a, b) or fits(b, a)) and _in_range(left, b) and _in_range(right, a)
 
 
@@ -133,14 +133,9 @@ def _of_kind(value: Typed) -> str:
 
 def _instead(operator: str, type_: Type) -> str | None:
     """Return what to write where texts or choices are computed with."""
-    if operator == "+" and bare(type_).kind == "text":
+    if operator == "+" and without_optional(type_).kind == "text":
         return 'put texts together: `join((…, …), "")`'
-    return "compare their places in the order: `rank(…)`" if bare(type_).kind == "choice" else None
-
-
-def bare(type_: Type) -> Type:
-    """Return the type without `?`."""
-    return type_.of if type_.kind == "optional" else type_
+    return "compare their places in the order: `rank(…)`" if without_optional(type_).kind == "choice" else None
 
 
 def unbounded(type_: Type) -> Type:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import duckdb
 
 from tripos.failure import Failure
+from tripos.ui import print_json
 from tripos_compiler.diagnostics import counted, nearest
 from tripos_compiler.plan import Plan
 from tripos_warehouse.errors import StoreError
@@ -37,7 +36,7 @@ def export_eee(connection: duckdb.DuckDBPyConnection, plan: Plan, run: RunRecord
             }
             for each in found
         ]
-        _print({"format": f"every_eval_ever/{VERSION}", "files": told})
+        print_json({"format": f"every_eval_ever/{VERSION}", "files": told})
         return
     for each in found:
         print(f"{each.model}: {counted(each.results, 'result')}, {counted(each.instances.rows, 'score')}")
@@ -74,7 +73,7 @@ def export_tables(connection: duckdb.DuckDBPyConnection, plan: Plan, run: RunRec
             parquet = options.what == "parquet"
             written.append(write_parquet(source, target) if parquet else write_csv(source, target, options.raw))
     if options.json:
-        _print({"run_id": run.run_id, "tables": to_data(written)})
+        print_json({"run_id": run.run_id, "tables": to_data(written)})
         return
     for each in written:
         print(f"{each.name}: {counted(each.rows, 'row')} in {each.path}")
@@ -120,7 +119,3 @@ def _hidden(plan: Plan, run: RunRecord, names: Sequence[str]) -> list[str]:
 def _folder(path: Path) -> None:
     if path.exists() and not path.is_dir():
         raise StoreError("S0604", f"`{path}` is a file, and several are to be written", "name a folder")
-
-
-def _print(value: Any) -> None:
-    print(json.dumps(value, ensure_ascii=False, indent=2))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
 from argparse import Namespace
 from collections.abc import Iterator, Mapping
@@ -11,6 +10,7 @@ from typing import Any
 
 from tripos.failure import GOOD, Failure
 from tripos.training import BESIDE, DATA, NAME, Recipe, require_extra, settings_of, silence_libraries
+from tripos.ui import print_stderr
 from tripos_compiler.diagnostics import duration
 from tripos_warehouse.errors import StoreError
 
@@ -80,7 +80,7 @@ def main(options: Namespace) -> int:
         path = _exported(options, folder / DATA) if is_spec else given
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what libraries say to those who build on them
-            report = fine_tune(read_chats(path), recipe, device, folder, _tell)
+            report = fine_tune(read_chats(path), recipe, device, folder, print_stderr)
     except StoreError as error:
         raise Failure(error.code, error.message, error.hint) from error
     if options.json:
@@ -90,10 +90,6 @@ def main(options: Namespace) -> int:
     else:
         print("\n".join(summary_lines(report, folder)))
     return GOOD
-
-
-def _tell(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
 
 
 def _recipe(options: Namespace) -> Recipe:

@@ -10,10 +10,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from tripos.cli.arguments import listed_names
 from tripos.cli.exports.spec_data import compiled_pairs, found_pairings, pairings_of
 from tripos.failure import GOOD, Failure
 from tripos.training import BESIDE, DATA, NAME, require_extra, silence_libraries
 from tripos.training.reward import RewardRecipe
+from tripos.ui import print_stderr
 from tripos_compiler.diagnostics import counted, duration
 from tripos_compiler.plan import Pairing, Plan
 from tripos_warehouse.errors import StoreError
@@ -93,13 +95,13 @@ def train(options: Namespace) -> int:
             warnings.simplefilter("ignore")  # what libraries say to those who build on them
             silence_libraries()
             report = train_reward(
-                without(read_pairs(learned), _names(options.without)),
+                without(read_pairs(learned), listed_names(options.without)),
                 None if tested is None else read_pairs(tested),
                 _recipe(options),
                 AuditSize(options.seeds, options.shuffled),
                 device,
                 folder,
-                _tell,
+                print_stderr,
             )
     except StoreError as error:
         raise Failure(error.code, error.message, error.hint) from error
@@ -110,10 +112,6 @@ def train(options: Namespace) -> int:
     for each in report["audit"]["warnings"]:
         print(f"warning[{WARNING}]: {each}", file=sys.stderr)
     return GOOD
-
-
-def _tell(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
 
 
 def _recipe(options: Namespace) -> RewardRecipe:
@@ -136,7 +134,7 @@ def _recipe(options: Namespace) -> RewardRecipe:
 def _files(options: Namespace, folder: Path) -> tuple[Path, Path | None]:
     """Return the files of what is learned and what is tested; those of a spec's exports are written into the folder."""
     given = Path(options.source)
-    tests = _names(options.test)
+    tests = listed_names(options.test)
     if not (given.is_dir() or given.suffix in ("", ".tripos")):
         if options.export:
             raise Failure("R0202", "`--export` has no meaning for a file", "it is an option of specs")
@@ -145,7 +143,7 @@ def _files(options: Namespace, folder: Path) -> tuple[Path, Path | None]:
         return given, Path(tests[0]) if tests else None
     plan, source = compiled_pairs(options, options.source)
     of_files = [name for name in tests if name.endswith(".jsonl")]
-    named = _names(options.export)
+    named = listed_names(options.export)
     for_test = [each.name for each in pairings_of(plan) if each.use == "test" and each.name not in named]
     tested = found_pairings(plan, [name for name in tests if name not in of_files] if tests else for_test)
     learned = found_pairings(plan, named or _for_training(plan, tested))
@@ -168,7 +166,3 @@ def _for_training(plan: Plan, tested: Sequence[Pairing]) -> list[str]:
     test."""
     rest = [each for each in pairings_of(plan) if each not in tested and each.use != "test"]
     return [each.name for each in rest if each.use == "training"] or [each.name for each in rest]
-
-
-def _names(given: Sequence[str]) -> list[str]:
-    return list(dict.fromkeys(name.strip() for each in given for name in each.split(",") if name.strip()))

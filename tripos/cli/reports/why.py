@@ -40,7 +40,6 @@ def main(options: Namespace) -> int:
 MOST_LINES = 8
 """So many lines of a text are shown, unless all are wanted."""
 LABEL = 12
-CALL = ("tokens_in", "tokens_out", "tokens_reasoning", "cost_usd", "attempts", "latency_s")
 
 
 def lines_of(told: Trace, width: int, *, full: bool) -> list[str]:

@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tripos.cli.arguments import listed_names
 from tripos.cli.inputs import compile_given
 from tripos.failure import GOOD, USAGE, Failure
 from tripos.settings import load_config, trust_of
@@ -188,7 +189,7 @@ class Described:
 
 def main(options: Namespace) -> int:
     """Print the statistics. Raise `Failure` for a data set, a field or a group that is not there."""
-    if not _names(options.by) and (options.group or options.figure):
+    if not listed_names(options.by) and (options.group or options.figure):
         given = "--group" if options.group else "--figure"
         raise Failure("R0202", f"`{given}` has no meaning without `--by`", "name the field: --by FIELD")
     compilation, folders = compile_given(options, load_config(Path.cwd(), trust=trust_of(options)))
@@ -196,7 +197,7 @@ def main(options: Namespace) -> int:
     if plan is None:
         return USAGE
     source = CaseSource(plan, folders, tuple(each.path for each in compilation.sources))
-    datasets = _chosen(plan, _names(options.dataset))
+    datasets = _chosen(plan, listed_names(options.dataset))
     together = [datasets] if options.together else [[each] for each in datasets]
     found = [_described(source, each, options) for each in together]
     match options.format:
@@ -208,10 +209,6 @@ def main(options: Namespace) -> int:
             figure = options.figure or "mean"
             print("\n\n".join("\n".join(_lines(each, figure)) for each in found))
     return GOOD
-
-
-def _names(given: Sequence[str]) -> list[str]:
-    return list(dict.fromkeys(name.strip() for each in given for name in each.split(",") if name.strip()))
 
 
 def _chosen(plan: Plan, names: Sequence[str]) -> list[Dataset]:
@@ -240,8 +237,8 @@ def _described(source: CaseSource, datasets: Sequence[Dataset], options: Namespa
     name = " + ".join(each.name for each in datasets)
     if not parts:
         raise Failure("R0202", f"the data sets {name} have no field in common", "describe them without `--together`")
-    by = [_part(name, parts, each) for each in _names(options.by)]
-    chosen = [_part(name, parts, each) for each in _names(options.field)] or parts
+    by = [_part(name, parts, each) for each in listed_names(options.by)]
+    chosen = [_part(name, parts, each) for each in listed_names(options.field)] or parts
     rows = (row.values for each in datasets for row in source.sources.stream(each))
     groups = describe(rows, chosen, by, options.unit, _grouped(options.group))
     files = tuple((file.path, file.rows) for each in datasets for file in each.files)
@@ -260,9 +257,9 @@ def _grouped(given: Sequence[str]) -> dict[str, str]:
     names: dict[str, str] = {}
     for text in given:
         name, equals, values = text.partition("=")
-        if not equals or not name.strip() or not _names([values]):
+        if not equals or not name.strip() or not listed_names([values]):
             raise Failure("R0202", f"`--group {text}` names no values", "write --group NAME=VALUE[,VALUE]")
-        for value in _names([values]):
+        for value in listed_names([values]):
             if value in names:
                 message = f"`{value}` is counted as `{names[value]}` and as `{name.strip()}`"
                 raise Failure("R0202", message, "name a value in one `--group`")

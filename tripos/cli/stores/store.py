@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from argparse import Namespace
 from dataclasses import asdict
 
 from tripos.cli.inputs import open_store
 from tripos.failure import GOOD, SOME_FAILED, Failure
-from tripos.ui import columns_of, table_lines
+from tripos.ui import columns_of, print_json, table_lines
 from tripos_compiler.diagnostics import counted, file_size
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.store import Store
@@ -36,7 +35,7 @@ def _collect(store: Store, options: Namespace) -> int:
     removed = collect(store, options.grace, dry_run=options.dry_run)
     size = sum(each.size for each in removed)
     if options.json:
-        _print({"removed": [asdict(each) for each in removed], "bytes": size, "dry_run": options.dry_run})
+        print_json({"removed": [asdict(each) for each in removed], "bytes": size, "dry_run": options.dry_run})
         return GOOD
     groups: dict[tuple[str, str], list[int]] = {}
     for each in removed:
@@ -56,7 +55,7 @@ def _compact(store: Store, options: Namespace) -> int:
 
     done = compact(store)
     if options.json:
-        _print({"compacted": done is not None, **({} if done is None else asdict(done))})
+        print_json({"compacted": done is not None, **({} if done is None else asdict(done))})
     elif done is None:
         print("nothing to compact")
     else:
@@ -72,7 +71,7 @@ def _check(store: Store, options: Namespace) -> int:
 
     found = check_store(store)
     if options.json:
-        _print({**asdict(found), "whole": not found.damages})
+        print_json({**asdict(found), "whole": not found.damages})
         return SOME_FAILED if found.damages else GOOD
     rows = [
         (
@@ -95,7 +94,3 @@ def _check(store: Store, options: Namespace) -> int:
         print(f"  = help: {damage.hint}", file=sys.stderr)
     print(f"{counted(len(found.damages), 'damage')} found" if found.damages else "the store is whole")
     return SOME_FAILED if found.damages else GOOD
-
-
-def _print(value: object) -> None:
-    print(json.dumps(value, ensure_ascii=False, indent=2))

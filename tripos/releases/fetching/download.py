@@ -22,7 +22,7 @@ from urllib.parse import SplitResult, quote, urljoin, urlsplit
 
 from pydantic import ValidationError
 
-from tripos.failure import SOME_FAILED, Failure
+from tripos.failure import SOME_FAILED, Failure, first_line
 from tripos.releases.fetching.reach import Reach
 from tripos.releases.layout import MANIFEST, UNLISTED
 from tripos.releases.manifest import Manifest, digest_of
@@ -67,7 +67,7 @@ def download_from(remote: Remote, url: str, folder: Path, sha256: str | None = N
         remote.save(MANIFEST, folder / MANIFEST, MOST_OF_A_MANIFEST)
         raw = (folder / MANIFEST).read_bytes()
     except (OSError, ValueError) as error:
-        raise Failure("S0851", f"there is no release at `{url}`: {_first(error)}", _HINT) from error
+        raise Failure("S0851", f"there is no release at `{url}`: {first_line(error)}", _HINT) from error
     if sha256 is not None and digest_of(raw) != sha256:
         message = f"the release at `{url}` has the digest {digest_of(raw)}, not {sha256}"
         raise Failure("S0851", message, "get the release that is meant, or write the new digest", SOME_FAILED)
@@ -90,7 +90,7 @@ def download_from(remote: Remote, url: str, folder: Path, sha256: str | None = N
         except FileNotFoundError:
             continue  # verifying says so
         except (OSError, ValueError) as error:
-            raise Failure("S0851", f"cannot read `{url}/{name}`: {_first(error)}", _HINT, SOME_FAILED) from error
+            raise Failure("S0851", f"cannot read `{url}/{name}`: {first_line(error)}", _HINT, SOME_FAILED) from error
 
 
 def download_file(url: str, path: Path, reach: Reach) -> None:
@@ -99,7 +99,7 @@ def download_file(url: str, path: Path, reach: Reach) -> None:
     try:
         _remote(around, reach).save(name, path, MOST_BYTES)
     except (OSError, ValueError) as error:
-        raise Failure("S0851", f"there is no release at `{url}`: {_first(error)}", _HINT) from error
+        raise Failure("S0851", f"there is no release at `{url}`: {first_line(error)}", _HINT) from error
 
 
 def _remote(url: str, reach: Reach) -> Remote:
@@ -133,7 +133,7 @@ class _Bucket:
         except BaseError as error:
             if isinstance(error, FileNotFoundError):
                 raise
-            raise OSError(_first(error)) from error
+            raise OSError(first_line(error)) from error
 
     def names(self) -> list[str]:
         import obstore
@@ -275,7 +275,3 @@ def _shut(sock: socket.socket) -> None:
 def _refused(url: str, why: str) -> Failure:
     hint = "if you trust it, allow it: --allow-private"
     return Failure("S0879", f"`{url}` is not fetched: it {why}", hint, SOME_FAILED)
-
-
-def _first(error: Exception) -> str:
-    return next(iter(str(error).strip().splitlines()), type(error).__name__)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from tripos.failure import SOME_FAILED, Failure
+from tripos.failure import SOME_FAILED, Failure, first_line
 from tripos.releases.fetching.reach import TYPED, Reach
 from tripos.releases.layout import FORMAT, HUB, MANIFEST, UNLISTED
 
@@ -123,7 +123,7 @@ def push(folder: Path, url: str) -> str:
                     message = f"`{place}/{name}` is there already, with other content"
                     raise Failure("S0850", message, "a release is never changed: push it elsewhere") from error
     except (BaseError, ValueError, OSError) as error:
-        raise Failure("S0850", f"cannot write to `{place}`: {_first(error)}", _HINT, SOME_FAILED) from error
+        raise Failure("S0850", f"cannot write to `{place}`: {first_line(error)}", _HINT, SOME_FAILED) from error
     return place
 
 
@@ -182,7 +182,3 @@ def _store(url: str, make: bool = False) -> Any:
     if url.startswith("file://"):
         return LocalStore(url.removeprefix("file://"), mkdir=make)
     return from_url(url, client_options={"allow_http": True} if url.startswith("http://") else None)
-
-
-def _first(error: Exception) -> str:
-    return next(iter(str(error).strip().splitlines()), type(error).__name__)

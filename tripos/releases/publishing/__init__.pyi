@@ -10,7 +10,7 @@ from .lineage import (
     follow as follow,
 )
 from .release import (
-    ReleaseRequest as ReleaseRequest,
+    ReleaseInput as ReleaseInput,
     WrittenRelease as WrittenRelease,
     make_release as make_release,
 )

@@ -73,7 +73,7 @@ PLAN, LICENSE, CHANGELOG = "plan.json", "LICENSE", "CHANGELOG.md"
 
 
 @dataclass(frozen=True)
-class ReleaseRequest:
+class ReleaseInput:
     """The input of a release: a compiled spec, where its data lie, and the release that it follows, with what changed
     since in words. `day` is the date that it bears, if any."""
 
@@ -107,7 +107,7 @@ class WrittenRelease:
     """The folder with the text of items that models wrote and that are withheld, beside the release."""
 
 
-def make_release(wanted: ReleaseRequest, to: Path) -> WrittenRelease:
+def make_release(wanted: ReleaseInput, to: Path) -> WrittenRelease:
     """Write `to/NAME-VERSION`.
 
     Raises `Failure`: E0901 for a version that says less than what changed, S0850 where something else is there, S0852
@@ -157,7 +157,7 @@ def make_release(wanted: ReleaseRequest, to: Path) -> WrittenRelease:
 
 
 def _write(
-    wanted: ReleaseRequest,
+    wanted: ReleaseInput,
     source: CaseSource,
     folder: Path,
     contents: Contents,
@@ -225,7 +225,7 @@ def _write(
 
 
 def _items(
-    wanted: ReleaseRequest, source: CaseSource, contents: Contents, folder: Path, canary: str
+    wanted: ReleaseInput, source: CaseSource, contents: Contents, folder: Path, canary: str
 ) -> list[ReleasedItems]:
     """Write the items of every scenario whose data may be copied."""
     plan = wanted.plan
@@ -262,7 +262,7 @@ def _files(folder: Path, rows: dict[str, int]) -> tuple[ReleasedFile, ...]:
     )
 
 
-def _license_text(wanted: ReleaseRequest, about: ReleaseToml, license_: str) -> bytes:
+def _license_text(wanted: ReleaseInput, about: ReleaseToml, license_: str) -> bytes:
     """Return the licence's text where the spec has it, and else its SPDX expression."""
     beside = Path(wanted.compilation.sources[0].path).parent
     named = beside / (about.license_file or LICENSE)
@@ -274,7 +274,7 @@ def _license_text(wanted: ReleaseRequest, about: ReleaseToml, license_: str) -> 
     return f"SPDX-License-Identifier: {license_}\n\n{title} is under the licence that this names.\n".encode()
 
 
-def _change_log(wanted: ReleaseRequest, about: ReleaseToml) -> str:
+def _change_log(wanted: ReleaseInput, about: ReleaseToml) -> str:
     """Return the changes of this version, on top of those of the versions before."""
     told = [*about.changes, *wanted.changes] or (
         ["first release"] if wanted.parent is None else ["no change was found"]
@@ -285,7 +285,7 @@ def _change_log(wanted: ReleaseRequest, about: ReleaseToml) -> str:
     return f"# Changes\n\n{head}" + (f"\n{former}" if former else "")
 
 
-def _check(folder: Path, wanted: ReleaseRequest, contents: Contents) -> None:
+def _check(folder: Path, wanted: ReleaseInput, contents: Contents) -> None:
     """See that what was written compiles to the plan that it says."""
     outer = list(_outer(wanted))
     releases = ReleaseFolders(tuple(Path(each.folder) for each in wanted.compilation.releases))
@@ -298,7 +298,7 @@ def _check(folder: Path, wanted: ReleaseRequest, contents: Contents) -> None:
         raise Failure("S0858", message, "see that every data file lies in the spec's folder or in one data folder")
 
 
-def _outer(wanted: ReleaseRequest) -> Sequence[Path]:
+def _outer(wanted: ReleaseInput) -> Sequence[Path]:
     main = Path(wanted.compilation.sources[0].path).resolve().parent
     return [each.resolve() for each in wanted.folders.folders if not each.resolve().is_relative_to(main)]
 
@@ -336,4 +336,4 @@ def _unwritable(to: Path, error: OSError) -> Failure:
     )
 
 
-__all__ = ["CHANGELOG", "LICENSE", "PLAN", "SPEC", "ReleaseRequest", "WrittenRelease", "make_release"]
+__all__ = ["CHANGELOG", "LICENSE", "PLAN", "SPEC", "ReleaseInput", "WrittenRelease", "make_release"]

@@ -13,7 +13,7 @@ import numpy as np
 from tripos.failure import Failure
 from tripos.training.common import split_by_group
 from tripos.training.reward.heads import PENALTIES, STEPS
-from tripos.training.reward.learners import Reward, accuracy
+from tripos.training.reward.learners import FeatureLearner, Reward, accuracy
 from tripos.training.reward.pairs import Numbers, Preferences
 
 
@@ -45,12 +45,9 @@ class Classifiers:
 
 
 @dataclass
-class CriteriaLearner:
+class CriteriaLearner(FeatureLearner):
     """Learns classifiers on `features`, of shape `[replies, features]`; `places` says which row is which reply's."""
 
-    features: Numbers
-    places: Mapping[tuple[str, str], int]
-    share: float = 0.1
     name: str = "criteria"
     penalties: tuple[float, ...] = PENALTIES
 
@@ -60,14 +57,14 @@ class CriteriaLearner:
 
     def reward(self, found: Classifiers) -> Reward:
         """Return what classifiers give for the replies of preferences."""
-        return lambda pairs: found.rewards(self._rows(pairs))
+        return lambda pairs: found.rewards(self.rows(pairs))
 
     def fit(self, learned: Preferences, seed: int) -> Classifiers:
         """Return the classifiers whose penalty does best on the groups that the seed holds out. Raises `Failure` S0815
         and S0830."""
         need_criteria(learned)
         split = split_by_group(learned.groups, self.share, seed)
-        rows = self._rows(learned)
+        rows = self.rows(learned)
         taught, met = _ticked(learned.only(split.learned))
         kept, met_kept = _ticked(learned.only(split.held_out)) if len(split.held_out) else (taught, met)
         mean, scale = rows[taught].mean(0), rows[taught].std(0) + 1e-6
@@ -85,10 +82,7 @@ class CriteriaLearner:
 
     def by_criterion(self, found: Classifiers, pairs: Preferences) -> list[float]:
         """The share of the pairs that each criterion alone tells right, in the order of the export."""
-        return found.accuracies(self._rows(pairs), pairs)
-
-    def _rows(self, pairs: Preferences) -> Numbers:
-        return self.features[[self.places[text] for text in pairs.texts]]
+        return found.accuracies(self.rows(pairs), pairs)
 
 
 def known(pairs: Preferences) -> bool:

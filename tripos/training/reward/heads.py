@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from tripos.training.common import split_by_group
-from tripos.training.reward.learners import Reward, accuracy, loss_of
+from tripos.training.reward.learners import FeatureLearner, Reward, accuracy, loss_of
 from tripos.training.reward.pairs import Numbers, Preferences
 
 PENALTIES = (0.1, 1.0, 10.0)
@@ -33,12 +33,9 @@ class LinearHead:
 
 
 @dataclass
-class HeadLearner:
+class HeadLearner(FeatureLearner):
     """Learns heads on `features`, of shape `[replies, features]`; `places` says which row is which reply's."""
 
-    features: Numbers
-    places: Mapping[tuple[str, str], int]
-    share: float = 0.1
     name: str = "model"
     penalties: tuple[float, ...] = PENALTIES
     heads: dict[int, LinearHead] = field(default_factory=dict)
@@ -49,11 +46,11 @@ class HeadLearner:
 
     def reward(self, head: LinearHead) -> Reward:
         """Return what a head gives for the replies of preferences."""
-        return lambda pairs: head.rewards(self._rows(pairs))
+        return lambda pairs: head.rewards(self.rows(pairs))
 
     def fit(self, learned: Preferences, seed: int) -> LinearHead:
         """Return the head whose penalty does best on the groups that the seed holds out. Raises `Failure` S0815."""
-        rows = self._rows(learned)
+        rows = self.rows(learned)
         split = split_by_group(learned.groups, self.share, seed)
         taught, kept = learned.only(split.learned), learned.only(split.held_out)
         used = np.unique(np.concatenate([taught.better, taught.worse]))
@@ -70,9 +67,6 @@ class HeadLearner:
                 best = LinearHead(weight, mean, scale, penalty, found)
         assert best is not None, "there is a penalty"
         return best
-
-    def _rows(self, pairs: Preferences) -> Numbers:
-        return self.features[[self.places[text] for text in pairs.texts]]
 
 
 def fitted(rows: Numbers, pairs: Preferences, penalty: float, start: Numbers) -> Numbers:

@@ -15,6 +15,20 @@ TOKENS = r"(?u)\b\w+\b|[?!.]"
 """What counts as a word: the signs that end a sentence too, since a question shows by its mark."""
 
 
+@dataclass
+class FeatureLearner:
+    """Learns from `features`, of shape `[replies, features]`; `places` says which row is which reply's. A `share` of
+    the groups is held out."""
+
+    features: Numbers
+    places: Mapping[tuple[str, str], int]
+    share: float = 0.1
+
+    def rows(self, pairs: Preferences) -> Numbers:
+        """Return the features of the texts of preferences, a row each."""
+        return self.features[[self.places[text] for text in pairs.texts]]
+
+
 @dataclass(frozen=True)
 class BagOfWords:
     """TF-IDF of words and pairs of words, with the strengths of Bradley and Terry: a logistic regression of differences

@@ -14,7 +14,7 @@ from tripos_compiler.language.contamination import ALIKE, NearTexts, runs_of
 from tripos_compiler.plan import Plan
 from tripos_warehouse import sql
 from tripos_warehouse.exports.replies import Replies, ReplyQuery
-from tripos_warehouse.views import Known, RunRecord, find_run, known_in_store
+from tripos_warehouse.views import RunRecord, SubsetCount, find_run, known_in_store
 
 SHORTEST = 24
 """Runs of characters that a field has at least to be compared alone: below, it is a word or two, which items share."""
@@ -64,7 +64,7 @@ class HeldOut:
     runs: tuple[str, ...] = ()
     items: frozenset[Key] = frozenset()
     near: Mapping[Key, Likeness] = field(default_factory=dict)
-    known: Mapping[str, Known] = field(default_factory=dict)
+    known: Mapping[str, SubsetCount] = field(default_factory=dict)
 
     def kept(self, found: Replies) -> Replies:
         """Return the replies to items that are not held out; how many are goes to what is left out."""

@@ -13,7 +13,7 @@ FLUSH_BYTES = 32 * 2**20
 
 
 @dataclass
-class Batch:
+class RowBatch:
     """Rows on their way to one commit. `tried`: its commit may be there already."""
 
     segment: JournalSegment | None = None

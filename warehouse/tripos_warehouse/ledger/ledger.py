@@ -12,7 +12,7 @@ from pathlib import Path
 from types import TracebackType
 
 from tripos_warehouse.errors import StoreError, unwritable
-from tripos_warehouse.ledger.batch import Batch
+from tripos_warehouse.ledger.batch import RowBatch
 from tripos_warehouse.ledger.draws import Draws, rows_of
 from tripos_warehouse.ledger.lookup import RowLookup
 from tripos_warehouse.ledger.run_cache import WorkList
@@ -74,8 +74,8 @@ class RunLedger:
         self._release = {RELEASE: release}
         self._released = frozenset(table.name for table in TABLES.values() if RELEASE in table.schema.names)
         self._fingerprints = frozenset(fingerprints)
-        self._batch = Batch()
-        self._closed: list[Batch] = []
+        self._batch = RowBatch()
+        self._closed: list[RowBatch] = []
         self._done: list[JournalSegment] = []
         self._fresh: dict[str, dict[str, Row]] = {}
         self._lookup = RowLookup()
@@ -328,9 +328,9 @@ class RunLedger:
     def _close_batch(self) -> None:
         if self._batch.count:
             self._closed.append(self._batch)
-            self._batch = Batch()
+            self._batch = RowBatch()
 
-    def _commit(self, batch: Batch) -> Commit:
+    def _commit(self, batch: RowBatch) -> Commit:
         name = None if batch.segment is None else batch.segment.name
         first, batch.tried = not batch.tried, True
         contents = {table: to_arrow(table, some) for table, some in batch.rows.items() if some}

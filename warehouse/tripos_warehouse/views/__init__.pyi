@@ -25,7 +25,7 @@ from .runs import (
     list_runs as list_runs,
 )
 from .subset_items import (
-    Known as Known,
+    SubsetCount as SubsetCount,
     known_in_run as known_in_run,
     known_in_store as known_in_store,
     marked_items as marked_items,

@@ -154,7 +154,7 @@ class RunRows:
         if not self.parts:
             nothing = ", ".join(["NULL::varchar"] * 4)
             return f"select * from (values ({nothing})) as part ({columns}) where false"
-        rows = ", ".join(f"({', '.join(map(_value, part))})" for part in self.parts)
+        rows = ", ".join(f"({', '.join(map(sql.optional_text, part))})" for part in self.parts)
         return f"select * from (values {rows}) as part ({columns})"
 
 
@@ -199,7 +199,3 @@ def latest_rows(connection: duckdb.DuckDBPyConnection, of: AskedSteps) -> RunRow
 
 def _name(table: str, benchmark: str) -> str:
     return f"{sql.name(INTERNAL)}.{sql.name(f'{table} of {benchmark}')}"
-
-
-def _value(text: str | None) -> str:
-    return "NULL::varchar" if text is None else f"{sql.text(text)}::varchar"

@@ -12,7 +12,7 @@ from tripos_compiler.language import Drawn
 
 
 @dataclass(frozen=True)
-class Known:
+class SubsetCount:
     """How many items of a subset are `there`, of all that it has; `of` is `None` where no run could tell."""
 
     there: int
@@ -26,7 +26,7 @@ class Known:
     def told(self, subset: str) -> str:
         """In words.
 
-        >>> Known(61, 198).told("by_hand"), Known(3, None).told("by_hand")
+        >>> SubsetCount(61, 198).told("by_hand"), SubsetCount(3, None).told("by_hand")
         ('61 of the 198 items of by_hand', '3 items of by_hand')
         """
         of = "" if self.of is None else f"of the {self.of:,} "
@@ -39,16 +39,16 @@ def marked_items(connection: duckdb.DuckDBPyConnection, run_id: str, subset: str
     return frozenset(connection.execute(query, [run_id, subset]).fetchall())
 
 
-def known_in_run(connection: duckdb.DuckDBPyConnection, run_id: str, subset: str, there: int) -> Known:
+def known_in_run(connection: duckdb.DuckDBPyConnection, run_id: str, subset: str, there: int) -> SubsetCount:
     """Return how much of a subset `there` items of a run are."""
     query = """select listed.options from main.runs as listed
       where listed.run_id in (select items_of from main.runs where run_id = ?)"""
-    return Known(there, _of(connection.execute(query, [run_id]).fetchall(), subset))
+    return SubsetCount(there, _of(connection.execute(query, [run_id]).fetchall(), subset))
 
 
 def known_in_store(
     connection: duckdb.DuckDBPyConnection, benchmark: str, subsets: Iterable[str]
-) -> Mapping[str, Known]:
+) -> Mapping[str, SubsetCount]:
     """Return how much of every subset any run of the benchmark has marked. Of how many, says the last run that could
     tell."""
     rows = connection.execute(
@@ -60,7 +60,7 @@ def known_in_store(
     found = {}
     for subset in subsets:
         [there] = connection.execute(count, [benchmark, subset]).fetchone() or (0,)
-        found[subset] = Known(there, _of(rows, subset))
+        found[subset] = SubsetCount(there, _of(rows, subset))
     return found
 
 

@@ -33,7 +33,7 @@ def join_arms(plan: Plan, row: str) -> str:
         nothing = ", ".join(["NULL::varchar"] * (1 + len(arms)))
         values = f"select * from (values ({nothing})) as treatment ({columns}) where false"
     else:
-        values = ", ".join(f"({', '.join(map(_value, each))})" for each in found)
+        values = ", ".join(f"({', '.join(map(sql.optional_text, each))})" for each in found)
         values = f"select * from (values {values}) as treatment ({columns})"
     return f"\n        left join ({values}) as treatment on treatment.fingerprint = {row}.fingerprint"
 
@@ -79,7 +79,3 @@ def _about(treatment: Treatment, compared: str) -> dict[str, bool]:
     return {
         step.fingerprint: any(compared in roles.get(name, ()) for name in (*step.needs, step.of)) for step in scores
     }
-
-
-def _value(text: str | None) -> str:
-    return "NULL::varchar" if text is None else f"{sql.text(text)}::varchar"

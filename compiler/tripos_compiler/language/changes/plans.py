@@ -213,10 +213,7 @@ def _metrics(before: Plan, after: Plan) -> Iterator[Change]:
 
 
 def _measures(before: Plan, after: Plan) -> Iterator[Change]:
-    for measure in _gone(before.measures, after.measures):
-        yield Change("major", "measure", measure.name, "is gone")
-    for measure in _new(before.measures, after.measures):
-        yield Change("minor", "measure", measure.name, "is new")
+    yield from _gone_or_new("measure", before.measures, after.measures)
     for old, new in _both(before.measures, after.measures):
         if old.lower_is_better != new.lower_is_better:
             headlines = (*before.benchmark.headline, *after.benchmark.headline)
@@ -230,10 +227,7 @@ def _measures(before: Plan, after: Plan) -> Iterator[Change]:
 
 def _outside(before: Plan, after: Plan) -> Iterator[Change]:
     """Yield what no score depends on: gates, samples, training data."""
-    for subset in _gone(before.subsets, after.subsets):
-        yield Change("major", "subset", subset.name, "is gone")
-    for subset in _new(before.subsets, after.subsets):
-        yield Change("minor", "subset", subset.name, "is new")
+    yield from _gone_or_new("subset", before.subsets, after.subsets)
     for old, new in _both(before.subsets, after.subsets):
         if old.model_copy(update={"withheld": new.withheld}) != new:
             yield Change("major", "subset", new.name, "is drawn another way")
@@ -243,8 +237,7 @@ def _outside(before: Plan, after: Plan) -> Iterator[Change]:
     gates = [{each.shown for each in plan.expectations} for plan in (before, after)]
     yield from (Change("minor", "expect", each, "is gone") for each in sorted(gates[0] - gates[1]))
     yield from (Change("minor", "expect", each, "is new") for each in sorted(gates[1] - gates[0]))
-    yield from (Change("minor", "export", each.name, "is gone") for each in _gone(before.exports, after.exports))
-    yield from (Change("minor", "export", each.name, "is new") for each in _new(before.exports, after.exports))
+    yield from _gone_or_new("export", before.exports, after.exports, gone="minor")
     for was, now in _both(before.exports, after.exports):
         if was != now:
             yield Change("minor", "export", now.name, "is other than before")
@@ -275,8 +268,7 @@ def _declared(before: Plan, after: Plan) -> Iterator[Change]:
     """Yield what is declared and nothing uses."""
     for noun, field in _DECLARED.items():
         old, new = getattr(before, field), getattr(after, field)
-        yield from (Change("minor", noun, each.name, "is gone") for each in _gone(old, new))
-        yield from (Change("minor", noun, each.name, "is new") for each in _new(old, new))
+        yield from _gone_or_new(noun, old, new, gone="minor")
 
 
 _DECLARED = {
@@ -357,6 +349,11 @@ def _gone(before: Iterable[N], after: Iterable[N]) -> list[N]:
 
 def _new(before: Iterable[N], after: Iterable[N]) -> list[N]:
     return _gone(after, before)
+
+
+def _gone_or_new(noun: str, before: Iterable[N], after: Iterable[N], gone: Weight = "major") -> Iterator[Change]:
+    yield from (Change(gone, noun, each.name, "is gone") for each in _gone(before, after))
+    yield from (Change("minor", noun, each.name, "is new") for each in _new(before, after))
 
 
 def _both(before: Iterable[N], after: Iterable[N]) -> list[tuple[N, N]]:

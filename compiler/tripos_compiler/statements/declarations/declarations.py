@@ -150,13 +150,20 @@ def lower_axes(program: Program) -> None:
             message = "`language` is the axis of the benchmark's languages already"
             program.diagnostics.error("E0202", message, written.span, help="take another name")
             continue
-        if written.text.casefold() in RESERVED_AXES:
-            help_ = "axes become columns beside that one in SQL; take another name"
-            program.diagnostics.error("E0207", f"no axis can be called `{written.text}`", written.span, help=help_)
+        if _is_reserved(program, "axis", written):
             continue
         axis = _axis(program, statement, bare)
         if axis is not None:
             program.axes.setdefault(written.text, axis)
+
+
+def _is_reserved(program: Program, noun: str, name: Name) -> bool:
+    """Return true for a name that no axis and no arm can have, and report it."""
+    if name.text.casefold() not in RESERVED_AXES:
+        return False
+    help_ = f"{'axes' if noun == 'axis' else 'arms'} become columns beside that one in SQL; take another name"
+    program.diagnostics.error("E0207", f"no {noun} can be called `{name.text}`", name.span, help=help_)
+    return True
 
 
 def lower_arms(program: Program) -> None:
@@ -167,9 +174,7 @@ def lower_arms(program: Program) -> None:
             message = f"`{name.text}` is an axis already"
             program.diagnostics.error("E0202", message, name.span, help="take another name for the arm")
             continue
-        if name.text.casefold() in RESERVED_AXES:
-            help_ = "arms become columns beside that one in SQL; take another name"
-            program.diagnostics.error("E0207", f"no arm can be called `{name.text}`", name.span, help=help_)
+        if _is_reserved(program, "arm", name):
             continue
         values: dict[str, ArmValue] = {}
         good = True

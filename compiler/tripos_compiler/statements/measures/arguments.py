@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.language.figures import AggregateFunction, AggregateParameter, conversations_before, most_tries
-from tripos_compiler.language.library import fits, type_notation
+from tripos_compiler.language.library import fits, type_notation, without_optional
 from tripos_compiler.plan import Missing, Type
 from tripos_compiler.source import Argument, CallExpr, Member, Name, Number, Span, Syntax, Text, describe_syntax
 from tripos_compiler.statements.measures.figure_syntax import is_by
@@ -178,7 +178,7 @@ def is_fitting(
         return False
     first = scored[0][0]
     if len(scored) > 1 and function.takes == "values":
-        one, other = _bare(first.type), _bare(scored[1][0].type)
+        one, other = without_optional(first.type), without_optional(scored[1][0].type)
         if not fits(one, other) and not fits(other, one):
             message = f"`{type_notation(one)}` and `{type_notation(other)}` are never equal"
             reading.error("E0301", message, scored[1][1].span, f"it is `{function.shown}`")
@@ -192,12 +192,12 @@ def is_fitting(
         message = f"{first.shown} has {replies}{after}, fewer than {tried}"
         reading.error("E0622", message, arguments.places["k"], f"ask for `samples {tried * several}`, or try fewer")
         return False
-    return _settings_fit(reading, arguments, _bare(first.type))
+    return _settings_fit(reading, arguments, without_optional(first.type))
 
 
 def _misfit(function: AggregateFunction, scored: Operand) -> tuple[str, str] | None:
     """Return what is wrong with a value, and how to mend it."""
-    type_ = _bare(scored.type)
+    type_ = without_optional(scored.type)
     name, what = scored.shown, f"`{function.name}`"
     if function.takes == "compare" and scored.kind != "compare":
         return f"{what} is taken of a comparison, and {name} is none", "write `compare NAME using SCORER(…)`"
@@ -244,10 +244,6 @@ def _settings_fit(reading: FigureContext, arguments: Arguments, type_: Type) -> 
     help_ = f"did you mean `{close}`?" if close else f"its values are {some}"
     reading.error("E0201", f"there is no value `{positive}`", arguments.places["positive"], help_, str(positive))
     return False
-
-
-def _bare(type_: Type) -> Type:
-    return type_.of if type_.kind == "optional" else type_
 
 
 def find_across(

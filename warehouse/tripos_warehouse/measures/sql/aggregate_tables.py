@@ -12,8 +12,7 @@ from tripos_warehouse.measures.sql.parts import (
     Parts,
     columns,
     given_value,
-    named,
-    quoted,
+    indented,
     rows_sql,
     same,
     weight_sql,
@@ -23,6 +22,7 @@ from tripos_warehouse.measures.sql.parts import (
 from tripos_warehouse.measures.sql.raters import (
     FigureTables,
 )
+from tripos_warehouse.sql import name as named, text as quoted
 from tripos_warehouse.views import arm_columns
 
 
@@ -264,8 +264,3 @@ from {cells} as c left join (
 ) as p on {same("c", "p", self.cut.dims)}""",
         )
         return FigureTables(done, enlarged, self.cut.dims)
-
-
-def indented(text: str) -> str:
-    """Indent lines of SQL."""
-    return "\n".join(f"  {line}" for line in text.splitlines())

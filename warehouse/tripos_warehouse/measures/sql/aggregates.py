@@ -15,13 +15,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from tripos_compiler.language.figures import conversations_before
-from tripos_warehouse.measures.sql.aggregate_tables import JUDGED, indented
+from tripos_warehouse.measures.sql.aggregate_tables import JUDGED
 from tripos_warehouse.measures.sql.class_measures import ClassMeasures
 from tripos_warehouse.measures.sql.parts import (
     OF_TALK,
     Cut,
-    named,
-    quoted,
+    indented,
     with_numbers,
     with_talks,
 )
@@ -34,6 +33,7 @@ from tripos_warehouse.measures.sql.raters import (
     models_as_one,
     without_pair,
 )
+from tripos_warehouse.sql import name as named, text as quoted
 from tripos_warehouse.views import arm_columns
 
 

@@ -9,12 +9,12 @@ from tripos_compiler.language.figures import Scored
 from tripos_warehouse.measures.sql.aggregate_tables import AggregateTables
 from tripos_warehouse.measures.sql.parts import (
     columns,
-    quoted,
     same,
 )
 from tripos_warehouse.measures.sql.raters import (
     FigureTables,
 )
+from tripos_warehouse.sql import text as quoted
 from tripos_warehouse.statistics.intervals import FEW_OF_A_CLASS
 
 CLASSED = {"precision": ("tp", "tp + fp"), "recall": ("tp", "tp + fn"), "f1": ("2 * tp", "2 * tp + fp + fn")}

@@ -10,8 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tripos_warehouse.measures.sql.aggregates import LeafSql
-from tripos_warehouse.measures.sql.parts import Cut, columns, compared_sql, named, quoted
+from tripos_warehouse.measures.sql.parts import Cut, columns, compared_sql
 from tripos_warehouse.measures.sql.raters import FigureTables
+from tripos_warehouse.sql import name as named, text as quoted
 
 ORDERS = ("position_bias", "flip_rate")
 """What looks at the two orders of the same replies."""

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 from tripos_compiler.language.figures import Scored, judged_steps
 from tripos_compiler.plan import Aggregate
-from tripos_warehouse.measures.sql.parts import Cut, named, quoted
+from tripos_warehouse.measures.sql.parts import Cut
+from tripos_warehouse.sql import name as named, text as quoted
 
 OF_ONE_CELL = ("min", "max", "median")
 """Aggregates of cells that are the value of a single one, or of the two in the middle, and rest on that alone."""

@@ -41,7 +41,7 @@ def sql_of(plan: Plan, measure: Measure) -> str:
             found = sql_of(plan, same) if same.by == measure.by else None
     if found is not None:
         return found
-    writer = _Writer(plan, values, Parts())
+    writer = _FigureWriter(plan, values, Parts())
     return writer.whole(writer.node(measure.figure, Cut(measure.by), measure.missing))
 
 
@@ -54,7 +54,7 @@ class _Term:
 
 
 @dataclass
-class _Writer:
+class _FigureWriter:
     plan: Plan
     values: ScoredValues
     parts: Parts

@@ -7,30 +7,13 @@ from dataclasses import dataclass, field
 
 from tripos_compiler.language.figures import Scored, conversations_before, judged_steps
 from tripos_compiler.plan import FIXED, Missing, Plan
+from tripos_warehouse.sql import name as named, text as quoted
 from tripos_warehouse.views import arm_columns
 
 Weights = Mapping[str, Mapping[str, float]]
 """What a metric counts, by scenario and metric."""
 OF_TALK = '"of talk"'
 """The column that says which of its conversations a reply follows. A name with a space is no axis's."""
-
-
-def quoted(text: str) -> str:
-    """Return a SQL text.
-
-    >>> quoted("it's")
-    "'it''s'"
-    """
-    return "'" + text.replace("'", "''") + "'"
-
-
-def named(name: str) -> str:
-    """Return a SQL name.
-
-    >>> named("q.subject")
-    '"q.subject"'
-    """
-    return '"' + name.replace('"', '""') + '"'
 
 
 def columns(dims: Sequence[str], of: str = "") -> str:
@@ -67,11 +50,12 @@ class Parts:
     @property
     def text(self) -> str:
         """All of them, with `with`."""
-        return "with " + ", ".join(f"{name} as (\n{_indented(body)}\n)" for name, body in self.written)
+        return "with " + ", ".join(f"{name} as (\n{indented(body)}\n)" for name, body in self.written)
 
 
-def _indented(body: str) -> str:
-    return "\n".join(f"  {line}" for line in body.splitlines())
+def indented(text: str) -> str:
+    """Indent lines of SQL."""
+    return "\n".join(f"  {line}" for line in text.splitlines())
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tripos_warehouse.measures.sql.counts import UNSEEN, CountedRows
-from tripos_warehouse.measures.sql.parts import Parts, named
+from tripos_warehouse.measures.sql.parts import Parts
+from tripos_warehouse.sql import name as named
 
 PAIR = "pair"
 """The dimension whose values are every two evaluators."""

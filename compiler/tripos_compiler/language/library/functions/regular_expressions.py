@@ -73,14 +73,14 @@ def searcher(pattern: str) -> Callable[[str], bool]:
         warnings.simplefilter("ignore")  # `[[` may come to mean something else in a later Python
         re.compile(pattern)
         parsed = _parser.parse(pattern)
-    writer = _Writer()
+    writer = _PatternWriter()
     plain = _compiled(writer.sequence(parsed, parsed.state.flags))
     if not writer.edges:
         return lambda text: plain(_encodable(text))
     if len(writer.edges) > 1:
         raise NotLinearError("has edges of words of two kinds", "write `(?a)` in front, or not at all")
     is_ascii = True in writer.edges
-    edged = _Writer(edged=True).sequence(parsed, parsed.state.flags)
+    edged = _PatternWriter(edged=True).sequence(parsed, parsed.state.flags)
     wide = _compiled(rf"\A(?:{_EDGE}[^\n]{_EDGE}|\n)*?(?:{edged})")
     return lambda text: plain(text) if text.isascii() else wide(_edged(_encodable(text), is_ascii))
 
@@ -98,7 +98,7 @@ def _compiled(pattern: str) -> Callable[[str], bool]:
     return lambda text: compiled.search(text) is not None
 
 
-class _Writer:
+class _PatternWriter:
     """Writes what Python parsed in RE2's syntax. RE2 knows the edges of words of ASCII letters only: `edged`, every
     character is looked for between two signs that tell whether it is part of a word, as `_edged` writes a text."""
 
