@@ -79,7 +79,7 @@ class Parent(Canonical):
     digest: Digest
 
 
-class ReleaseReference(Canonical):
+class ExtendedRelease(Canonical):
     """A release of another benchmark that this one extends. Its folder is at `path`, or is held by the release
     `within`; where it is neither, it may not be copied and is had from `source`."""
 
@@ -111,7 +111,7 @@ class Manifest(Canonical):
     spec: Digest
     """Of the paths and digests of the spec's own files."""
     parent: Parent | None = None
-    extends: tuple[ReleaseReference, ...] = ()
+    extends: tuple[ExtendedRelease, ...] = ()
     canary: str
     items: tuple[ReleasedItems, ...]
     external: tuple[ExternalFile, ...] = ()

@@ -14,7 +14,7 @@ from tripos_compiler.diagnostics import Diagnostic, Edit, Label
 from tripos_compiler.inputs import DIGEST, FoundRelease, ReleaseRequest, UnfitRelease, read_asked
 from tripos_compiler.plan import Dataset, Tree
 from tripos_compiler.resolve.memory import Memory
-from tripos_compiler.resolve.program import ExtendedRelease, Program, ReadText, locale_of, path_beside
+from tripos_compiler.resolve.program import Program, ReadText, ReleaseImport, locale_of, path_beside
 from tripos_compiler.resolve.release_selection import take
 from tripos_compiler.source import Name, Source, Text
 from tripos_compiler.syntax import parse, warn_of_deception
@@ -141,7 +141,7 @@ class Extending:
             self.program.diagnostics.lost_files = True
             return []
         if not chain:
-            self.program.extended.append(ExtendedRelease(release, use.find("digest") is not None))
+            self.program.extended.append(ReleaseImport(release, use.find("digest") is not None))
             if use.find("digest") is None:
                 self._warn(use, release)
         if release.digest not in self.brought:

@@ -130,7 +130,7 @@ class FormulaScorer:
 
 
 @dataclass(frozen=True)
-class ExtendedRelease:
+class ReleaseImport:
     """A release that a spec extends, and whether the spec says its digest."""
 
     release: FoundRelease
@@ -204,7 +204,7 @@ class Program:
     finder: ReleaseFinder = field(default_factory=NoReleases)
     releases: dict[str, FoundRelease] = field(default_factory=dict)
     """By name, every release that is part of the spec."""
-    extended: list[ExtendedRelease] = field(default_factory=list)
+    extended: list[ReleaseImport] = field(default_factory=list)
     """Those that the spec's own files name."""
     released: dict[str, FoundRelease] = field(default_factory=dict)
     """By path, the release that a source belongs to."""

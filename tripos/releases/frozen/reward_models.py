@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tripos.failure import SOME_FAILED, Failure
 from tripos.releases.fetching import find_release
-from tripos.releases.manifest import Manifest, ReleaseCheck, ReleasedArtefact, ReleaseReference
+from tripos.releases.manifest import ExtendedRelease, Manifest, ReleaseCheck, ReleasedArtefact
 from tripos.releases.opening import open_release
 from tripos.releases.release_toml import ArtefactTerms, ReleaseToml, check_license
 from tripos_compiler.diagnostics import nearest
@@ -103,7 +103,7 @@ def inherited_models(plan: Plan, extended: Sequence[FoundRelease]) -> dict[str, 
 
 
 def with_inherited(
-    own: Sequence[Artefact], lent: Mapping[str, InheritedModel], extends: Sequence[ReleaseReference]
+    own: Sequence[Artefact], lent: Mapping[str, InheritedModel], extends: Sequence[ExtendedRelease]
 ) -> tuple[Artefact, ...]:
     """Return the models that a release names: its own, and those that are lent, which lie in the releases that it
     holds.
@@ -124,7 +124,7 @@ def with_inherited(
     return tuple(found[role] for role in sorted(found))
 
 
-def _path_of(lent: InheritedModel, extends: Sequence[ReleaseReference]) -> str | None:
+def _path_of(lent: InheritedModel, extends: Sequence[ExtendedRelease]) -> str | None:
     """Return where a lent model lies in a release that holds others; None where it does not."""
     if lent.said.path is None:
         return None

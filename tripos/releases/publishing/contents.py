@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 
 from tripos.failure import Failure
 from tripos.releases.layout import DATA, RELEASES, SPEC, UNLISTED
-from tripos.releases.manifest import ExternalFile, ReleaseReference, file_digest
+from tripos.releases.manifest import ExtendedRelease, ExternalFile, file_digest
 from tripos.releases.opening import Release, open_release
 from tripos.releases.release_toml import ABOUT, ReleaseToml
 from tripos_compiler.compile import Compilation
@@ -27,7 +27,7 @@ def check_pinned(compilation: Compilation) -> None:
         raise Failure("S0870", message, f'write it after its name: sha256 "{release.digest}"')
 
 
-def vendor_releases(extended: Sequence[FoundRelease], about: ReleaseToml, folder: Path) -> tuple[ReleaseReference, ...]:
+def vendor_releases(extended: Sequence[FoundRelease], about: ReleaseToml, folder: Path) -> tuple[ExtendedRelease, ...]:
     """Copy the releases that are extended into a release's folder, where that is allowed; how each is found again. One
     that lies in another of them comes with it. Raises `Failure` S0855 where a file is not as it was released, and
     `OSError`."""
@@ -42,7 +42,7 @@ def vendor_releases(extended: Sequence[FoundRelease], about: ReleaseToml, folder
         else:
             _copy(opened, folder / RELEASES / release.label)
         found.append(
-            ReleaseReference(
+            ExtendedRelease(
                 name=release.name,
                 version=release.version,
                 digest=release.digest,
