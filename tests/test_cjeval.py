@@ -23,7 +23,7 @@ from tripos_runtime.asking.questions import Questions, reply_reader
 from tripos_runtime.asking.shots import chosen_rows
 from tripos_runtime.datasets.cases import CaseSource
 from tripos_runtime.datasets.selection import Selection
-from tripos_runtime.drivers.lookup import wirings
+from tripos_runtime.drivers.lookup import bound_treatments
 from tripos_runtime.program.units import Names, Unit
 from tripos_runtime.retrieval.choosing import Chooser
 from tripos_runtime.roles.binding import bind
@@ -55,14 +55,14 @@ def units_of(own: tuple[Plan, CaseSource], scenario: str, **arms: str) -> list[U
     plan, source = own
     binding = bind(plan, ("a",), {"judge": ("j",)})
     chosen = [each for each in plan.scenarios if each.name == scenario]
-    (wiring,) = [each for each in wirings(chosen, plan, binding)[scenario] if each.treatment.arms == arms]
-    return [Unit(case, wiring, "a", 0) for case in source.of(chosen[0], Selection())]
+    (bound,) = [each for each in bound_treatments(chosen, plan, binding)[scenario] if each.treatment.arms == arms]
+    return [Unit(case, bound, "a", 0) for case in source.of(chosen[0], Selection())]
 
 
 def names_after_retrieval(unit: Unit) -> dict[str, Any]:
     """Return what the question's asks see."""
     names, chooser = Names(unit.case.names), Chooser()
-    for step in unit.wiring.treatment.steps:
+    for step in unit.bound.treatment.steps:
         if step.step == "retrieve":
             names.values[step.name] = chooser.chosen(step, names.values, unit.case.fields)
     return names.values
@@ -94,7 +94,7 @@ def shots_before(own: tuple[Plan, CaseSource], unit: Unit, step: str) -> list[tu
     names = names_after_retrieval(unit)
     return [
         (shots.dataset, dict(row.values))
-        for shots in unit.wiring.asks[step].shots
+        for shots in unit.bound.asks[step].shots
         for row in islice(chosen_rows(shots, unit.case, names, own[1].sources), shots.count)
     ]
 
@@ -102,7 +102,7 @@ def shots_before(own: tuple[Plan, CaseSource], unit: Unit, step: str) -> list[tu
 def sent_to(own: tuple[Plan, CaseSource], unit: Unit, step: str) -> list[str]:
     """Return what is sent to the candidate, message by message."""
     plan, source = own
-    ask, questions = unit.wiring.asks[step], Questions(plan, tuple(source.axes.values()))
+    ask, questions = unit.bound.asks[step], Questions(plan, tuple(source.axes.values()))
     names = {**unit.case.names, **names_after_retrieval(unit)}
     return [each.content for each in ask_messages(ask, questions.of(ask, "zh"), unit.case, names, source.sources)]
 
@@ -130,7 +130,7 @@ def test_an_example_of_tagging_is_asked_with_candidates_and_answered_as_the_ques
             asked, replied, question = sent_to(own, unit, "tags")
             listed = {line[2:] for line in asked.splitlines() if line.startswith("- ")}
             assert set(names_after_retrieval(unit)["options"]) | shot["concepts"] == listed
-            read = reply_reader(unit.wiring.asks["tags"].returns, (), "zh")(replied, None)
+            read = reply_reader(unit.bound.asks["tags"].returns, (), "zh")(replied, None)
             assert read.value == shot["concepts"]
             assert question.startswith("题目：") and asked.startswith("题目：")
 
@@ -152,7 +152,7 @@ def test_an_example_of_difficulty_is_of_the_same_subject_and_type_at_medium_and_
         for _, shot in found:
             assert (shot["subject"], shot["type"], shot["difficulty"]) == (*kind, "一般")
             _, replied, _ = sent_to(own, unit, "level")
-            assert reply_reader(unit.wiring.asks["level"].returns, (), "zh")(replied, None).value == "一般"
+            assert reply_reader(unit.bound.asks["level"].returns, (), "zh")(replied, None).value == "一般"
     assert drawn["dev"] > 5
     assert drawn["train"] > 2
 
@@ -211,7 +211,7 @@ def test_what_is_learned_of_making_questions_has_another_question_of_the_same_ki
 def test_what_is_learned_can_be_read_as_a_reply(own: tuple[Plan, CaseSource], learned: dict[str, list[Any]]) -> None:
     for task, step, field in (("kct", "tags", "concepts"), ("qdp", "level", "difficulty")):
         for unit, line in zip(units_of(own, task, shots="zero"), learned[task], strict=True):
-            read = reply_reader(unit.wiring.asks[step].returns, (), "zh")(line[-1]["content"], "stop")
+            read = reply_reader(unit.bound.asks[step].returns, (), "zh")(line[-1]["content"], "stop")
             assert read.value == unit.case.fields[field], line[-1]["content"]
 
 

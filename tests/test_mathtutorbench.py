@@ -18,7 +18,7 @@ from tripos_runtime.asking.asking import PreparedQuestion, text_reader
 from tripos_runtime.asking.prompting import ask_messages, grade_messages
 from tripos_runtime.datasets.cases import CaseSource
 from tripos_runtime.datasets.selection import Selection
-from tripos_runtime.drivers.lookup import wirings
+from tripos_runtime.drivers.lookup import bound_treatments
 from tripos_runtime.models.base import Message
 from tripos_runtime.models.reward.rewards import as_text, before_and_reply
 from tripos_runtime.program.units import Names, Unit
@@ -227,7 +227,7 @@ def test_the_reward_of_a_reply_and_of_the_teachers_turn_are_of_the_same_dialogue
     binding = bind(plan, ("m",), {"critic": ("mock/reward",)})
     (scenario,) = [each for each in plan.scenarios if each.name == "scaffolding"]
     case = next(iter(source.of(scenario, Selection())))
-    units = [Unit(case, wiring, "m", 0) for wiring in wirings([scenario], plan, binding)["scaffolding"]]
+    units = [Unit(case, bound, "m", 0) for bound in bound_treatments([scenario], plan, binding)["scaffolding"]]
     own = {call.name for unit in units for call in unit.calls if call.step.step == "verdict" and not call.step.needs}
     others = {call.name for unit in units for call in unit.calls if call.step.step == "verdict" and call.step.needs}
     assert (len(own), len(others)) == (1, 2)

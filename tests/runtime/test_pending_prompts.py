@@ -17,7 +17,7 @@ from tripos_compiler.language import PLACEHOLDER, Unavailable
 from tripos_compiler.plan import Expr
 from tripos_runtime.asking.statuses import NOT_ASKED
 from tripos_runtime.datasets.cases import Case, Selection
-from tripos_runtime.drivers.lookup import wirings
+from tripos_runtime.drivers.lookup import bound_treatments
 from tripos_runtime.forecast.sizes.placeholders import SizedPlaceholders
 from tripos_runtime.models.base import Message
 from tripos_runtime.program.needs import Got, Held, Nearness, Need, Program, Reply, drive, is_pending, pending
@@ -70,13 +70,16 @@ def drafts_of(bench: Benchmark) -> Iterator[tuple[str, str]]:
     if bench.plan.made:  # there are no rows before a run
         return
     binding, source = bench.bound(), bench.source()
-    world, by_scenario = World(bench.plan, source.sources), wirings(EVERYTHING.chosen(bench.plan), bench.plan, binding)
+    world, by_scenario = (
+        World(bench.plan, source.sources),
+        bound_treatments(EVERYTHING.chosen(bench.plan), bench.plan, binding),
+    )
     for case in source.cases(EVERYTHING):
         units = [
-            Unit(case, wiring, model, number)
-            for wiring in by_scenario[case.scenario.name]
+            Unit(case, bound, model, number)
+            for bound in by_scenario[case.scenario.name]
             for model in binding.of(binding.compared)
-            for number in range(wiring.samples)
+            for number in range(bound.samples)
         ]
         yield from drafts_of_case(world, case, units)
 

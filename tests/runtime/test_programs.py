@@ -18,7 +18,7 @@ from tripos_compiler.plan import Column, Score
 from tripos_runtime.asking.kept_rows import answer_of, talk_of, turn_of
 from tripos_runtime.datasets.cases import Case
 from tripos_runtime.datasets.selection import Selection
-from tripos_runtime.drivers.lookup import wirings
+from tripos_runtime.drivers.lookup import bound_treatments
 from tripos_runtime.program.needs import Got, Held, Nearness, Need, Reply, Result, Scored, drive, pending
 from tripos_runtime.program.prompts import World
 from tripos_runtime.program.steps import UnitProgram
@@ -59,10 +59,10 @@ def units_of(bench: Benchmark) -> Iterator[tuple[World, Case, list[Unit]]]:
     """Yield the units of every case, with nothing made."""
     source, binding = bench.source(), bench.bound()
     world = World(bench.plan, source.sources)
-    by_scenario = wirings(EVERYTHING.chosen(bench.plan), bench.plan, binding)
+    by_scenario = bound_treatments(EVERYTHING.chosen(bench.plan), bench.plan, binding)
     for case in source.cases(EVERYTHING):
-        for wiring in by_scenario[case.scenario.name]:
-            units = [Unit(case, wiring, binding.of(binding.compared)[0], number) for number in range(wiring.samples)]
+        for bound in by_scenario[case.scenario.name]:
+            units = [Unit(case, bound, binding.of(binding.compared)[0], number) for number in range(bound.samples)]
             yield world, case, units
 
 
@@ -157,7 +157,7 @@ def needs_of(world: World, unit: Unit) -> list[Any]:
         raise AssertionError
 
     program = UnitProgram(world, unit, Names(unit.case.names))
-    steps = [step for step in unit.wiring.treatment.steps if not isinstance(step, Score | Column)]
+    steps = [step for step in unit.bound.treatment.steps if not isinstance(step, Score | Column)]
     drive(program.go(steps), meet, program.out.clear)
     return found
 

@@ -24,7 +24,7 @@ from tripos_compiler.plan import Grade, Hole, Metric, Passage, Plan, Scenario, S
 from tripos_runtime.asking import VERDICT, Row
 from tripos_runtime.datasets import Case, DataFolders, Sources
 from tripos_runtime.drivers import Human
-from tripos_runtime.program import Unit, Wiring, World
+from tripos_runtime.program import BoundTreatment, Unit, World
 from tripos_runtime.roles import RoleBinding
 from tripos_warehouse.ledger import imported_score
 from tripos_warehouse.store import HUMAN
@@ -130,15 +130,15 @@ class RunReplies:
         binding = replace(own, models={**self.run.roles, self.role: (self.evaluator,)})
         seen: set[str] = set()
         for scenario in self.plan.scenarios:
-            wirings = [
-                tuple(Wiring(scenario, treatment, self.plan, roles) for roles in (binding, own))
+            bound_treatments = [
+                tuple(BoundTreatment(scenario, treatment, self.plan, roles) for roles in (binding, own))
                 for treatment in scenario.treatments
             ]
             for case in self._cases(scenario):
-                for wiring, of_run in wirings:
+                for bound, of_run in bound_treatments:
                     for model in self.run.models:
-                        for number in range(wiring.samples):
-                            for each in self._of(Unit(case, wiring, model, number), of_run):
+                        for number in range(bound.samples):
+                            for each in self._of(Unit(case, bound, model, number), of_run):
                                 if each.judgement_id not in seen:
                                     seen.add(each.judgement_id)
                                     yield each
@@ -160,9 +160,9 @@ class RunReplies:
                     shown[each.judgement_id] = found
         return shown
 
-    def _of(self, unit: Unit, of_run: Wiring) -> Iterator[GradableReply]:
-        for step in unit.wiring.treatment.steps:
-            if not isinstance(step, Grade) or unit.wiring.role_of(step) != self.role:
+    def _of(self, unit: Unit, of_run: BoundTreatment) -> Iterator[GradableReply]:
+        for step in unit.bound.treatment.steps:
+            if not isinstance(step, Grade) or unit.bound.role_of(step) != self.role:
                 continue
             if self.plan.scorer(step.scorer).reward:
                 continue

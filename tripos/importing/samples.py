@@ -98,10 +98,10 @@ class ImportedReplies:
         return CaseReplies(case, units, told, records)
 
     def _names(self, unit: Unit, reply: ImportedReply) -> Iterator[str]:
-        ask = unit.wiring.asks.get(reply.step)
+        ask = unit.bound.asks.get(reply.step)
         if ask is None or reply.model not in (None, unit.model) or unit.number % ask.samples != reply.number:
             return
-        if all(unit.wiring.treatment.arms.get(arm, value) == value for arm, value in reply.arms.items()):
+        if all(unit.bound.treatment.arms.get(arm, value) == value for arm, value in reply.arms.items()):
             yield unit.samples[reply.step]
 
 

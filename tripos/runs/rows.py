@@ -10,7 +10,7 @@ from typing import Any
 
 from tripos.version import __version__
 from tripos_compiler.plan import Plan, Scenario
-from tripos_runtime.drivers import bound
+from tripos_runtime.drivers import result_bindings
 from tripos_runtime.roles import RoleBinding
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.ledger import Draws, RowLookup
@@ -48,7 +48,7 @@ def run_row(
 
 def step_rows(plan: Plan, binding: RoleBinding, run_id: str, scenarios: Iterable[Scenario]) -> list[dict[str, Any]]:
     """Return the rows of `run_steps` for a run of some scenarios of a plan."""
-    return [{"run_id": run_id, **each._asdict()} for each in bound(plan, binding, scenarios)]
+    return [{"run_id": run_id, **each._asdict()} for each in result_bindings(plan, binding, scenarios)]
 
 
 def find_store(path: str | Path) -> Store | None:

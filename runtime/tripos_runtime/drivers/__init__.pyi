@@ -1,6 +1,6 @@
 from .bindings import (
-    bound as bound,
     given_bindings as given_bindings,
+    result_bindings as result_bindings,
 )
 from .engine import (
     Engine as Engine,
@@ -17,7 +17,7 @@ from .live import (
 )
 from .lookup import (
     Lookup as Lookup,
-    wirings as wirings,
+    bound_treatments as bound_treatments,
 )
 from .prepared import (
     PreparedRun as PreparedRun,

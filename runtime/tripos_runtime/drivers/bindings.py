@@ -12,12 +12,12 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from tripos_compiler.plan import Ask, Column, Compare, Converse, Grade, Plan, Scenario, Score
-from tripos_runtime.drivers.lookup import wirings
-from tripos_runtime.program import Pair, Unit, Wiring
+from tripos_runtime.drivers.lookup import bound_treatments
+from tripos_runtime.program import BoundTreatment, Pair, Unit
 from tripos_runtime.roles import RoleBinding, making_binding
 
 
-class Bound(NamedTuple):
+class ResultBinding(NamedTuple):
     """Results that a run yields of each of its items in a scenario: by fingerprint and binding. `model` is the compared
     model that they are about, and `other` the one that it is compared with; rows about no compared model are listed
     once for each, and what is made for data sets has none."""
@@ -29,16 +29,16 @@ class Bound(NamedTuple):
     other: str | None = None
 
 
-def bound(plan: Plan, binding: RoleBinding, scenarios: Iterable[Scenario]) -> list[Bound]:
+def result_bindings(plan: Plan, binding: RoleBinding, scenarios: Iterable[Scenario]) -> list[ResultBinding]:
     """Return everything that a run of some scenarios of a plan yields, sorted."""
-    found: set[Bound] = set()
-    for scenario, every in wirings(scenarios, plan, binding).items():
-        for wiring in every:
-            found.update(_of_wiring(scenario, wiring))
+    found: set[ResultBinding] = set()
+    for scenario, every in bound_treatments(scenarios, plan, binding).items():
+        for bound in every:
+            found.update(_of_treatment(scenario, bound))
     for made in plan.made:
         place = made.scenario or made.name
         for fingerprint in made.fingerprints:
-            found.add(Bound(place, fingerprint, making_binding(plan, made, fingerprint, binding.answering)))
+            found.add(ResultBinding(place, fingerprint, making_binding(plan, made, fingerprint, binding.answering)))
     return sorted(found, key=lambda each: tuple(part or "" for part in each))
 
 
@@ -46,34 +46,34 @@ def given_bindings(plan: Plan, binding: RoleBinding) -> dict[tuple[str, str], st
     """Return the binding of what is said of a reply outside the run, by the fingerprint of the step in whose place it
     stands and the binding of the reply. Where the step builds on several replies beside it, on the first of these."""
     found: dict[tuple[str, str], str] = {}
-    for every in wirings(plan.scenarios, plan, binding).values():
-        for wiring in every:
-            for number, model in itertools.product(range(wiring.samples), binding.of(binding.compared)):
-                unit = wiring.pattern(model, number)
-                for step in wiring.treatment.steps:
+    for every in bound_treatments(plan.scenarios, plan, binding).values():
+        for bound in every:
+            for number, model in itertools.product(range(bound.samples), binding.of(binding.compared)):
+                unit = bound.pattern(model, number)
+                for step in bound.treatment.steps:
                     if isinstance(step, Grade):
                         found.setdefault((step.fingerprint, unit.samples[step.of]), unit.given_binding(step))
     return found
 
 
-def _of_wiring(scenario: str, wiring: Wiring) -> Iterator[Bound]:
-    models = wiring.binding.of(wiring.binding.compared)
-    for number in range(wiring.samples):
-        units = [wiring.pattern(model, number) for model in models]
+def _of_treatment(scenario: str, bound: BoundTreatment) -> Iterator[ResultBinding]:
+    models = bound.binding.of(bound.binding.compared)
+    for number in range(bound.samples):
+        units = [bound.pattern(model, number) for model in models]
         for unit in units:
             for fingerprint, name in _of_unit(unit):
-                yield Bound(scenario, fingerprint, name, unit.model)
-        for step in wiring.compares:
+                yield ResultBinding(scenario, fingerprint, name, unit.model)
+        for step in bound.compares:
             for first, second in itertools.permutations(units, 2):
                 for fingerprint, name in _of_pair(step, Pair(step, first, second)):
-                    yield Bound(scenario, fingerprint, name, first.model, second.model)
+                    yield ResultBinding(scenario, fingerprint, name, first.model, second.model)
 
 
 def _of_unit(unit: Unit) -> Iterator[tuple[str, str]]:
     for call in unit.calls:
         asked = call.step
         yield (asked.fingerprint if isinstance(asked, Ask | Converse) else asked.judgement), call.name
-    for step in unit.wiring.treatment.steps:
+    for step in unit.bound.treatment.steps:
         match step:
             case Converse():
                 yield step.fingerprint, unit.samples[step.name]

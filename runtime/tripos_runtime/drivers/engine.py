@@ -22,7 +22,7 @@ from tripos_compiler.plan import Plan, digest
 from tripos_runtime.asking import Ledger, Tally, Work
 from tripos_runtime.datasets import Case, CaseSource, Selection, SubsetTags, planned_calls
 from tripos_runtime.drivers.live import Live
-from tripos_runtime.drivers.lookup import Lookup, Task, wirings
+from tripos_runtime.drivers.lookup import Lookup, Task, bound_treatments
 from tripos_runtime.generate import DataMaker, origin_columns
 from tripos_runtime.program import Adoption, Here, Own, Shared, together
 from tripos_runtime.retrieval import Encoder, IndexStore
@@ -71,7 +71,7 @@ class Engine:
         keep results; what was answered before is kept in every case."""
         self._plan_calls()
         chosen = self.selection.chosen(self.plan)
-        self.lookup = Lookup(self.ledger, wirings(chosen, self.plan, self.binding), self.binding)
+        self.lookup = Lookup(self.ledger, bound_treatments(chosen, self.plan, self.binding), self.binding)
         work = self.ledger.work(work_name(self.plan, self.binding, self.selection, self.source.withheld))
         self.driver = Live(
             self.plan, self.source.sources, self.ledger, self.tally, work, self.run_id, self.now, callers=self.callers
@@ -147,10 +147,10 @@ class Engine:
     def _worker_count(self) -> int:
         """Return that many cases at once as make the wanted number of calls, and two more to fill the gaps; where they
         hold conversations no more than are looked up at once, since all their units wait."""
-        wirings = [wiring for each in self.lookup.wirings.values() for wiring in each]
+        bound_treatments = [bound for each in self.lookup.bound_treatments.values() for bound in each]
         models = len(self.binding.of(self.binding.compared))
-        fewest = min((wiring.side_by_side * models for wiring in wirings), default=1)
-        units = min((wiring.samples * models for wiring in wirings), default=1)
+        fewest = min((bound.side_by_side * models for bound in bound_treatments), default=1)
+        units = min((bound.samples * models for bound in bound_treatments), default=1)
         return max(-(-self.workers // units), min(-(-self.workers // fewest), self.lookup.at_once())) + 2
 
     def _plan_calls(self) -> None:

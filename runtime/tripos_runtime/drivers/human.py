@@ -26,7 +26,7 @@ class Human:
     def names_at(self, unit: Unit, step: Grade) -> Mapping[str, Any] | None:
         """Return the names that the arguments of a grade are taken from; None where a judge would have nothing to
         grade. Raises `LookupError` where they take what is not in a store."""
-        steps = unit.wiring.treatment.steps
+        steps = unit.bound.treatment.steps
         before = [each for each in steps[: steps.index(step)] if isinstance(each, Ask | Converse)]
         program = UnitProgram(self.world, unit, Names(unit.case.names))
         shown: list[Mapping[str, Any]] = []

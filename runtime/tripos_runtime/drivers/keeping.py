@@ -74,7 +74,7 @@ class Keeping:
         names = [call.name for call in unit.calls]
         for (fingerprint, _), scores in unit.scores.items():
             names += scores.values()
-            if fingerprint in unit.wiring.columns:
+            if fingerprint in unit.bound.columns:
                 continue
             self.tally.scores.update(shared.kept[name] for name in scores.values() if shared.first(name))
         self.work.add(names)
@@ -208,7 +208,7 @@ class Keeping:
             name = names[title]
             if not shared.first(name):
                 continue
-            if step.fingerprint not in part.wiring.columns:
+            if step.fingerprint not in part.bound.columns:
                 self.tally.scores[status] += 1
             self.settled([name], status)
             if name not in shared.kept:

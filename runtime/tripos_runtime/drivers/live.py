@@ -88,7 +88,7 @@ class Live(Keeping):
 
     def steps(self, unit: Unit) -> Sequence[Step]:
         """Return the steps that a unit is taken through."""
-        return unit.wiring.treatment.steps
+        return unit.bound.treatment.steps
 
     async def go_through(self, unit: Unit, shared: Shared) -> None:
         """Take a unit through its steps."""
@@ -218,7 +218,7 @@ class Live(Keeping):
             return
         shared, caller, lane = at.shared, self.callers[need.call.model], self._lane(need, at)
         asked = self._asked(need, sent, at)
-        identity = at.unit.wiring.binding.identity_of(need.call.model)
+        identity = at.unit.bound.binding.identity_of(need.call.model)
         requests = {name: need.question.digest(identity, sent, number) for name, number in numbers.items()}
         firsts: dict[str, Draft | Adopted] = {
             name: draft_of(shared.drafts[name]) for name in numbers if name in shared.drafts
@@ -326,7 +326,7 @@ class Live(Keeping):
         near = at.shared.near
         if need.key not in near:
             lane = (str(need.step.using), at.unit.case.scenario.name)
-            (model,) = at.unit.wiring.retrieved[need.step.name]
+            (model,) = at.unit.bound.retrieved[need.step.name]
             near[need.key] = asyncio.ensure_future(self.retriever.values(need.step, model, lane, need.names))
         return await asyncio.shield(near[need.key])
 

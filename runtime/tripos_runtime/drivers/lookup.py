@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from tripos_compiler.plan import Plan, Scenario, digest
 from tripos_runtime.asking import AGAIN, Ledger, Row
 from tripos_runtime.datasets import Case
-from tripos_runtime.program import Pair, Talk, Unit, Wiring, is_kept, pairs_of, parts, split
+from tripos_runtime.program import BoundTreatment, Pair, Talk, Unit, is_kept, pairs_of, parts, split
 from tripos_runtime.roles import RoleBinding
 
 BATCH = 64
@@ -41,7 +41,7 @@ class Lookup:
     """Turns cases into tasks. Cases that someone else works on are put off: their keys are in `put_off`."""
 
     ledger: Ledger
-    wirings: Mapping[str, tuple[Wiring, ...]]
+    bound_treatments: Mapping[str, tuple[BoundTreatment, ...]]
     binding: RoleBinding
     active: set[str] = field(default_factory=set)
     """The keys of tasks that were handed out and not given back."""
@@ -57,21 +57,21 @@ class Lookup:
                 found = [(case, units) for case, units in found if bytes.fromhex(_key(units)) in only]
             yield from self._looked_up(found)
 
-    def units(self, case: Case, alike: Collection[Wiring] = ()) -> list[Unit]:
+    def units(self, case: Case, alike: Collection[BoundTreatment] = ()) -> list[Unit]:
         """Return every unit of a case, for each treatment and model in turn; of treatments that are `alike` the
         first."""
         models = self.binding.of(self.binding.compared)
         return [
-            Unit(case, wiring, model, number)
-            for wiring in self.wirings[case.scenario.name]
+            Unit(case, bound, model, number)
+            for bound in self.bound_treatments[case.scenario.name]
             for model in models
-            for number in (wiring.numbers if wiring not in alike else (0,))
+            for number in (bound.numbers if bound not in alike else (0,))
         ]
 
     def at_once(self) -> int:
         """Return that many cases as have not too many units, and `BATCH` at most."""
         models = len(self.binding.of(self.binding.compared))
-        most = max((sum(wiring.samples for wiring in each) for each in self.wirings.values()), default=1)
+        most = max((sum(bound.samples for bound in each) for each in self.bound_treatments.values()), default=1)
         return max(1, min(BATCH, MOST_UNITS // max(1, most * models)))
 
     def give_back(self, task: Task) -> None:
@@ -145,9 +145,11 @@ class Lookup:
         return rows
 
 
-def wirings(scenarios: Iterable[Scenario], plan: Plan, binding: RoleBinding) -> dict[str, tuple[Wiring, ...]]:
+def bound_treatments(
+    scenarios: Iterable[Scenario], plan: Plan, binding: RoleBinding
+) -> dict[str, tuple[BoundTreatment, ...]]:
     """Return the treatments of every scenario with their roles filled."""
-    return {each.name: tuple(Wiring(each, one, plan, binding) for one in each.treatments) for each in scenarios}
+    return {each.name: tuple(BoundTreatment(each, one, plan, binding) for one in each.treatments) for each in scenarios}
 
 
 def _key(units: list[Unit]) -> str:

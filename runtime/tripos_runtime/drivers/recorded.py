@@ -18,6 +18,7 @@ from tripos_runtime.asking import AGAIN, NOT_APPLICABLE, Answer, Ledger, Row, Ta
 from tripos_runtime.datasets import Case, Sources
 from tripos_runtime.drivers.keeping import Keeping
 from tripos_runtime.program import (
+    BoundTreatment,
     Got,
     Names,
     Nearness,
@@ -28,7 +29,6 @@ from tripos_runtime.program import (
     Unasked,
     Unit,
     UnitProgram,
-    Wiring,
     World,
     drive,
 )
@@ -66,18 +66,18 @@ class Collected:
 def recorded_units(case: Case, plan: Plan, binding: RoleBinding) -> Iterator[Unit]:
     """Yield every unit of a case, without the judges: for each treatment, model and sample."""
     for treatment in case.scenario.treatments:
-        wiring = _wiring(case.scenario, tuple(treatment.arms.items()), plan, binding)
+        bound = _wiring(case.scenario, tuple(treatment.arms.items()), plan, binding)
         for model in binding.of(binding.compared):
-            for number in range(wiring.samples):
-                yield Unit(case, wiring, model, number)
+            for number in range(bound.samples):
+                yield Unit(case, bound, model, number)
 
 
-def _wiring(scenario: Scenario, arms: tuple[tuple[str, str], ...], plan: Plan, binding: RoleBinding) -> Wiring:
+def _wiring(scenario: Scenario, arms: tuple[tuple[str, str], ...], plan: Plan, binding: RoleBinding) -> BoundTreatment:
     treatment = next(each for each in scenario.treatments if each.arms == dict(arms))
     absent = {step.name for step in treatment.steps if isinstance(step, Converse | Verdict)}
     there = (step for step in treatment.steps if isinstance(step, Ask | Retrieve | Score))
     steps = tuple(step for step in there if absent.isdisjoint(step.needs))
-    return Wiring(scenario, treatment.model_copy(update={"steps": steps}), plan, binding)
+    return BoundTreatment(scenario, treatment.model_copy(update={"steps": steps}), plan, binding)
 
 
 class Recorder:

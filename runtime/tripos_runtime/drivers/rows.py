@@ -30,7 +30,7 @@ class Rows:
     def sample(self, unit: Unit, call: Call, name: str, number: int) -> Row:
         """The columns of a reply to an ask beside those of the answer; of sample `number`, whichever of several the
         call is."""
-        step, binding = call.step, unit.wiring.binding
+        step, binding = call.step, unit.bound.binding
         assert isinstance(step, Ask)
         return {
             "sample_id": name,
@@ -56,7 +56,7 @@ class Rows:
             **self._common(unit, step.judgement, part.pattern.judged(call)),
             "scorer": step.scorer,
             "evaluator": call.model,
-            "identity": unit.wiring.binding.identity_beside(call.model),
+            "identity": unit.bound.binding.identity_beside(call.model),
         }
 
     def turn(self, unit: Unit, talk: Talk, call: Call) -> Row:
@@ -69,7 +69,7 @@ class Rows:
             "number": talk.turns.index(call.name) + 1,
             "role": call.role,
             "model": call.model,
-            "identity": unit.wiring.binding.identity_beside(call.model),
+            "identity": unit.bound.binding.identity_beside(call.model),
         }
 
     def draft(self, row: Mapping[str, Any], name: str, draft: Draft) -> Row:
@@ -80,7 +80,7 @@ class Rows:
     def talk(self, unit: Unit, talked: Talked) -> Row:
         """Return the row of a conversation, once it was held."""
         talk, turns = talked.talk, talked.turns
-        step, models, role = talk.step, talk.models, unit.wiring.told_by(talk.step)
+        step, models, role = talk.step, talk.models, unit.bound.told_by(talk.step)
         begun = [{"role": "user", "name": step.opens, "content": opening_text(unit.case.language)}]
         told = [{"role": "system", "name": name, "content": text} for name, text in talked.told().items()]
         parsed = {"ended": talked.ended, "ended_by": talked.last, "models": dict(models), "turns": turns}
@@ -90,7 +90,7 @@ class Rows:
             "context": dict(unit.case.context),
             "role": role,
             "model": models[role],
-            "identity": unit.wiring.binding.identity_beside(models[role]),
+            "identity": unit.bound.binding.identity_beside(models[role]),
             "sample_number": talk.number,
             "messages": dumps([*told, *begun]),
             "reply": transcript(turns) if turns else None,

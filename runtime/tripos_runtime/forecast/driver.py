@@ -16,13 +16,14 @@ from tripos_compiler.language import Unavailable
 from tripos_compiler.plan import Ask, Column, Judging, Retrieve, Score, Step, Verdict
 from tripos_runtime.asking import NOT_ASKED, PENDING, Answer, Row, answer_of, talk_of, turn_of
 from tripos_runtime.datasets import Case
-from tripos_runtime.forecast.adopting import Adopting
 from tripos_runtime.forecast.fates import Fate, Foreseen, Saying
+from tripos_runtime.forecast.kept import Adopting
 from tripos_runtime.forecast.sizes import Known, Size, SizedPlaceholders, is_waiting, models_of, whole
 from tripos_runtime.forecast.vectors import ForeseenVectors, nearest
 from tripos_runtime.models import Message
 from tripos_runtime.program import (
     Adoption,
+    BoundTreatment,
     Found,
     Got,
     Held,
@@ -41,7 +42,6 @@ from tripos_runtime.program import (
     Unheld,
     Unit,
     UnitProgram,
-    Wiring,
     World,
     calls_of,
     drive,
@@ -68,7 +68,7 @@ class Foresight:
     """Who knows which vectors are there."""
     adoption: Adoption | None = None
     """Who finds replies that the ledger has under other names."""
-    _steps: dict[Wiring, Sequence[Step]] = field(default_factory=dict)
+    _steps: dict[BoundTreatment, Sequence[Step]] = field(default_factory=dict)
 
     def of(self, case: Case, units: Sequence[Unit], kept: Mapping[str, str], rows: Mapping[str, Row]) -> list[Foreseen]:
         """Return every call of a case once. `kept` has the statuses of what need not be asked again, `rows` the samples
@@ -83,12 +83,12 @@ class Foresight:
             view.compare(pair)
         return list(view.found.values())
 
-    def steps(self, wiring: Wiring) -> Sequence[Step]:
+    def steps(self, bound: BoundTreatment) -> Sequence[Step]:
         """Return the steps that may ask: scores are counted by what they are taken from."""
-        if wiring not in self._steps:
-            steps = wiring.treatment.steps
-            self._steps[wiring] = tuple(step for step in steps if not isinstance(step, Score | Column))
-        return self._steps[wiring]
+        if bound not in self._steps:
+            steps = bound.treatment.steps
+            self._steps[bound] = tuple(step for step in steps if not isinstance(step, Score | Column))
+        return self._steps[bound]
 
 
 @dataclass(slots=True)
@@ -158,7 +158,7 @@ class _CaseView:
         names = Names(self.case.names)
         at = self.sides[unit] = _At(unit, names, said_by=dict(foresight.made_by), known=dict(foresight.known))
         program = UnitProgram(foresight.world, unit, names, at.out, self.retrieved)
-        drive(program.go(foresight.steps(unit.wiring)), partial(self._meet, at), partial(self._take, at))
+        drive(program.go(foresight.steps(unit.bound)), partial(self._meet, at), partial(self._take, at))
 
     def compare(self, pair: Pair) -> None:
         """Record the fate of the calls of a pair, after its sides."""
@@ -184,7 +184,7 @@ class _CaseView:
     def _is_whole(self, unit: Unit) -> bool:
         """Return true if nothing is asked for a unit. Where scores are to be taken, what it looks for is looked for
         again."""
-        searched = any(isinstance(step, Retrieve) and step.using is not None for step in unit.wiring.treatment.steps)
+        searched = any(isinstance(step, Retrieve) and step.using is not None for step in unit.bound.treatment.steps)
         if searched and not all(name in self.kept for _, name in unit.results):
             return False
         talked = all(talk.name in self.kept for talk in unit.talks.values())
@@ -251,7 +251,7 @@ class _CaseView:
         fate = self._as_sure(size, need.certain, at)
         self._note_open(need, at, fate, size)
         if prompt.number == len(prompt.turns) + 1:  # the next one
-            at.awaits[name], at.fates[name] = talk.models[at.unit.wiring.told_by(talk.step)], fate
+            at.awaits[name], at.fates[name] = talk.models[at.unit.bound.told_by(talk.step)], fate
         return pending(name)
 
     def _hold(self, at: _At, need: Held) -> Answer | Unavailable:
@@ -294,7 +294,7 @@ class _CaseView:
         if foresight.vectors is None or foresight.adoption is None:
             return None
         try:
-            (model,) = need.unit.wiring.retrieved[need.step.name]
+            (model,) = need.unit.bound.retrieved[need.step.name]
             return foresight.vectors.values(need.step, model, need.names, foresight.world.chooser)
         except Unavailable:
             return None

@@ -161,7 +161,7 @@ class Reasons:
         """Take in a call that would be made, and stands for those of the `times` samples from its own on; `failed` is
         the code with which it failed before."""
         case = seen.unit.case
-        before = self._of(case.scenario, seen.unit.wiring.treatment.arms, seen.call).samples
+        before = self._of(case.scenario, seen.unit.bound.treatment.arms, seen.call).samples
         causes: Counter[Cause] = Counter()
         if times == 1 or not 0 < before < getattr(seen.call.step, "samples", 0):
             causes[self.cause(seen, failed)] += times
@@ -183,7 +183,7 @@ class Reasons:
         scenario = case.scenario
         if failed is not None:
             return Cause("failed", failed)
-        before = self._of(scenario, seen.unit.wiring.treatment.arms, call)
+        before = self._of(scenario, seen.unit.bound.treatment.arms, call)
         if before.cause is not None and before.cause.kind not in ("builds_on", "unknown", "version"):
             return before.cause
         if seen.awaits:
@@ -192,7 +192,7 @@ class Reasons:
             return before.cause
         if call.model not in before.models:
             return Cause("model", f"{call.role} {call.model}")
-        by = seen.unit.wiring.binding.identity_of(call.model)
+        by = seen.unit.bound.binding.identity_of(call.model)
         if by not in before.answering:
             return Cause("endpoint", by)
         if isinstance(call.step, Ask | Converse) and number % call.step.samples >= before.samples:

@@ -15,7 +15,7 @@ from tripos_compiler.language import Unavailable, with_functions
 from tripos_compiler.plan import Ask, Compare, Converse, Judging, Plan, Retrieve, Scenario, Settings, Verdict
 from tripos_runtime.asking import AGAIN, FAILED, NOT_APPLICABLE, NOT_ASKED, PENDING, Ledger, PreparedQuestion, Row
 from tripos_runtime.datasets import Case, CaseSource, Selection
-from tripos_runtime.drivers import Lookup, wirings
+from tripos_runtime.drivers import Lookup, bound_treatments
 from tripos_runtime.forecast.driver import Foresight
 from tripos_runtime.forecast.estimates import estimates
 from tripos_runtime.forecast.fates import OPEN, Fate, Foreseen, Where
@@ -30,12 +30,12 @@ from tripos_runtime.models import Price
 from tripos_runtime.program import (
     Adoptable,
     Adoption,
+    BoundTreatment,
     Call,
     Names,
     Own,
     Pair,
     Unit,
-    Wiring,
     World,
     calls_of,
     most_turns,
@@ -94,12 +94,12 @@ class _Watcher:
         self.plan, self.source, self.selection, self.ledger = plan, source, selection, ledger
         chosen = selection.chosen(plan)
         # Of the lookup only its units are wanted: nothing is claimed.
-        self.lookup = Lookup(cast("Ledger", ledger), wirings(chosen, plan, binding), binding)
+        self.lookup = Lookup(cast("Ledger", ledger), bound_treatments(chosen, plan, binding), binding)
         own = Own(plan, binding.answering, lambda: source.cases(selection), self.lookup.units)
         self.adoption = Adoption(cast("Ledger", ledger), own, claims=False)
         held = ledger.held()
-        self.alike = {each.name: alike(self.lookup.wirings[each.name], held) for each in chosen}
-        self.unmade_alike = {each.name: alike(self.lookup.wirings[each.name], ()) for each in chosen}
+        self.alike = {each.name: alike(self.lookup.bound_treatments[each.name], held) for each in chosen}
+        self.unmade_alike = {each.name: alike(self.lookup.bound_treatments[each.name], ()) for each in chosen}
         """What was never made is not kept."""
         self.vectors = ForeseenVectors(ledger, binding.identities)
         self.foresight = Foresight(World(plan, source.sources), vectors=self.vectors)
@@ -120,8 +120,8 @@ class _Watcher:
             self._open_lines(scenario, binding)
 
     def _open_lines(self, scenario: Scenario, binding: RoleBinding) -> None:
-        for wiring in self.lookup.wirings[scenario.name]:
-            for step in wiring.treatment.steps:
+        for bound in self.lookup.bound_treatments[scenario.name]:
+            for step in bound.treatment.steps:
                 if isinstance(step, Compare) and len(binding.of(binding.compared)) < 2:
                     continue
                 if isinstance(step, Converse):
@@ -134,7 +134,7 @@ class _Watcher:
                     line = self.lines.setdefault(self._where(scenario.name, step, step.using, model), Line())
                     line.load.place, line.load.settings = ("vectors", scenario.name, step.name), Settings(max_tokens=0)
                 if isinstance(step, Ask | Judging):
-                    role = wiring.role_of(step)
+                    role = bound.role_of(step)
                     several = not isinstance(step, Ask) or role == binding.compared
                     for model in binding.of(role) if several else binding.of(role)[:1]:
                         line = self.lines.setdefault(self._where(scenario.name, step, role, model), Line())
@@ -287,7 +287,7 @@ class _Watcher:
 
     def _foreseen(
         self, case: Case, units: Sequence[Unit], kept: Mapping[str, str], rows: Mapping[str, Row]
-    ) -> tuple[list[Foreseen], Sequence[Unit], Collection[Wiring]]:
+    ) -> tuple[list[Foreseen], Sequence[Unit], Collection[BoundTreatment]]:
         """Return what is foreseen of a case, its units, and of which treatments the first sample stands for all. Where
         a reply may be adopted they differ: there may be some, and not as many as are wanted."""
         alike = self.alike[case.scenario.name]
@@ -306,7 +306,7 @@ class _Watcher:
     ) -> None:
         """Count the texts that a row, or so many, needs the vectors of."""
         assert step.using is not None
-        (model,) = unit.wiring.retrieved[step.name]
+        (model,) = unit.bound.retrieved[step.name]
         line = self.lines[self._where(scenario, step, step.using, model)]
         texts = self.vectors.of(step, model, names, self.foresight.world.chooser, fate)
         line.reused += texts.there
@@ -338,7 +338,7 @@ class _Watcher:
             if all(name in kept for names in unit.scores.values() for name in names.values()):
                 continue
             calls = {(call.step.fingerprint, call.model): call.name for call in unit.calls}
-            steps = {step.fingerprint: step for step in unit.wiring.treatment.steps}
+            steps = {step.fingerprint: step for step in unit.bound.treatment.steps}
             for (step, evaluator), names in unit.scores.items():
                 if evaluator is not None:
                     needed = {calls[step, evaluator]}
@@ -349,9 +349,9 @@ class _Watcher:
         self.scores += len(missing)
 
 
-def _times(seen: Foreseen, alike: Collection[Wiring]) -> int:
+def _times(seen: Foreseen, alike: Collection[BoundTreatment]) -> int:
     """Return how many calls one stands for."""
-    return times(seen.unit.wiring, seen.call.step) if seen.unit.wiring in alike else 1
+    return times(seen.unit.bound, seen.call.step) if seen.unit.bound in alike else 1
 
 
 def _not_called(name: str) -> Callable[..., Any]:

@@ -11,7 +11,7 @@ import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from tripos_compiler.plan import Ask, Converse, Judging, Retrieve, Scenario
-from tripos_runtime.program import Wiring
+from tripos_runtime.program import BoundTreatment
 
 
 def arms_of(scenario: Scenario) -> dict[tuple[str, str], str]:
@@ -40,41 +40,41 @@ def in_words(shared: Sequence[Mapping[str, str]], scenario: Scenario) -> str:
     return "; ".join(told)
 
 
-def times(wiring: Wiring, step: Ask | Converse | Retrieve | Judging) -> int:
+def times(bound: BoundTreatment, step: Ask | Converse | Retrieve | Judging) -> int:
     """Return how many calls of a step one call stands for, for a row and model: a sample of an ask that builds on a
     conversation is another one where either is."""
-    steps = {each.name: each for each in wiring.treatment.steps if isinstance(each, Ask | Converse)}
+    steps = {each.name: each for each in bound.treatment.steps if isinstance(each, Ask | Converse)}
     counts = [steps[name].samples for name in step.needs if name in steps]
     if isinstance(step, Ask | Converse):
         counts.append(step.samples)
-    return min(wiring.samples, math.lcm(*counts))
+    return min(bound.samples, math.lcm(*counts))
 
 
-def alike(wirings: Iterable[Wiring], held: Collection[str]) -> set[Wiring]:
+def alike(bound_treatments: Iterable[BoundTreatment], held: Collection[str]) -> set[BoundTreatment]:
     """Return the treatments of a scenario whose samples are alike, where something of the fingerprints `held` is kept.
     What is a step of two treatments is so in both or in neither."""
-    every = list(wirings)
-    found = {wiring for wiring in every if wiring.samples > 1 and not _parted(wiring, held)}
+    every = list(bound_treatments)
+    found = {bound for bound in every if bound.samples > 1 and not _parted(bound, held)}
     while True:
         counts: dict[str, set[int]] = {}
-        for wiring in every:
-            for print_, number in _counts(wiring).items():
-                counts.setdefault(print_, set()).add(number if wiring in found else 0)
-        still = {wiring for wiring in found if all(len(counts[print_]) == 1 for print_ in _counts(wiring))}
+        for bound in every:
+            for print_, number in _counts(bound).items():
+                counts.setdefault(print_, set()).add(number if bound in found else 0)
+        still = {bound for bound in found if all(len(counts[print_]) == 1 for print_ in _counts(bound))}
         if still == found:
             return found
         found = still
 
 
-def _parted(wiring: Wiring, held: Collection[str]) -> bool:
+def _parted(bound: BoundTreatment, held: Collection[str]) -> bool:
     """Return true if samples of a treatment differ: some are kept, or each of them is compared or found by itself."""
-    steps = wiring.treatment.steps
+    steps = bound.treatment.steps
     prints = {print_ for step in steps for print_ in (step.fingerprint, getattr(step, "judgement", "")) if print_}
     searched = any(isinstance(step, Retrieve) and step.using is not None for step in steps)
-    return bool(wiring.compares) or searched or not prints.isdisjoint(held)
+    return bool(bound.compares) or searched or not prints.isdisjoint(held)
 
 
-def _counts(wiring: Wiring) -> dict[str, int]:
+def _counts(bound: BoundTreatment) -> dict[str, int]:
     """Return how many calls one stands for, by the fingerprint of the step, or of what its judges are asked."""
-    steps = [step for step in wiring.treatment.steps if isinstance(step, Ask | Converse | Judging)]
-    return {getattr(step, "judgement", step.fingerprint): times(wiring, step) for step in steps}
+    steps = [step for step in bound.treatment.steps if isinstance(step, Ask | Converse | Judging)]
+    return {getattr(step, "judgement", step.fingerprint): times(bound, step) for step in steps}

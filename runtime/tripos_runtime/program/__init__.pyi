@@ -9,6 +9,10 @@ from .adopting import (
 )
 from .calls import (
     Call as Call,
+    Talk as Talk,
+    calls_of as calls_of,
+    most_turns as most_turns,
+    speaker_of as speaker_of,
 )
 from .case_cache import (
     Shared as Shared,
@@ -52,15 +56,9 @@ from .steps import (
     UnitProgram as UnitProgram,
     pair_program as pair_program,
 )
-from .talks import (
-    Talk as Talk,
-    calls_of as calls_of,
-    most_turns as most_turns,
-    speaker_of as speaker_of,
-)
 from .units import (
+    BoundTreatment as BoundTreatment,
     Names as Names,
     Unit as Unit,
-    Wiring as Wiring,
     is_told as is_told,
 )

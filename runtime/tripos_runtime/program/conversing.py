@@ -16,9 +16,9 @@ from tripos_compiler.plan import Converse
 from tripos_runtime.asking import CONTEXT_EXCEEDED, OK, PENDING, Answer, PromptPlaceholders
 from tripos_runtime.datasets import Case
 from tripos_runtime.models import Message
+from tripos_runtime.program.calls import LIMIT, SAID, Talk, calls_of, ends
 from tripos_runtime.program.needs import Program, Reply, Result, Sent, Talked, is_pending, pending
 from tripos_runtime.program.prompts import World
-from tripos_runtime.program.talks import LIMIT, SAID, Talk, calls_of, ends
 
 
 @dataclass(slots=True)

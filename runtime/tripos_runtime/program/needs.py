@@ -18,8 +18,7 @@ from tripos_compiler.language.library import Dialogue
 from tripos_compiler.plan import Binary, Column, Expr, Grade, Retrieve, Score, Unary
 from tripos_runtime.asking import PENDING, PreparedQuestion, PromptPlaceholders
 from tripos_runtime.models import Message
-from tripos_runtime.program.calls import Call
-from tripos_runtime.program.talks import Talk
+from tripos_runtime.program.calls import Call, Talk
 from tripos_runtime.program.units import Names, Unit
 
 Sent = tuple[Message, ...]

@@ -8,8 +8,7 @@ from typing import ClassVar, NamedTuple
 
 from tripos_compiler.plan import Compare
 from tripos_runtime.asking import comparison_id, judgement_id
-from tripos_runtime.program.calls import Call
-from tripos_runtime.program.talks import Talk
+from tripos_runtime.program.calls import Call, Talk
 from tripos_runtime.program.units import Names, Unit
 
 
@@ -17,19 +16,19 @@ class Pair:
     """The replies of `first` and `second`, in this order, as one step compares them. Both are of one case and
     treatment, and the n-th of one meets the n-th of the other. Names are made once, when it is."""
 
-    __slots__ = ("calls", "case", "comparisons", "first", "number", "second", "step", "wiring")
+    __slots__ = ("bound", "calls", "case", "comparisons", "first", "number", "second", "step")
 
     talks: ClassVar[Mapping[str, Talk]] = {}
     """It holds no conversation: its sides did."""
 
     def __init__(self, step: Compare, first: Unit, second: Unit) -> None:
-        self.case, self.wiring, self.number = first.case, first.wiring, first.number
+        self.case, self.bound, self.number = first.case, first.bound, first.number
         self.step, self.first, self.second = step, first, second
-        role = self.wiring.role_of(step)
-        judges = self.wiring.binding.of(role)
+        role = self.bound.role_of(step)
+        judges = self.bound.binding.of(role)
         samples = [name for side in (first, second) for name in side.upstream(step.needs)]
-        samples += self.wiring.makers[step.fingerprint]
-        by = self.wiring.binding.identity_of
+        samples += self.bound.makers[step.fingerprint]
+        by = self.bound.binding.identity_of
         self.calls = [
             Call("judgements", judgement_id(step.judgement, samples, by(judge)), role, judge, step) for judge in judges
         ]
@@ -87,12 +86,12 @@ def pairs_of(units: Sequence[Unit]) -> list[Pair]:
     """Return every pair of the units of a case, in both orders."""
     sides: dict[tuple[int, int], list[Unit]] = {}
     for unit in units:
-        if unit.wiring.compares:
-            sides.setdefault((id(unit.wiring), unit.number), []).append(unit)
+        if unit.bound.compares:
+            sides.setdefault((id(unit.bound), unit.number), []).append(unit)
     return [
         Pair(step, first, second)
         for alike in sides.values()
-        for step in alike[0].wiring.compares
+        for step in alike[0].bound.compares
         for first, second in itertools.permutations(alike, 2)
     ]
 

@@ -50,7 +50,7 @@ class UnitProgram:
 
     def go(self, steps: Sequence[Step] | None = None) -> Program:
         """Return the program of the unit's steps, or of some of them."""
-        for step in self.unit.wiring.treatment.steps if steps is None else steps:
+        for step in self.unit.bound.treatment.steps if steps is None else steps:
             match step:
                 case Ask():
                     yield from self._ask(step)
@@ -67,7 +67,7 @@ class UnitProgram:
 
     def _ask(self, step: Ask) -> Program:
         unit, names = self.unit, self.names
-        model = unit.wiring.model_of(step, unit.model)
+        model = unit.bound.model_of(step, unit.model)
         call = Call("samples", unit.samples[step.name], step.role, model, step)
         against, certain = holds(step, names)
         if against is None:

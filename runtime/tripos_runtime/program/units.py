@@ -26,13 +26,12 @@ from tripos_compiler.plan import (
 from tripos_runtime.asking import NOT_APPLICABLE, OK, UNDEFINED, conversation_id, judgement_id, sample_id, score_id
 from tripos_runtime.datasets import Case
 from tripos_runtime.models import encoder_id
-from tripos_runtime.program.calls import Call
-from tripos_runtime.program.talks import Talk
+from tripos_runtime.program.calls import Call, Talk
 from tripos_runtime.roles import RoleBinding, made_by
 
 
 @dataclass(frozen=True, eq=False)
-class Wiring:
+class BoundTreatment:
     """A treatment with its roles filled: what of a unit's names depends on neither its case nor its model."""
 
     scenario: Scenario
@@ -154,11 +153,11 @@ class Wiring:
 class Unit:
     """`model` fills the compared role; `number` counts the samples from 0. Names are made once, when it is."""
 
-    __slots__ = ("calls", "case", "model", "number", "samples", "scores", "talks", "verdicts", "wiring")
+    __slots__ = ("bound", "calls", "case", "model", "number", "samples", "scores", "talks", "verdicts")
 
-    def __init__(self, case: Case, wiring: Wiring, model: str, number: int) -> None:
+    def __init__(self, case: Case, bound: BoundTreatment, model: str, number: int) -> None:
         self.case = case
-        self.wiring = wiring
+        self.bound = bound
         self.model = model
         self.number = number
         self.samples: dict[str, str] = {}
@@ -170,10 +169,10 @@ class Unit:
         """Every model call, in the order of the steps."""
         self.scores: dict[tuple[str, str | None], dict[str, str]] = {}
         """The names of the scores by fingerprint of the step and evaluator, each by metric: steps may share a name."""
-        for step in wiring.treatment.steps:
+        for step in bound.treatment.steps:
             match step:
                 case Ask():
-                    answers = wiring.model_of(step, model)
+                    answers = bound.model_of(step, model)
                     name = self.samples[step.name] = self._sample(step, answers, number)
                     self.calls.append(Call("samples", name, step.role, answers, step))
                 case Converse():
@@ -187,7 +186,7 @@ class Unit:
                     self.scores[step.fingerprint, None] = names
 
     def _name_grade(self, step: Grade) -> None:
-        role, samples = self.wiring.role_of(step), self._built_on(step)
+        role, samples = self.bound.role_of(step), self._built_on(step)
         titles = step.metrics or (step.name,)
         for evaluator in self.evaluators(step):
             self.calls.append(
@@ -203,10 +202,10 @@ class Unit:
         return sample_id(ask.fingerprint, self.case.item_id, by, number, self._built_on(ask))
 
     def _by(self, model: str) -> str:
-        return self.wiring.binding.identity_of(model)
+        return self.bound.binding.identity_of(model)
 
     def _name_talk(self, step: Converse) -> None:
-        models = {speaker.role: self.wiring.filling(speaker.role, self.model) for speaker in step.speakers}
+        models = {speaker.role: self.bound.filling(speaker.role, self.model) for speaker in step.speakers}
         number, upstream = self.number % step.samples, self._built_on(step)
         by = {role: self._by(model) for role, model in models.items()}
         name = conversation_id(step.fingerprint, self.case.item_id, by, number, upstream)
@@ -215,23 +214,23 @@ class Unit:
 
     def _name_verdict(self, step: Verdict) -> None:
         # What builds on no reply is about the row alone, and the same for every model that is compared on it.
-        replied = any(name not in self.wiring.retrieved for name in step.needs)
+        replied = any(name not in self.bound.retrieved for name in step.needs)
         about = [*([] if replied else [self.case.item_id]), *self._built_on(step)]
-        role, names = self.wiring.role_of(step), self.verdicts.setdefault(step.name, [])
+        role, names = self.bound.role_of(step), self.verdicts.setdefault(step.name, [])
         for evaluator in self.evaluators(step):
             names.append(judgement_id(step.judgement, about, self._by(evaluator)))
             self.calls.append(Call("judgements", names[-1], role, evaluator, step))
 
     def _built_on(self, step: Ask | Converse | Score | Column | Judging) -> list[str]:
         """Return what names the result of a step: what it builds on, and who made what it looks into."""
-        return [*self.upstream(step.needs), *self.wiring.makers[step.fingerprint]]
+        return [*self.upstream(step.needs), *self.bound.makers[step.fingerprint]]
 
     def upstream(self, needs: Sequence[str]) -> list[str]:
         """Return the names of the replies and judgements that these steps yield, and what else names what they do."""
         found: list[str] = []
         for name in needs:
-            if name in self.wiring.retrieved:
-                found += self.wiring.found_by[name]
+            if name in self.bound.retrieved:
+                found += self.bound.found_by[name]
             else:
                 found += self.verdicts[name] if name in self.verdicts else [self.samples[name]]
         return found
@@ -239,12 +238,12 @@ class Unit:
     @property
     def pattern(self) -> Unit:
         """The unit of no item, whose names are the bindings of what this one yields."""
-        return self.wiring.pattern(self.model, self.number)
+        return self.bound.pattern(self.model, self.number)
 
     def sample_binding(self, ask: Ask, number: int) -> str:
         """Return the binding of the reply that is sample `number` of a step after the replies that this unit builds
         on."""
-        return self.pattern._sample(ask, self.wiring.model_of(ask, self.model), number)
+        return self.pattern._sample(ask, self.bound.model_of(ask, self.model), number)
 
     def score_binding(self, step: Score | Column | Grade, evaluator: str | None) -> str:
         """Return the binding of the scores of a step, by that evaluator."""
@@ -273,7 +272,7 @@ class Unit:
 
     def all_samples(self, ask: Ask) -> list[tuple[int, str]]:
         """Return every sample of a step that is sent what this one is sent, with its name."""
-        before, model = self.wiring.before[ask.name], self.wiring.model_of(ask, self.model)
+        before, model = self.bound.before[ask.name], self.bound.model_of(ask, self.model)
         own = self.number % ask.samples
         same = {own, *(n for n in range(ask.samples) if all(n % each == self.number % each for each in before))}
         return [(number, self._sample(ask, model, number)) for number in sorted(same)]
@@ -281,21 +280,21 @@ class Unit:
     def evaluators(self, step: Judging) -> tuple[str, ...]:
         """Return the models that judge a grade, or give a verdict. Where the compared role does, each of its models
         judges for itself alone."""
-        if self.wiring.role_of(step) == self.wiring.binding.compared:
+        if self.bound.role_of(step) == self.bound.binding.compared:
             return (self.model,)
-        return self.wiring.evaluators[step.fingerprint]
+        return self.bound.evaluators[step.fingerprint]
 
     def scored(self, step: Score | Column | Grade) -> str:
         """Return the model that a score is about: the compared one where that took part, or else the one whose reply it
         is."""
-        asks, talks, compared = self.wiring.asks, self.wiring.talks, self.wiring.binding.compared
+        asks, talks, compared = self.bound.asks, self.bound.talks, self.bound.binding.compared
         if any(asks[name].role == compared for name in step.needs if name in asks):
             return self.model
-        if any(self.wiring.told_by(talks[name]) == compared for name in step.needs if name in talks):
+        if any(self.bound.told_by(talks[name]) == compared for name in step.needs if name in talks):
             return self.model
         if step.of in talks:
-            return self.wiring.filling(self.wiring.told_by(talks[step.of]), self.model)
-        return self.wiring.model_of(asks[step.of], self.model)
+            return self.bound.filling(self.bound.told_by(talks[step.of]), self.model)
+        return self.bound.model_of(asks[step.of], self.model)
 
     def judged_by(self, step: Score | Column | Grade) -> list[str] | None:
         """Return who judges inside what a score is taken of, in order of name; None where nobody does."""

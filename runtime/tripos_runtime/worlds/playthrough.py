@@ -18,7 +18,7 @@ from tripos_runtime.datasets import Case, Selection
 from tripos_runtime.drivers import At, Live
 from tripos_runtime.generate import DataMaker
 from tripos_runtime.models import Request
-from tripos_runtime.program import Got, Held, Names, Need, Pair, Reply, Shared, Unit, Wiring, pairs_of
+from tripos_runtime.program import BoundTreatment, Got, Held, Names, Need, Pair, Reply, Shared, Unit, pairs_of
 from tripos_runtime.roles import RoleBinding
 from tripos_runtime.scheduling import Caller
 from tripos_runtime.worlds.changes import SecretChange
@@ -150,12 +150,14 @@ class Playthrough:
         with with_functions(self.functions), with_revealed(self._revealing):
             await self._make(scenarios, limit)
             for scenario in scenarios:
-                wirings = [Wiring(scenario, one, self.plan, self.binding) for one in scenario.treatments]
+                bound_treatments = [
+                    BoundTreatment(scenario, one, self.plan, self.binding) for one in scenario.treatments
+                ]
                 picked = places.get(scenario.name)
                 cases = self.world.picked(scenario, picked)
                 self._revealing.begin(scenario.name)
                 for case in cases if picked is not None else islice(cases, limit_of(scenario, limit)):
-                    await self._case(case, wirings)
+                    await self._case(case, bound_treatments)
 
     async def _make(self, scenarios: Sequence[Scenario], limit: int) -> None:
         """Make the data sets that the scenarios need."""
@@ -191,7 +193,7 @@ class Playthrough:
         secret = self._secret.get(dataset, ())
         self.guesses[place] = [values[name] for name in secret if values.get(name) is not None]
 
-    async def _case(self, case: Case, wirings: Sequence[Wiring]) -> None:
+    async def _case(self, case: Case, bound_treatments: Sequence[BoundTreatment]) -> None:
         place: Place = case.item_id if case.origin is None else case.origin
         if case.origin is not None and case.dataset in self.world.slots.by_name:
             place = made_at(self.world.slots, *case.origin)
@@ -200,12 +202,12 @@ class Playthrough:
         self._about = place
         if self.first:
             self._know(place, case.dataset or "", case.fields)
-        for wiring in wirings:
-            self._arms = tuple(sorted(wiring.treatment.arms.items()))
+        for bound in bound_treatments:
+            self._arms = tuple(sorted(bound.treatment.arms.items()))
             units = [
-                Unit(case, wiring, model, number)
+                Unit(case, bound, model, number)
                 for model in self.binding.of(self.compared)
-                for number in wiring.numbers[:MOST_SAMPLES]
+                for number in bound.numbers[:MOST_SAMPLES]
             ]
             names: dict[Unit, Names] = {}
             for unit in units:
@@ -252,9 +254,9 @@ class _Driver(Live):
         compared = self.going.compared
         return [
             step
-            for step in unit.wiring.treatment.steps
+            for step in unit.bound.treatment.steps
             if not isinstance(step, Score | Column)
-            and not (isinstance(step, Grade) and unit.wiring.role_of(step) != compared)
+            and not (isinstance(step, Grade) and unit.bound.role_of(step) != compared)
         ]
 
     async def meet(self, need: Need, at: At) -> Got:

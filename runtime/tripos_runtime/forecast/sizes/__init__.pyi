@@ -1,3 +1,7 @@
+from .conversation_sizes import (
+    models_of as models_of,
+    whole as whole,
+)
 from .placeholders import (
     SizedPlaceholders as SizedPlaceholders,
 )
@@ -6,8 +10,4 @@ from .sizes import (
     Known as Known,
     Size as Size,
     is_waiting as is_waiting,
-)
-from .talk_sizes import (
-    models_of as models_of,
-    whole as whole,
 )

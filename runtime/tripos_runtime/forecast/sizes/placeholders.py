@@ -9,8 +9,8 @@ from tripos_compiler.language import LAZY, PLACEHOLDER, Missing, Unavailable, ev
 from tripos_compiler.language.library import FUNCTIONS, json
 from tripos_compiler.plan import Binary, Call, Converse, Expr, Get, Hole, Items, Ref, Shots, Unary
 from tripos_runtime.asking import PENDING
+from tripos_runtime.forecast.sizes.conversation_sizes import turn_name
 from tripos_runtime.forecast.sizes.sizes import NO_SIZE, Known, Size, Waiting, is_waiting, sum_of
-from tripos_runtime.forecast.sizes.talk_sizes import turn_name
 from tripos_runtime.models import DialogueTurn, Message
 from tripos_runtime.program import is_pending
 
