@@ -382,7 +382,7 @@ def test_every_variable_is_in_the_page_on_settings() -> None:
 def test_every_limit_is_in_the_page_on_limits(limit: str) -> None:
     default = LimitsConfig.model_fields[limit].default
     row = next(line for line in prose("limits.md").splitlines() if f"| `{limit}` |" in line)
-    assert row.endswith("no limit |") if default is None else re.search(rf" {default:g}( s)? \|$", row)
+    assert row.endswith("no limit |") if default is None else re.search(rf" {default:g}( s| MB)? \|$", row)
 
 
 def test_every_field_of_an_event_is_in_the_page_on_settings(folder: Path) -> None:

@@ -38,7 +38,7 @@ class Checker(Protocol):
     judge: Judge | None
     depth: int
 
-    def any(self, syntax: Syntax) -> Typed | None: ...
+    def infer(self, syntax: Syntax) -> Typed | None: ...
     def expression(self, syntax: Syntax, wanted: Type | None = None, what: str = "this") -> Typed | None: ...
     def against(self, syntax: Syntax, choice: Type) -> Typed | None: ...
     def is_value(self, syntax: Syntax) -> bool: ...
@@ -280,7 +280,7 @@ def _formula(elaborator: Checker, syntax: CallExpr, formula: FormulaScorer) -> T
     inner = elaborator.within(scope)
     items = elaborator.program.diagnostics.items
     mark = len(items)
-    typed = inner.any(formula.value)
+    typed = inner.infer(formula.value)
     said = items[mark:]
     del items[mark:]  # its body was checked where it is declared
     if typed is not None and not formula.scores:

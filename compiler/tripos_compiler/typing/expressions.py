@@ -85,7 +85,7 @@ class Elaborator:
 
     def expression(self, syntax: Syntax, wanted: Type | None = None, what: str = "this") -> Typed | None:
         """Return the checked expression; where `wanted` is given its type must fit."""
-        typed = self.any(syntax)
+        typed = self.infer(syntax)
         return typed if wanted is None else self.typed_as(typed, syntax, wanted, what)
 
     def condition(self, syntax: Syntax) -> Typed | None:
@@ -104,7 +104,7 @@ class Elaborator:
         else:
             self.error("E0301", f"{what} must be `{type_notation(wanted)}`, this is `{type_notation(given)}`", span)
 
-    def any(self, syntax: Syntax) -> Typed | None:
+    def infer(self, syntax: Syntax) -> Typed | None:
         """Return the checked expression, of whatever type."""
         typed = self._any(syntax)
         if typed is not None:
@@ -202,7 +202,7 @@ class Elaborator:
             return self._use(field, syntax.span, dotted_name(syntax))
         known: list[str] = list(outer.fields) if outer is not None else []
         if outer is None or outer.type is not None:
-            typed = self.any(syntax.of)
+            typed = self.infer(syntax.of)
             if typed is None:
                 return None
             of = typed.type
@@ -234,7 +234,7 @@ class Elaborator:
         """Check a list in brackets, or the one value in them; with `choice` bare names are values of it."""
         alone = len(arguments) == 1 and arguments[0].name is None and len(arguments[0].elements) == 1
         if alone and choice is None and not (isinstance(syntax, Group) and syntax.listed):
-            return self.any(arguments[0].elements[0])
+            return self.infer(arguments[0].elements[0])
         items = [self._argument(argument, choice) for argument in arguments]
         known = [item for item in items if item is not None]
         if not items:
@@ -254,7 +254,7 @@ class Elaborator:
             self.error("E0303", "this is not a single value", argument.span, "write values with commas between them")
             return None
         element = argument.elements[0]
-        return self.against(element, choice) if choice is not None else self.any(element)
+        return self.against(element, choice) if choice is not None else self.infer(element)
 
     def against(self, syntax: Syntax, choice: Type) -> Typed | None:
         """Return a value compared with a choice: a bare name is one of its values."""
@@ -273,7 +273,7 @@ class Elaborator:
             return None
         if isinstance(syntax, Text) and choice.kind == "choice":
             self.program.index.use(syntax.span, self.program.value_spans.get((choice.axis or "", syntax.value)))
-        return self.any(syntax)
+        return self.infer(syntax)
 
     def typed_as(self, typed: Typed | None, syntax: Syntax, wanted: Type, what: str) -> Typed | None:
         """Return what was checked, where it is of the wanted type."""

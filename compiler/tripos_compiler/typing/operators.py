@@ -30,11 +30,11 @@ def check_operator(checker: Checker, syntax: BinaryExpr) -> Typed | None:
 def _sides(checker: Checker, syntax: BinaryExpr, wanted: Type) -> tuple[Typed | None, Typed | None]:
     """Return both sides of an operator, each of the wanted type; two of another one are reported once."""
     what = f"each side of `{syntax.operator}`"
-    left = checker.any(syntax.left)
+    left = checker.infer(syntax.left)
     if left is not None and left.type.kind == "choice" and checker.is_value(syntax.right):
         right: Typed | None = Typed(Literal_(value=""), left.type)  # a value of it, which is no number either
     else:
-        right = checker.any(syntax.right)
+        right = checker.infer(syntax.right)
     if left is None or right is None or any(fits(without_optional(each.type), wanted) for each in (left, right)):
         return checker.typed_as(left, syntax.left, wanted, what), checker.typed_as(right, syntax.right, wanted, what)
     one, other = type_notation(left.type), type_notation(right.type)
@@ -68,10 +68,10 @@ def _equality(checker: Checker, syntax: BinaryExpr) -> Typed | None:
 def _pair(checker: Checker, first: Syntax, second: Syntax) -> tuple[Typed | None, Typed | None]:
     """Return both sides of a comparison; where one is a choice, a bare name on the other side is one of its values."""
     if checker.is_value(first) and not checker.is_value(second):
-        right = checker.any(second)
+        right = checker.infer(second)
         left = checker.against(first, without_optional(right.type)) if right is not None else None
         return left, right
-    left = checker.any(first)
+    left = checker.infer(first)
     if left is None:
         return None, None
     return left, checker.against(second, without_optional(left.type))
@@ -79,20 +79,20 @@ def _pair(checker: Checker, first: Syntax, second: Syntax) -> tuple[Typed | None
 
 def _membership(checker: Checker, syntax: BinaryExpr) -> Typed | None:
     if isinstance(syntax.left, Name) and syntax.left.text not in checker.scope and not isinstance(syntax.right, Group):
-        whole = checker.any(syntax.right)  # `A in reply`: a bare name is one of what the list holds
+        whole = checker.infer(syntax.right)  # `A in reply`: a bare name is one of what the list holds
         if whole is None:
             return None
         held = whole.type.of if whole.type.kind in ("list", "set") else TextType()
         left = checker.against(syntax.left, held)
     else:
-        left = checker.any(syntax.left)
+        left = checker.infer(syntax.left)
     if left is None:
         return None
     if isinstance(syntax.right, Group):
         choice = without_optional(left.type) if without_optional(left.type).kind == "choice" else TextType()
         right = checker.group(syntax.right, syntax.right.arguments, choice)
     else:
-        right = checker.any(syntax.right)
+        right = checker.infer(syntax.right)
     if right is None:
         return None
     of = right.type.of if right.type.kind in ("list", "set") else None

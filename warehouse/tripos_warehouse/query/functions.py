@@ -12,9 +12,9 @@ from tripos_warehouse.statistics import t_quantile
 
 Given = Sequence[Any] | None
 FOUND = "struct(value double, reason varchar, items varchar[], pulls double[], draws double[])"
-"""What `tripos_statistic` gives: `listed.statistic`."""
+"""What `tripos_statistic` gives: `list_statistics.statistic`."""
 BOUNDS = "struct(low double, high double, error double)"
-"""What `tripos_interval` gives: `redrawn.interval`."""
+"""What `tripos_interval` gives: `bootstrap.interval`."""
 
 
 def add_functions(connection: duckdb.DuckDBPyConnection) -> None:

@@ -114,7 +114,7 @@ def lower_source(making: Making) -> Expr | None:
             return None
         _carry_rows(making, loaded)
         return Data(dataset=loaded.dataset.name)
-    typed = making.elaborator(dict(making.scope), written.span).any(written)
+    typed = making.elaborator(dict(making.scope), written.span).infer(written)
     if alias is None:
         help_ = f"write `dataset {making.own} from … as x`"
         making.error("E0106", "the values that rows are made from need a name", written.span, help=help_)

@@ -49,7 +49,7 @@ def _lowered(making: Making, statement: Statement) -> Distinct | None:
     if making.too_early(free_variables(others)):
         return None
     # The same for every row, so no row and no axis can be named: `raw.stem` is a column, also of the source.
-    among = making.elaborator({}, others.span).any(others)
+    among = making.elaborator({}, others.span).infer(others)
     if typed is None or among is None or above is None:
         return None
     of = element_type(among.type)

@@ -27,7 +27,7 @@ def lower_start(making: Making, statement: Statement, tree: Name) -> tuple[Expr,
     written = statement.find("start")
     if written is None:
         return None
-    typed = making.elaborator(making.row(), written.span).any(written)
+    typed = making.elaborator(making.row(), written.span).infer(written)
     if typed is None:
         making.sound = False
         return None

@@ -13,7 +13,7 @@ EACH_DRAW = "unnest(draws) as value, generate_subscripts(draws, 1) as draw"
 """The columns of a row a draw, of a table that has a list of them."""
 
 
-def listed(parts: Parts, dims: tuple[str, ...], rows: str) -> str:
+def collected_draws(parts: Parts, dims: tuple[str, ...], rows: str) -> str:
     """Return a table of draws, from rows of `draw` and `value`."""
     values = parts.add("values", rows)
     return parts.add(

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from tripos_compiler.language.figures import ScoredValues, scored_by, scored_values_of
 from tripos_compiler.plan import Aggregate, Constant, Figure, Formula, Measure, Measured, Missing, Plan, named
 from tripos_warehouse.measures.sql.aggregates import LeafSql
-from tripos_warehouse.measures.sql.bootstrap import EACH_DRAW, bounded, draws_of, listed
+from tripos_warehouse.measures.sql.bootstrap import EACH_DRAW, bounded, collected_draws, draws_of
 from tripos_warehouse.measures.sql.comparisons import CompareSql
 from tripos_warehouse.measures.sql.counts import OF_ONE_CELL, counted_once, seen
 from tripos_warehouse.measures.sql.derivatives import Arithmetic, FormulaSql, NumberSql, PartSql
@@ -183,7 +183,7 @@ group by {outer}, p.item_id""",
         drawn = None
         if inner.drawn is not None:
             each = f"select {columns(inner.dims)}, {EACH_DRAW} from {inner.drawn}"
-            drawn = listed(
+            drawn = collected_draws(
                 self.parts,
                 cut.dims,
                 f"select {group}, draw, {_OF_CELLS[figure.function]} as value\nfrom ({each})\ngroup by {group}, draw",
@@ -201,7 +201,7 @@ group by {outer}, p.item_id""",
             + (f" and {term.name}.draw = {first}.draw" if term.name != first else "")
             for term in terms
         )
-        return listed(
+        return collected_draws(
             self.parts,
             cut.dims,
             f"select {columns(cut.dims, 'base')}, {first}.draw, {value.text} as value\nfrom {base} as base\n{joins}",

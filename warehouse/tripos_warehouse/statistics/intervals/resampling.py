@@ -74,14 +74,14 @@ def bootstrap(
     members = rows_of(codes)
     undefined = 0
 
-    def redrawn(*drawn: Ints) -> float:
+    def resampled(*drawn: Ints) -> float:
         nonlocal undefined
         found = statistic(np.concatenate([members[group] for sample in drawn for group in sample]))
         undefined += found is None
         return np.nan if found is None else found
 
     samples = _strata(codes, groups, strata)
-    return _draw(whole, redrawn, samples, method, resamples, seed, confidence, lambda: undefined, vectorized=False)
+    return _draw(whole, resampled, samples, method, resamples, seed, confidence, lambda: undefined, vectorized=False)
 
 
 def bootstrap_mean(
@@ -111,14 +111,14 @@ def bootstrap_mean(
     numbers, codes = numbers[there], np.unique(codes[there], return_inverse=True)[1].astype(np.int64)
     sums, counts = np.bincount(codes, weights=numbers), np.bincount(codes)
 
-    def redrawn(*drawn: Ints, axis: int) -> Floats:
+    def resampled(*drawn: Ints, axis: int) -> Floats:
         total: Floats = sum((sums[sample].sum(axis=axis) for sample in drawn), np.zeros(1))
         rows: Floats = sum((counts[sample].sum(axis=axis) for sample in drawn), np.zeros(1))
         found: Floats = total / rows
         return found if np.ndim(drawn[0]) > 1 else found[0]
 
     samples = _strata(codes, len(sums), strata)
-    return _draw(whole, redrawn, samples, method, resamples, seed, confidence, lambda: 0, vectorized=True)
+    return _draw(whole, resampled, samples, method, resamples, seed, confidence, lambda: 0, vectorized=True)
 
 
 def _whole(statistic: Statistic, n: int, clusters: Clusters) -> tuple[StatisticResult, Ints, int]:
@@ -147,7 +147,7 @@ def _strata(codes: Ints, groups: int, strata: Clusters) -> list[Ints]:
 
 def _draw(
     whole: StatisticResult,
-    redrawn: Callable[..., Any],
+    resampled: Callable[..., Any],
     samples: list[Ints],
     method: str,
     resamples: int,
@@ -166,7 +166,7 @@ def _draw(
         warnings.simplefilter("ignore")
         drawn = scipy_bootstrap(
             samples,
-            redrawn,
+            resampled,
             n_resamples=resamples,
             batch=max(1, BATCH // sum(map(len, samples))),
             vectorized=vectorized,
