@@ -20,42 +20,50 @@ from tripos.training.reward import FORMAT, KEPT_OUT, kept_out_of, prompt_of, rep
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.language import Unavailable, evaluate
 from tripos_compiler.language.contamination import ALIKE, NearTexts, learned_texts, letters_and_digits
-from tripos_compiler.plan import AskedAs, Pairing, Partner, Plan, Retrieve, Shots, Treatment, digest as digest_of
-from tripos_runtime.asking import Questions, ask_messages, chosen_rows
+from tripos_compiler.plan import AskedAs, Pairing, Partner, Plan, Retrieve, Shots, digest as digest_of
+from tripos_runtime.asking import chosen_rows
 from tripos_runtime.datasets import Case, CaseSource, SourceRow
-from tripos_runtime.program import Names
-from tripos_runtime.retrieval import Chooser
+from tripos_runtime.models import Message
+from tripos_runtime.program import Got, Names, Nearness, Need, Reply, Unit, UnitProgram, Wiring, World, drive, pending
+from tripos_runtime.roles import RoleBinding
 from tripos_warehouse.exports import beside, write_lines
 
 Messages = list[dict[str, str]]
 
 
 class QuestionBuilder:
-    """Goes through the steps of a scenario up to a question, for any row with its fields."""
+    """Runs the program of a scenario up to a question, for any row with its fields."""
 
     def __init__(self, plan: Plan, source: CaseSource, asks: AskedAs) -> None:
         self._source = source
-        self._scenario = next(each for each in plan.scenarios if each.name == asks.scenario)
-        self._treatment = _treatment(self._scenario.treatments, asks)
-        self._ask = self._treatment.ask(asks.step)
-        self._questions = Questions(plan, tuple(source.axes.values()))
-        self._chooser = Chooser()
+        self._world = World(plan, source.sources)
+        scenario = next(each for each in plan.scenarios if each.name == asks.scenario)
+        treatment = next(each for each in scenario.treatments if each.arms == asks.arms)
+        self._ask = ask = treatment.ask(asks.step)
+        found = (step for step in treatment.steps if isinstance(step, Retrieve) and step.name in ask.needs)
+        compared = next(role.name for role in plan.roles if role.kind == "compared")
+        binding = RoleBinding({role.name: (role.name,) for role in plan.roles}, compared)  # no model is asked
+        self._wiring = Wiring(scenario, treatment.model_copy(update={"steps": (*found, ask)}), plan, binding)
 
     def messages(self, row: SourceRow) -> Messages | None:
         """Return what is sent for a row; None where the scenario would not run over it, or not ask. Raises
         `Unavailable` where the row lacks a value."""
-        case = self._source.case_of(self._scenario, row)
+        case = self._source.case_of(self._wiring.scenario, row)
         if case is None:
             return None
-        names = Names(case.names)
-        for step in self._treatment.steps:
-            if isinstance(step, Retrieve) and step.name in self._ask.needs and names.against(step) is None:
-                names.found(step, self._chooser.chosen(step, names.values, case.fields))
-        if names.against(self._ask) is not None:
-            return None
-        question = self._questions.of(self._ask, case.language)
-        sent = ask_messages(self._ask, question, case, names.values, self._source.sources)
-        return [{"role": each.role, "content": each.content} for each in sent]
+        unit = Unit(case, self._wiring, self._wiring.binding.compared, 0)
+        program = UnitProgram(self._world, unit, Names(case.names))
+        asked: list[Message] = []
+
+        def meet(need: Need) -> Got:
+            if isinstance(need, Nearness):  # vectors are not asked for
+                return {}
+            assert isinstance(need, Reply)
+            asked.extend(need.prompt.messages())
+            return pending(self._ask.name)
+
+        drive(program.go(), meet, program.out.clear)
+        return [{"role": each.role, "content": each.content} for each in asked] or None
 
 
 class Beside:
@@ -73,10 +81,6 @@ class Beside:
         case = Case(self._any, row.item_id, {}, row.values, dataset, names, row.origin)
         begin = int(digest_of([self._drawn.alias, row.item_id])[:12], 16)
         return next(chosen_rows(self._drawn, case, names, self._source.sources, begin), None)
-
-
-def _treatment(treatments: tuple[Treatment, ...], asks: AskedAs) -> Treatment:
-    return next(each for each in treatments if each.arms == asks.arms)
 
 
 SHORTEST = 12
