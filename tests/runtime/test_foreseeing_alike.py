@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.runtime.foretelling import Bench
+from tests.generated_specs import generate
+from tests.lengths import sized
+from tests.plan_exactness import Benchmark
+from tests.runtime.foretelling import EVERYTHING, Bench
 from tests.runtime.in_memory import MemoryLedger
 from tripos.api.compilation import find_spec
 from tripos_runtime.forecast.lines import Forecast
@@ -91,6 +94,39 @@ def test_the_first_sample_stands_for_all_and_comes_to_what_they_come_to(bench: B
     (short, _), (long, _) = foretold(bench)
     assert short == long
     assert short.certain + short.perhaps > 1000
+
+
+ONCE_OR_OFTEN = """\
+benchmark t "1.0.0" { languages en }
+role candidate compared
+role helper
+dataset item from "items.jsonl" { question text, answer text secret }
+arm tried { once, often }
+scenario sums {
+  over item
+  arms tried
+  ask hint by helper { prompt "Hint for {{ item.question }}" }
+  ask one by candidate when tried == once { prompt "{{ item.question }} {{ hint.text }}" }
+  ask many by candidate when tried == often { prompt "{{ hint.text }} {{ item.question }}", samples 30 }
+  score right = contains(one.text, item.answer) when tried == once
+  score right = contains(many.text, item.answer) when tried == often
+}
+"""
+
+
+def test_samples_are_alike_beside_a_treatment_without_any(bench: Bench) -> None:
+    bench.write(ONCE_OR_OFTEN)
+    (short, asked), (long, each) = foretold(bench)
+    assert short == long
+    assert short.certain + short.perhaps == 3 * (1 + 2 * 1 + 2 * 30)
+    assert asked.asked < each.asked / 4
+
+
+@pytest.mark.parametrize("seed", range(sized(20, 200)))
+def test_of_generated_benchmarks_the_first_sample_stands_for_all(seed: int, tmp_path: Path) -> None:
+    made = Benchmark(generate(seed, tmp_path))
+    alike, apart = (made.foretell(Counting(said), made.bound(), EVERYTHING) for said in ((), made.plan.fingerprints))
+    assert alike == apart
 
 
 def test_samples_that_are_alike_are_not_looked_up_one_by_one(bench: Bench) -> None:

@@ -24,7 +24,19 @@ from tripos_compiler.plan import AskedAs, Pairing, Partner, Plan, Retrieve, Shot
 from tripos_runtime.asking import chosen_rows
 from tripos_runtime.datasets import Case, CaseSource, SourceRow
 from tripos_runtime.models import Message
-from tripos_runtime.program import Got, Names, Nearness, Need, Reply, Unit, UnitProgram, Wiring, World, drive, pending
+from tripos_runtime.program import (
+    BoundTreatment,
+    Got,
+    Names,
+    Nearness,
+    Need,
+    Reply,
+    Unit,
+    UnitProgram,
+    World,
+    drive,
+    pending,
+)
 from tripos_runtime.roles import RoleBinding
 from tripos_warehouse.exports import beside, write_lines
 
@@ -43,15 +55,15 @@ class QuestionBuilder:
         found = (step for step in treatment.steps if isinstance(step, Retrieve) and step.name in ask.needs)
         compared = next(role.name for role in plan.roles if role.kind == "compared")
         binding = RoleBinding({role.name: (role.name,) for role in plan.roles}, compared)  # no model is asked
-        self._wiring = Wiring(scenario, treatment.model_copy(update={"steps": (*found, ask)}), plan, binding)
+        self._bound = BoundTreatment(scenario, treatment.model_copy(update={"steps": (*found, ask)}), plan, binding)
 
     def messages(self, row: SourceRow) -> Messages | None:
         """Return what is sent for a row; None where the scenario would not run over it, or not ask. Raises
         `Unavailable` where the row lacks a value."""
-        case = self._source.case_of(self._wiring.scenario, row)
+        case = self._source.case_of(self._bound.scenario, row)
         if case is None:
             return None
-        unit = Unit(case, self._wiring, self._wiring.binding.compared, 0)
+        unit = Unit(case, self._bound, self._bound.binding.compared, 0)
         program = UnitProgram(self._world, unit, Names(case.names))
         asked: list[Message] = []
 

@@ -184,8 +184,7 @@ class _CaseView:
     def _is_whole(self, unit: Unit) -> bool:
         """Return true if nothing is asked for a unit. Where scores are to be taken, what it looks for is looked for
         again."""
-        searched = any(isinstance(step, Retrieve) and step.using is not None for step in unit.bound.treatment.steps)
-        if searched and not all(name in self.kept for _, name in unit.results):
+        if any(unit.bound.retrieved.values()) and not all(name in self.kept for _, name in unit.results):
             return False
         talked = all(talk.name in self.kept for talk in unit.talks.values())
         return talked and all(call.name in self.kept for call in unit.calls)

@@ -16,6 +16,7 @@ from tripos_compiler.plan import Ask, Compare, Converse, Judging, Plan, Retrieve
 from tripos_runtime.asking import AGAIN, FAILED, NOT_APPLICABLE, NOT_ASKED, PENDING, Ledger, PreparedQuestion, Row
 from tripos_runtime.datasets import Case, CaseSource, Selection
 from tripos_runtime.drivers import Lookup, bound_treatments
+from tripos_runtime.forecast.call_table import arms_of
 from tripos_runtime.forecast.driver import Foresight
 from tripos_runtime.forecast.estimates import estimates
 from tripos_runtime.forecast.fates import OPEN, Fate, Foreseen, Where
@@ -23,7 +24,7 @@ from tripos_runtime.forecast.generation import foresee_making
 from tripos_runtime.forecast.kept import Kept
 from tripos_runtime.forecast.lines import Forecast, Line
 from tripos_runtime.forecast.reasons import NO_HISTORY, Cause, History, Reasons
-from tripos_runtime.forecast.sample_classes import alike, arms_of, times
+from tripos_runtime.forecast.sample_classes import alike, times
 from tripos_runtime.forecast.sizes import NO_SIZE, Size, is_waiting
 from tripos_runtime.forecast.vectors import ForeseenVectors
 from tripos_runtime.models import Price
