@@ -7,6 +7,7 @@ import sys
 
 from tripos.failure import Failure
 from tripos.settings import key_values, without_keys
+from tripos.ui import show_text
 
 NARROWEST = 20
 """Columns that the words of a message get however narrow a terminal is."""
@@ -22,8 +23,8 @@ def show_failure(failure: Failure) -> None:
     secrets = key_values(os.environ)
     for begin, text in ((f"error[{failure.code}]: ", failure.message), ("  = help: ", failure.hint)):
         if text:
-            print(_hung(begin, _cut(harmless(without_keys(text, secrets)))), file=sys.stderr)
-    print(f"  = more: tripos explain {failure.code}", file=sys.stderr)
+            show_text(_hung(begin, _cut(harmless(without_keys(text, secrets)))), stderr=True)
+    show_text(f"  = more: tripos explain {failure.code}", stderr=True)
 
 
 def _cut(text: str) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from tripos.failure import Failure
 from tripos.settings import Config, chosen_settings, trust_of
-from tripos.ui import harmless, is_colored, terminal_width
+from tripos.ui import harmless, is_colored, show_text, terminal_width
 from tripos_warehouse.errors import StoreError
 
 if TYPE_CHECKING:
@@ -61,9 +61,9 @@ def forget() -> None:
 
 
 def _tell(error: StoreError) -> None:
-    print(f"error[{error.code}]: {harmless(error.message)}: what it held is left out", file=sys.stderr)
+    show_text(f"error[{error.code}]: {harmless(error.message)}: what it held is left out", stderr=True)
     if error.hint:
-        print(f"  = help: {harmless(error.hint)}", file=sys.stderr)
+        show_text(f"  = help: {harmless(error.hint)}", stderr=True)
 
 
 def compile_given(options: Namespace, config: Config) -> tuple[Compilation, DataFolders]:
@@ -97,7 +97,7 @@ def show_diagnostics(diagnostics: Iterable[Diagnostic], *, every: bool = False) 
     most, others = None if every else MOST_SHOWN, ": `tripos check --all` shows them"
     text = render_text(diagnostics, color=is_colored(sys.stderr), width=terminal_width(), most=most, others=others)
     if text:
-        print(text, file=sys.stderr)
+        show_text(text, stderr=True, styled=True)
 
 
 def warning_printer(options: Namespace, config: Config) -> Callable[[RunWarning | None], None]:
@@ -109,11 +109,11 @@ def warning_printer(options: Namespace, config: Config) -> Callable[[RunWarning 
         if warning is None:
             return
         check_denied(warning, chosen_denials(options, config))
-        print(f"warning[{warning.code}]: {warning.message}", file=sys.stderr)
+        show_text(f"warning[{warning.code}]: {warning.message}", stderr=True)
         for place in warning.places[:MOST_SHOWN]:
-            print(f"  = {place}", file=sys.stderr)
+            show_text(f"  = {place}", stderr=True)
         if len(warning.places) > MOST_SHOWN:
-            print(f"  = and {len(warning.places) - MOST_SHOWN} more", file=sys.stderr)
-        print(f"  = help: {warning.hint}", file=sys.stderr)
+            show_text(f"  = and {len(warning.places) - MOST_SHOWN} more", stderr=True)
+        show_text(f"  = help: {warning.hint}", stderr=True)
 
     return warn

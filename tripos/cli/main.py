@@ -13,6 +13,7 @@ from tripos.cli.failures import show_failure
 from tripos.cli.parser import Parser
 from tripos.failure import GOOD, INTERRUPTED, USAGE, Failure
 from tripos.settings import key_values, time_limit, trust_in, without_keys
+from tripos.ui import show_text
 from tripos.version import __version__
 
 BUG = "this is a bug of Tripos: please report it with the command you typed and the lines above"
@@ -108,7 +109,7 @@ def run_command(arguments: Sequence[str]) -> int:
         show_failure(failure)
         return failure.exit_code
     except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
+        show_text("interrupted", stderr=True)
         return INTERRUPTED
     except BrokenPipeError:
         # Whoever read our output has gone, as `| head` does.
@@ -122,8 +123,8 @@ def run_command(arguments: Sequence[str]) -> int:
             place = place.tb_next
         where = f"{place.tb_frame.f_globals.get('__name__')}:{place.tb_lineno}" if place is not None else "?"
         shown = without_keys(f"{type(error).__name__}: {error}", key_values(os.environ))
-        print(f"internal error: {shown} ({where})", file=sys.stderr)
-        print(f"  help: {BUG}; TRIPOS_DEBUG=1 shows the whole trace", file=sys.stderr)
+        show_text(f"internal error: {shown} ({where})", stderr=True)
+        show_text(f"  help: {BUG}; TRIPOS_DEBUG=1 shows the whole trace", stderr=True)
         return 70
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import functools
 import gc
-import sys
 from collections.abc import Callable, Sequence
 from typing import Any, BinaryIO, cast
 
@@ -27,6 +26,7 @@ from tripos.lsp.reports import Reports, fixes
 from tripos.lsp.session import Session, View
 from tripos.lsp.structure import LEGEND, folds, formatted, semantic_tokens, symbols, workspace_symbols
 from tripos.lsp.symbols import Refused, definitions, highlights, prepare, references, rename
+from tripos.ui import show_text
 from tripos.version import __version__
 
 DELAY_S = 0.005
@@ -80,7 +80,7 @@ class Server(LanguageServer):
     def log(self, message: str) -> None:
         """Say something in a line, to standard error and to the client."""
         line = message.replace("\n", " ")
-        print(f"tripos lsp: {line}", file=sys.stderr, flush=True)
+        show_text(f"tripos lsp: {line}", stderr=True, flush=True)
         self.window_log_message(lsp.LogMessageParams(lsp.MessageType.Warning, line))
 
     def failed(self, what: str, error: Exception) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 import tomllib
 from argparse import Namespace
 from collections.abc import Mapping
@@ -20,6 +19,7 @@ from tripos.settings.config import SHORT, Config, ProfileSettings, at_length, fi
 from tripos.settings.environment import PROFILE, settings_in, unknown_variables, variable_of
 from tripos.settings.toml_lines import find_line
 from tripos.settings.trust import trust_of
+from tripos.ui import show_text
 from tripos_compiler.diagnostics import nearest
 from tripos_runtime.datasets import TRUSTED, Trust
 
@@ -75,7 +75,7 @@ def chosen_settings(options: Namespace, folder: Path | None = None) -> ChosenSet
     load_env(folder, trust)
     chosen = load_settings(folder, profile=getattr(options, "profile", None), environ=os.environ, trust=trust)
     for message, hint in chosen.warnings:
-        print(f"warning[{UNKNOWN_VARIABLE}]: {message}\n  = help: {hint}", file=sys.stderr)
+        show_text(f"warning[{UNKNOWN_VARIABLE}]: {message}\n  = help: {hint}", stderr=True)
     return replace(chosen, config=with_options(chosen.config, options))
 
 

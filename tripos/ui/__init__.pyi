@@ -4,9 +4,14 @@ from .tables import (
 )
 from .terminal import (
     harmless as harmless,
+    harmless_json as harmless_json,
     is_colored as is_colored,
     print_json as print_json,
     print_stderr as print_stderr,
+    show_json as show_json,
+    show_output as show_output,
+    show_text as show_text,
     terminal_width as terminal_width,
     to_nowhere as to_nowhere,
+    with_marks as with_marks,
 )

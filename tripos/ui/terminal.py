@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shutil
 import sys
 import unicodedata
@@ -19,11 +20,42 @@ def harmless(text: str) -> str:
     """
     if text.isascii() and text.isprintable():
         return text
-    return "".join(char if char in "\n\t" or not _obeyed(char) else _spelt(char) for char in text)
+    return "".join(char if not _is_obeyed(char) else _spelt(char) for char in text)
 
 
-def _obeyed(char: str) -> bool:
-    return unicodedata.category(char) in ("Cc", "Cf", "Cs", "Zl", "Zp") and char not in "\u200c\u200d"
+def harmless_json(text: str) -> str:
+    """Return JSON that says the same. What a terminal would obey stands in its texts alone, and is escaped there.
+
+    >>> harmless_json('"turned \u202e"')
+    '"turned \\\\u202e"'
+    """
+    if text.isascii() and "\x7f" not in text:
+        return text
+    return "".join(_escaped(char) if _is_obeyed(char) else char for char in text)
+
+
+def with_marks(text: str) -> str:
+    """Return a text of the same length, with U+FFFD for everything that a terminal would obey.
+
+    >>> with_marks("red \\x1b[31m")
+    'red �[31m'
+    """
+    return text if text.isascii() and text.isprintable() else "".join("\ufffd" if _is_obeyed(c) else c for c in text)
+
+
+def _is_obeyed(char: str) -> bool:
+    return (
+        char not in "\n\t"
+        and unicodedata.category(char) in ("Cc", "Cf", "Cs", "Zl", "Zp")
+        and char not in "\u200c\u200d"
+    )
+
+
+def _escaped(char: str) -> str:
+    code = ord(char)
+    if code < _ASTRAL:
+        return f"\\u{code:04x}"
+    return f"\\u{0xD800 + ((code - _ASTRAL) >> 10):04x}\\u{0xDC00 + ((code - _ASTRAL) & 0x3FF):04x}"
 
 
 def _spelt(char: str) -> str:
@@ -31,11 +63,44 @@ def _spelt(char: str) -> str:
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
+_STYLE = re.compile(r"(\x1b\[[0-9;]*m)")
+"""Colours and weights, which change how a text looks and nothing else."""
+_ASTRAL = 0x10000
+
+
+def show_text(
+    *texts: object,
+    sep: str = " ",
+    end: str = "\n",
+    stderr: bool = False,
+    stream: TextIO | None = None,
+    flush: bool = False,
+    styled: bool = False,
+) -> None:
+    """Print texts as `print` does, with nothing in them that a terminal would obey. This is the one way to a terminal:
+    a name of a folder or a text of a benchmark may hold anything. A `styled` text keeps its colours."""
+    stream = stream or (sys.stderr if stderr else sys.stdout)
+    whole = sep.join(map(str, texts)) + end
+    parts = _STYLE.split(whole) if styled else [whole]
+    clean = "".join(part if place % 2 else harmless(part) for place, part in enumerate(parts))
+    print(clean, file=stream, end="", flush=flush)
+
+
+def show_json(text: str) -> None:
+    """Print JSON on standard output."""
+    print(harmless_json(text).removesuffix("\n"), flush=True)
+
+
+def show_output(text: str) -> None:
+    """Print what a program reads, such as CSV, on standard output: as it is, except on a terminal."""
+    print(harmless(text) if sys.stdout.isatty() else text, end="")
+
+
 def print_stderr(text: str, stream: TextIO | None = None) -> None:
     """Print a text on `stream` (standard error), if that can still be written."""
     stream = sys.stderr if stream is None else stream
     try:
-        print(text, file=stream, flush=True)
+        show_text(text, stream=stream, flush=True)
     except (OSError, ValueError):
         to_nowhere(stream)
 
@@ -44,7 +109,7 @@ def print_json(value: object) -> None:
     """Print a value on standard output, as indented JSON."""
     import json
 
-    print(json.dumps(value, ensure_ascii=False, indent=2))
+    show_json(json.dumps(value, ensure_ascii=False, indent=2))
 
 
 def to_nowhere(stream: TextIO) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import duckdb
 
 from tripos.failure import Failure
-from tripos.ui import print_json
+from tripos.ui import print_json, show_text
 from tripos_compiler.diagnostics import counted, nearest
 from tripos_compiler.plan import Plan
 from tripos_warehouse.errors import StoreError
@@ -39,13 +39,13 @@ def export_eee(connection: duckdb.DuckDBPyConnection, plan: Plan, run: RunRecord
         print_json({"format": f"every_eval_ever/{VERSION}", "files": told})
         return
     for each in found:
-        print(f"{each.model}: {counted(each.results, 'result')}, {counted(each.instances.rows, 'score')}")
-        print(f"  {each.aggregate}")
+        show_text(f"{each.model}: {counted(each.results, 'result')}, {counted(each.instances.rows, 'score')}")
+        show_text(f"  {each.aggregate}")
         if each.without_value:
-            print(f"  left out: {counted(each.without_value, 'score')} without a value")
-    print(f"all of it fits the schemas of Every Eval Ever {VERSION}")
+            show_text(f"  left out: {counted(each.without_value, 'score')} without a value")
+    show_text(f"all of it fits the schemas of Every Eval Ever {VERSION}")
     if not options.organization:
-        print("the source is `unknown`: `--organization NAME` says who ran this")
+        show_text("the source is `unknown`: `--organization NAME` says who ran this")
 
 
 def export_tables(connection: duckdb.DuckDBPyConnection, plan: Plan, run: RunRecord, options: Namespace) -> None:
@@ -76,12 +76,12 @@ def export_tables(connection: duckdb.DuckDBPyConnection, plan: Plan, run: RunRec
         print_json({"run_id": run.run_id, "tables": to_data(written)})
         return
     for each in written:
-        print(f"{each.name}: {counted(each.rows, 'row')} in {each.path}")
+        show_text(f"{each.name}: {counted(each.rows, 'row')} in {each.path}")
         for note in each.notes:
-            print(f"  {note}")
+            show_text(f"  {note}")
     if not options.secrets:
         for line in _hidden(plan, run, names):
-            print(line)
+            show_text(line)
 
 
 def _workbook(

@@ -10,7 +10,7 @@ from typing import Any
 
 from tripos.failure import GOOD, Failure
 from tripos.training import BESIDE, DATA, NAME, Recipe, require_extra, settings_of, silence_libraries
-from tripos.ui import print_stderr
+from tripos.ui import print_stderr, show_json, show_text
 from tripos_compiler.diagnostics import duration
 from tripos_warehouse.errors import StoreError
 
@@ -86,9 +86,9 @@ def main(options: Namespace) -> int:
     if options.json:
         import json
 
-        print(json.dumps(report, ensure_ascii=False, indent=2))
+        show_json(json.dumps(report, ensure_ascii=False, indent=2))
     else:
-        print("\n".join(summary_lines(report, folder)))
+        show_text("\n".join(summary_lines(report, folder)))
     return GOOD
 
 

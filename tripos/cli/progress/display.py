@@ -18,6 +18,7 @@ from tripos.cli.progress.live_view import Moment, failures, live_view
 from tripos.cli.progress.pace import Pace, cost
 from tripos.cli.progress.summary import counts
 from tripos.settings import without_keys
+from tripos.ui import harmless, show_text
 from tripos_compiler.diagnostics import duration, per_second
 from tripos_runtime.asking import Tally
 from tripos_runtime.scheduling import Budget, Snapshot
@@ -61,11 +62,11 @@ class ProgressLines:
         if moment.elapsed_s < self._next_s:
             return
         self._next_s = self.every_s * (moment.elapsed_s // self.every_s + 1)
-        print(line(moment), file=self.stream, flush=True)
+        show_text(line(moment), stream=self.stream, flush=True)
 
     def note(self, text: str) -> None:
         """Write it at once."""
-        print(text, file=self.stream, flush=True)
+        show_text(text, stream=self.stream, flush=True)
 
     def close(self) -> None:
         """Nothing is open."""
@@ -121,7 +122,7 @@ class Screen:
 
     def note(self, text: str) -> None:
         """Print it above the picture."""
-        self._live.console.print(text, markup=False, style="yellow")
+        self._live.console.print(harmless(text), markup=False, style="yellow")
 
     def close(self) -> None:
         """Take the picture away."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime
@@ -18,7 +17,7 @@ from tripos.releases.fetching import reach_of
 from tripos.releases.frozen import open_roles
 from tripos.releases.publishing import WrittenRelease
 from tripos.settings import check_given, chosen_settings, load_config, trust_of
-from tripos.ui import harmless
+from tripos.ui import show_json, show_text
 
 
 def verify_main(options: Namespace) -> int:
@@ -37,9 +36,9 @@ def verify_main(options: Namespace) -> int:
         reach=reach_of(options),
     )
     if options.json:
-        print(json.dumps(found.to_json(), ensure_ascii=False, indent=2))
+        show_json(json.dumps(found.to_json(), ensure_ascii=False, indent=2))
     else:
-        print(harmless(_findings(found)))
+        show_text(_findings(found))
     return SOME_FAILED if found.wrong else GOOD
 
 
@@ -80,9 +79,9 @@ OPEN = "W0875"
 def warn_of_open(roles: Sequence[str]) -> None:
     """Warn, on standard error, of roles that take a reward model of which a release says nothing."""
     for role in roles:
-        print(f"warning[{OPEN}]: the release does not say which reward model fills `{role}`", file=sys.stderr)
-        print("  = two runs of it may have scores by two models", file=sys.stderr)
-        print(f"  = help: name it: --artefact {role}=DIR", file=sys.stderr)
+        show_text(f"warning[{OPEN}]: the release does not say which reward model fills `{role}`", stderr=True)
+        show_text("  = two runs of it may have scores by two models", stderr=True)
+        show_text(f"  = help: name it: --artefact {role}=DIR", stderr=True)
 
 
 def lock_main(options: Namespace) -> int:
@@ -102,11 +101,11 @@ def lock_main(options: Namespace) -> int:
             "R0260", f"cannot write the lock `{path}`: {error.strerror}", "name another with -o FILE"
         ) from error
     unseen = sum(not model.served for model in lock.models.values())
-    print(f"{plan.benchmark.name} {plan.benchmark.version} is pinned in {path}")
-    print(f"  {len(lock.data):,} data files, {len(lock.functions):,} functions, {len(lock.models):,} models")
+    show_text(f"{plan.benchmark.name} {plan.benchmark.version} is pinned in {path}")
+    show_text(f"  {len(lock.data):,} data files, {len(lock.functions):,} functions, {len(lock.models):,} models")
     if unseen:
         models = "1 model was" if unseen == 1 else f"{unseen:,} models were"
-        print(f"  {models} not asked yet: run first, to pin the snapshots that are served")
+        show_text(f"  {models} not asked yet: run first, to pin the snapshots that are served")
     return GOOD
 
 
@@ -134,29 +133,29 @@ def main(options: Namespace) -> int:
     warn_of_open(open_roles(plan, made.manifest.artefacts))
     elsewhere = write_copies(made, options.zip, options.push)
     if options.json:
-        print(json.dumps(_summary(made), ensure_ascii=False, indent=2))
+        show_json(json.dumps(_summary(made), ensure_ascii=False, indent=2))
         return GOOD
     said = "is there already, the same" if made.was_there else "was released"
     manifest = made.manifest
     items = sum(each.rows for each in manifest.items)
-    print(f"{manifest.benchmark} {manifest.version} {said}: {made.path}")
+    show_text(f"{manifest.benchmark} {manifest.version} {said}: {made.path}")
     for place in elsewhere:
-        print(f"  also    {place}")
-    print(f"  digest  {made.digest}")
+        show_text(f"  also    {place}")
+    show_text(f"  digest  {made.digest}")
     if manifest.parent is not None:
-        print(f"  follows {manifest.parent.version}, {manifest.parent.digest}")
-    print(f"  holds   {len(manifest.files):,} files, {items:,} items, {manifest.license}")
+        show_text(f"  follows {manifest.parent.version}, {manifest.parent.digest}")
+    show_text(f"  holds   {len(manifest.files):,} files, {items:,} items, {manifest.license}")
     for one in manifest.extends:
         held = "" if one.path or one.within else ", which is not in it"
-        print(f"  extends {one.name} {one.version}, {one.digest}{held}")
+        show_text(f"  extends {one.name} {one.version}, {one.digest}{held}")
     for artefact in manifest.artefacts:
-        print(f"  scores  {artefact.role} by {artefact.digest[:12]}, {artefact.path or 'which is not in it'}")
+        show_text(f"  scores  {artefact.role} by {artefact.digest[:12]}, {artefact.path or 'which is not in it'}")
     if made.private is not None:
-        print(f"  private {made.private}: the text of what is withheld")
+        show_text(f"  private {made.private}: the text of what is withheld")
     for each in manifest.external:
-        print(f"  needs   {each.path}, which is not in it")
+        show_text(f"  needs   {each.path}, which is not in it")
     signed = [name for name in SIGNATURES if (made.path / name).exists()]
-    print(f"  signed  {', '.join(signed) or 'no'}")
+    show_text(f"  signed  {', '.join(signed) or 'no'}")
     return GOOD
 
 

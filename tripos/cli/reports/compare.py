@@ -12,7 +12,7 @@ from rich.cells import cell_len
 
 from tripos.cli.inputs import open_store
 from tripos.failure import GOOD, Failure
-from tripos.ui import harmless, terminal_width
+from tripos.ui import harmless, show_json, show_text, terminal_width
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.language.changes import are_comparable, find_changes
 from tripos_compiler.plan import Plan
@@ -65,10 +65,10 @@ def main(options: Namespace) -> int:
     except StoreError as error:
         raise Failure(error.code, error.message, error.hint) from error
     if options.json:
-        print(json.dumps(_data(one, two, changed, found), ensure_ascii=False, indent=2))
+        show_json(json.dumps(_data(one, two, changed, found), ensure_ascii=False, indent=2))
     else:
         lines = [*_head(one, two, changed), *render_comparison(found, terminal_width())]
-        print("\n".join(each for line in lines for each in _fit(line)))
+        show_text("\n".join(each for line in lines for each in _fit(line)))
     return GOOD
 
 

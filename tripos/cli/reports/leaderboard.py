@@ -16,7 +16,7 @@ from rich.cells import cell_len
 
 from tripos.cli.inputs import open_store
 from tripos.failure import GOOD, Failure
-from tripos.ui import harmless, terminal_width
+from tripos.ui import harmless, show_json, show_output, show_text, terminal_width
 from tripos_compiler.language.changes import are_comparable
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.query import export_cell
@@ -117,13 +117,13 @@ def main(options: Namespace) -> int:
             for beside in [on_board(published, board)]
         ]
         data = {"format": "tripos.leaderboard/1", "boards": shown}
-        print(json.dumps(data, ensure_ascii=False, indent=2))
+        show_json(json.dumps(data, ensure_ascii=False, indent=2))
     elif form == "csv":
-        print(_csv(boards, published), end="")
+        show_output(_csv(boards, published))
     elif form == "markdown":
-        print("\n".join(_markdown(boards, published)))
+        show_text("\n".join(_markdown(boards, published)))
     else:
-        print("\n".join(line.rstrip() for line in _text(boards, terminal_width(), published)))
+        show_text("\n".join(line.rstrip() for line in _text(boards, terminal_width(), published)))
     return GOOD
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from tripos.api import selected_values
 from tripos.cli.inputs import open_store
 from tripos.failure import GOOD, NOT_HELD, SOME_FAILED, USAGE, Failure
-from tripos.ui import columns_of, table_lines
+from tripos.ui import columns_of, show_json, show_text, table_lines, with_marks
 from tripos_compiler.language import select_treatments
 from tripos_compiler.plan import Plan
 from tripos_warehouse.errors import StoreError
@@ -29,7 +29,7 @@ def list_main(options: Namespace) -> int:
     except StoreError as error:
         raise Failure(error.code, error.message, error.hint) from error
     if options.json:
-        print(json.dumps(rows, ensure_ascii=False, indent=2))
+        show_json(json.dumps(rows, ensure_ascii=False, indent=2))
         return GOOD
     shown = []
     for row in rows:
@@ -40,7 +40,7 @@ def list_main(options: Namespace) -> int:
         shown.append((row["run_id"], name, ", ".join(row["models"]), f"{row['samples']:,}", scored, status))
     headings = ("run", "benchmark", "models", "samples", "scored", "status")
     run, *others = columns_of(headings, shown, left=("run", "benchmark", "models", "status"))
-    print(*table_lines([replace(run, whole=True, fold=False), *others]), sep="\n")
+    show_text(*table_lines([replace(run, whole=True, fold=False), *others]), sep="\n", styled=True)
     return GOOD
 
 
@@ -59,7 +59,7 @@ def main(options: Namespace) -> int:
     if options.junit:
         write_junit(report, options.junit)
     if options.json:
-        print(json.dumps(report.to_json(), ensure_ascii=False, indent=2))
+        show_json(json.dumps(report.to_json(), ensure_ascii=False, indent=2))
     else:
         show_report(report, sql=options.sql, store=options.store)
     if report.failed:
@@ -101,9 +101,11 @@ def show_report(report: Report, *, sql: bool, store: str | None) -> None:
     width = shutil.get_terminal_size((80, 24)).columns
     where = f"--store {store}" if store else ""
     console = Console(file=sys.stdout, width=width, highlight=False)
+    text = render_report(report, width, sql, where)
+    text.plain = with_marks(text.plain)
     with console.capture() as captured:  # rich would end the program where nobody reads this any more
-        console.print(render_report(report, width, sql, where), soft_wrap=True)
-    sys.stdout.write(captured.get())
+        console.print(text, soft_wrap=True)
+    show_text(captured.get(), end="", styled=True)
 
 
 def write_junit(report: Report, path: str) -> None:

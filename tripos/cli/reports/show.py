@@ -11,7 +11,7 @@ from tripos.cli.inputs import open_store
 from tripos.cli.reports.provenance import Row
 from tripos.cli.reports.transcripts import Transcript, Utterance, find, to_data
 from tripos.failure import GOOD, Failure
-from tripos.ui import harmless, terminal_width
+from tripos.ui import harmless, show_json, show_text, terminal_width
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.query import duckdb, run_query
 from tripos_warehouse.text_table import fold, render_table, wrapped
@@ -55,7 +55,7 @@ def main(options: Namespace) -> int:
         connection = connect(store)
         try:
             if options.key is None:
-                print(listing(connection, max(terminal_width(), NARROWEST)))
+                show_text(listing(connection, max(terminal_width(), NARROWEST)))
                 return GOOD
             shown = find(connection, options.key)
         finally:
@@ -63,9 +63,9 @@ def main(options: Namespace) -> int:
     except StoreError as error:
         raise Failure(error.code, error.message, error.hint) from error
     if options.json:
-        print(orjson.dumps(to_data(shown), option=orjson.OPT_INDENT_2).decode())
+        show_json(orjson.dumps(to_data(shown), option=orjson.OPT_INDENT_2).decode())
     else:
-        print("\n".join(lines_of(shown, max(terminal_width(), NARROWEST), full=options.full)))
+        show_text("\n".join(lines_of(shown, max(terminal_width(), NARROWEST), full=options.full)))
     return GOOD
 
 

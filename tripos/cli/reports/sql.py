@@ -7,7 +7,7 @@ from argparse import Namespace
 from pathlib import Path
 
 from tripos.failure import GOOD, Failure
-from tripos.ui import terminal_width
+from tripos.ui import show_text, terminal_width
 
 MAX_ROWS = 40
 MOST_ROWS = 2_000
@@ -46,7 +46,7 @@ def quick_answer(options: Namespace) -> bool:
     if len(rows) > MOST_ROWS:
         return False
     shown = [[row[place] for row in rows[:MAX_ROWS]] for place in range(len(names))]
-    print(render_columns(names, shown, len(rows), terminal_width()))
+    show_text(render_columns(names, shown, len(rows), terminal_width()))
     return True
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import duckdb
 
 from tripos.failure import GOOD, USAGE
+from tripos.ui import show_text
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.query import names_of
 
@@ -92,7 +93,7 @@ class Shell:
         interactive = sys.stdin.isatty()
         if interactive:
             _prepare_terminal(Completer(self.names))
-            print(WELCOME)
+            show_text(WELCOME)
         waiting: list[str] = []
         failed = False
         while True:
@@ -103,7 +104,7 @@ class Shell:
             except KeyboardInterrupt:
                 if not interactive:
                     raise
-                print()
+                show_text()
                 waiting = []
                 continue
             if not waiting and line.strip().casefold().rstrip(";") in ("exit", "quit", ".exit", ".quit"):
@@ -122,7 +123,7 @@ class Shell:
 
     def _answer(self, query: str) -> bool:
         if query.strip().rstrip(";").strip().casefold() == "help":  # no query of SQL is that
-            print(HELP)
+            show_text(HELP)
             return True
         return self._try(lambda: show_answer(self.connection, query, self.output))
 
@@ -131,21 +132,21 @@ class Shell:
         try:
             do()
         except StoreError as error:
-            print(f"error[{error.code}]: {error.message}", file=sys.stderr)
+            show_text(f"error[{error.code}]: {error.message}", stderr=True)
             if error.hint:
-                print(f"  = help: {error.hint}", file=sys.stderr)
+                show_text(f"  = help: {error.hint}", stderr=True)
             return False
         except KeyboardInterrupt:
-            print("interrupted", file=sys.stderr)
+            show_text("interrupted", stderr=True)
             return False
         return True
 
     def _command(self, words: list[str]) -> None:
         match words:
             case [".help"]:
-                print(HELP)
+                show_text(HELP)
             case [".tables"]:
-                print("\n".join(sorted(self.names)))
+                show_text("\n".join(sorted(self.names)))
             case [".schema", name]:
                 self._schema(name.rstrip(";").removesuffix("()"))
             case [".schema"]:
@@ -155,7 +156,7 @@ class Shell:
 
     def _schema(self, name: str) -> None:
         if f"{name}()" in self.names:
-            print(f"{name}({', '.join(self.names[f'{name}()'])})")
+            show_text(f"{name}({', '.join(self.names[f'{name}()'])})")
             return
         show_answer(self.connection, f"select column_name, column_type from (describe {name})", None)
 
@@ -201,7 +202,7 @@ def show_answer(connection: duckdb.DuckDBPyConnection, query: str, output: str |
 
     table = run_query(connection, query)
     if output is None:
-        print(render_table(table, terminal_width()))
+        show_text(render_table(table, terminal_width()))
     else:
         write_answer(table, output)
-        print(f"{table.num_rows:,} row{'' if table.num_rows == 1 else 's'} written to {output}", file=sys.stderr)
+        show_text(f"{table.num_rows:,} row{'' if table.num_rows == 1 else 's'} written to {output}", stderr=True)

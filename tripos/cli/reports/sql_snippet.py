@@ -10,6 +10,7 @@ from pathlib import Path
 import duckdb
 
 from tripos.failure import GOOD, Failure
+from tripos.ui import show_text
 
 HEAD = """\
 -- The views and macros of a Tripos store, for DuckDB {version} or later: paste it, or `duckdb -init FILE`.
@@ -19,7 +20,7 @@ HEAD = """\
 
 def print_snippet(statements: Sequence[str]) -> int:
     """Print the statements, each ended by `;`."""
-    print(snippet_text(statements))
+    show_text(snippet_text(statements))
     return GOOD
 
 
@@ -51,7 +52,7 @@ def write_database(statements: Sequence[str], path: str) -> int:
     finally:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
-    print(f"{target} has the views and macros; the data stay in the store")
+    show_text(f"{target} has the views and macros; the data stay in the store")
     return GOOD
 
 

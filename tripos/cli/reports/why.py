@@ -12,7 +12,7 @@ from rich.cells import cell_len, chop_cells
 from tripos.cli.inputs import open_store
 from tripos.cli.reports.provenance import Row, Trace, TracedReply, find
 from tripos.failure import GOOD, Failure
-from tripos.ui import harmless, terminal_width
+from tripos.ui import harmless, show_json, show_text, terminal_width
 from tripos_compiler.diagnostics import duration, usd
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.text_table import fold
@@ -31,9 +31,9 @@ def main(options: Namespace) -> int:
     except StoreError as error:
         raise Failure(error.code, error.message, error.hint) from error
     if options.json:
-        print(orjson.dumps(to_data(told), default=str, option=orjson.OPT_INDENT_2).decode())
+        show_json(orjson.dumps(to_data(told), default=str, option=orjson.OPT_INDENT_2).decode())
     else:
-        print("\n".join(lines_of(told, terminal_width(), full=options.full)))
+        show_text("\n".join(lines_of(told, terminal_width(), full=options.full)))
     return GOOD
 
 

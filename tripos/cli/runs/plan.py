@@ -13,7 +13,7 @@ from tripos.cli.runs.several import each_of
 from tripos.failure import GOOD, USAGE, Failure
 from tripos.releases.frozen import withheld_note
 from tripos.settings import ChosenSettings, chosen_settings
-from tripos.ui import columns_of, harmless, table_lines, terminal_width
+from tripos.ui import columns_of, harmless, show_json, show_text, table_lines, terminal_width
 from tripos_compiler.compile import Compilation
 from tripos_compiler.language import left_out_arm_values, steps_sharing_replies
 from tripos_compiler.plan import Plan, Scenario, Walk
@@ -93,21 +93,21 @@ def _plan_compiled(options: Namespace, chosen: ChosenSettings, compilation: Comp
     if plan is None:
         return USAGE
     if options.json:
-        print(plan.to_json(), end="")
+        show_json(plan.to_json())
         return GOOD
     spec = CompiledSpec(options.path, compilation, plan, folders)
     found = plan_run(spec, choices_of(options), config, warning_printer(options, config))
     items, models, slots = dict(found.items), dict(found.roles), dict(found.slots)
     show_plan(plan, found.selection, items, models, slots, found.steps)
     for path in sorted(folders.access.outside if folders.access is not None else ()):
-        print(f"reads a file outside of the benchmark: {harmless(path)}")
+        show_text(f"reads a file outside of the benchmark: {path}")
     if told := withheld_note(found.source, found.selection):
-        print(told)
+        show_text(told)
     if found.forecast is not None and found.prepared is not None:
         from tripos.cli.runs.forecast_text import lines_of
 
-        print()
-        print("\n".join(lines_of(found.forecast, plan, terminal_width(), found.prepared.budget)))
+        show_text()
+        show_text("\n".join(lines_of(found.forecast, plan, terminal_width(), found.prepared.budget)))
     return GOOD
 
 
@@ -136,40 +136,44 @@ def show_plan(
 
     plan = selection.under(whole)
     console = Console(width=terminal_width(), highlight=False, markup=False)
+
+    def say(line: str, style: str | None = None) -> None:
+        console.print(harmless(line), style=style)
+
     with console.capture() as shown:
         benchmark = plan.benchmark
-        console.print(f"{benchmark.title} {benchmark.version}   plan {whole.digest[:12]}", style="bold")
+        say(f"{benchmark.title} {benchmark.version}   plan {whole.digest[:12]}", style="bold")
         for release in plan.extends:
-            console.print(f"extends {release.name} {release.version}, {release.digest[:12]}")
+            say(f"extends {release.name} {release.version}, {release.digest[:12]}")
         roles = [role.name for role in plan.roles if any(each.role == role.name for each in planned)]
         lines = list(_lines(plan, planned, items, slots))
         table = _wide(lines, roles) if len(roles) <= MOST_COLUMNS else _long(lines, roles)
         for line in table_lines(table, sums=True):
             console.print(Text.from_ansi(line), soft_wrap=True)
         filled = ", ".join(f"{models.get(role, 1)} for {role}" for role in roles)
-        console.print(f"Calls for this many models: {filled}. A reply that cannot be read is asked for once more.")
+        say(f"Calls for this many models: {filled}. A reply that cannot be read is asked for once more.")
         spans = (_span(line.steps, role) for line in lines for role in roles)
         if (span := next((each for each in spans if PARTED in each), None)) is not None:
             least, _, most = span.partition(PARTED)
-            console.print(f"`{span}`: at least {least} and at most {most}, as the replies will have it.")
+            say(f"`{span}`: at least {least} and at most {most}, as the replies will have it.")
         if (told := left_out_arm_values(plan, selection.only)) is not None:
-            console.print(f"Left out by `--only`: {told}.")
+            say(f"Left out by `--only`: {told}.")
         for line in walk_lines(plan, planned):
-            console.print(line)
+            say(line)
         for scenario in plan.scenarios:
             for shared in steps_sharing_replies(plan, scenario) if scenario.name in items else ():
-                console.print(f"{scenario.name}: {shared.shown}.")
+                say(f"{scenario.name}: {shared.shown}.")
         for line in design_lines(items, terminal_width()):
-            console.print(line)
+            say(line)
         if plan.reveals:
-            console.print(f"{len(plan.reveals)} secret{'s are' if len(plan.reveals) > 1 else ' is'} shown by `reveal`:")
+            say(f"{len(plan.reveals)} secret{'s are' if len(plan.reveals) > 1 else ' is'} shown by `reveal`:")
             for reveal in plan.reveals:
-                console.print(f"  {reveal.scenario}, {reveal.step}: {reveal.shown}")
+                say(f"  {reveal.scenario}, {reveal.step}: {reveal.shown}")
         declared = [each.name for each in plan.plugins if each.purity == "declared"]
         if declared:
-            console.print(f"Taken to read no secret, since the spec says `pure`: {', '.join(declared)}.")
+            say(f"Taken to read no secret, since the spec says `pure`: {', '.join(declared)}.")
     # rich fills lines and cells with blanks up to their end.
-    print("\n".join(line.rstrip() for line in shown.get().splitlines()))
+    show_text("\n".join(line.rstrip() for line in shown.get().splitlines()), styled=True)
 
 
 def _lines(plan: Plan, planned: Sequence[Planned], items: dict[str, int], slots: dict[str, int]) -> Iterator[PlanLine]:

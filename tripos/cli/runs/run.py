@@ -36,7 +36,7 @@ from tripos.cli.reports import show_report, write_junit
 from tripos.failure import GOOD, INTERRUPTED, NOT_HELD, SOME_FAILED, USAGE, Failure
 from tripos.releases.frozen import withheld_note
 from tripos.settings import ChosenSettings, Config, chosen_settings, without_keys
-from tripos.ui import print_stderr, terminal_width, to_nowhere
+from tripos.ui import print_stderr, show_json, show_text, terminal_width, to_nowhere
 from tripos_compiler.compile import Compilation
 from tripos_runtime.datasets import DataFolders
 from tripos_runtime.drivers import PreparedRun
@@ -97,8 +97,10 @@ def _dry_run(
     warn(settings_warning(prepared))
     found, budget = foresee_run(prepared, config), prepared.budget
     withheld = prepared.source.withheld_counts(prepared.selection)
-    lines = [] if options.json else lines_of(found, prepared.plan, terminal_width(), budget)
-    print(forecast_json(found, budget, withheld) if options.json else "\n".join(lines))
+    if options.json:
+        show_json(forecast_json(found, budget, withheld))
+    else:
+        show_text("\n".join(lines_of(found, prepared.plan, terminal_width(), budget)))
     return GOOD
 
 
@@ -155,7 +157,7 @@ class _Run:
     def _tell(self, ended: Ended, report: Report | None) -> None:
         """Print the summary and the report. Raises `BrokenPipeError` where nobody reads them any more."""
         if self.options.json and not self._events_on_stdout:
-            print(json.dumps(_machines(ended, report), ensure_ascii=False, indent=2), flush=True)
+            show_json(json.dumps(_machines(ended, report), ensure_ascii=False, indent=2))
         elif not self.options.json:
             print_stderr("\n".join(summary_lines(ended)))
             if report is not None and self.job.tally.samples and not self._events_on_stdout:

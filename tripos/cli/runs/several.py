@@ -15,7 +15,7 @@ from pathlib import Path
 from tripos.api import holds_benchmark, holds_parts
 from tripos.failure import GOOD, INTERRUPTED, NOT_HELD, SOME_FAILED, USAGE, Failure
 from tripos.settings import ChosenSettings, chosen_settings
-from tripos.ui import print_stderr
+from tripos.ui import print_stderr, show_json
 from tripos_compiler.compile import Compilation
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.plan import Role
@@ -113,7 +113,7 @@ def _one(each: _Read, options: Namespace, chosen: ChosenSettings, do: Doing) -> 
         told = json.loads(printed.getvalue() or "{}")
         if failure is not None:
             told["error"] = {"code": failure.code, "message": failure.message, "hint": failure.hint}
-        print(json.dumps({"path": each.path, "exit_code": code, **told}, ensure_ascii=False), flush=True)
+        show_json(json.dumps({"path": each.path, "exit_code": code, **told}, ensure_ascii=False))
     return code
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import json
 import os
-import sys
 from argparse import Namespace
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,7 +15,7 @@ from tripos.cli.inputs import show_diagnostics
 from tripos.failure import GOOD, SOME_FAILED, USAGE
 from tripos.releases.fetching import reach_of
 from tripos.settings import check_given, chosen_denials, load_config, trust_of
-from tripos.ui import harmless, terminal_width
+from tripos.ui import show_json, show_text, terminal_width
 from tripos.version import __version__
 from tripos_compiler.compile import Compilation
 from tripos_compiler.diagnostics import render_silenced, summary, to_data
@@ -47,26 +46,26 @@ def main(options: Namespace) -> int:
     silenced = [each for compilation in found.values() for each in compilation.silenced]
     match options.format:
         case "json":
-            print(json.dumps(to_data(diagnostics, silenced), ensure_ascii=False, indent=2))
+            show_json(json.dumps(to_data(diagnostics, silenced), ensure_ascii=False, indent=2))
         case "sarif":
             from tripos_compiler.diagnostics import to_sarif
 
             log = to_sarif(diagnostics, silenced, version=__version__, path_from=_path_from_root)
-            print(json.dumps(log, ensure_ascii=False, indent=2))
+            show_json(json.dumps(log, ensure_ascii=False, indent=2))
         case "github":
             from tripos_compiler.diagnostics import to_github
 
-            print(to_github(diagnostics, path_from=_path_from_root), end="")
+            show_text(to_github(diagnostics, path_from=_path_from_root), end="")
         case _:
             show_diagnostics(diagnostics, every=options.all)
             for path, compilation in found.items():
                 if compilation.plan is not None:
-                    print(harmless(f"{path}: {_size(compilation)}"))
+                    show_text(f"{path}: {_size(compilation)}")
                 if path in trials:
-                    print(*trials[path].lines(path), sep="\n")
+                    show_text(*trials[path].lines(path), sep="\n")
             if diagnostics:
-                print(summary(diagnostics), file=sys.stderr)
-            print(render_silenced(silenced, width=terminal_width()), end="", file=sys.stderr)
+                show_text(summary(diagnostics), stderr=True)
+            show_text(render_silenced(silenced, width=terminal_width()), end="", stderr=True)
     if any(compilation.plan is None for compilation in found.values()):
         return USAGE
     return SOME_FAILED if any(trial.diagnostics for trial in trials.values()) else GOOD

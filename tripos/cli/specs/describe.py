@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import statistics
-import sys
 from argparse import Namespace
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -17,7 +17,7 @@ from tripos.cli.arguments import listed_names
 from tripos.cli.inputs import compile_given
 from tripos.failure import GOOD, USAGE, Failure
 from tripos.settings import load_config, trust_of
-from tripos.ui import terminal_width
+from tripos.ui import show_json, show_output, show_text, terminal_width
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.language.library import words
 from tripos_compiler.plan import ChoiceType, DataField, Dataset, ListType, Plan, RecordType, SetType, TextType, Type
@@ -202,12 +202,12 @@ def main(options: Namespace) -> int:
     found = [_described(source, each, options) for each in together]
     match options.format:
         case "json":
-            print(json.dumps(_to_data(plan, found), ensure_ascii=False, indent=2))
+            show_json(json.dumps(_to_data(plan, found), ensure_ascii=False, indent=2))
         case "csv":
             _write_csv(found)
         case _:
             figure = options.figure or "mean"
-            print("\n\n".join("\n".join(_lines(each, figure)) for each in found))
+            show_text("\n\n".join("\n".join(_lines(each, figure)) for each in found))
     return GOOD
 
 
@@ -362,7 +362,8 @@ def _to_data(plan: Plan, found: Sequence[Described]) -> dict[str, object]:
 
 def _write_csv(found: Sequence[Described]) -> None:
     """All figures, a line for each field of each group."""
-    writer = csv.writer(sys.stdout, lineterminator="\n")
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
     by = found[0].by
     writer.writerow(["dataset", *by, "field", *FIGURES, "unit"])
     for each in found:
@@ -370,3 +371,4 @@ def _write_csv(found: Sequence[Described]) -> None:
             for name, figures in of.items():
                 values = [getattr(figures, figure) for figure in FIGURES]
                 writer.writerow(map(export_cell, [each.name, *group, name, *values, figures.unit]))
+    show_output(out.getvalue())

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tripos.failure import GOOD, USAGE, Failure
 from tripos.settings import trust_of
-from tripos.ui import is_colored, terminal_width
+from tripos.ui import is_colored, show_output, show_text, terminal_width
 from tripos_compiler.diagnostics import Diagnostic, render_text, summary
 from tripos_compiler.editing import Unparsable, format_text
 
@@ -41,10 +41,10 @@ def main(options: Namespace) -> int:
             changes = True
             _change(path, shown, content.decode(), formatted, options)
         elif path is None and not (options.check or options.diff):
-            sys.stdout.write(formatted)
+            show_output(formatted)
     if wrong:
-        print(render_text(wrong, color=is_colored(sys.stderr), width=terminal_width()), file=sys.stderr)
-        print(summary(wrong), file=sys.stderr)
+        show_text(render_text(wrong, color=is_colored(sys.stderr), width=terminal_width()), stderr=True, styled=True)
+        show_text(summary(wrong), stderr=True)
         return USAGE
     return WOULD_CHANGE if options.check and changes else GOOD
 
@@ -52,16 +52,16 @@ def main(options: Namespace) -> int:
 def _change(path: Path | None, shown: str, before: str, after: str, options: Namespace) -> None:
     """Do with a change what was asked for: shows it, names it, or make it."""
     if options.diff:
-        sys.stdout.write(_difference(before, after, shown))
+        show_output(_difference(before, after, shown))
     if options.check:
-        print(f"would format {shown}", file=sys.stderr if options.diff else sys.stdout)
+        show_text(f"would format {shown}", stderr=options.diff)
     if options.diff or options.check:
         return
     if path is None:
-        sys.stdout.write(after)
+        show_output(after)
     else:
         _write(path, after)
-        print(f"formatted {shown}")
+        show_text(f"formatted {shown}")
 
 
 def _files(paths: Sequence[str]) -> list[Path | None]:

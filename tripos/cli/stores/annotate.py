@@ -27,7 +27,7 @@ from tripos.annotation import (
 from tripos.api import chosen_only, chosen_scenarios, chosen_subset
 from tripos.cli.inputs import open_store
 from tripos.failure import GOOD, SOME_FAILED, Failure
-from tripos.ui import harmless, terminal_width
+from tripos.ui import harmless, show_json, show_text, terminal_width
 from tripos_compiler.diagnostics import counted
 from tripos_compiler.language import Drawn, select_treatments
 from tripos_warehouse.errors import StoreError
@@ -101,7 +101,7 @@ def _hand(options: Namespace) -> int:
         of = None if choice.items is None else known_in_run(connection, run.run_id, options.subset, len(choice.items))
     _say(hand, path, options)
     if of is not None and not of.whole:
-        print(f"{of.told(options.subset)} are in this run")
+        show_text(f"{of.told(options.subset)} are in this run")
     return _serve(hand, path, options) if options.page else GOOD
 
 
@@ -186,20 +186,20 @@ def _say(hand: Assignment, path: Path, options: Namespace) -> None:
     batch = hand.batch
     scenarios = len({row.scenario for row in batch.rows})
     marks = sum(len(row.marks) for row in batch.rows)
-    print(
+    show_text(
         f"{counted(len(batch.rows), 'reply', 'replies')} of run {batch.run_id} for {batch.name}:"
         f" {counted(scenarios, 'scenario')}, {counted(marks, 'grade')}"
         + ("" if batch.round is None else f", round {batch.round}")
     )
     if hand.shared is not None:
-        print(f"{counted(hand.shared, 'reply', 'replies')} of these somebody else was handed too")
+        show_text(f"{counted(hand.shared, 'reply', 'replies')} of these somebody else was handed too")
     if hand.graded:
-        print(f"not handed out again: {counted(hand.graded, 'reply', 'replies')} that {batch.name} has graded")
+        show_text(f"not handed out again: {counted(hand.graded, 'reply', 'replies')} that {batch.name} has graded")
     if hand.lacking:
-        print(f"{hand.lacking:,} fewer than asked for: there are no more")
-    print(f"batch {batch.batch}, seed {batch.seed}: the store has the order")
+        show_text(f"{hand.lacking:,} fewer than asked for: there are no more")
+    show_text(f"batch {batch.batch}, seed {batch.seed}: the store has the order")
     if not options.page:
-        print(f"written to {path}; when it is filled in: {_back(path, options)}")
+        show_text(f"written to {path}; when it is filled in: {_back(path, options)}")
 
 
 def _serve(hand: Assignment, path: Path, options: Namespace) -> int:
@@ -210,16 +210,16 @@ def _serve(hand: Assignment, path: Path, options: Namespace) -> int:
         done = serve(hand, grades, options.port or 0, secrets.token_urlsafe(24), _now, lambda url: _open_at(url, path))
     finally:
         grades.close()
-    print(f"\n{done} of {counted(len(hand.batch.rows), 'reply', 'replies')} graded, kept in {path}")
+    show_text(f"\n{done} of {counted(len(hand.batch.rows), 'reply', 'replies')} graded, kept in {path}")
     if done < len(hand.batch.rows):
-        print("the same command goes on with it")
-    print(f"take it back: {_back(path, options)}{'' if done == len(hand.batch.rows) else ' --partial'}")
+        show_text("the same command goes on with it")
+    show_text(f"take it back: {_back(path, options)}{'' if done == len(hand.batch.rows) else ' --partial'}")
     return GOOD
 
 
 def _open_at(url: str, path: Path) -> None:
-    print(f"open {url}", flush=True)
-    print(f"every grade is kept in {path} at once; Ctrl-C ends it", flush=True)
+    show_text(f"open {url}", flush=True)
+    show_text(f"every grade is kept in {path} at once; Ctrl-C ends it", flush=True)
 
 
 def _back(path: Path, options: Namespace) -> str:
@@ -271,7 +271,7 @@ def _tell(options: Namespace, batch: Batch, taken: IngestedGrades, kept: KeptCou
     if options.json:
         _print_json({"batch": batch.batch, "evaluator": batch.evaluator, **_counts(kept, taken.open)}, ())
         return
-    print(
+    show_text(
         f"{batch.evaluator}: {counted(kept.new, 'reply', 'replies')} graded, {kept.changed} changed,"
         f" {kept.same} as before" + (f", {taken.open} not graded yet" if taken.open else "")
     )
@@ -283,7 +283,7 @@ def _counts(kept: KeptCounts, still_open: int) -> dict[str, int]:
 
 def _print_json(said: dict[str, object], faults: tuple[GradeError, ...]) -> None:
     wrong = [{"address": each.address, "reason": each.reason} for each in faults]
-    print(orjson.dumps({**said, "faults": wrong}, option=orjson.OPT_INDENT_2).decode())
+    show_json(orjson.dumps({**said, "faults": wrong}, option=orjson.OPT_INDENT_2).decode())
 
 
 def _list(faults: tuple[GradeError, ...]) -> None:
@@ -294,11 +294,11 @@ def _list(faults: tuple[GradeError, ...]) -> None:
     wide = min(max(cell_len(harmless(each.address)) for each in shown), 24)
     for each in shown:
         first, *rest = fold(harmless(" ".join(each.reason.split())), room - wide - 2)
-        print(f"{pad(harmless(each.address), wide)}  {first}")
+        show_text(f"{pad(harmless(each.address), wide)}  {first}")
         for line in rest:
-            print(f"{'':<{wide}}  {line}")
+            show_text(f"{'':<{wide}}  {line}")
     if len(faults) > MOST_FAULTS:
-        print(f"and {len(faults) - MOST_FAULTS} more")
+        show_text(f"and {len(faults) - MOST_FAULTS} more")
 
 
 def _now() -> datetime:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from tripos.cli.inputs import open_store
 from tripos.failure import GOOD, SOME_FAILED, USAGE, Failure
 from tripos.importing import FileRows, RowError, read_fixed, read_mapping, read_table, settle
-from tripos.ui import harmless, terminal_width
+from tripos.ui import harmless, show_json, show_text, terminal_width
 from tripos_compiler.diagnostics import counted
 from tripos_warehouse.errors import StoreError
 
@@ -101,7 +100,7 @@ def _bring_in(options: Namespace, store: Store, run_id: str, table: FileRows, fo
             told["imported"] = True
     if not options.json:
         by = _listed(told["evaluators"])
-        print(f"{counted(told['scores'], 'score')} of {counted(told['replies'], 'reply')} by {by}")
+        show_text(f"{counted(told['scores'], 'score')} of {counted(told['replies'], 'reply')} by {by}")
         _print_counts(told, "score", options.dry_run)
     return GOOD
 
@@ -133,10 +132,10 @@ def _samples(options: Namespace) -> int:
             told["imported"] = made.commit()
     if not options.json:
         by = _listed(told["models"])
-        print(f"{counted(told['replies'], 'reply')} to {counted(told['items'], 'item')} by {by}")
+        show_text(f"{counted(told['replies'], 'reply')} to {counted(told['items'], 'item')} by {by}")
         _print_counts(told, "reply", options.dry_run)
         for name, count in told["unmade"].items():
-            print(f"{counted(count, 'row')} of `{name}` {'is' if count == 1 else 'are'} yet to be made")
+            show_text(f"{counted(count, 'row')} of `{name}` {'is' if count == 1 else 'are'} yet to be made")
     return GOOD
 
 
@@ -165,20 +164,20 @@ class _Telling:
         if self.options.json and (kind is None or issubclass(kind, Failure)):
             rejected = [each.to_json() for each in self.rejected]
             told = {**self.told, "dry_run": self.options.dry_run, "rejected": rejected}
-            print(json.dumps(told, ensure_ascii=False, indent=2, default=str))
+            show_json(json.dumps(told, ensure_ascii=False, indent=2, default=str))
 
 
 def _print_counts(told: Mapping[str, Any], noun: str, dry_run: bool) -> None:
     for name, words in COUNTS.items():
         if told.get(name):
-            print(f"{told[name]:>8,} {words}")
+            show_text(f"{told[name]:>8,} {words}")
     if told["unused_columns"]:
         line = f"columns not used: {', '.join(told['unused_columns'])}"
-        print(harmless(line if len(line) <= (most := terminal_width()) else f"{line[: most - 1]}…").replace("\n", " "))
+        show_text(line if len(line) <= (most := terminal_width()) else f"{line[: most - 1]}…").replace("\n", " ")
     if told["imported"]:
-        print(f"imported, for run {told['run_id']}: `tripos report` takes them in")
+        show_text(f"imported, for run {told['run_id']}: `tripos report` takes them in")
     else:
-        print("nothing was written" if dry_run else f"no {noun} is new: nothing was written")
+        show_text("nothing was written" if dry_run else f"no {noun} is new: nothing was written")
 
 
 def _change(score: GivenScore, was: float | None) -> dict[str, Any]:
@@ -191,12 +190,12 @@ def _show_changed(changed: Sequence[tuple[GivenScore, float | None]]) -> None:
     for score, was in changed[:MOST_CHANGED]:
         about = f"{score.sample['scenario']} {score.sample['item_id'][:8]}, {score.sample['model']}: {score.metric}"
         if was == score.value:
-            print(harmless(f"{about} is {score.value:g} as before, with another rationale"), file=sys.stderr)
+            show_text(harmless(f"{about} is {score.value:g} as before, with another rationale"), stderr=True)
         else:
             said = "nothing" if was is None else f"{was:g}"
-            print(harmless(f"{about} was {said}, is {score.value:g}"), file=sys.stderr)
+            show_text(harmless(f"{about} was {said}, is {score.value:g}"), stderr=True)
     if len(changed) > MOST_CHANGED:
-        print(f"and {len(changed) - MOST_CHANGED:,} more", file=sys.stderr)
+        show_text(f"and {len(changed) - MOST_CHANGED:,} more", stderr=True)
 
 
 def _listed(names: Sequence[str]) -> str:

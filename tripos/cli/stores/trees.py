@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from tripos.failure import GOOD, Failure
 from tripos.importing import approve, check_suffix, read_outline, sound, tree_text
-from tripos.ui import harmless
+from tripos.ui import harmless, show_json, show_text
 from tripos_compiler.language import ParsedTree
 from tripos_compiler.statements.declarations import DRAFT
 
@@ -37,10 +37,10 @@ def approve_main(options: Namespace) -> int:
         "levels": done.tree.depth,
     }
     if options.json:
-        print(json.dumps(told, ensure_ascii=False, indent=2))
+        show_json(json.dumps(told, ensure_ascii=False, indent=2))
     else:
-        print(harmless(f"{told['tree']}: {told['leaves']:,} leaves, {told['levels']} levels, approved by {by}"))
-        print(f"its digest is {done.sha256[:12]}; once the file is changed it must be approved again")
+        show_text(f"{told['tree']}: {told['leaves']:,} leaves, {told['levels']} levels, approved by {by}")
+        show_text(f"its digest is {done.sha256[:12]}; once the file is changed it must be approved again")
     return GOOD
 
 
@@ -90,7 +90,7 @@ def _write(tree: ParsedTree, options: Namespace, said: str = "", *, draft: bool 
     """Write a tree to where it is wanted. A draft is called one, whatever name it was given."""
     leaves = f"{len(tree.leaves()):,} leaves, {tree.depth} levels"
     if options.output is None:
-        print(harmless(tree_text(tree, ".yaml", said)), end="")
+        show_text(harmless(tree_text(tree, ".yaml", said)), end="")
         return GOOD
     path = Path(options.output)
     suffix = check_suffix(path)
@@ -103,7 +103,7 @@ def _write(tree: ParsedTree, options: Namespace, said: str = "", *, draft: bool 
         path.write_text(tree_text(tree, suffix, said), "utf-8")
     except OSError as error:
         raise Failure("S0836", f"cannot write `{path}`: {error.strerror}", "check the folder") from error
-    print(harmless(f"{path}: {leaves}"))
+    show_text(f"{path}: {leaves}")
     if draft:
-        print(harmless(f"a draft: read it, mend it, then `tripos approve {path} --name YOU`"))
+        show_text(f"a draft: read it, mend it, then `tripos approve {path} --name YOU`")
     return GOOD

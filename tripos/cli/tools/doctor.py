@@ -22,7 +22,7 @@ from tripos.settings import (
     with_options,
     without_keys,
 )
-from tripos.ui import is_colored
+from tripos.ui import harmless, is_colored, show_json, show_text
 
 COLOURS: dict[Status, str] = {"ok": "32", "warning": "33", "problem": "31"}
 
@@ -39,7 +39,7 @@ def main(options: Namespace) -> int:
     if options.json:
         status = "problem" if failed else "warning" if any(each.status == "warning" for each in checks) else "ok"
         table = {"status": status, "checks": [asdict(check) for check in checks]}
-        print(json.dumps(table, indent=2, ensure_ascii=False))
+        show_json(json.dumps(table, indent=2, ensure_ascii=False))
     else:
         _show(checks)
     return SOME_FAILED if failed else GOOD
@@ -71,8 +71,8 @@ def _checks(options: Namespace, roles: dict[str, list[str]]) -> tuple[list[Findi
 def _show(checks: Sequence[Finding]) -> None:
     colored = is_colored(sys.stdout)
     for status, line in lines_of(checks):
-        print(_colored(status, line) if colored else line)
-    print(verdict(checks))
+        show_text(_colored(status, harmless(line)) if colored else line, styled=colored)
+    show_text(verdict(checks))
 
 
 def _colored(status: Status | None, line: str) -> str:

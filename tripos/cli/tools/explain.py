@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 
 from tripos.failure import GOOD, Failure
-from tripos.ui import is_colored, terminal_width
+from tripos.ui import is_colored, show_text, terminal_width
 from tripos_compiler.constructs import CONSTRUCTS, page_of
 from tripos_compiler.diagnostics import CODES, find_page, nearest, wrap
 
@@ -92,7 +92,7 @@ def main(options: Namespace) -> int:
         return GOOD
     for index, given in enumerate(options.codes):
         if index:
-            print()
+            show_text()
         name = given.strip().upper()
         codes = [code for code in CODES if code.startswith(name)] if name else []
         if len(codes) > 1:
@@ -128,13 +128,13 @@ def _near(name: str) -> str:
 
 def _list(codes: Iterable[str]) -> None:
     for code in codes:
-        print(f"{code}  {CODES[code]}")
+        show_text(f"{code}  {CODES[code]}")
 
 
 def _show(page: str | None) -> None:
     assert page is not None
     if not is_colored(sys.stdout):
-        print(wrapped(page, terminal_width()), end="")
+        show_text(wrapped(page, terminal_width()), end="")
         return
     from rich.console import Console
     from rich.markdown import Markdown
@@ -142,7 +142,9 @@ def _show(page: str | None) -> None:
     # A code block shows only its text, so the file that it is stands above it.
     named = re.sub(r"^```(\w+) (\S+)$", r"`\2`\n\n```\1", page, flags=re.MULTILINE)
     console = Console(width=min(terminal_width(), MOST), force_terminal=True)
-    console.print(Markdown(named, code_theme="ansi_dark"))
+    with console.capture() as captured:
+        console.print(Markdown(named, code_theme="ansi_dark"))
+    show_text(captured.get(), end="", styled=True)
 
 
 def wrapped(page: str, width: int) -> str:

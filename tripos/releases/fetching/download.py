@@ -103,7 +103,11 @@ def download_file(url: str, path: Path, reach: Reach) -> None:
 
 
 def _remote(url: str, reach: Reach) -> Remote:
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+        int(parts.port or 0)  # reading it may fail
+    except ValueError as error:
+        raise Failure("S0851", f"`{url}` is no URL: {_first(error)}", _HINT) from error
     if parts.scheme in ("http", "https"):
         return Web(url, reach)
     if parts.scheme == "file" and not (reach.private or reach.here):
