@@ -107,7 +107,7 @@ def _remote(url: str, reach: Reach) -> Remote:
         parts = urlsplit(url)
         int(parts.port or 0)  # reading it may fail
     except ValueError as error:
-        raise Failure("S0851", f"`{url}` is no URL: {_first(error)}", _HINT) from error
+        raise Failure("S0851", f"`{url}` is no URL: {first_line(error)}", _HINT) from error
     if parts.scheme in ("http", "https"):
         return Web(url, reach)
     if parts.scheme == "file" and not (reach.private or reach.here):
