@@ -173,7 +173,7 @@ def _print_counts(told: Mapping[str, Any], noun: str, dry_run: bool) -> None:
             show_text(f"{told[name]:>8,} {words}")
     if told["unused_columns"]:
         line = f"columns not used: {', '.join(told['unused_columns'])}"
-        show_text(line if len(line) <= (most := terminal_width()) else f"{line[: most - 1]}…").replace("\n", " ")
+        show_text((line if len(line) <= (most := terminal_width()) else f"{line[: most - 1]}…").replace("\n", " "))
     if told["imported"]:
         show_text(f"imported, for run {told['run_id']}: `tripos report` takes them in")
     else:
