@@ -27,7 +27,7 @@ UNUSED: dict[str, Any] = {
 NO_REPLY: dict[str, Any] = dict.fromkeys(("reply", "parsed", "error", "finish_reason", "model_served")) | UNUSED
 
 OF_CALL = ("finish_reason", "model_served", *UNUSED, "error")
-"""What is known of a call beside its reply."""
+"""Facts of a call beside its reply."""
 
 Lane = tuple[str, str]
 """The role and the scenario that a call is made for."""

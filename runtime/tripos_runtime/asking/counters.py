@@ -19,7 +19,7 @@ class DatasetTally:
     made: int = 0
     given_up: int = 0
     asks: bool = True
-    """Whether any role is asked."""
+    """True if any role is asked."""
     rejected: Counter[str] = field(default_factory=Counter)
 
     def to_json(self) -> dict[str, Any]:
@@ -107,7 +107,7 @@ class Tally:
     makings: dict[str, DatasetTally] = field(default_factory=dict)
     """How the data sets that are made are coming along, by name."""
     notes: list[str] = field(default_factory=list)
-    """What whoever watches should know, in the order in which it came up."""
+    """News for the person who watches, in the order in which it came up."""
 
     @property
     def done(self) -> int:

@@ -11,9 +11,9 @@ from tripos_runtime.asking.statuses import PARSE_FAILURE, REFUSED, SCORED, statu
 from tripos_runtime.reading import metrics_schema, read, read_metrics, schema_of
 
 VERDICT = "verdict"
-"""What the one value of a judge is called in its reply; a step gives it a name of its own."""
+"""The name of a judge's one value in its reply; a step gives it a name of its own."""
 FIRST, SECOND, NEITHER = 1.0, 0.0, 0.5
-"""What a comparison is worth to the model whose reply was shown first."""
+"""The worth of a comparison to the model whose reply was shown first."""
 
 
 def grade_schema(scorer: Scorer, metrics: Sequence[Metric]) -> dict[str, Any] | None:

@@ -29,7 +29,7 @@ from tripos_runtime.datasets import Case, Sources
 from tripos_runtime.models import DialogueTurn, Message
 
 ASSISTANTS = frozenset(("assistant", "gpt", "model"))
-"""What data sets of chats call the side that is asked."""
+"""The names by which data sets of chats call the side that is asked."""
 
 
 class PromptPlaceholders(Placeholders, Protocol):

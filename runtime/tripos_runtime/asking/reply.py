@@ -40,7 +40,7 @@ REPAIR = {
     "zh": "上面的回复无法使用：{error}。请重新回复，只输出所要求的 JSON。",
 }
 CONTEXT_EXCEEDED = "R0107"
-"""What a provider answers where a prompt passes the context of its model."""
+"""The answer of a provider where a prompt passes the context of its model."""
 
 Result = TypeVar("Result")
 

@@ -35,11 +35,11 @@ PENDING: Final = "pending"
 """Stands where the status of a reply would, while there is no reply; no result has it."""
 
 AGAIN: Final = frozenset({FAILED, FUNCTION_ERROR})
-"""What the next run tries again, and no other: an answer that is bad stays the answer."""
+"""The statuses that the next run tries again, and no other: an answer that is bad stays the answer."""
 NOT_ASKED: Final = frozenset({UNDEFINED, NOT_APPLICABLE})
 """The statuses of calls that were not made, since what they were to ask has no value."""
 CUT: Final = frozenset({"length", "max_tokens", "MAX_TOKENS"})
-"""How providers say that a reply was cut off."""
+"""The words of providers for a reply that was cut off."""
 
 
 def status_of_reply(read: str, finish_reason: str | None) -> str:

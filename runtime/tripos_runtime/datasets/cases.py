@@ -88,7 +88,7 @@ class CaseSource:
     withheld: dict[str, frozenset[str]] = field(default_factory=dict, init=False)
     """The items of a scenario, by its name, that a release withholds and whose text is not here: no case is of them."""
     public_drawn: dict[str, Drawn] = field(default_factory=dict, init=False)
-    """What the subsets hold, as it was drawn with all items at hand, where some are withheld."""
+    """The content of the subsets, as it was drawn with all items at hand, where some are withheld."""
     _drawn: dict[tuple[str, ...], Mapping[str, Drawn]] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
@@ -98,7 +98,7 @@ class CaseSource:
 
     @property
     def trust(self) -> Trust:
-        """What the benchmark may do."""
+        """Return what the benchmark may do."""
         return self.reader.trust
 
     def cases(self, selection: Selection) -> Iterator[Case]:

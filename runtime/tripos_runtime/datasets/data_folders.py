@@ -20,11 +20,11 @@ from tripos_runtime.datasets.trust import TRUSTED, ReadLimits, Trust
 
 WILD = re.compile(r"(\{\w+\}|\*)")
 MOST_NAMES = 1000
-"""So many names of a folder are looked at for one like a name that is not there."""
+"""The most names of a folder that are looked at for one like a name that is not there."""
 SHIPPED = "data"
 """The folder beside a spec that has what comes with it."""
 RELEASED, RELEASED_SPEC = "manifest.sha256", "spec"
-"""What makes a folder that of a release, and the folder in it for the spec."""
+"""The file that makes a folder that of a release, and the folder in it for the spec."""
 HUB = "hf://"
 """Begins the name of a file of a data set on the Hugging Face Hub: `hf://owner/name/path`."""
 
@@ -37,11 +37,11 @@ class DataFolders:
 
     folders: tuple[Path, ...] = ()
     access: FileAccess | None = None
-    """What may be read; without it anything may, as of a release, whose files are held against its manifest."""
+    """The access to files; without it all may be read, as of a release, whose files are held against its manifest."""
 
     @property
     def trust(self) -> Trust:
-        """What the benchmark may do, and how much of it is read."""
+        """Return what the benchmark may do, and how much of it is read."""
         return TRUSTED if self.access is None else self.access.trust
 
     def find(self, source: str, near: str) -> list[FoundFile]:

@@ -16,9 +16,9 @@ from pathlib import Path
 from tripos_runtime.datasets.trust import TRUSTED, Trust
 
 PROJECT = ("tripos.toml", ".git")
-"""What makes a folder that of a project."""
+"""The files that make a folder that of a project."""
 RELEASE = "manifest.sha256"
-"""What makes a folder that of a release, whose files are held against its manifest."""
+"""The file that makes a folder that of a release, whose files are held against its manifest."""
 SPEC = ".tripos"
 HIGHEST = 2
 """A spec file may lie so many folders above the main file's, where several benchmarks share declarations."""

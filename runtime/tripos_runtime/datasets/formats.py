@@ -29,12 +29,12 @@ DOCUMENTS = ".json or .yaml"
 LONE = re.compile(rb"\\(?:u|U0000)[dD][89a-fA-F]")
 """Half of a surrogate pair, escaped: a text that was cut between the two is written so."""
 BROKEN = (OSError, EOFError, UnicodeDecodeError, zlib.error)
-"""What reading a damaged file may raise."""
+"""Errors that reading a damaged file may raise."""
 STANDARD = ReadLimits()
 BATCH = 4_096
 """Rows of a Parquet file that are made at a time: a small file may say the same long text in each of them."""
 DAMAGED = (SystemError, MemoryError, OverflowError, ValueError, TypeError)
-"""What Arrow raises besides, where the lengths in a damaged file are none."""
+"""Errors that Arrow raises besides, where the lengths in a damaged file are none."""
 
 
 def rows_in(path: Path, shown: str, limits: ReadLimits = STANDARD) -> Iterator[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""Why a row is rejected, and what the author is told before the next attempt.
+"""The reasons for rejected rows, and the notes to the author before the next attempt.
 
 What it is told is fixed: it names no row, no condition and nothing that another role said, so a secret of the spec, or
 one that a verifier was shown, cannot come back to the author by this way.
@@ -72,7 +72,7 @@ WORDS: Final[Mapping[Reason, str]] = {
 
 @dataclass(frozen=True)
 class Rejection:
-    """Why an attempt came to nothing; `told` has more, as JSON values, for the tables."""
+    """The reason why an attempt came to nothing; `told` has more, as JSON values, for the tables."""
 
     reason: Reason
     told: Mapping[str, Any] = field(default_factory=dict)

@@ -117,9 +117,9 @@ def _json_value(value: Any) -> Any:
 LONGEST_CELL = 2**31 - 1
 """The longest text that a cell may hold, in characters."""
 LONGEST_HEAD = 2**20
-"""So many characters of the first line are read to tell what parts its cells."""
+"""The number of characters of the first line that are read to tell what parts its cells."""
 OTHERS = (";", "\t")
-"""What parts the cells of a `.csv` where commas are part of numbers, besides the comma."""
+"""The separators of cells in a `.csv` where commas are part of numbers, besides the comma."""
 TWICE = 'a quotation mark inside of a cell is written twice, and the cell stands in quotation marks: `"say ""A"""`'
 
 Opened = Callable[[], IO[bytes]]

@@ -29,7 +29,7 @@ class ReadLimits:
 
 
 LOWERED = ReadLimits(text_bytes=4 * MIB, data_bytes=256 * MIB, whole_bytes=32 * MIB, rows=1_000_000, seconds=120.0)
-"""What is read of a benchmark that is not trusted."""
+"""The limits for a benchmark that is not trusted."""
 
 
 class TrustError(Exception):
@@ -44,7 +44,7 @@ class TrustError(Exception):
 
 @dataclass(frozen=True)
 class Trust:
-    """What a benchmark may do: execute its Python, have a connection opened, read files outside of its folders."""
+    """The rights of a benchmark: to execute its Python, open a connection, and read files outside of its folders."""
 
     untrusted: bool = False
     limits: ReadLimits = ReadLimits()

@@ -56,7 +56,7 @@ class Engine:
     sleep: Sleep = asyncio.sleep
     stopping: bool = False
     trouble: Exception | None = None
-    """What stopped the run, if anything did."""
+    """The error that stopped the run, if one did."""
     _items: int = 0
     """How many items the ledger was told that this run has."""
 

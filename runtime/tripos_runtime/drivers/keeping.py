@@ -42,7 +42,7 @@ class Keeping:
     run_id: str
     now: Callable[[], datetime]
     whole: bool = True
-    """Whether nothing failed so far that a later run would try again."""
+    """True if nothing failed so far that a later run would try again."""
 
     @cached_property
     def row(self) -> Rows:

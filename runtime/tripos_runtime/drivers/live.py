@@ -71,9 +71,9 @@ class Live(Keeping):
 
     callers: Mapping[str, Caller] = field(default_factory=dict)
     encoder: Encoder | None = None
-    """Who embeds for steps that retrieve."""
+    """The encoder for steps that retrieve."""
     adoption: Adoption | None = None
-    """Who finds replies that the ledger has under other names."""
+    """The adoption of replies that the ledger has under other names."""
 
     @cached_property
     def world(self) -> World:

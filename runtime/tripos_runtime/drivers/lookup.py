@@ -13,9 +13,9 @@ from tripos_runtime.program import BoundTreatment, Pair, Talk, Unit, is_kept, pa
 from tripos_runtime.roles import RoleBinding
 
 BATCH = 64
-"""So many cases are looked up at once."""
+"""The number of cases that are looked up at once."""
 MOST_UNITS = 16384
-"""So many units are in memory at once, but those of one case in any event."""
+"""The most units that are in memory at once, but those of one case in any event."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Task:
     rows: Mapping[str, Row]
     drafts: Mapping[str, Row]
     pairs: list[Pair] = field(default_factory=list)
-    """What is to be compared once the units were gone through."""
+    """The pairs to compare once the units were gone through."""
     paired: list[Pair] = field(default_factory=list)
     """Of which the ledger has everything."""
 

@@ -35,13 +35,13 @@ from tripos_runtime.program import (
 from tripos_runtime.roles import RoleBinding
 
 Told = Mapping[str, Any]
-"""What is known of a reply, as columns of `samples`: `reply`, the text, and any of `model_served`, `finish_reason`,
+"""Facts of a reply, as columns of `samples`: `reply`, the text, and any of `model_served`, `finish_reason`,
 `tokens_in`, `tokens_out`, `tokens_reasoning`, `cost_usd` and `latency_s`."""
 
 
 @dataclass(frozen=True)
 class Refusal:
-    """Why a reply is not taken; `other` is the one that the ledger has in its place, where it has."""
+    """The reason why a reply is not taken; `other` is the one that the ledger has in its place, where it has."""
 
     reason: str
     other: str | None = None

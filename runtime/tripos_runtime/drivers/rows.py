@@ -15,7 +15,7 @@ from tripos_runtime.program import Call, Compared, Pair, Scored, Talk, Talked, U
 
 Row = dict[str, Any]
 SUMMED = ("attempts", "tokens_in", "tokens_out", "tokens_reasoning", "cost_usd", "latency_s")
-"""What a conversation takes is what its turns take together."""
+"""Columns of a conversation that are sums over its turns."""
 OF_TURN = ("status", "error", "finish_reason", "model_served", *SUMMED)
 
 

@@ -59,15 +59,15 @@ class Foresight:
 
     world: World
     embedding: dict[tuple[str, ...], tuple[Unit, Retrieve, Names, Fate]] = field(default_factory=dict)
-    """What the case at hand needs vectors for, each once, whichever of its steps do, and how sure that is."""
+    """The texts for which the case at hand needs vectors, each once, and how sure that is."""
     made_by: Mapping[str, Saying] = field(default_factory=dict)
-    """Who writes the rows of data sets that are yet to be made."""
+    """The sources of the rows of data sets that are yet to be made."""
     known: Known = field(default_factory=dict)
     """The sizes of what is not there of the case at hand but can be told."""
     vectors: ForeseenVectors | None = None
-    """Who knows which vectors are there."""
+    """The record of the vectors that are there."""
     adoption: Adoption | None = None
-    """Who finds replies that the ledger has under other names."""
+    """The adoption of replies that the ledger has under other names."""
     _steps: dict[BoundTreatment, Sequence[Step]] = field(default_factory=dict)
 
     def of(self, case: Case, units: Sequence[Unit], kept: Mapping[str, str], rows: Mapping[str, Row]) -> list[Foreseen]:
@@ -141,7 +141,7 @@ class _CaseView:
         self.found: dict[str, Foreseen] = {}
         self.sizes: dict[tuple[object, ...], Size | Unavailable] = {}
         self.sent: dict[tuple[object, ...], tuple[Message, ...]] = {}
-        """What is sent, by the same keys, where all of it is known."""
+        """The messages, by the same keys, where all of them are known."""
         self.answers: dict[str, Answer] = {}
         self.retrieved: Found = {}
         self.sides: dict[Unit, _At] = {}

@@ -1,4 +1,4 @@
-"""How many tokens calls take and what they cost: low, expected and high, and what the figures rest on.
+"""The tokens and the cost of calls: low, expected and high, and what the figures rest on.
 
 - A prompt's tokens: its characters, by what a character took in kept prompts of the model, or else 4 characters of an
   alphabet and 1.5 of Chinese to a token. Where it waits for a reply: those of kept prompts of the step, or else the
@@ -73,7 +73,7 @@ SHARES = {
     Fate.PERHAPS: Span(0, 0.5, 1),
     Fate.SPARE: Span(0, 0, 1),
 }
-"""How many of the calls of a fate count."""
+"""The share of the calls of a fate that count."""
 
 
 class Basis(NamedTuple):

@@ -37,7 +37,7 @@ class Fate(IntEnum):
 OPEN = (Fate.SPARE, Fate.PERHAPS, Fate.LIKELY, Fate.CERTAIN)
 """The fates of calls that are made, or may be."""
 Saying = tuple[str, str, str]
-"""Who gives a reply that is waited for: the scenario and the step whose replies are like it, and the model."""
+"""The source of a reply that is waited for: the scenario and the step whose replies are like it, and the model."""
 
 
 @dataclass(frozen=True)

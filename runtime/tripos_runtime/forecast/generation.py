@@ -50,7 +50,7 @@ class MakingForeseen:
     """How many rows every scenario has at the most."""
     calls: list[MadeCalls] = field(default_factory=list)
     made_by: dict[str, Saying] = field(default_factory=dict)
-    """Who writes the rows of a data set."""
+    """The source of the rows of each data set."""
     open: dict[str, dict[int, Cell]] = field(default_factory=dict)
     """By data set and place what is known of a row that is to be written."""
     unsettled: dict[str, set[int] | None] = field(default_factory=dict)

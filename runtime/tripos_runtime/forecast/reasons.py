@@ -1,4 +1,4 @@
-"""Why calls would be made: which input changed since the earlier runs of the same benchmark."""
+"""The reasons for calls: the inputs that changed since the earlier runs of the same benchmark."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ class Earlier:
     fingerprints: frozenset[str]
     roles: Mapping[str, tuple[str, ...]]
     scenarios: frozenset[str]
-    """Those that were run."""
+    """The scenarios that were run."""
     whole: bool = True
     identities: Mapping[str, str] = field(default_factory=dict)
-    """Who answered under the name of a model, where that does not say it."""
+    """The identity behind the name of a model, where the name does not say it."""
 
     @property
     def plan(self) -> Plan | None:
@@ -80,7 +80,7 @@ NO_HISTORY = History()
 
 
 MOST_PLANS = 8
-"""So many earlier plans are looked into, the newest first."""
+"""The most earlier plans that are looked into, the newest first."""
 
 Kind = Literal[
     "never",
@@ -110,8 +110,8 @@ class Cause(NamedTuple):
 
 @dataclass(frozen=True)
 class Reason:
-    """Why so many `calls` would be made, in words, and the steps that make them as `(scenario, step)`. Of items: how
-    many of how many are meant."""
+    """The reason why so many `calls` would be made, in words, and the steps that make them as `(scenario, step)`. Of
+    items: how many of how many are meant."""
 
     kind: Kind
     text: str
@@ -143,7 +143,7 @@ class _Before:
     cause: Cause | None
     models: frozenset[str] = frozenset()
     answering: frozenset[str] = frozenset()
-    """What the replies of those were named by."""
+    """The identities by which the replies of those models are named."""
     samples: int = 0
     whole: bool = True
 

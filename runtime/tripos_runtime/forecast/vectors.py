@@ -1,4 +1,4 @@
-"""Which texts a run would have embedded, and which vectors are there: for the forecast, without asking anybody."""
+"""The texts that a run would have embedded, and the vectors that are there: for the forecast, which asks nobody."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ class Found:
     """The ledger's entries of some replies, by their names."""
 
     names: frozenset[str] = frozenset()
-    """Those that were looked up."""
+    """The names that were looked up."""
     rows: Mapping[str, Row] = field(default_factory=dict)
     drafts: Mapping[str, Row] = field(default_factory=dict)
 
@@ -128,13 +128,13 @@ class Asker:
     run_id: str
     now: Callable[[], datetime]
     whole: bool = True
-    """Whether nothing failed that a later run would try again."""
+    """True if nothing failed that a later run would try again."""
     on_reused: Callable[[MadeCall], None] | None = None
     on_unasked: Callable[[MadeReply], None] | None = None
     on_attempt: Callable[[str, int, int], None] | None = None
     """Told of every attempt before it is made: the data set, the place of the slot, and the attempt from 0."""
     adoption: Adoption | None = None
-    """Who finds replies that the ledger has under other names."""
+    """The adoption of replies that the ledger has under other names."""
     _listed: set[tuple[str, str]] = field(default_factory=set)
 
     @cached_property

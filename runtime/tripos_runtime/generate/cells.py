@@ -29,13 +29,13 @@ class Candidate:
 
 @dataclass(slots=True)
 class State:
-    """How things stand with a slot. `before` is the attempt before, and `waits` the row that waits for its turn."""
+    """The state of a slot. `before` is the attempt before, and `waits` the row that waits for its turn."""
 
     slot: RowSlot
     before: Before | None = None
     reply: str | None = None
     names: tuple[str, ...] = ()
-    """What the author replied to the last attempt, and the names of all replies of it."""
+    """The author's reply to the last attempt, and the names of all replies of it."""
     rejections: list[Rejection] = field(default_factory=list)
     repeats: dict[int, Candidate] = field(default_factory=dict)
     """The rows that repeated another one before their turn had come, by the number of the attempt."""
@@ -56,7 +56,7 @@ class Cell:
     states: list[State]
     turn: int = 0
     behind_open: bool = False
-    """Whether a slot before `turn` is open, so that what is decided now may be decided otherwise later."""
+    """True if a slot before `turn` is open, so that what is decided now may be decided otherwise later."""
 
     def __post_init__(self) -> None:
         self._unique: tuple[Expr, ...] = self.attempts.made.unique

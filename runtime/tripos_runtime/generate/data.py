@@ -40,9 +40,9 @@ class DataMaker:
     makers: dict[str, Maker] = field(default_factory=dict)
     reused: Callable[[MadeCall], None] | None = None
     unasked: Callable[[MadeReply], None] | None = None
-    """Who is told of a reply that is kept, and of one that nobody was asked for."""
+    """The observers of a reply that is kept, and of one that nobody was asked for."""
     adoption: Adoption | None = None
-    """Who finds replies that the ledger has under other names."""
+    """The adoption of replies that the ledger has under other names."""
     on_made: Callable[[Attempts], None] | None = None
     """Told of a data set whose rows are there, before anything is made of them."""
     on_attempt: Callable[[str, int, int], None] | None = None

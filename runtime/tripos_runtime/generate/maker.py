@@ -21,7 +21,7 @@ from tripos_runtime.program import together
 from tripos_runtime.scheduling import Sleep
 
 BLOCK = 64
-"""So many slots, of whole cells, are looked up and claimed at once."""
+"""The number of slots, of whole cells, that are looked up and claimed at once."""
 WAIT_S = 0.5
 """Between looks at what another process makes."""
 

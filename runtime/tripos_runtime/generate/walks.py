@@ -20,7 +20,7 @@ Choose = Callable[[Path, list[str]], MakingProgram]
 MOST_NAMED = 200
 """Of more branches than that the schema of a reply does not name each: providers bound how long one may be."""
 MARKS = re.compile(r"^(?:[-*•·]|\(?\d{1,3}[.)、:])\s*")
-"""What a list puts before its points."""
+"""The marks that a list puts before its points."""
 
 
 @dataclass(frozen=True)

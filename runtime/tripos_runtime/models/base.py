@@ -57,7 +57,7 @@ class Reply:
     tokens_out: int | None
     cost_usd: float | None
     tokens_reasoning: int | None = None
-    """Those of `tokens_out` that nobody sees."""
+    """The part of `tokens_out` that nobody sees."""
     others: tuple[Reply, ...] = ()
     """The further replies to a request for several. Each has its own share of the usage, and no further ones."""
 

@@ -62,7 +62,7 @@ class ReplayModel:
     name: str
     lookup: RecordedReplies
     recording: str
-    """What the recording is called, for messages."""
+    """The name of the recording, for messages."""
     structured: bool = True
     slots: int | None = None
     endpoint: str = ENDPOINT

@@ -14,7 +14,7 @@ from tripos_runtime.models.base import FREE, Price, Reply
 
 Vector = npt.NDArray[np.float32]
 TEXTS_AT_ONCE = 64
-"""So many texts one request may have."""
+"""The most texts of one request."""
 
 
 def to_text(vector: Sequence[float] | npt.NDArray[np.floating]) -> str:

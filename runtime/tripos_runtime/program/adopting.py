@@ -23,7 +23,7 @@ from tripos_runtime.roles import making_binding
 KEYS = {"samples": "sample_id", "turns": "turn_id", "judgements": "judgement_id"}
 """The column that names a row."""
 MOST_REQUESTS = 4096
-"""So many requests are remembered: the samples of one question are sent the same."""
+"""The number of requests that are remembered: the samples of one question are sent the same."""
 
 Members = list[tuple[Row, Row | None]]
 """The rows that have one draw, the one that was asked for and those that adopted it, each with its first try."""
@@ -53,7 +53,7 @@ class Adoption:
     own: Own
     claims: bool = True
     probing: bool = False
-    """Whether `Adoptable` is raised where there is anything to adopt."""
+    """True if `Adoptable` is raised where there is anything to adopt."""
     _taken: set[str] = field(default_factory=set)
     """The origins of what was adopted."""
     _origins: dict[str, str] = field(default_factory=dict)
@@ -149,7 +149,7 @@ class Own:
 
     plan: Plan
     models: Mapping[str, Sequence[str]]
-    """Who answers, by role."""
+    """The models that answer, by role."""
     cases: Callable[[], Iterable[Case]]
     units: Callable[[Case], Sequence[Unit]]
 

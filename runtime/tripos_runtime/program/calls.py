@@ -25,7 +25,7 @@ class Call(NamedTuple):
 
 
 SAID, LIMIT = "said", "limit"
-"""How a conversation ends that nothing went wrong with."""
+"""The ends of a conversation that nothing went wrong with."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -35,15 +35,15 @@ class Shared:
     seen: set[str] = field(default_factory=set)
     reused: set[str] = field(default_factory=set)
     skipped: set[str] = field(default_factory=set)
-    """What the units that came so far did not ask; another treatment may."""
+    """Calls that the units that came so far did not make; another treatment may."""
     sent: dict[tuple[str, ...], tuple[Message, ...]] = field(default_factory=dict)
     """The messages of every step, by its fingerprint and the names of the replies that it builds on."""
     near: dict[tuple[str, ...], asyncio.Future[Any]] = field(default_factory=dict)
     """How near by their vectors the elements are that retrieving steps look through, by the same."""
     found: dict[tuple[str, ...], Any] = field(default_factory=dict)
-    """What every retrieving step found, by the same."""
+    """The results of every retrieving step, by the same."""
     names: dict[Unit, Names] = field(default_factory=dict)
-    """What the expressions of a unit saw in the end, for those that were gone through."""
+    """The names that the expressions of a unit saw in the end, for those that were gone through."""
 
     def has_reply(self, name: str) -> bool:
         """Return True if the ledger has a reply of that name, and not only that there was nothing to ask."""

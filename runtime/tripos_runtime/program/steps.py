@@ -34,7 +34,7 @@ from tripos_runtime.program.prompts import AskPrompt, JudgePrompt, World
 from tripos_runtime.program.units import Names, RuledOut, Unit
 
 Found = dict[tuple[str, ...], Any]
-"""What the retrieving steps of a case found, by their fingerprint and what they build on."""
+"""The results of the retrieving steps of a case, by their fingerprint and what they build on."""
 
 
 @dataclass(slots=True)

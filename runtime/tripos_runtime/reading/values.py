@@ -62,7 +62,7 @@ class ReadReply:
 
 
 class _Unreadable(Exception):
-    """Why a value cannot be read; never leaves this module."""
+    """The reason why a value cannot be read; never leaves this module."""
 
 
 def read(type: Type, text: str, axes: Sequence[Axis] = (), locale: str = DEFAULT) -> ReadReply:

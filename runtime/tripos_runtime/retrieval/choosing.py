@@ -22,7 +22,7 @@ from tripos_runtime.retrieval.indexes import Values
 from tripos_runtime.retrieval.measures import VALUE, SimilarityCall, measures_in, with_values
 
 MOST_COLLECTIONS = 64
-"""So many sources are kept at once: those that depend on the row are made anew for each."""
+"""The number of sources that are kept at once: those that depend on the row are made anew for each."""
 
 
 @dataclass(frozen=True)
@@ -33,9 +33,9 @@ class RetrievalPlan:
     value: Expr
     where: SplitCondition
     takes: tuple[Ref, ...]
-    """What of the row, or of other steps, its source depends on."""
+    """The parts of the row, or of other steps, that its source depends on."""
     source: str
-    """What names its source, but for that."""
+    """The rest of its source's name."""
 
 
 @dataclass

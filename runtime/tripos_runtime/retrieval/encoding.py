@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 TABLE = "vectors"
 KEPT = 4096
-"""So many vectors are remembered: the steps of one row ask for the same."""
+"""The number of vectors that are remembered: the steps of one row ask for the same."""
 LINGER_S = 0.004
 """So long a text waits for others to go with it."""
 LOOKED_UP = 4096
-"""So many texts are looked up at once."""
+"""The number of texts that are looked up at once."""
 
 
 class VectorLedger(Protocol):
@@ -72,7 +72,7 @@ class Encoder:
     run_id: str
     now: Callable[[], datetime]
     identities: Mapping[str, str] = field(default_factory=dict)
-    """Who answers under the name of a model, as a `Binding` has it."""
+    """The identity behind the name of a model, as a `RoleBinding` has it."""
     _known: OrderedDict[str, Vector] = field(default_factory=OrderedDict)
     _futures: dict[str, asyncio.Future[Vector]] = field(default_factory=dict)
     _waiting: dict[str, _Waiting] = field(default_factory=dict)

@@ -182,7 +182,7 @@ def index_of(texts: Sequence[str | None], by_text: Mapping[str, Vector]) -> Vect
 
 
 INDEXES: dict[str, type[TermIndex] | type[GramIndex]] = {"bm25": TermIndex, "similarity": GramIndex}
-"""What measures a query against texts, by the function that says so."""
+"""The kinds of index that measure a query against texts, by function."""
 
 
 def name_of(kind: str, texts: Sequence[str]) -> str:

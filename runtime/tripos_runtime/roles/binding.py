@@ -22,7 +22,7 @@ class RoleBinding:
     models: Mapping[str, tuple[str, ...]]
     compared: str
     identities: Mapping[str, str] = field(default_factory=dict)
-    """Who answers under the name of a model, where the name alone does not say it: `models/identity.py`."""
+    """The identity behind the name of a model, where the name does not say it: `models/unopened/identity.py`."""
 
     def of(self, role: str) -> tuple[str, ...]:
         """Return the models that fill a role."""

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 FAILURES = 10
-"""So many failures in a row, and the endpoint counts as silent …"""
+"""The failures in a row after which the endpoint counts as silent …"""
 FAILING_S = 2.0
 """… unless they came all at once: hundreds of calls under way fail together when one connection hiccups."""
 LONGEST_PAUSE_S = 60.0
@@ -34,7 +34,7 @@ class Circuit:
     failing_since: float = 0.0
     silent_since: float | None = None
     probing: bool = False
-    """Whether the one call that finds out is under way."""
+    """True if the one call that finds out is under way."""
     probe_at: float = 0.0
     pause_s: float = 1.0
 

@@ -1,15 +1,15 @@
-"""How many calls at a time an endpoint bears: three times as many every round trip until it objects, then one more."""
+"""The concurrency that an endpoint bears: three times as many calls each round trip until it objects, then one more."""
 
 from __future__ import annotations
 
 START = 16
 FASTER = 3
-"""So many times as many calls a round trip at the start. At twice as many, 20,000 calls with 512 at a time take an
-eighth longer than they must; at three times, a fourteenth."""
+"""The factor by which calls grow each round trip at the start. At twice as many, 20,000 calls with 512 at a time take
+an eighth longer than they must; at three times, a fourteenth."""
 STUMBLE = 0.2
-"""So large a share of server errors among the last calls is taken for overload; fewer are accidents."""
+"""The share of server errors among the last calls that is taken for overload; fewer are accidents."""
 MEMORY = 0.9
-"""How much of that share a call leaves standing."""
+"""The part of that share that a call leaves standing."""
 
 
 class Window:

@@ -10,7 +10,7 @@ from tripos_runtime.models import Price, Reply
 PICO = 10**12
 """Money is counted in whole parts of a USD so small that no price of a token falls between them."""
 UNKNOWN = 100
-"""So many times its highest cost is reserved for the first call of a model."""
+"""The factor of its highest cost that is reserved for the first call of a model."""
 CAUTION = 16
 CAUTIOUS = 4
 """After n calls of a model, `CAUTION / n` times the highest of their costs is reserved for each, and at least
@@ -43,7 +43,7 @@ class Debit:
 
 
 class LearntCosts:
-    """What calls of a model turned out to cost. `count` is how many of them there were.
+    """The learnt cost of calls of a model. `count` is the number of these calls.
 
     >>> learnt = LearntCosts()
     >>> cost = learnt.highest(sent=100, received=50, samples=1, price=None)

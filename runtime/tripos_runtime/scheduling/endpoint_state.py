@@ -12,7 +12,7 @@ out whether it is back. `given up`: it has been silent for too long, and its cal
 
 @dataclass(frozen=True)
 class Snapshot:
-    """How things stand at one endpoint. `limit` is how many calls it may have at a time now, `waiting` how many wait
+    """The state of one endpoint. `limit` is how many calls it may have at a time now, `waiting` how many wait
     for their turn, `retries` how many were made again so far."""
 
     endpoint: str

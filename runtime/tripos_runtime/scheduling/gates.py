@@ -60,7 +60,7 @@ class Gate:
         self.in_flight = 0
         self.retries = 0
         self.answered = False
-        """Whether anything ever came back."""
+        """True if anything ever came back."""
         self._patience_s = patience_s
         self._notes = notes
         self._times = times

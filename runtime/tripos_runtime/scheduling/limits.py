@@ -17,9 +17,9 @@ SMOOTH_S = 0.1
 
 @dataclass(frozen=True)
 class Limits:
-    """How calls are let out. The mappings are by name of a model (`openai/gpt-4o`), the beginning of names (`openai`)
-    or an endpoint; for each model the longest that fits counts, and the models that it names have the limit together.
-    `*` is for each endpoint that nothing else names."""
+    """The limits within which calls are let out. The mappings are by name of a model (`openai/gpt-4o`), the beginning
+    of names (`openai`) or an endpoint; for each model the longest that fits counts, and the models that it names have
+    the limit together. `*` is for each endpoint that nothing else names."""
 
     max_connections: int = 16
     """At most so many calls at a time at an endpoint."""

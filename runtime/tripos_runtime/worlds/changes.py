@@ -18,18 +18,18 @@ from tripos_runtime.worlds.values import Kind, canonical_text, fresh, permuted
 Records = Mapping[Key, Mapping[int, dict[str, Any]]]
 """The records that are other than in the files, by file and number."""
 MOST_ALIKE = 200
-"""So many values of a column are drawn from."""
+"""The number of values of a column that are drawn from."""
 SPARED = 0.3
 """So often a secret stays as it is where others of its row change."""
 OWN = 0.35
 """So often a text is drawn from the texts of its own row."""
 MOST_WORDS = 20
-"""So many words of a text are."""
+"""The number of words of a text that are drawn from."""
 
 
 @dataclass(frozen=True)
 class SecretChange:
-    """Which secrets are other, and how: all, or those of `cells` and, of rows that roles make, of `made`.
+    """The secrets that are other, and in which way: all, or those of `cells` and, of rows that roles make, of `made`.
     With `fields`, only fields of these names."""
 
     kind: Kind

@@ -1,4 +1,4 @@
-"""Which values of files are copies of a secret: sources are contents, and not names.
+"""The values of files that are copies of a secret: sources are contents, and not names.
 
 Two rows are the same row where what identifies one stands in the other. A column, or a part of a record, is a copy of a
 secret where it holds the secret's value in every such row, and that is no chance.
@@ -26,7 +26,7 @@ Place = tuple[Key, int, Path]
 LONG = 12
 """A text of so many characters stands in two files for a reason."""
 SHARED = 0.5
-"""So many of the rows of one of two files must stand in the other, for its columns to be held against each other."""
+"""The share of the rows of one of two files that must stand in the other, for their columns to be compared."""
 BITS = 6.0
 """So unlikely, in bits, must it be that a column agrees with a secret by chance."""
 

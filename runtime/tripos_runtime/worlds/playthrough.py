@@ -79,7 +79,7 @@ class Playthrough:
     script: Script
     change: SecretChange | None
     first: bool
-    """Whether it is the first world of a pair, which says what is guessed and revealed."""
+    """True if it is the first world of a pair, which says what is guessed and revealed."""
     functions: Mapping[str, Callable[..., Any]]
     shown: Shown
     guesses: Guesses = field(default_factory=dict)

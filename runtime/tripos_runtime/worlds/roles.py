@@ -25,19 +25,19 @@ from tripos_runtime.reading import schema_of
 from tripos_runtime.scheduling import Called
 
 MOST_TOLD = 2000
-"""So many characters of what it was told a role repeats, so that conversations do not double with every turn; a number
+"""The most characters that a role repeats of what it was told, so that no conversation doubles at a turn; a number
 that stands for all of it is in every reply."""
 OPTIONS = "\nA. one\nB. two\nC. three\nD. four"
-"""What is at the end of texts that a role gives as a part of a reply: they may have to be questions with options."""
+"""The end of texts that a role gives as a part of a reply: they may have to be questions with options."""
 LENGTH = 64
-"""How many numbers a vector has."""
+"""The dimension of a vector."""
 
 
 @dataclass(frozen=True)
 class Script:
-    """How the roles behave in a pair of worlds. `moody` roles are now and then silent, refuse, or say what nobody can
-    read, by what they were told; roles that `guess` say secrets of
-    the first world, as if they had hit upon them."""
+    """The behaviour of the roles in a pair of worlds. `moody` roles are now and then silent, refuse, or say what nobody
+    can read, by what they were told; roles that `guess` say secrets of the first world, as if they had hit upon
+    them."""
 
     seed: int
     moody: bool = False
@@ -58,7 +58,7 @@ class Voice:
     script: Script
     told: Callable[[Voice, Request], Sequence[Any]]
     words: Sequence[str] = ()
-    """What a role may say that the spec looks for."""
+    """The words that a role may say and the spec looks for."""
     compared: bool = False
     reward: bool = False
     structured: bool = True

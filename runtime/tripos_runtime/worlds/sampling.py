@@ -1,4 +1,4 @@
-"""Which items of a plan are gone through: some of each scenario, of every kind."""
+"""The items of a plan that are gone through: some of each scenario, of every kind."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from tripos_runtime.worlds.seen_requests import Place
 from tripos_runtime.worlds.world import World
 
 MOST_SAMPLES = 2
-"""So many samples of a row are gone through: more are told the same."""
+"""The most samples of a row that are gone through: more are told the same."""
 MOST_REQUESTS = 600
-"""So many requests are made in a scenario, about, but of `FEWEST` items in any case."""
+"""The approximate number of requests in a scenario, but of `FEWEST` items in any case."""
 FEWEST = 4
 
 

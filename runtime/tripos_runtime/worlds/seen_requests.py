@@ -15,7 +15,7 @@ Made = tuple[str, Any, str, int]
 """A row that a role made: the data set; what it was made from, by the number of the element or another such row; the
 cell; the number. It is the same row in all worlds, also where others rule out other rows before it."""
 Place = Origin | Made | str
-"""Which item: the row's place in its file, or where it was made; without rows the name of the cell."""
+"""The key of an item: the row's place in its file, or where it was made; without rows the name of the cell."""
 
 
 class SeenUnit(NamedTuple):
@@ -65,7 +65,7 @@ class RequestDifference(NamedTuple):
 
 
 Root = Callable[[Place], Hashable]
-"""What items have in common that are made of the same rows."""
+"""The key that items share if they are made of the same rows."""
 
 
 def differences(

@@ -29,9 +29,9 @@ from tripos_runtime.worlds.world import World
 
 PAIRS = 4
 ROWS = 24
-"""So many items of a scenario are gone through."""
+"""The number of items of a scenario that are gone through."""
 MOST_ALONE = 12
-"""So many items at which a step differs are looked at by themselves."""
+"""The number of items at which a step differs that are looked at by themselves."""
 MANNERS: tuple[tuple[Kind, bool, bool, bool], ...] = (
     ("permuted", False, False, False),
     ("fresh", True, True, False),

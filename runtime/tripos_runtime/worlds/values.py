@@ -27,9 +27,10 @@ from tripos_compiler.plan import (
 )
 
 Kind = Literal["permuted", "drawn", "fresh", "missing", "alike"]
-"""How secrets are changed: `permuted` gives a row the secrets of another, all of them together; `drawn` gives some rows
-values that stand elsewhere in the files, each by itself, so that they may be equal to what they were not; `fresh` gives
-values that stand nowhere, and `missing` none where the type allows that; `alike` gives all rows those of the first."""
+"""The ways to change secrets: `permuted` gives a row the secrets of another, all of them together; `drawn` gives some
+rows values that stand elsewhere in the files, each by itself, so that they may be equal to what they were not; `fresh`
+gives values that stand nowhere, and `missing` none where the type allows that; `alike` gives all rows those of the
+first."""
 SYLLABLES = ("ba", "cor", "di", "fen", "gu", "hal", "jo", "kem", "lu", "mor", "ni", "pos", "qua", "rel", "so", "tiv")
 
 

@@ -21,7 +21,7 @@ Waiting = tuple[str, bool]
 
 @dataclass(frozen=True)
 class Size:
-    """How long a prompt is: characters of alphabets and wide ones, in so many messages; the replies that go into it,
+    """The length of a prompt: characters of alphabets and wide ones, in so many messages; the replies that go into it,
     once for every time, that are not there yet; and those of which only some may come (`beyond`), characters that there
     may be more (`most`), and what goes into it of which nobody knows how long it is. `waits` for what it builds on."""
 

@@ -15,7 +15,7 @@ import orjson
 
 FILE = "model_prices_and_context_window_backup.json"
 LIKE = 0.85
-"""How alike a name is to one that it was likely meant to be."""
+"""The similarity of a name to the one that it was likely meant to be."""
 DATED = re.compile(r"[-@]\d{4}-?\d{2}-?\d{2}$")
 """The date of a release at the end of a name."""
 TUNED = re.compile(r"^(ft:[^:]+).*$")

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 SAMPLES = 16
-"""How many replies one request asks for at most: a request that is lost loses all of them."""
+"""The most replies that one request asks for: a request that is lost loses all of them."""
 
 
 @dataclass(frozen=True)
@@ -24,13 +24,13 @@ class Provider:
     keys: tuple[str, ...]
     base_urls: tuple[str, ...] = ()
     key_unset: str | None = None
-    """What is sent as the key where none is set; `None`: a key is needed."""
+    """The key that is sent where none is set; `None`: a key is needed."""
     ends_with: str = ""
-    """What its address has to end with, and gets where it does not."""
+    """The end of its address, which is added where it is missing."""
     seed: str = "seed"
     """The name of the setting."""
     body: Mapping[str, Any] = field(default_factory=dict)
-    """What every request has besides."""
+    """The further fields of every request."""
     headers: tuple[tuple[str, str, str | None], ...] = ()
     """Further headers: the name, the environment variable of the value, and the value where that is not set."""
     lacks: frozenset[str] = frozenset()
@@ -38,7 +38,7 @@ class Provider:
     without: tuple[re.Pattern[str], frozenset[str]] | None = None
     """The models, by a part of their names, that take these settings nowhere."""
     structured: bool = False
-    """Whether every model of it holds its replies to a schema; else litellm's map says which do."""
+    """True if every model of it holds its replies to a schema; else litellm's map says which do."""
     samples: int = 1
     """How many replies one request may ask for where the prompt is paid once."""
 

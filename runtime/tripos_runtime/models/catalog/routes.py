@@ -14,9 +14,9 @@ from tripos_runtime.models.catalog.providers import FOREIGN, PARTICULAR, PROVIDE
 Path = Literal["direct", "translated", "litellm"]
 
 COMPLETION = "text-completion-"
-"""How litellm's names of models that continue a text begin, as in `text-completion-openai/NAME`."""
+"""The beginning of litellm's names of models that continue a text, as in `text-completion-openai/NAME`."""
 OPENAI_COMPLETION = "text-completion-openai/"
-"""Those that are asked in OpenAI's form."""
+"""The beginning of the names that are asked in OpenAI's form."""
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 

@@ -16,7 +16,7 @@ REPEATS, NEARLY, BROKEN, NO = 20, 20, 40, 10
 """Once in so many replies."""
 LENGTH = 14
 LINES = ("line of its own", json.dumps("单独一行")[1:-1])
-"""What a request says that asks for several lines, as it stands in a key."""
+"""The words of a request for several lines, as they stand in a key."""
 LETTERS = "ABCD"
 ENGLISH = """
 account angle answer balance bridge calendar cell chapter circle climate colour compass current degree desert diagram

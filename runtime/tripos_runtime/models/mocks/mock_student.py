@@ -20,9 +20,9 @@ from tripos_runtime.models.base import Message
 from tripos_runtime.models.mocks.mock_values import draw, sentences, value_of
 
 SPREAD = 0.25
-"""How far the chances of questions lie from the ability, at most."""
+"""The largest distance of the chances of questions from the ability."""
 UNEVEN = 0.5
-"""How far the rate of a lesson lies from the student's, as a share of it."""
+"""The distance of the rate of a lesson from the student's, as a share of it."""
 ABILITY, RATE = 40, 30
 """In per cent, where the name does not say."""
 OPTION = re.compile(r"^([A-H])[.、．:：)）][^\S\n]*+(\S.*)$", re.MULTILINE)

@@ -13,7 +13,7 @@ from tripos_runtime.models.base import ModelError, Price, Reply
 ENDED = {"eos": "stop", "eos_token": "stop", "end_turn": "stop", "max_tokens": "length", "model_length": "length"}
 """Words of some providers for what the rest call otherwise."""
 TICKS_PER_USD = 10_000_000_000
-"""What xAI counts costs in."""
+"""The unit in which xAI counts costs."""
 MOST_TOKENS = 10**12
 MOST_USD = 10**6
 """More than this for one call is a mistake of the provider: its tokens or its cost are unknown."""

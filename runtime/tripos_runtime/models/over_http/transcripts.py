@@ -14,7 +14,7 @@ LABELS = {"user": "User", "assistant": "Assistant"}
 MOST_TOKENS = 1024
 """The longest reply where nothing is said: most servers would end it after 16 tokens."""
 MOST_STOPS = 4
-"""So many texts that end a reply are taken."""
+"""The most texts that end a reply."""
 
 
 def as_transcript(messages: Sequence[Message]) -> str:

@@ -24,7 +24,7 @@ CONFIG = "config.json"
 DIGITS = 4
 COMMIT = re.compile(r"[0-9a-f]{40}")
 SHORT = 12
-"""So many digits of a digest or a commit name a model."""
+"""The number of digits of a digest or a commit that name a model."""
 
 
 @dataclass

@@ -26,7 +26,7 @@ from tripos_runtime.models.reward.trained_reward import KIND, open_trained
 
 MANIFEST = "manifest.json"
 SHORT = 12
-"""So many digits of a digest name a model."""
+"""The number of digits of a digest that name a model."""
 PINNED = re.compile(r"[0-9a-f]{8,64}")
 
 

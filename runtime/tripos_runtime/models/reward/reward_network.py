@@ -26,9 +26,10 @@ Pool = Literal["layers", "mean", "last"]
 
 @dataclass(frozen=True)
 class Shape:
-    """How texts become numbers. `pool` says what the head sees: the means of a reply's tokens in every layer, in the
-    last one, or the last token of the last layer. `marker` is what stands before a reply in a text that is scored,
-    `context` how many tokens before the reply are read, `most` how many of the reply at most."""
+    """The shape of the network that makes numbers of texts. `pool` says what the head sees: the means of a reply's
+    tokens in every layer, in the last one, or the last token of the last layer. `marker` is what stands before a reply
+    in a text that is scored, `context` how many tokens before the reply are read, `most` how many of the reply at
+    most."""
 
     pool: Pool = "layers"
     marker: str = "Teacher:"

@@ -19,13 +19,13 @@ from tripos_runtime.models.base import FREE, DialogueTurn, Message, ModelError, 
 Chat = tuple[Message, ...]
 
 PREFIXES = ("mock/reward", "reward/", "vllm-pooling/", "vllm-score/", "tei/")
-"""How the names of reward models begin."""
+"""The beginnings of the names of reward models."""
 FULL = 16
-"""So many chats are worth a call of their own; for fewer it is waited a little whether others come."""
+"""The number of chats that are worth a call of their own; fewer wait a little for others."""
 MOST = 64
-"""So many chats at once are enough for a model that would take more."""
+"""The most chats at once, also for a model that would take more."""
 AT_ONCE = 256
-"""So many questions to a reward model may be under way at once: they fill the next batch while one is worked on."""
+"""The most questions to a reward model that are under way at once: they fill the next batch while one is worked on."""
 LINGER_S = 0.004
 
 

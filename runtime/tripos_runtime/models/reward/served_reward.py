@@ -25,12 +25,12 @@ from tripos_runtime.models.reward.rewards import Chat, as_text
 
 NO_KEY = "none"
 AT_A_TIME = 4
-"""So many batches are under way together: the server puts them together with others as it can."""
+"""The number of batches that are under way together: the server puts them together with others as it can."""
 
 
 @dataclass(frozen=True)
 class _Form:
-    """How a kind of server is spoken to. `most` is how many texts one request may have where nobody changed it."""
+    """The protocol of a kind of server. `most` is the number of texts of one request where nobody changed it."""
 
     provider: Provider
     path: str

@@ -18,7 +18,7 @@ from tripos_runtime.models.reward.rewards import Chat, as_text, before_and_reply
 KIND = "tripos.reward/1"
 """The kind of a manifest that this loads."""
 OUTSIDE = ("manifest.json", "training.json")
-"""What is no part of the model: what is said of it. So is what the training left beside it as `data*`."""
+"""Files that are no part of the model: notes about it, and the files that the training left beside it as `data*`."""
 
 
 @dataclass

@@ -19,11 +19,11 @@ from tripos_runtime.models.local import find_weights, weights_digest
 from tripos_runtime.models.reward import PINNED, pinned_name
 
 SHOWN = 16
-"""So many digits of a digest of weights name a model."""
+"""The number of digits of a digest of weights that name a model."""
 HERE = ("mock", "baseline", "human", "replay")
-"""What needs no endpoint: the name says who answers."""
+"""Providers that need no endpoint: the name says who answers."""
 PATHS = ("/chat/completions", "/completions", "/v1/messages")
-"""What a base URL may end with, and means the same without."""
+"""The end of a base URL that means the same without it."""
 PORTS = {"http": 80, "https": 443}
 SECRET = re.compile(r"key|token|secret|sig|pass|auth|credential|code", re.IGNORECASE)
 """Parameters of an address that are called so hold a secret."""

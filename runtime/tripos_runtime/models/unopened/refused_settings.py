@@ -1,4 +1,4 @@
-"""Which settings a request to a model would go without, found without opening it: no key is needed, nothing is sent."""
+"""The settings that a request to a model would go without, found unopened: no key is needed, nothing is sent."""
 
 from __future__ import annotations
 
