@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from itertools import product
 from typing import Any
 
@@ -198,8 +199,11 @@ class Marks:
     def hole(self, hole: Hole, reason: Unavailable) -> str:
         return PLACEHOLDER
 
-    def holds(self, when: Expr, reason: Unavailable) -> bool:
-        return True
+    def condition(self, when: Expr, reason: Unavailable) -> None:
+        assert when == Ref(path=("later",))
+
+    def passage(self, render: Callable[[], str]) -> str | None:
+        return render()
 
 
 @settings(deadline=None, max_examples=sized(30, 300))

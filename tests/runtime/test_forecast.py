@@ -142,6 +142,31 @@ def test_scores_that_are_taken_from_kept_replies_cost_no_call(bench: Bench) -> N
     assert (found.certain, found.perhaps, found.scores) == (0, 0, 3)
 
 
+SHARES = """\
+benchmark t "1.0.0" { languages en }
+role candidate compared
+role helper
+dataset item from "items.jsonl" { question text, answer text secret }
+scenario sums {
+  over item
+  ask first by helper { prompt "Say yes or no: {{ item.question }}" }
+  ask second by candidate {
+    system "A share is {{ 1 / (words(item.question) - 3) }}" when contains(first.text, "yes")
+    prompt "{{ item.question }}"
+  }
+  score right = contains(second.text, item.answer)
+}
+"""
+
+
+def test_a_passage_without_a_value_rules_no_call_out_while_its_condition_is_pending(bench: Bench) -> None:
+    bench.write(SHARES)
+    found = calls(bench.foretell())
+    made = bench.run(lambda request: "no")
+    assert made["candidate", "a"] == 3
+    assert found["candidate", "a"] == (0, 0, 3)
+
+
 def test_a_limit_foretells_what_is_chosen(bench: Bench) -> None:
     found = bench.foretell(selection=Selection(limit=2))
     assert (found.items, found.certain, found.perhaps) == ({"sums": 2}, 2, 2)

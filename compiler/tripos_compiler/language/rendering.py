@@ -6,7 +6,8 @@ yet to come. Known text and pending parts so come from one renderer.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
+from functools import partial
 from typing import Any, Protocol
 
 from tripos_compiler.language.evaluation import Unavailable, decided_by, evaluate
@@ -25,8 +26,12 @@ class Placeholders(Protocol):
         """Return the text that stands for the value of a hole: one `PLACEHOLDER`."""
         ...
 
-    def holds(self, when: Expr, reason: Unavailable) -> bool:
-        """Return true if a passage is printed while its condition is pending."""
+    def condition(self, when: Expr, reason: Unavailable) -> None:
+        """Note the condition of a passage."""
+        ...
+
+    def passage(self, render: Callable[[], str]) -> str | None:
+        """Return a passage whose condition is pending, which `render` makes; `None` where it is left out."""
         ...
 
 
@@ -43,19 +48,30 @@ def render(
     value is not there and nothing stands for it."""
     passages = [part for part in template.parts if isinstance(part, Passage)]
     if passages:
-        held = [part for part in passages if part.when is None or _holds(part.when, names, placeholders)]
-        return "\n\n".join(_passage(part, names, language, axes, metrics, placeholders) for part in held)
+        held = [(part, holds) for part in passages if (holds := _holds(part.when, names, placeholders)) is not False]
+        texts: list[str | None] = []
+        for part, holds in held:
+            if holds is None and placeholders is not None:
+                text = partial(_passage, part, names, language, axes, metrics, placeholders)
+                texts.append(placeholders.passage(text))
+            else:
+                texts.append(_passage(part, names, language, axes, metrics, placeholders))
+        return "\n\n".join(each for each in texts if each is not None)
     plain = [part for part in template.parts if not isinstance(part, Passage)]
     return _printed(plain, names, language, axes, metrics, placeholders)
 
 
-def _holds(when: Expr, names: Mapping[str, Any], placeholders: Placeholders | None) -> bool:
+def _holds(when: Expr | None, names: Mapping[str, Any], placeholders: Placeholders | None) -> bool | None:
+    """Return true if a passage is printed; `None` where its condition is pending."""
+    if when is None:
+        return True
     try:
         return bool(evaluate(when, names))
     except Unavailable as reason:
         if placeholders is None:
             raise
-        return placeholders.holds(when, reason)
+        placeholders.condition(when, reason)
+        return None
 
 
 def _passage(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from tripos_compiler.language import LAZY, PLACEHOLDER, Missing, Unavailable, evaluate
@@ -63,10 +63,18 @@ class SizedPlaceholders:
         size = self._yet(hole.expr, _pending(reason))
         return self._stand(Size(narrow=SHORT_TEXT, waits=size.waits) if hole.type.kind in SHORT else size)
 
-    def holds(self, when: Expr, reason: Unavailable) -> bool:
-        """True: a passage whose condition is pending is taken to be printed."""
+    def condition(self, when: Expr, reason: Unavailable) -> None:
+        """Note what the condition of a passage waits for."""
         self.waits |= self._yet(when, _pending(reason)).waits
-        return True
+
+    def passage(self, render: Callable[[], str]) -> str | None:
+        """Return a passage as if its condition held; none where nothing could be sent then."""
+        before = len(self.parts)
+        try:
+            return render()
+        except Unavailable:
+            del self.parts[before:]
+            return None
 
     def argument(self, expr: Expr, reason: Unavailable) -> Missing:
         """Return what is not there, which raises again where it is printed. The prompt builds on it in any case."""
