@@ -31,7 +31,7 @@ from tests.faults.server import (
 
 @dataclass(frozen=True)
 class Promise:
-    """What a run does about a fault: how often it asks, the status that it keeps, the status of the run, the exit code,
+    """The promise about a fault: how often it asks, the status that it keeps, the status of the run, the exit code,
     and how often the same command asks once more when the fault is gone."""
 
     asked: int

@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from tripos.failure import Failure
+from tripos.mishaps import disk_failure
 from tripos.releases import RELEASES, ReleaseFolders
 from tripos.releases.fetching import TYPED, Reach, find_release
 from tripos.settings import check_given
@@ -76,13 +77,25 @@ class SpecSource:
                 secrecy=secrecy,
             )
         except (OSError, UnicodeDecodeError) as error:
-            reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
-            raise Failure(
-                "E0108", f"cannot read {self.path}: {reason}", "check the path and its permissions"
-            ) from error
+            raise self._unreadable(error) from error
         diagnostics = deny(compilation.diagnostics, denied)
         failed = any(each.severity == "error" for each in diagnostics)
         return replace(compilation, diagnostics=diagnostics, plan=None if failed else compilation.plan)
+
+    def _unreadable(self, error: OSError | UnicodeDecodeError) -> Exception:
+        """Return the failure of a compilation that could not read a file: that of the spec where it cannot be read, and
+        else that of the file which the error names."""
+        hint = "check the path and its permissions"
+        try:
+            self._read(self.path.as_posix())
+        except (OSError, UnicodeDecodeError) as own:
+            reason = getattr(own, "strerror", None) or "it is not UTF-8 text"
+            return Failure("E0108", f"cannot read {self.path}: {reason}", hint)
+        if (full := disk_failure(error)) is not None:
+            return full
+        if isinstance(error, OSError) and error.filename is not None:
+            return Failure("E0307", f"cannot read {error.filename}: {error.strerror}", hint)
+        return error
 
     def _read(self, path: str) -> str:
         access = self.folders.access

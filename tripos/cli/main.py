@@ -12,6 +12,7 @@ from typing import NamedTuple
 from tripos.cli.failures import show_failure
 from tripos.cli.parser import Parser
 from tripos.failure import GOOD, INTERRUPTED, USAGE, Failure
+from tripos.mishaps import disk_failure, is_interrupt
 from tripos.settings import key_values, time_limit, trust_in, without_keys
 from tripos.ui import show_text
 from tripos.version import __version__
@@ -137,6 +138,10 @@ def _main(verb: Callable[[argparse.Namespace], int], options: argparse.Namespace
         with time_limit(options.trust.limits.seconds if options.verb in TIMED else None):
             return int(verb(options))
     except Exception as error:
+        if is_interrupt(error):
+            raise KeyboardInterrupt from error
+        if not isinstance(error, Failure) and (full := disk_failure(error)) is not None:
+            raise full from error
         inputs = sys.modules.get("tripos.cli.inputs")
         damaged = ("S0103",) if options.verb == "sql" else ("S0103", "S0201")  # in SQL a person makes mistakes
         if inputs is not None and (not isinstance(error, Failure) or error.code in damaged) and inputs.found_damage():

@@ -57,10 +57,16 @@ class StoreError(Exception):
         return f"{text}\n  help: {self.hint}" if self.hint else text
 
 
+def is_full(error: Exception) -> bool:
+    """Return true if an error says that a disk is full. Arrow says so in words alone."""
+    full = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
+    return full or "No space left on device" in str(error)
+
+
 def unwritable(root: Path, error: Exception) -> StoreError:
     """Return the error of a store that the disk refuses to write."""
     match error:
-        case OSError(errno=errno.ENOSPC | errno.EDQUOT):
+        case _ if is_full(error):
             why, hint = "the disk is full", "free some space and run the same command again"
         case OSError(errno=errno.EACCES | errno.EPERM | errno.EROFS):
             why, hint = "permission denied", "give yourself write access to it, or choose another with `--store`"

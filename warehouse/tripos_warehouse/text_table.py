@@ -150,8 +150,10 @@ def render_table(table: pa.Table, width: int, max_rows: int = 40) -> str:
     <BLANKLINE>
     2 rows
     """
+    from tripos_warehouse.python_values import values_of
+
     shown = table.slice(0, max_rows)
-    columns = [shown.column(index).to_pylist(maps_as_pydicts="lossy") for index in range(shown.num_columns)]
+    columns = [values_of(shown.column(index)) for index in range(shown.num_columns)]
     return render_columns(table.column_names, columns, table.num_rows, width)
 
 

@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tripos_warehouse.errors import StoreError
+from tripos_warehouse.python_values import values_of
 from tripos_warehouse.query.statements import answering, statements_of
 
 
@@ -78,7 +79,7 @@ def _csv(table: pa.Table) -> bytes:
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(table.column_names)
     for batch in table.to_batches():
-        for row in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+        for row in zip(*(values_of(column, maps=None) for column in batch.columns), strict=True):
             writer.writerow([export_cell(value) for value in row])
     return text.getvalue().encode()
 
@@ -116,7 +117,11 @@ def cell(value: Any) -> Any:
 
 def _parquet(table: pa.Table) -> bytes:
     sink = io.BytesIO()
-    pq.write_table(table, sink, compression="zstd")
+    try:
+        pq.write_table(table, sink, compression="zstd")
+    except pa.ArrowNotImplementedError as error:
+        told = str(error).splitlines()[0]
+        raise StoreError("S0202", f"Parquet cannot hold the answer: {told}", "cast the column to varchar") from error
     return sink.getvalue()
 
 
@@ -130,7 +135,8 @@ def _jsonl(table: pa.Table) -> bytes:
 
 
 def _records(table: pa.Table) -> list[dict[str, Any]]:
-    return [dict(row) for row in table.to_pylist(maps_as_pydicts="lossy")]
+    columns = [values_of(column) for column in table.columns]
+    return [dict(zip(table.column_names, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
 def _json_text(value: Any) -> str:

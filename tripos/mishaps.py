@@ -1,0 +1,51 @@
+"""Mishaps that may come anywhere in a command, and are no bug: an interrupt of the database, and a full disk."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Iterator
+
+from tripos.failure import Failure
+
+FULL = (errno.ENOSPC, errno.EDQUOT)
+FULL_TEXTS = ("No space left on device", "Disk quota exceeded")
+"""How Arrow and DuckDB say it, without a number."""
+
+
+def is_interrupt(error: BaseException) -> bool:
+    """Return true if an error comes of Ctrl-C: DuckDB says so in errors of its own.
+
+    >>> is_interrupt(RuntimeError("Query interrupted")), is_interrupt(RuntimeError("no"))
+    (True, False)
+    """
+    return any(
+        isinstance(each, KeyboardInterrupt)
+        or type(each).__name__ == "InterruptException"
+        or (isinstance(each, RuntimeError) and str(each) == "Query interrupted")
+        for each in _causes(error)
+    )
+
+
+def disk_failure(error: BaseException) -> Failure | None:
+    """Return the failure of a command that found the disk full; None where an error has another reason.
+
+    >>> print(disk_failure(OSError(errno.ENOSPC, "No space left on device", "/tmp/x")))
+    the disk is full: `/tmp/x`
+    """
+    for each in _causes(error):
+        full = isinstance(each, OSError) and each.errno in FULL
+        if full or any(text in str(each) for text in FULL_TEXTS):
+            path = getattr(each, "filename", None) or getattr(each, "filename2", None)
+            where = f": `{path}`" if path else f": {' '.join(str(each).split())}"
+            hint = "free some space and run the same command again; everything that was kept so far stays"
+            return Failure("S0102", f"the disk is full{where}", hint)
+    return None
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    """Return an error and what it was raised from."""
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        yield error
+        error = error.__cause__ or error.__context__
