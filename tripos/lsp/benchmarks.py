@@ -19,7 +19,7 @@ from tripos_compiler.diagnostics import Diagnostic, Diagnostics, deny
 from tripos_compiler.resolve import Memory, path_beside
 from tripos_compiler.source import Name, Source, Text
 from tripos_compiler.syntax import parse, raw_tokens, split_pieces
-from tripos_runtime.datasets import DataFolders
+from tripos_runtime.datasets import DataFolders, access_of
 
 TOLD = ("use", "benchmark")
 """The words with which the statements of a header begin."""
@@ -183,9 +183,9 @@ class Project:
     denied: Mapping[str, str]
 
 
-def project_of(path: str, log: Callable[[str], None]) -> Project:
+def project_of(path: str, log: Callable[[str], None], *, trusted: bool = False) -> Project:
     """Return the settings of the nearest folder above a file that has a `tripos.toml`; what is wrong with them is
-    logged."""
+    logged. Unless the folder is `trusted`, they name no folder outside of it: opening a folder asks nobody."""
     folder = next((each for each in Path(path).parents if (each / SETTINGS_FILE).is_file()), None)
     config = Config()
     denied: Mapping[str, str] = {}
@@ -196,15 +196,31 @@ def project_of(path: str, log: Callable[[str], None]) -> Project:
         except Failure as failure:
             log(f"{failure.message}; {failure.hint}" if failure.hint else failure.message)
     data, releases = (tuple(Path(each) for each in folders) for folders in (config.data, config.releases))
-    return Project(DataFolders(data), ReleaseFolders(releases), denied)
+    if folder is not None and not trusted:
+        given = {Path(each) for each in os.environ.get("TRIPOS_DATA", "").split(os.pathsep)}
+        outside = {each for each in (*data, *releases) if not each.resolve().is_relative_to(folder.resolve())} - given
+        for each in sorted(outside):
+            log(f"{folder / SETTINGS_FILE}: `{each}` lies outside of the project, and is not read in an editor")
+        data, releases = (tuple(each for each in folders if each not in outside) for folders in (data, releases))
+    access = access_of(Path(path), data)
+    return Project(DataFolders(data, access), ReleaseFolders(releases), denied)
 
 
 class OpenBenchmark:
     """The spec whose main file is at `main`. One that is `alone` is a file that no benchmark uses: that it declares
     none itself is no mistake, and what only a benchmark could tell is not looked for."""
 
-    def __init__(self, documents: Documents, main: str, log: Callable[[str], None], *, alone: bool = False) -> None:
+    def __init__(
+        self,
+        documents: Documents,
+        main: str,
+        log: Callable[[str], None],
+        *,
+        alone: bool = False,
+        trusted: bool = False,
+    ) -> None:
         self.documents = documents
+        self.trusted = trusted
         self.main = main
         self.alone = alone
         self._log = log
@@ -246,14 +262,14 @@ class OpenBenchmark:
         project, data = self._settled()
 
         def read(path: str) -> str:
-            return texts[path] if path in texts else self.documents.read(path)
+            return texts[path] if path in texts else self._text(path, project)
 
         return deny(compile_spec(self.main, read, data, releases=project.releases).diagnostics, project.denied)
 
     def _settled(self) -> tuple[Project, KeptData]:
         """Return the settings and the reader; what was made with another reader is forgotten."""
         if self._project is None:
-            project = project_of(self.main, self._log)
+            project = project_of(self.main, self._log, trusted=self.trusted)
             if self._data is not None and self._data.folders != project.data:
                 self._data = None
             self._project = project
@@ -264,6 +280,12 @@ class OpenBenchmark:
             self._memory = Memory(parses=self._memory.parses)
             self._compilation = None
         return self._project, data
+
+    def _text(self, path: str, project: Project) -> str:
+        """Return the text of a file that the benchmark may read. Raises `OSError` and `UnicodeDecodeError`."""
+        if self.documents.at(path) is None and project.data.access is not None:
+            project.data.access.check(Path(path))
+        return self.documents.read(path)
 
     def _is_current(self) -> bool:
         return all(self.documents.find_text(path) == text for path, text in self._reads.items())
@@ -278,7 +300,7 @@ class OpenBenchmark:
         def read(path: str) -> str:
             nonlocal length
             self._reads[path] = None
-            text = instead[path] if path in instead else self.documents.read(path)
+            text = instead[path] if path in instead else self._text(path, project)
             self._reads[path] = text
             length += len(text)
             if length > MOST_CHARS:

@@ -6,8 +6,10 @@ UTF-16 units: an emoji is two of those.
 
 from __future__ import annotations
 
+import errno
 import os
 import re
+import stat
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -30,6 +32,8 @@ LINE_BREAK = re.compile(r"\r\n|\n|\r")
 """What ends a line in the protocol; nothing else does, whatever Unicode says of it."""
 Stamp = tuple[int, int, int] | None
 """What tells that a file or folder is the one that was read; None where there was none."""
+MOST_TEXT_BYTES = 4 * 1024 * 1024
+"""Of a file of a spec: a longer one is not compiled while it is edited."""
 MOST_BYTES = 64 * 1024 * 1024
 """The rows of larger files are read again each time rather than kept."""
 SUFFIX = ".tripos"
@@ -130,9 +134,11 @@ class KeptData:
         """Return the files that `source` means. Raises `DataError`."""
         key = (source, Path(near).parent.as_posix())
         if key not in self._found:
+            access = self.folders.access
             for folder in (Path(near).parent, *self.folders.folders):
-                self._note_folder(folder)
-                self._note_folder((folder / source).parent)
+                for looked_into in (folder, (folder / source).parent):
+                    if access is None or access.allows(looked_into):
+                        self._note_folder(looked_into)
             try:
                 self._found[key] = self.folders.find(source, near)
             except DataError as error:
@@ -311,6 +317,10 @@ class Documents:
         if document is not None:
             return document.text
         found = Path(path).stat()
+        if not stat.S_ISREG(found.st_mode):
+            raise OSError(errno.EINVAL, "it is no regular file", path)
+        if found.st_size > MOST_TEXT_BYTES:
+            raise OSError(errno.EFBIG, f"it has more than {MOST_TEXT_BYTES:,} bytes", path)
         stamp = (found.st_mtime_ns, found.st_size)
         known = self._disk.get(path)
         if known is None or known.stamp != stamp:

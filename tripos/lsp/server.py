@@ -105,7 +105,9 @@ class Server(LanguageServer):
         folders = folders or ([params.root_uri] if params.root_uri else [])
         chosen = self.workspace.position_encoding
         encoding = cast("Encoding", chosen.value if isinstance(chosen, lsp.PositionEncodingKind) else chosen)
-        self.session = Session(encoding, _paths(folders), self.log)
+        said = params.initialization_options
+        trusted = isinstance(said, dict) and said.get("trusted") is True
+        self.session = Session(encoding, _paths(folders), self.log, trusted=trusted)
         self.reports = Reports(self.session)
         document = capabilities.text_document
         item = document.completion.completion_item if document and document.completion else None

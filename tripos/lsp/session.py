@@ -114,7 +114,10 @@ class Session:
         encoding: Encoding = "utf-16",
         folders: tuple[str, ...] = (),
         log: Callable[[str], None] = lambda message: None,
+        *,
+        trusted: bool = False,
     ) -> None:
+        self.trusted = trusted
         self.documents = Documents(encoding)
         self.documents.home = folders[0] if folders else self.documents.home
         self.membership = Membership(self.documents)
@@ -189,7 +192,9 @@ class Session:
     def _check(self, key: tuple[str, bool]) -> Checked | None:
         benchmark = self._benchmarks.get(key)
         if benchmark is None:
-            benchmark = self._benchmarks[key] = OpenBenchmark(self.documents, key[0], self.log, alone=key[1])
+            benchmark = self._benchmarks[key] = OpenBenchmark(
+                self.documents, key[0], self.log, alone=key[1], trusted=self.trusted
+            )
         try:
             return Checked(benchmark, benchmark.compilation())
         except TooLong:

@@ -97,6 +97,8 @@ async function start(output: vscode.LogOutputChannel, watcher: vscode.FileSystem
       outputChannel: output,
       revealOutputChannelOn: RevealOutputChannelOn.Never,
       synchronize: { fileEvents: watcher },
+      // The client starts in workspaces that are trusted, and nowhere else.
+      initializationOptions: { trusted: true },
       initializationFailedHandler: () => false,
       errorHandler: {
         error: (error, message, count) => usual().error(error, message, count),
