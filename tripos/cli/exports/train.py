@@ -10,7 +10,7 @@ from typing import Any
 
 from tripos.failure import GOOD, Failure
 from tripos.training import BESIDE, DATA, NAME, Recipe, require_extra, settings_of, silence_libraries
-from tripos.ui import print_stderr, show_json, show_text
+from tripos.ui import print_json, print_stderr, show_text
 from tripos_compiler.diagnostics import duration
 from tripos_warehouse.errors import StoreError
 
@@ -84,9 +84,7 @@ def main(options: Namespace) -> int:
     except StoreError as error:
         raise Failure(error.code, error.message, error.hint) from error
     if options.json:
-        import json
-
-        show_json(json.dumps(report, ensure_ascii=False, indent=2))
+        print_json(report)
     else:
         show_text("\n".join(summary_lines(report, folder)))
     return GOOD

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import warnings
 from argparse import Namespace
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,7 +13,7 @@ from tripos.cli.exports.spec_data import compiled_pairs, found_pairings, pairing
 from tripos.failure import GOOD, Failure
 from tripos.training import BESIDE, DATA, NAME, require_extra, silence_libraries
 from tripos.training.reward import RewardRecipe
-from tripos.ui import print_stderr, show_json, show_text
+from tripos.ui import print_json, print_stderr, show_text
 from tripos_compiler.diagnostics import counted, duration
 from tripos_compiler.plan import Pairing, Plan
 from tripos_warehouse.errors import StoreError
@@ -105,7 +104,7 @@ def train(options: Namespace) -> int:
     except StoreError as error:
         raise Failure(error.code, error.message, error.hint) from error
     if options.json:
-        show_json(json.dumps(report, ensure_ascii=False, indent=2))
+        print_json(report)
     else:
         show_text("\n".join(summary_lines(report, folder)))
     for each in report["audit"]["warnings"]:

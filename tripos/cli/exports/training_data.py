@@ -13,7 +13,7 @@ import duckdb
 from tripos.api import chosen_cases
 from tripos.cli.inputs import open_store
 from tripos.failure import Failure
-from tripos.ui import show_json, show_text, terminal_width
+from tripos.ui import print_json, show_text, terminal_width
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.language import Unavailable, evaluate
 from tripos_compiler.plan import Binary, Call, Export, Expr, Items, Literal_, Plan, Ref, Unary
@@ -132,9 +132,7 @@ def export_training(
     data = provenance(plan, run, wanted, made, written)
     write_lines(beside(path), [json.dumps(data, ensure_ascii=False, indent=2).encode()])
     if options.json:
-        show_json(
-            json.dumps({name: value for name, value in data.items() if name != "lines"}, ensure_ascii=False, indent=2)
-        )
+        print_json({name: value for name, value in data.items() if name != "lines"})
     else:
         show_text("\n".join(_summary_lines(plan, wanted, made, path)))
 

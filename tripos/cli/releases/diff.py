@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import tarfile
 import tempfile
@@ -17,7 +16,7 @@ from tripos.failure import GOOD, Failure
 from tripos.releases import run_git
 from tripos.releases.fetching import TYPED, Reach, reach_of
 from tripos.settings import chosen_settings, trust_of
-from tripos.ui import show_json, show_text, terminal_width
+from tripos.ui import print_json, show_text, terminal_width
 from tripos_compiler.diagnostics import usd, wrap
 from tripos_compiler.language.changes import WEIGHTS, Change, find_changes, least_version, version_numbers
 from tripos_compiler.plan import Plan
@@ -136,7 +135,7 @@ def main(options: Namespace) -> int:
     stale = stale_in(Path(config.store), prints) if options.store is not None else None
     match options.format:
         case "json":
-            show_json(json.dumps(_data(before, after, found, stale), ensure_ascii=False, indent=2))
+            print_json(_data(before, after, found, stale))
         case "markdown":
             show_text("\n".join(_markdown(before, after, found, stale)))
         case _:

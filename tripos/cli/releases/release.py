@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
@@ -17,7 +16,7 @@ from tripos.releases.fetching import reach_of
 from tripos.releases.frozen import open_roles
 from tripos.releases.publishing import WrittenRelease
 from tripos.settings import check_given, chosen_settings, load_config, trust_of
-from tripos.ui import show_json, show_text
+from tripos.ui import print_json, show_text
 
 
 def verify_main(options: Namespace) -> int:
@@ -36,7 +35,7 @@ def verify_main(options: Namespace) -> int:
         reach=reach_of(options),
     )
     if options.json:
-        show_json(json.dumps(found.to_json(), ensure_ascii=False, indent=2))
+        print_json(found.to_json())
     else:
         show_text(_findings(found))
     return SOME_FAILED if found.wrong else GOOD
@@ -133,7 +132,7 @@ def main(options: Namespace) -> int:
     warn_of_open(open_roles(plan, made.manifest.artefacts))
     elsewhere = write_copies(made, options.zip, options.push)
     if options.json:
-        show_json(json.dumps(_summary(made), ensure_ascii=False, indent=2))
+        print_json(_summary(made))
         return GOOD
     said = "is there already, the same" if made.was_there else "was released"
     manifest = made.manifest

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from argparse import Namespace
 from contextlib import ExitStack
 from typing import Any, NamedTuple
@@ -12,7 +11,7 @@ from rich.cells import cell_len
 
 from tripos.cli.inputs import open_store
 from tripos.failure import GOOD, Failure
-from tripos.ui import harmless, show_json, show_text, terminal_width
+from tripos.ui import harmless, print_json, show_text, terminal_width
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.language.changes import are_comparable, find_changes
 from tripos_compiler.plan import Plan
@@ -65,7 +64,7 @@ def main(options: Namespace) -> int:
     except StoreError as error:
         raise Failure(error.code, error.message, error.hint) from error
     if options.json:
-        show_json(json.dumps(_data(one, two, changed, found), ensure_ascii=False, indent=2))
+        print_json(_data(one, two, changed, found))
     else:
         lines = [*_head(one, two, changed), *render_comparison(found, terminal_width())]
         show_text("\n".join(each for line in lines for each in _fit(line)))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 from argparse import Namespace
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
@@ -16,7 +15,7 @@ from rich.cells import cell_len
 
 from tripos.cli.inputs import open_store
 from tripos.failure import GOOD, Failure
-from tripos.ui import harmless, show_json, show_output, show_text, terminal_width
+from tripos.ui import harmless, print_json, show_output, show_text, terminal_width
 from tripos_compiler.language.changes import are_comparable
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.query import export_cell
@@ -117,7 +116,7 @@ def main(options: Namespace) -> int:
             for beside in [on_board(published, board)]
         ]
         data = {"format": "tripos.leaderboard/1", "boards": shown}
-        show_json(json.dumps(data, ensure_ascii=False, indent=2))
+        print_json(data)
     elif form == "csv":
         show_output(_csv(boards, published))
     elif form == "markdown":

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import sys
 from argparse import Namespace
@@ -13,7 +12,7 @@ from pathlib import Path
 from tripos.api import selected_values
 from tripos.cli.inputs import open_store
 from tripos.failure import GOOD, NOT_HELD, SOME_FAILED, USAGE, Failure
-from tripos.ui import columns_of, show_json, show_text, table_lines, with_marks
+from tripos.ui import columns_of, print_json, show_text, table_lines, with_marks
 from tripos_compiler.language import select_treatments
 from tripos_compiler.plan import Plan
 from tripos_warehouse.errors import StoreError
@@ -29,7 +28,7 @@ def list_main(options: Namespace) -> int:
     except StoreError as error:
         raise Failure(error.code, error.message, error.hint) from error
     if options.json:
-        show_json(json.dumps(rows, ensure_ascii=False, indent=2))
+        print_json(rows)
         return GOOD
     shown = []
     for row in rows:
@@ -59,7 +58,7 @@ def main(options: Namespace) -> int:
     if options.junit:
         write_junit(report, options.junit)
     if options.json:
-        show_json(json.dumps(report.to_json(), ensure_ascii=False, indent=2))
+        print_json(report.to_json())
     else:
         show_report(report, sql=options.sql, store=options.store)
     if report.failed:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import os
 import shlex
 import shutil
@@ -36,7 +35,7 @@ from tripos.cli.reports import show_report, write_junit
 from tripos.failure import GOOD, INTERRUPTED, NOT_HELD, SOME_FAILED, USAGE, Failure
 from tripos.releases.frozen import withheld_note
 from tripos.settings import ChosenSettings, Config, chosen_settings, without_keys
-from tripos.ui import print_stderr, show_json, show_text, terminal_width, to_nowhere
+from tripos.ui import print_json, print_stderr, show_json, show_text, terminal_width, to_nowhere
 from tripos_compiler.compile import Compilation
 from tripos_runtime.datasets import DataFolders
 from tripos_runtime.drivers import PreparedRun
@@ -157,7 +156,7 @@ class _Run:
     def _tell(self, ended: Ended, report: Report | None) -> None:
         """Print the summary and the report. Raises `BrokenPipeError` where nobody reads them any more."""
         if self.options.json and not self._events_on_stdout:
-            show_json(json.dumps(_machines(ended, report), ensure_ascii=False, indent=2))
+            print_json(_machines(ended, report))
         elif not self.options.json:
             print_stderr("\n".join(summary_lines(ended)))
             if report is not None and self.job.tally.samples and not self._events_on_stdout:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import json
 import os
 from argparse import Namespace
 from collections.abc import Mapping
@@ -15,7 +14,7 @@ from tripos.cli.inputs import show_diagnostics
 from tripos.failure import GOOD, SOME_FAILED, USAGE
 from tripos.releases.fetching import reach_of
 from tripos.settings import check_given, chosen_denials, load_config, trust_of
-from tripos.ui import show_json, show_text, terminal_width
+from tripos.ui import print_json, show_text, terminal_width
 from tripos.version import __version__
 from tripos_compiler.compile import Compilation
 from tripos_compiler.diagnostics import render_silenced, summary, to_data
@@ -46,12 +45,12 @@ def main(options: Namespace) -> int:
     silenced = [each for compilation in found.values() for each in compilation.silenced]
     match options.format:
         case "json":
-            show_json(json.dumps(to_data(diagnostics, silenced), ensure_ascii=False, indent=2))
+            print_json(to_data(diagnostics, silenced))
         case "sarif":
             from tripos_compiler.diagnostics import to_sarif
 
             log = to_sarif(diagnostics, silenced, version=__version__, path_from=_path_from_root)
-            show_json(json.dumps(log, ensure_ascii=False, indent=2))
+            print_json(log)
         case "github":
             from tripos_compiler.diagnostics import to_github
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import statistics
 from argparse import Namespace
 from collections import defaultdict
@@ -17,7 +16,7 @@ from tripos.cli.arguments import listed_names
 from tripos.cli.inputs import compile_given
 from tripos.failure import GOOD, USAGE, Failure
 from tripos.settings import load_config, trust_of
-from tripos.ui import show_json, show_output, show_text, terminal_width
+from tripos.ui import print_json, show_output, show_text, terminal_width
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.language.library import words
 from tripos_compiler.plan import ChoiceType, DataField, Dataset, ListType, Plan, RecordType, SetType, TextType, Type
@@ -202,7 +201,7 @@ def main(options: Namespace) -> int:
     found = [_described(source, each, options) for each in together]
     match options.format:
         case "json":
-            show_json(json.dumps(_to_data(plan, found), ensure_ascii=False, indent=2))
+            print_json(_to_data(plan, found))
         case "csv":
             _write_csv(found)
         case _:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from argparse import Namespace
 from datetime import UTC, datetime
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from tripos.failure import GOOD, Failure
 from tripos.importing import approve, check_suffix, read_outline, sound, tree_text
-from tripos.ui import harmless, show_json, show_text
+from tripos.ui import harmless, print_json, show_text
 from tripos_compiler.language import ParsedTree
 from tripos_compiler.statements.declarations import DRAFT
 
@@ -37,7 +36,7 @@ def approve_main(options: Namespace) -> int:
         "levels": done.tree.depth,
     }
     if options.json:
-        show_json(json.dumps(told, ensure_ascii=False, indent=2))
+        print_json(told)
     else:
         show_text(f"{told['tree']}: {told['leaves']:,} leaves, {told['levels']} levels, approved by {by}")
         show_text(f"its digest is {done.sha256[:12]}; once the file is changed it must be approved again")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from argparse import Namespace
@@ -22,7 +21,7 @@ from tripos.settings import (
     with_options,
     without_keys,
 )
-from tripos.ui import harmless, is_colored, show_json, show_text
+from tripos.ui import harmless, is_colored, print_json, show_text
 
 COLOURS: dict[Status, str] = {"ok": "32", "warning": "33", "problem": "31"}
 
@@ -39,7 +38,7 @@ def main(options: Namespace) -> int:
     if options.json:
         status = "problem" if failed else "warning" if any(each.status == "warning" for each in checks) else "ok"
         table = {"status": status, "checks": [asdict(check) for check in checks]}
-        show_json(json.dumps(table, indent=2, ensure_ascii=False))
+        print_json(table)
     else:
         _show(checks)
     return SOME_FAILED if failed else GOOD
