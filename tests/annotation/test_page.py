@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from aiohttp import ClientResponse
+from aiohttp import ClientResponse, web
 from aiohttp.test_utils import TestClient, TestServer
 
 from tests.annotation.conftest import MODELS, Rows
 from tests.conftest import Command
 from tripos.annotation.assign import Assignment, AssignmentDesk, AssignmentOptions
 from tripos.annotation.grades_file import GradesFile, read_grades
-from tripos.annotation.web import app_of, done_count, page_data
+from tripos.annotation.web import app_of, done_count, page_data, runner_of
 from tripos.failure import Failure
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.views.runs import get_plan
@@ -94,6 +94,24 @@ def test_nothing_is_loaded_from_elsewhere(hand: Assignment, grades: GradesFile) 
     assert response.headers["X-Content-Type-Options"] == "nosniff"
     parts = page + "".join(got(hand, grades, f"/{TOKEN}/{name}")[1] for name in ("page.js", "page.css"))
     assert "://" not in parts and "innerHTML" not in parts and "style=" not in parts and "onclick" not in parts
+
+
+def test_what_is_no_http_is_refused_without_a_word_to_who_serves(
+    hand: Assignment, grades: GradesFile, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def told() -> bytes:
+        runner = runner_of(app_of(hand, grades, TOKEN, lambda: AT))
+        await runner.setup()
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        reader, writer = await asyncio.open_connection(*runner.addresses[0])
+        writer.write(b"GET /\x00 HTTP/1.1\r\n\r\n")
+        found = await asyncio.wait_for(reader.read(), 20)
+        writer.close()
+        await runner.cleanup()
+        return found
+
+    assert asyncio.run(told()).startswith(b"HTTP/1.0 400 ")
+    assert capsys.readouterr() == ("", "")
 
 
 def test_the_files_of_the_machine_are_not_served(hand: Assignment, grades: GradesFile) -> None:

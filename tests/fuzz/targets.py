@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.fuzz import data_files as data, replies, specs, texts
+from tests.fuzz import data_files as data, people, released, replies, specs, stores, texts
 from tests.fuzz.mutators import mutated, mutated_json, mutated_lines, mutated_text, mutated_zip
 from tests.fuzz.trying import Target
 
@@ -22,13 +22,26 @@ TARGETS: dict[str, Target] = {
     "zst": Target(data.packed_of(".jsonl.zst"), data.packed(".zst"), mutated),
     "json_document": Target(data.document_of(".json"), data.json_documents, mutated_json),
     "yaml_document": Target(data.document_of(".yaml"), data.yaml_documents, mutated_text, share=2),
-    "typed_rows": Target(data.typed_of(".jsonl"), data.json_lines, mutated_lines, share=2),
-    "typed_csv": Target(data.typed_of(".csv"), data.delimited(","), mutated_text),
+    "typed_rows": Target(data.typed_of(".jsonl"), data.json_lines, mutated_lines, share=2, quick=60),
+    "typed_csv": Target(data.typed_of(".csv"), data.delimited(","), mutated_text, quick=60),
     "settings": Target(texts.read_settings, texts.settings_seeds, mutated_text, share=2),
-    "release_toml": Target(texts.read_terms, texts.release_seeds, mutated_text),
+    "release_toml": Target(texts.read_terms, texts.release_seeds, mutated_text, quick=60),
     "mapping": Target(texts.read_columns, texts.mapping_seeds, mutated_text),
     "lock": Target(texts.hold_lock, texts.lock_seeds, mutated_json),
     "outline": Target(texts.read_points, texts.outline_seeds, mutated_text, share=2),
     "tree": Target(texts.read_branches, texts.tree_seeds, mutated_text, share=2),
     "answer": Target(texts.read_answer, texts.answer_seeds, texts.mutated_answer, share=3),
+    "commit": Target(stores.read_any_commit, stores.commit_seeds, mutated_json, share=2),
+    "journal": Target(stores.read_journal, stores.journal_seeds, mutated_lines, share=2),
+    "store": Target(stores.open_store, stores.store_seeds, stores.mutated_file, share=4, quick=5),
+    "plan": Target(stores.keep_plan, stores.plan_seeds, mutated_json, share=3, quick=40),
+    "recording": Target(stores.replay, stores.recording_seeds, mutated_json, share=2, quick=5),
+    "manifest": Target(released.open_manifest, released.manifest_seeds, mutated_json, share=2, quick=20),
+    "frozen_plan": Target(released.open_plan, released.plan_seeds, mutated_json, share=2, quick=20),
+    "release_zip": Target(released.open_zip, released.zip_seeds, mutated_zip, share=2, quick=60),
+    "sheet": Target(people.take_sheet, people.sheet_seeds, mutated_zip, share=2, quick=60),
+    "grades": Target(people.take_grades, people.grades_seeds, mutated_lines, share=2),
+    "page": Target(people.ask_page, people.request_seeds, people.mutated_request, share=2, quick=60),
+    "import_scores": Target(people.take_scores, people.score_seeds, mutated_text, share=2, quick=8),
+    "import_samples": Target(people.take_samples, people.sample_seeds, mutated_lines, share=2, quick=8),
 }

@@ -23,6 +23,8 @@ from tripos_warehouse.errors import StoreError
 Sort = Literal["crash", "hang", "broken rule"]
 LIMIT = 2.0
 """CPU seconds that an input may take."""
+SHRINKING = 20.0
+"""Seconds that are spent on it."""
 TRIES = 300
 """How many smaller inputs are tried for a failure by lines, and as many by bytes."""
 CODE = re.compile(r"[A-Z]\d{4}|data")
@@ -112,8 +114,12 @@ def smaller(target: Target, found: Finding, note: Callable[[bytes], None], tries
     """Return the shortest input found that fails in the same way. `note` is told of each before it is tried."""
     best = found
 
+    until = time.monotonic() + SHRINKING
+
     def fails(text: str) -> bool:
         nonlocal best
+        if time.monotonic() > until:
+            return False
         note(text.encode("latin-1"))
         tried = try_input(target, text.encode("latin-1"))
         if isinstance(tried, Finding) and (tried.sort, tried.cause) == (found.sort, found.cause):
@@ -131,13 +137,10 @@ def _refusal(error: Any) -> Outcome:
         return Outcome(error.code, error.said, 0.0, error.code)
     code = getattr(error, "code", "data")
     message = error.message
-    hint = error.hint if hasattr(error, "hint") else getattr(error, "help", None)
     if not CODE.fullmatch(code):
         raise BrokenRule(f"an error with the code {code!r}")
     if not message or not message.strip():
         raise BrokenRule(f"{code} without a message")
-    if hint is not None and not hint.strip():
-        raise BrokenRule(f"{code} with an empty hint: {message!r}")
     if "internal error" in message:
         raise BrokenRule(f"{code} is an internal error: {message}")
     return Outcome(code, 1, 0.0, f"{code} {re.sub(r'`[^`]*`|[0-9]+', '', message)[:60]}")

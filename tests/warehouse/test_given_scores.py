@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.warehouse.conftest import FRESH_GRADE, START
+from tests.warehouse.small_run import FRESH_GRADE, START
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.ledger.given_scores import GivenScore, KeptCounts, keep
 from tripos_warehouse.store.store import Store

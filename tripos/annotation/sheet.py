@@ -6,20 +6,18 @@ Everything but the grades and the rationale is locked. A text stays a text, what
 from __future__ import annotations
 
 import unicodedata
-import zipfile
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from io import BytesIO
 from pathlib import Path
 from typing import Any
-from xml.etree.ElementTree import ParseError
 
 from openpyxl import Workbook, load_workbook
 from openpyxl.cell.cell import ILLEGAL_CHARACTERS_RE, Cell
 from openpyxl.styles import Alignment, Border, Font, PatternFill, Protection, Side
 from openpyxl.utils import get_column_letter
 from openpyxl.utils.escape import unescape
-from openpyxl.utils.exceptions import InvalidFileException
 from openpyxl.worksheet.cell_range import MultiCellRange
 from openpyxl.worksheet.datavalidation import DataValidation
 from openpyxl.worksheet.hyperlink import Hyperlink
@@ -39,17 +37,29 @@ def read_sheet(path: Path) -> Answers:
     Raises `Failure` S0706 where it cannot be read or is not one that `tripos annotate` wrote.
     """
     try:
-        # Row by row: a person may have formatted whole columns, a million cells each.
-        book = load_workbook(path, read_only=True, data_only=True)
-        try:
-            return _read(path, book)
-        finally:
-            book.close()
-    except (OSError, InvalidFileException, zipfile.BadZipFile, KeyError, ValueError, TypeError, ParseError) as error:
-        told = error.strerror if isinstance(error, OSError) else " ".join(str(error).split())
+        # What openpyxl warns of, such as a missing style, is nothing that a grade has.
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            # Row by row: a person may have formatted whole columns, a million cells each.
+            book = load_workbook(path, read_only=True, data_only=True)
+            try:
+                return _read(path, book)
+            finally:
+                book.close()
+    except Failure:
+        raise
+    except Exception as error:
+        # Whatever openpyxl and the parsers below it make of a damaged file, it cannot be read.
+        told = error.strerror if isinstance(error, OSError) and error.strerror else " ".join(str(error).split())
         raise Failure(
-            "S0706", f"`{path}` cannot be read ({told})", "save it as .xlsx once more, and try again"
+            "S0706",
+            f"`{path}` cannot be read ({told[:LONGEST_REASON]})",
+            "save it as .xlsx once more, and try again",
         ) from error
+
+
+LONGEST_REASON = 300
+"""Characters of what a library says of a damaged file, which may be the file itself."""
 
 
 def _read(path: Path, book: Workbook) -> Answers:

@@ -8,6 +8,7 @@ names of hosts are checked, so that a foreign name that is made to point here do
 from __future__ import annotations
 
 import asyncio
+import logging
 import secrets
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -17,6 +18,7 @@ from typing import Any
 
 import orjson
 from aiohttp import web
+from aiohttp.http import HttpProcessingError
 
 from tripos.annotation.assign import Assignment
 from tripos.annotation.grades_file import GradesFile
@@ -61,7 +63,7 @@ def done_count(hand: Assignment, grades: GradesFile) -> int:
 async def _serve(
     hand: Assignment, grades: GradesFile, port: int, token: str, now: Now, opened: Callable[[str], None]
 ) -> None:
-    runner = web.AppRunner(app_of(hand, grades, token, now), access_log=None)
+    runner = runner_of(app_of(hand, grades, token, now))
     await runner.setup()
     try:
         site = web.TCPSite(runner, HOST, port)
@@ -74,6 +76,19 @@ async def _serve(
         await asyncio.Event().wait()
     finally:
         await runner.cleanup()
+
+
+LOG = logging.getLogger(__name__)
+
+
+def runner_of(app: web.Application) -> web.AppRunner:
+    """Return what serves the application. It logs failures of ours, and not what visitors send that is no HTTP."""
+    LOG.addFilter(_told)
+    return web.AppRunner(app, access_log=None, logger=LOG)
+
+
+def _told(record: logging.LogRecord) -> bool:
+    return not (record.exc_info and isinstance(record.exc_info[1], HttpProcessingError))
 
 
 def app_of(hand: Assignment, grades: GradesFile, token: str, now: Now) -> web.Application:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tripos.failure import Failure
+from tripos.settings.toml_lines import read_toml
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.inputs import DataError, FoundFile
 from tripos_runtime.datasets import DataFolders
@@ -109,7 +110,7 @@ def _pair(text: str, form: str = "--column FIELD=COLUMN") -> tuple[str, str]:
 
 def _file(path: str) -> dict[str, Any]:
     try:
-        told = tomllib.loads(Path(path).read_text("utf-8"))
+        _, told = read_toml(Path(path))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         hint = "it is a TOML file in UTF-8"

@@ -9,6 +9,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from tripos.failure import Failure
+from tripos.settings.toml_lines import read_toml
 
 OWN = "LicenseRef-"
 """What the name of a licence begins with that is not of SPDX' list."""
@@ -108,7 +109,7 @@ def read_release_toml(folder: Path) -> ReleaseToml:
     if not path.exists():
         return ReleaseToml()
     try:
-        table = tomllib.loads(path.read_text("utf-8"))
+        _, table = read_toml(path)
         tables = [each for of in ("data", "releases", "artefacts") if isinstance(each := table.get(of), dict)]
         for terms in [each for named in tables for each in named.values()]:
             if isinstance(terms, dict) and "copy" in terms:

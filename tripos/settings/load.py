@@ -17,7 +17,7 @@ from tripos.failure import Failure
 from tripos.settings.api_keys import HIDDEN, is_key_like, key_values, keys_in, without_keys
 from tripos.settings.config import SHORT, Config, ProfileSettings, at_length, find_file
 from tripos.settings.environment import PROFILE, settings_in, unknown_variables, variable_of
-from tripos.settings.toml_lines import find_line
+from tripos.settings.toml_lines import find_line, read_toml
 from tripos.settings.trust import trust_of
 from tripos.ui import show_text
 from tripos_compiler.diagnostics import nearest
@@ -164,8 +164,7 @@ def load_settings(
 
 def _read(path: Path) -> tuple[str, dict[str, Any]]:
     try:
-        text = path.read_text("utf-8-sig")
-        return text, tomllib.loads(text)
+        return read_toml(path)
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         reason = getattr(error, "strerror", None) or without_keys(str(error))
         if isinstance(error, UnicodeDecodeError):

@@ -1,13 +1,32 @@
-"""Where a setting stands in a TOML file: the reader of the standard library tells no lines."""
+"""TOML files: what one says, and where a setting stands in it, which the standard library does not tell."""
 
 from __future__ import annotations
 
 import re
 import tomllib
 from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
 
+from tripos_compiler.inputs import DataError
+from tripos_runtime.datasets.nesting import check_nesting
+
+LONGEST_NAME = 1_000
+"""Characters at the beginning of a line in which the name of a setting is looked for."""
 HEADER = re.compile(r"\s*(\[\[?[^\]].*\])\s*(?:#.*)?$")
 ASSIGNED = re.compile(r"""\s*((?:[A-Za-z0-9_\-.\s]|"(?:[^"\\]|\\.)*"|'[^']*')+?)\s*=""")
+
+
+def read_toml(path: Path) -> tuple[str, dict[str, Any]]:
+    """Return the text of a file in TOML, and what it says. Raises `OSError`, `UnicodeDecodeError`, and
+    `tomllib.TOMLDecodeError`, also for one whose tables lie too deep in each other."""
+    text = path.read_text("utf-8-sig")
+    try:
+        table = tomllib.loads(text)
+        check_nesting(table, "the file")
+    except (RecursionError, DataError) as error:
+        raise tomllib.TOMLDecodeError("it is nested too deeply") from error
+    return text, table
 
 
 def find_line(text: str, place: Sequence[str]) -> int | None:
@@ -31,7 +50,7 @@ def find_line(text: str, place: Sequence[str]) -> int | None:
 def _lines(text: str) -> Iterator[tuple[int, tuple[str, ...]]]:
     """Yield every line that names a setting or a table, with the whole name."""
     table: tuple[str, ...] = ()
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate((each[:LONGEST_NAME] for each in text.splitlines()), 1):
         if header := HEADER.match(line):
             path = _path(header[1])
             if path is not None:

@@ -330,8 +330,12 @@ def _yaml_document(text: str, shown: str, *, placed: bool = False) -> Any:
         raise DataError(f"{shown} is nested too deeply to be read", "check the file") from error
 
 
+LONGEST_KEY = 200
+"""Characters of a name of a mapping that is itself a list or mapping."""
+
+
 def _key(loader: Any, node: Any) -> Any:
     """Return a name of a mapping; one that is itself a list or mapping is told as text, for nothing can be looked up by
-    it."""
+    it, and cut: a text in a text in a text is quoted again at every level."""
     key = loader.construct_object(node, deep=True)
-    return key if isinstance(key, str | int | float | bool | None) else str(key)
+    return key if isinstance(key, str | int | float | bool | None) else str(key)[:LONGEST_KEY]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zipfile
+import zlib
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
@@ -12,6 +13,8 @@ from tripos.failure import SOME_FAILED, Failure, first_line
 from tripos.releases.fetching.reach import TYPED, Reach
 from tripos.releases.layout import FORMAT, HUB, MANIFEST, UNLISTED
 
+BAD_ZIP = (zipfile.BadZipFile, zlib.error, OSError, NotImplementedError, RuntimeError)
+"""What unpacking a zip that is damaged may raise."""
 ALWAYS_FINE = 256 * 2**20
 """Bytes that a zip may hold however small it is."""
 MOST_GROWTH = 100
@@ -149,12 +152,9 @@ def fetch_release(url: str, reach: Reach, sha256: str | None = None) -> Path:
 
 def _unpacked(path: Path) -> Path:
     """Return what lies in a zip: the release itself, or one folder with it."""
-    import zipfile
-    import zlib
-
     try:
         return unpack(path, temporary(path.stem))
-    except (zipfile.BadZipFile, zlib.error, OSError, NotImplementedError, RuntimeError) as error:
+    except BAD_ZIP as error:
         hint = "download it again"
         raise Failure("S0851", f"cannot read the zip `{path}`: {error}", hint, SOME_FAILED) from error
 

@@ -129,7 +129,7 @@ def _text(choice: Mapping[str, Any]) -> str:
 
 
 def _is_text(part: Any) -> bool:
-    return isinstance(part, dict) and part.get("type") in {"text", "output_text"}
+    return isinstance(part, dict) and part.get("type") in ("text", "output_text")
 
 
 def _ending(choice: Mapping[str, Any]) -> str | None:
