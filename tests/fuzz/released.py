@@ -20,7 +20,7 @@ from tripos.api.compilation import find_spec
 from tripos.releases.fetching.locations import BAD_ZIP, unpack
 from tripos.releases.manifest import canonical, checksum_line
 from tripos.releases.opening import open_release
-from tripos.releases.publishing.release import ReleaseRequest, make_release
+from tripos.releases.publishing.release import ReleaseInput, make_release
 from tripos_compiler.plan import Plan
 
 LESSONS = Path(__file__).parents[2] / "tests/compat/previous/title"
@@ -33,7 +33,7 @@ def _released() -> Path:
     found = find_spec(str(LESSONS))
     compilation = found.compile()
     assert compilation.plan is not None
-    made = make_release(ReleaseRequest(compilation, compilation.plan, found.folders), folder() / "releases").path
+    made = make_release(ReleaseInput(compilation, compilation.plan, found.folders), folder() / "releases").path
     for path in made.rglob("*"):
         path.chmod(0o755 if path.is_dir() else 0o644)
     return made

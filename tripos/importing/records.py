@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tripos.failure import Failure
-from tripos.settings.toml_lines import read_toml
+from tripos.settings import read_toml
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.inputs import DataError, FoundFile
 from tripos_runtime.datasets import DataFolders

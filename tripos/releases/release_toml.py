@@ -9,7 +9,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from tripos.failure import Failure
-from tripos.settings.toml_lines import read_toml
+from tripos.settings import read_toml
 
 OWN = "LicenseRef-"
 """What the name of a licence begins with that is not of SPDX' list."""

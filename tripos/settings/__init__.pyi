@@ -26,6 +26,9 @@ from .load import (
     value_fault as value_fault,
     with_options as with_options,
 )
+from .toml_lines import (
+    read_toml as read_toml,
+)
 from .trust import (
     check_given as check_given,
     time_limit as time_limit,

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tripos_compiler.inputs import DataError
-from tripos_runtime.datasets.nesting import check_nesting
+from tripos_runtime.datasets import check_nesting
 
 LONGEST_NAME = 1_000
 """Characters at the beginning of a line in which the name of a setting is looked for."""

@@ -24,6 +24,9 @@ from .file_access import (
 from .formats import (
     placed_in as placed_in,
 )
+from .nesting import (
+    check_nesting as check_nesting,
+)
 from .row_errors import (
     WORDS as WORDS,
     Reason as Reason,
