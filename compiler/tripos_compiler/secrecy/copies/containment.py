@@ -133,12 +133,19 @@ def occurrences(holder: Said, held: Said) -> set[Place]:
     if holder.plain == wanted:
         return {("", "all")}
     found: set[Place] = set()
+    # Words that are nowhere in a text are at no place of it; what is left are few.
+    sought = "" if GROUPED.fullmatch(wanted) else _written(held.value, wanted).casefold()
     for way, part, said_there in holder.parts:
         if said_there == wanted:
             found.add((way, "all"))
-        elif isinstance(part, str):
+        elif isinstance(part, str) and (sought in part.casefold() or len(part) > 2 * LONGEST):
             found.update((way, where) for where in _within(part, held.value, wanted))
     return found
+
+
+def _written(held: Any, wanted: str) -> str:
+    """Return how a value stands in a text."""
+    return held.strip().rstrip(".") if isinstance(held, str) else wanted
 
 
 def _within(text: str, held: Any, wanted: str) -> Iterator[str]:
@@ -166,7 +173,7 @@ def _spans(text: str, held: Any, wanted: str) -> Iterator[tuple[int, int]]:
     if GROUPED.fullmatch(wanted):
         yield from (each.span() for each in NUMBER.finditer(text) if comparable_text(each[0]) == wanted)
         return
-    written = held.strip().rstrip(".") if isinstance(held, str) else wanted
+    written = _written(held, wanted)
     if not written:
         return
     lowered, sought = text.casefold(), written.casefold()

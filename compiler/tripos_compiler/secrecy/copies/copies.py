@@ -65,7 +65,8 @@ def _anywhere(one: Said, two: Said) -> set[Place]:
 
 
 def _ends(one: Said, two: Said) -> set[Place]:
-    return {place for place in occurrences(two, one) if place[1] == "end"}
+    found = occurrences(two, one)
+    return {place for place in found if place[1] == "end"} if found else found
 
 
 def _rows(count: int, pairs: Sequence[object], together: Together) -> str:
