@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from tripos_warehouse.ledger.lookup import RowLookup
 from tripos_warehouse.store import (
@@ -115,6 +114,8 @@ class _Sent:
         self._runs: list[tuple[Halves, Places]] = []
 
     def load(self, paths: Iterable[Path]) -> None:
+        import pyarrow.compute as pc
+
         chunks: list[tuple[Halves, Places]] = []
         for path in paths:
             number = len(self._parts)

@@ -10,7 +10,6 @@ from typing import Any
 import duckdb
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from tripos_compiler.language.figures import ranges_of, score_spans
@@ -194,6 +193,8 @@ def _graded(plan: Plan) -> set[str]:
 def _read(one: Side, two: Side, by_judge: bool) -> tuple[_Pairs, int, int, int]:
     """Return the shared scores, how many have a value on one side only, and how many are of the same reply for two
     models."""
+    import pyarrow.compute as pc
+
     places = [LANGUAGE, *axis_columns(two.plan)]
     arms = [arm for arm in arm_columns(two.plan) if arm in arm_columns(one.plan)]
     keys = ["scenario", "item", "metric", "scorer", *arms, *(["evaluator"] if by_judge else []), "slot"]

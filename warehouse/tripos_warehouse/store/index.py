@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from tripos_warehouse.store.parts import reading
 from tripos_warehouse.store.rows import get_table
@@ -46,6 +45,8 @@ def pack(names: Sequence[str]) -> bytes:
 
 def pack_column(column: pa.Array[Any]) -> bytes:
     """As `pack`, of an Arrow array of strings without nulls."""
+    import pyarrow.compute as pc
+
     lengths = pc.min_max(pc.binary_length(column)).as_py()
     if lengths["min"] == lengths["max"] == _DIGITS:
         start = _DIGITS * column.offset
@@ -173,6 +174,8 @@ class RowIndex:
         return self.parts[place >> _ROW_BITS], place & (2**_ROW_BITS - 1)
 
     def _chunk(self, batch: pa.RecordBatch, part: int, first: int) -> SortedRows:
+        import pyarrow.compute as pc
+
         rows = np.arange(first, first + batch.num_rows, dtype=np.uint64)
         if self._wanted is not None:
             hits = pc.is_in(batch["fingerprint"], value_set=self._wanted)

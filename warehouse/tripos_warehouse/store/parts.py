@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from tripos_warehouse.errors import StoreError
@@ -143,6 +142,8 @@ def count_rows(paths: Iterable[Path], column: str, text: str) -> int:
     >>> count_rows([], "run_id", "r1")
     0
     """
+    import pyarrow.compute as pc
+
     count = 0
     for path in paths:
         with reading(path) as file:

@@ -14,7 +14,6 @@ from typing import Any
 
 import orjson
 import pyarrow as pa
-import pyarrow.compute as pc
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
@@ -49,6 +48,8 @@ _SHAPES: dict[str, dict[str, Any]] = {
 
 def content_problem(table: str, content: pa.Table | pa.RecordBatch) -> str | None:
     """Return what is wrong with rows of a table, or with some columns of them, in words; None where they are sound."""
+    import pyarrow.compute as pc
+
     for field in TABLES[table].schema:
         if field.name not in content.schema.names:
             continue
@@ -94,6 +95,8 @@ def fits(table: str, content: pa.Table) -> None:
 
 def _is_of_a_calendar(column: Any) -> bool:
     """Return true if Python has a date for each of the times."""
+    import pyarrow.compute as pc
+
     ends = pc.min_max(column.cast(pa.int64())).as_py()
     return ends["min"] is None or (ends["min"] >= _FIRST_US and ends["max"] <= _LAST_US)
 

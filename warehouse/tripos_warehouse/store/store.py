@@ -27,7 +27,6 @@ from typing import Any
 import obstore
 import orjson
 import pyarrow as pa
-import pyarrow.compute as pc
 from obstore.exceptions import AlreadyExistsError, BaseError
 from obstore.store import LocalStore
 
@@ -359,6 +358,8 @@ class Store:
 
         Ids that the table lacks are absent. Files that hold none of the ids cost one narrow read.
         """
+        import pyarrow.compute as pc
+
         schema = get_table(table)
         (key,) = schema.key
         names = list(columns if columns is not None else schema.schema.names)
