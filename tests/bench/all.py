@@ -185,7 +185,7 @@ def store_rows(options: argparse.Namespace, folder: Path) -> list[Row]:
 
 def table(options: argparse.Namespace) -> list[str]:
     """Measure everything, and return the lines of the page."""
-    load = os.getloadavg()[0]
+    load, commit = os.getloadavg()[0], _commit()
     rows = start_rows(options.rounds)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -196,15 +196,16 @@ def table(options: argparse.Namespace) -> list[str]:
         rows += store_rows(options, folder)
     busy = max(load, os.getloadavg()[0])
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    told = f"{datetime.now(UTC):%Y-%m-%d}, commit {_commit()}, Python {platform.python_version()}, {platform.system()}"
+    told = f"{datetime.now(UTC):%Y-%m-%d}, begun at commit {commit}, Python {platform.python_version()}, {platform.system()}"
     machine = f"{platform.machine()} with {cores} cores, load at most {busy:.1f}"
     state = (
-        "Other work shared the cores, so the seconds are high and the rate is low: quote the ratios alone."
+        "Other work shared the cores: quote the ratios of CPU alone. Seconds and rates say little."
         if busy > cores
         else "Quote the ratios, which depend less on the machine than the seconds do."
     )
     return [
-        f"Measured on {told}, {machine}, medians of {options.rounds} rounds in one session.",
+        f"Measured on {told},",
+        f"{machine}, medians of {options.rounds} rounds in one session.",
         state,
         "",
         "| | Tripos | compared with | ratio | wanted |",
