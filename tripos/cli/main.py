@@ -54,6 +54,7 @@ VERBS = {
     "diff": Verb("show the changes between two versions, and their effect on scores", "releases.diff"),
     "lock": Verb("pin the dependencies of a run that are outside of its spec", "releases.release", "lock_main"),
     "report": Verb("print the measures of a run, with intervals", "reports.report"),
+    "view": Verb("show the results in the browser, or write them as a page", "reports.view"),
     "compare": Verb("compare two runs, or two models of one run, item by item", "reports.compare"),
     "leaderboard": Verb("rank the models of the store, with tied ranks", "reports.leaderboard"),
     "export": Verb("export training data, Every Eval Ever, or tables", "exports.export"),

@@ -23,6 +23,17 @@ def add_report(parser: argparse.ArgumentParser) -> None:
     add_junit(parser)
     parser.add_argument("--sql", action="store_true", help="print the SQL of every measure")
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
+    parser.add_argument("--html", metavar="FILE", help="write the report as one page that needs no server")
+
+
+def add_view(parser: argparse.ArgumentParser) -> None:
+    """Options of `tripos view`."""
+    parser.add_argument("run", metavar="RUN", nargs="?", help="a run, or a prefix of its name (default: all runs)")
+    add_store_options(parser)
+    help_ = "write the page to this folder, for any web server or to open from disk"
+    parser.add_argument("--to", metavar="FOLDER", help=help_)
+    parser.add_argument("--port", type=int, default=0, help="serve on this port (default: any that is free)")
+    parser.add_argument("--open", action="store_true", help="open the page in the browser")
 
 
 def add_compare(parser: argparse.ArgumentParser) -> None:

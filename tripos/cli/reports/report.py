@@ -51,13 +51,22 @@ def main(options: Namespace) -> int:
         plan = _plan_of(options)
         if plan is None:
             return USAGE
+    if options.html and (plan is not None or options.only):
+        message = "`--html` shows a run as it was, without `--spec` and `--only`"
+        raise Failure("R0202", message, "write the page of the whole run; it filters by every axis")
     try:
         report = make_report(open_store(options), options.run, plan, options.only)
+        if options.html:
+            from tripos.cli.reports.view import write_html
+
+            write_html(options, report.run.run_id, options.html)
     except StoreError as error:
         raise Failure(error.code, error.message, error.hint) from error
     if options.junit:
         write_junit(report, options.junit)
-    if options.json:
+    if options.html:
+        show_text(f"written to {options.html}")
+    elif options.json:
         print_json(report.to_json())
     else:
         show_report(report, sql=options.sql, store=options.store)

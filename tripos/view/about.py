@@ -1,0 +1,65 @@
+"""The names that a page shows for the parts of a benchmark: titles of scenarios, metrics, axes and arms, in every
+language that the benchmark has, and what its steps and scorers ask."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tripos_compiler.plan import Ask, AxisValue, Plan
+
+
+def describe(plan: Plan) -> dict[str, Any]:
+    """Return the names of a plan as JSON values: each title is a text a language."""
+    benchmark = plan.benchmark
+    return {
+        "name": benchmark.name,
+        "version": benchmark.version,
+        "title": benchmark.title,
+        "license": benchmark.license,
+        "cites": list(benchmark.cites),
+        "languages": list(benchmark.languages),
+        "headline": list(benchmark.headline),
+        "roles": [{"name": role.name, "kind": role.kind} for role in plan.roles],
+        "axes": [_dimension(axis.name, axis.values) for axis in plan.axes],
+        "arms": [
+            {"name": arm.name, "values": [{"name": each.name, "labels": dict(each.labels)} for each in arm.values]}
+            for arm in plan.arms
+        ],
+        "metrics": [
+            {
+                "name": metric.name,
+                "title": dict(metric.title),
+                "dimension": metric.dimension,
+                "low": metric.low,
+                "high": metric.high,
+                "asks": dict(metric.asks),
+                "levels": [{"low": each.low, "high": each.high, "text": dict(each.text)} for each in metric.levels],
+            }
+            for metric in plan.metrics
+        ],
+        "scenarios": [
+            {
+                "name": scenario.name,
+                "title": scenario.title,
+                "axes": list(scenario.axes),
+                "arms": list(scenario.arms),
+                "rows": scenario.row_count,
+                "steps": [
+                    {"name": step.name, "kind": step.step, "role": step.role if isinstance(step, Ask) else None}
+                    for step in scenario.steps
+                ],
+            }
+            for scenario in plan.scenarios
+        ],
+        "scorers": [{"name": scorer.name, "role": scorer.role, "blind": scorer.blind} for scorer in plan.scorers],
+    }
+
+
+def _dimension(name: str, values: tuple[AxisValue, ...]) -> dict[str, Any]:
+    return {
+        "name": name,
+        "values": [
+            {"name": each.name, "labels": dict(each.labels), **({"group": each.group} if each.group else {})}
+            for each in values
+        ],
+    }

@@ -1,0 +1,105 @@
+/** Pictures as SVG, each with a text that says the same. */
+import { figure } from "./words";
+
+const CELL = 54;
+
+/** A value with its interval on a scale: a bar, a whisker and a dot. */
+export function Interval({ value, low, high, from, to, narrow }: {
+  value: number | null; low: number | null; high: number | null; from: number; to: number; narrow: boolean;
+}) {
+  if (value === null || !(to > from)) return <span class="nothing">—</span>;
+  const x = (each: number) => `${(Math.min(Math.max((each - from) / (to - from), 0), 1) * 98 + 1).toFixed(2)}%`;
+  const told = low === null || high === null ? figure(value, narrow) : `${figure(value, narrow)} (${figure(low, narrow)} – ${figure(high, narrow)})`;
+  const start = from < 0 && to > 0 ? 0 : from;
+  return (
+    <svg class="interval" width="100%" height="18" role="img" aria-label={told}>
+      <line class="axis" x1={x(from)} x2={x(to)} y1="9" y2="9" />
+      <line class="bar" x1={x(start)} x2={x(value)} y1="9" y2="9" />
+      {low !== null && high !== null && <line class="whisker" x1={x(low)} x2={x(high)} y1="9" y2="9" />}
+      <circle class="dot" cx={x(value)} cy="9" r="4" />
+    </svg>
+  );
+}
+
+/** Return the class of a share from 0 to 1, one of seven shades. */
+export function shade(share: number | null): string {
+  return share === null ? "shade none" : `shade s${Math.min(6, Math.max(0, Math.floor(share * 7)))}`;
+}
+
+/** A heat map as a table: readable without its colours. */
+export function HeatMap({ rows, columns, value, row, column, label, onPick }: {
+  rows: string[];
+  columns: string[];
+  value: (row: string, column: string) => { score: number | null; n: number } | undefined;
+  row: (name: string) => string;
+  column: (name: string) => string;
+  label: string;
+  onPick?: (row: string, column: string) => string;
+}) {
+  return (
+    <table class="heat">
+      <caption>{label}</caption>
+      <thead>
+        <tr>
+          <td />
+          {columns.map((each) => (
+            <th scope="col" key={each} title={column(each)}><span>{column(each)}</span></th>
+          ))}
+        </tr>
+      </thead>
+      <tbody>
+        {rows.map((each) => (
+          <tr key={each}>
+            <th scope="row">{row(each)}</th>
+            {columns.map((other) => {
+              const found = value(each, other);
+              const text = found?.score === null || found === undefined ? "" : found.score.toFixed(2);
+              return (
+                <td key={other} class={shade(found?.score ?? null)} title={found ? `n = ${found.n}` : undefined}>
+                  {text && onPick ? <a href={onPick(each, other)}>{text}</a> : text}
+                </td>
+              );
+            })}
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+/** Lines over runs, one a model, broken where the figure changed its meaning. */
+export function Lines({ points, label, narrow }: {
+  points: { x: number; series: string; value: number; low: number | null; high: number | null; broken: boolean; title: string }[];
+  label: string;
+  narrow: boolean;
+}) {
+  const width = Math.max(320, (Math.max(0, ...points.map((each) => each.x)) + 1) * CELL);
+  const all = points.flatMap((each) => [each.value, each.low ?? each.value, each.high ?? each.value]);
+  const [least, most] = [Math.min(...all), Math.max(...all)];
+  const y = (value: number) => 150 - (most > least ? ((value - least) / (most - least)) * 130 : 65);
+  const x = (place: number) => 30 + place * CELL;
+  const series = [...new Set(points.map((each) => each.series))];
+  return (
+    <svg class="lines" width={width} height="170" role="img" aria-label={label}>
+      {series.map((name, place) => {
+        const mine = points.filter((each) => each.series === name);
+        const path = mine.map((each, at) => `${at === 0 || each.broken ? "M" : "L"}${x(each.x)} ${y(each.value)}`).join("");
+        return (
+          <g class={`series c${place % 8}`} key={name}>
+            <path d={path} fill="none" />
+            {mine.map((each) => (
+              <g key={each.x}>
+                {each.low !== null && each.high !== null && (
+                  <line x1={x(each.x)} x2={x(each.x)} y1={y(each.low)} y2={y(each.high)} />
+                )}
+                <circle cx={x(each.x)} cy={y(each.value)} r="4">
+                  <title>{`${name}: ${figure(each.value, narrow)} · ${each.title}`}</title>
+                </circle>
+              </g>
+            ))}
+          </g>
+        );
+      })}
+    </svg>
+  );
+}

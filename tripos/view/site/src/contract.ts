@@ -1,0 +1,210 @@
+/** The files of a view, as docs/view.md describes them. */
+import type { TableFile } from "./data";
+
+export interface Headline {
+  measure: string;
+  model: string;
+  value: number | null;
+  low: number | null;
+  high: number | null;
+}
+
+export interface ListedRun {
+  run_id: string;
+  benchmark: string;
+  version: string;
+  title: string;
+  models: string[];
+  roles: Record<string, string[]>;
+  samples: number;
+  scores: number;
+  scored_share: number | null;
+  items: number;
+  status: string;
+  started_at: string;
+  finished_at: string | null;
+  cost_usd: number | null;
+  headline: Headline[];
+}
+
+export interface Index {
+  format: string;
+  state: string;
+  runs: ListedRun[];
+  benchmarks: string[];
+  left_out?: string[];
+}
+
+export interface MeasureRow {
+  measure: string;
+  model: string | null;
+  value: number | null;
+  standard_error: number | null;
+  low: number | null;
+  high: number | null;
+  items: number;
+  n: number;
+  total: number;
+  coverage: number | null;
+  method: string | null;
+  reason: string | null;
+  [dimension: string]: unknown;
+}
+
+export interface Measure {
+  name: string;
+  by: string[];
+  lower_is_better: boolean;
+  sql: string;
+  rows: MeasureRow[] | null;
+  error: string | null;
+  reason?: string;
+}
+
+export interface Labelled {
+  name: string;
+  labels: Record<string, string>;
+  group?: string;
+}
+
+export interface About {
+  name: string;
+  version: string;
+  title: string;
+  license: string | null;
+  cites: string[];
+  languages: string[];
+  headline: string[];
+  roles: { name: string; kind: string }[];
+  axes: { name: string; values: Labelled[] }[];
+  arms: { name: string; values: Labelled[] }[];
+  metrics: {
+    name: string;
+    title: Record<string, string>;
+    dimension: string;
+    low: number;
+    high: number;
+    asks: Record<string, string>;
+    levels: { low: number; high: number; text: Record<string, string> }[];
+  }[];
+  scenarios: { name: string; title: string; axes: string[]; arms: string[]; rows: number; steps: { name: string; kind: string; role: string | null }[] }[];
+  scorers: { name: string; role: string; blind: boolean }[];
+}
+
+export interface Standing {
+  model: string;
+  rank: number;
+  tied: boolean;
+  letters: string;
+  value: number;
+  low: number | null;
+  high: number | null;
+  items: number;
+  n: number;
+  total: number;
+  coverage: number | null;
+  runs: string[];
+}
+
+export interface Board {
+  benchmark: string;
+  version: string;
+  measure: string;
+  lower_is_better: boolean;
+  models: Standing[];
+  same_items: boolean;
+  left_out: Record<string, string[]>;
+  partial: Record<string, string>;
+  notes: string[];
+}
+
+export interface Cell {
+  scenario: string | null;
+  metric: string;
+  model: string;
+  score: number | null;
+  n: number;
+}
+
+export interface AxisCell {
+  axis: string;
+  value: string;
+  model: string;
+  score: number | null;
+  n: number;
+}
+
+export interface Report {
+  format: string;
+  run: {
+    run_id: string;
+    benchmark: string;
+    version: string;
+    headline: string[];
+    models: string[];
+    roles: Record<string, string[]>;
+    status: string;
+    started_at: string;
+    finished_at: string | null;
+    cost_usd: number | null;
+    items: number;
+    withheld: number;
+    only: Record<string, string[]>;
+  };
+  samples: Record<string, number>;
+  scores: Record<string, number>;
+  measures: Measure[];
+  gaps: Record<string, unknown>[];
+  remarks: Record<string, unknown>[];
+  only_proves_the_pipeline: boolean;
+  no_better_than_a_baseline: Record<string, unknown>[];
+  expectations: Record<string, unknown>[];
+  about: About;
+  state: string;
+  evaluators: string[];
+  boards: Board[];
+  grid: Cell[];
+  axes: AxisCell[];
+}
+
+export interface Tables {
+  tables: Record<"samples" | "texts" | "scores" | "judgements" | "turns" | "comparisons" | "items", TableFile>;
+  dimensions: string[];
+}
+
+export interface Judges {
+  agreement: Record<string, number | string | null>[];
+  severity: { evaluator: string; metric: string; score: number | null; n: number }[];
+  preference: { evaluator: string; model: string; score: number | null; n: number }[];
+  position: { evaluator: string; step: string; share: number | null; n: number }[];
+}
+
+export interface ComparedRow {
+  name: string;
+  of: string;
+  a: number;
+  b: number;
+  difference: number | null;
+  low: number | null;
+  high: number | null;
+  p: number | null;
+  lower_is_better: boolean;
+  verdict: string;
+}
+
+export interface Comparison {
+  a: { run_id: string; models: string[] };
+  b: { run_id: string; models: string[] };
+  pairs: number;
+  items: number;
+  only_a: number;
+  only_b: number;
+  sections: { kind: string; rows: ComparedRow[] }[];
+  unpaired: { name: string; reason: string }[];
+  error?: { code: string; message: string; hint: string | null };
+}
+
+export interface BenchmarkFile {
+  boards: Board[];
+  history: { measure: string; points: { run_id: string; started_at: string; version: string; model: string; value: number | null; low: number | null; high: number | null; n: number; broken: boolean }[] }[];
+}

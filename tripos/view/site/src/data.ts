@@ -1,0 +1,131 @@
+/** Reads the files of a view: over HTTP, from scripts beside a page that was opened from disk, or from the page itself. */
+import { parquetMetadataAsync, parquetReadObjects, parquetRead, type AsyncBuffer, type FileMetaData } from "hyparquet";
+
+type Inline = Record<string, unknown>;
+
+declare global {
+  interface Window {
+    /** Called by the scripts that stand in for files where a page was opened from disk. */
+    tripos_file?: (path: string, base64: string) => void;
+  }
+}
+
+export class Missing extends Error {}
+
+const inline: Inline | null = readInline();
+const fromDisk = location.protocol === "file:";
+const loaded = new Map<string, Promise<ArrayBuffer>>();
+const waiting = new Map<string, (bytes: ArrayBuffer) => void>();
+
+/** True where everything that the page knows is in the page. */
+export const alone = inline !== null;
+
+function readInline(): Inline | null {
+  const found = document.getElementById("tripos-data");
+  return found?.textContent ? (JSON.parse(found.textContent) as Inline) : null;
+}
+
+window.tripos_file = (path, base64) => {
+  const text = atob(base64);
+  const bytes = new Uint8Array(text.length);
+  for (let at = 0; at < text.length; at++) bytes[at] = text.charCodeAt(at);
+  waiting.get(path)?.(bytes.buffer);
+};
+
+function fromScript(path: string): Promise<ArrayBuffer> {
+  let found = loaded.get(path);
+  if (!found) {
+    found = new Promise((resolve, reject) => {
+      waiting.set(path, resolve);
+      const script = document.createElement("script");
+      script.src = `${path}.js`;
+      script.onerror = () => reject(new Missing(path));
+      document.head.append(script);
+    });
+    loaded.set(path, found);
+  }
+  return found;
+}
+
+/** Return a JSON file of the view. Raises `Missing` where there is none. */
+export async function json<T>(path: string): Promise<T> {
+  if (inline) {
+    if (!(path in inline)) throw new Missing(path);
+    return inline[path] as T;
+  }
+  if (fromDisk) return JSON.parse(new TextDecoder().decode(await fromScript(path))) as T;
+  const answer = await fetch(path, { cache: "no-cache" });
+  if (answer.status === 404) throw new Missing(path);
+  if (!answer.ok) throw new Error(await answer.text());
+  return (await answer.json()) as T;
+}
+
+export interface TableFile {
+  path: string;
+  rows: number;
+  bytes: number;
+}
+
+export type Row = Record<string, unknown>;
+
+/** A Parquet file of which rows and columns are read as they are needed. */
+export class Table {
+  private opened?: Promise<{ file: AsyncBuffer; metadata: FileMetaData }>;
+  constructor(readonly of: TableFile) {}
+
+  private open() {
+    this.opened ??= (async () => {
+      const file = await this.buffer();
+      return { file, metadata: await parquetMetadataAsync(file) };
+    })();
+    return this.opened;
+  }
+
+  private async buffer(): Promise<AsyncBuffer> {
+    if (fromDisk) {
+      const bytes = await fromScript(this.of.path);
+      return { byteLength: bytes.byteLength, slice: (from, to) => bytes.slice(from, to) };
+    }
+    const url = this.of.path;
+    return {
+      byteLength: this.of.bytes,
+      slice: async (from, to) => {
+        const answer = await fetch(url, { headers: { Range: `bytes=${from}-${(to ?? this.of.bytes) - 1}` } });
+        if (!answer.ok) throw new Error(`${url}: ${answer.status}`);
+        const bytes = await answer.arrayBuffer();
+        // A host that knows no ranges sends the whole file.
+        return answer.status === 206 ? bytes : bytes.slice(from, to);
+      },
+    };
+  }
+
+  async rows(from: number, to: number, columns?: string[]): Promise<Row[]> {
+    if (inline) return ((inline[this.of.path] as Row[] | undefined) ?? []).slice(from, to);
+    if (to <= from) return [];
+    const { file, metadata } = await this.open();
+    return (await parquetReadObjects({ file, metadata, columns, rowStart: from, rowEnd: to })) as Row[];
+  }
+
+  /** Return whole columns. `take` is given each piece of a column with the row that it begins at. */
+  async columns(names: string[], take: (name: string, values: ArrayLike<unknown>, from: number) => void) {
+    if (inline) {
+      const rows = (inline[this.of.path] as Row[] | undefined) ?? [];
+      for (const name of names) take(name, rows.map((row) => row[name]), 0);
+      return;
+    }
+    if (this.of.rows === 0) return;
+    const { file, metadata } = await this.open();
+    await parquetRead({
+      file,
+      metadata,
+      columns: names,
+      onChunk: ({ columnName, columnData, rowStart }) => take(columnName, columnData as ArrayLike<unknown>, rowStart),
+    });
+  }
+
+  async columnNames(): Promise<string[]> {
+    if (inline) return Object.keys((inline[this.of.path] as Row[])[0] ?? {});
+    const { metadata } = await this.open();
+    return metadata.schema.slice(1).map((each) => each.name);
+  }
+}

@@ -1,0 +1,121 @@
+import { render } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import "./style.css";
+import type { Index, Report } from "./contract";
+import { alone, json } from "./data";
+import { Boards, HistoryPage } from "./pages/boards";
+import { ComparePage } from "./pages/compare";
+import { JudgesPage } from "./pages/judges";
+import { ReportPage } from "./pages/report";
+import { Runs } from "./pages/runs";
+import { SamplePage } from "./pages/sample";
+import { Samples } from "./pages/samples";
+import { SpecPage } from "./pages/spec";
+import { reportOf } from "./run";
+import { at, useLoaded, visible, Waiting } from "./ui";
+import { t } from "./words";
+
+const EVERY = 3000;
+
+interface Place {
+  parts: string[];
+  query: URLSearchParams;
+}
+
+function place(): Place {
+  const [path = "", query = ""] = location.hash.replace(/^#\/?/, "").split("?");
+  return { parts: path.split("/").filter(Boolean).map(decodeURIComponent), query: new URLSearchParams(query) };
+}
+
+function App() {
+  const [here, set] = useState(place);
+  const [round, next] = useState(0);
+  useEffect(() => {
+    const move = () => set(place());
+    window.addEventListener("hashchange", move);
+    window.addEventListener("popstate", move);
+    return () => {
+      window.removeEventListener("hashchange", move);
+      window.removeEventListener("popstate", move);
+    };
+  }, []);
+  const index = useLoaded(() => json<Index>("index.json"), [round], true);
+  const under = index.value?.runs.some((run) => run.status === "unfinished") ?? false;
+  useEffect(() => {
+    // A run that is under way is followed; a page in the background asks for nothing.
+    if (!under || alone || location.protocol === "file:") return;
+    const timer = setInterval(() => document.visibilityState === "visible" && next((old) => old + 1), EVERY);
+    return () => clearInterval(timer);
+  }, [under]);
+  useEffect(() => {
+    document.getElementById("content")?.focus({ preventScroll: true });
+    window.scrollTo(0, 0);
+  }, [here.parts.join("/")]);
+  return (
+    <>
+      <a class="skip" href="#content" onClick={(event) => { event.preventDefault(); document.getElementById("content")?.focus(); }}>{t("skip")}</a>
+      <Top here={here} />
+      <main id="content" tabIndex={-1}>
+        <Waiting of={index}>{(found) => <Page here={here} index={found} />}</Waiting>
+      </main>
+    </>
+  );
+}
+
+function Top({ here }: { here: Place }) {
+  const [first = ""] = here.parts;
+  const link = (path: string, name: string) => (
+    <a href={at(path)} aria-current={first === path ? "page" : undefined}>{name}</a>
+  );
+  return (
+    <header class="top">
+      <a class="mark" href={at("")}>Tripos</a>
+      <nav aria-label="Tripos">
+        {link("", t("runs"))}
+        {link("boards", t("leaderboards"))}
+        {!alone && link("compare", t("compare"))}
+        {link("history", t("history"))}
+      </nav>
+    </header>
+  );
+}
+
+function Page({ here, index }: { here: Place; index: Index }) {
+  const [what = "", run] = here.parts;
+  const name = what === "run" ? (run ?? "") : what;
+  useEffect(() => {
+    document.title = name ? `${name} · Tripos` : "Tripos";
+  }, [name]);
+  const left = index.left_out?.length ? <p class="caution">{t("leftOut")}: {index.left_out.map(visible).join("; ")}</p> : null;
+  if (what === "boards") return <>{left}<Boards index={index} /></>;
+  if (what === "history") return <>{left}<HistoryPage index={index} /></>;
+  if (what === "compare") return <ComparePage index={index} query={here.query} />;
+  if (what === "run" && run) return <>{left}<RunPage key={run} here={here} index={index} run={run} /></>;
+  return <>{left}<Runs index={index} /></>;
+}
+
+function RunPage({ here, index, run }: { here: Place; index: Index; run: string }) {
+  const report = useLoaded(() => reportOf(run, index.state), [run, index.state], true);
+  const [, , tab = "", row] = here.parts;
+  const tabs: [string, string][] = [["", t("report")], ["samples", t("samples")], ["judges", t("judges")], ["spec", t("spec")]];
+  return (
+    <>
+      <nav class="tabs" aria-label={run}>
+        {tabs.map(([path, name]) => (
+          <a key={path} href={at(path ? `run/${run}/${path}` : `run/${run}`)} aria-current={tab === path || (path === "samples" && tab === "sample") ? "page" : undefined}>{name}</a>
+        ))}
+      </nav>
+      <Waiting of={report}>{(found) => <Tab tab={tab} row={row} report={found} query={here.query} />}</Waiting>
+    </>
+  );
+}
+
+function Tab({ tab, row, report, query }: { tab: string; row: string | undefined; report: Report; query: URLSearchParams }) {
+  if (tab === "samples") return <Samples report={report} query={query} />;
+  if (tab === "sample") return <SamplePage report={report} row={Number(row ?? 0)} query={query} />;
+  if (tab === "judges") return <JudgesPage report={report} />;
+  if (tab === "spec") return <SpecPage report={report} />;
+  return <ReportPage report={report} />;
+}
+
+render(<App />, document.getElementById("app")!);

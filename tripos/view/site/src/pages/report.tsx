@@ -1,0 +1,292 @@
+import { useState } from "preact/hooks";
+import { HeatMap, Interval } from "../charts";
+import type { About, Board, Measure, MeasureRow, Report } from "../contract";
+import { at, Panel, Scroll, Status, visible } from "../ui";
+import { count, figure, language, money, percent, t, title, when } from "../words";
+
+/** Return what a value of a dimension is called: in the language of an item, else the reader's, else the benchmark's. */
+export function called(about: About, dimension: string, value: string, item?: string | null): string {
+  const languages = [item, language, ...about.languages];
+  if (dimension === "metric") return title(about.metrics.find((each) => each.name === value)?.title, value, ...languages);
+  if (dimension === "scenario") return about.scenarios.find((each) => each.name === value)?.title || value;
+  const found = [...about.axes, ...about.arms].find((each) => each.name === dimension);
+  return title(found?.values.find((each) => each.name === value)?.labels, value, ...languages);
+}
+
+/** The report of a run: the headline first. */
+export function ReportPage({ report }: { report: Report }) {
+  const { run, about } = report;
+  const headline = report.boards;
+  return (
+    <>
+      <header class="title">
+        <h1>{visible(about.title || run.benchmark)}</h1>
+        <p class="facts">
+          <span>{run.benchmark} {run.version}</span>
+          <Status of={run.status} />
+          <span>{when(run.started_at)}</span>
+          <span>{count(run.items)} {t("items")}</span>
+          <span>{t("cost")} {money(run.cost_usd)}</span>
+        </p>
+      </header>
+      {report.only_proves_the_pipeline && <p class="caution">{t("proves")}</p>}
+      {headline.map((board) => <BoardPanel key={board.measure} board={board} run={run.run_id} />)}
+      <Notes report={report} />
+      <Grid report={report} />
+      <Axes report={report} />
+      {report.measures.map((measure) => <MeasurePanel key={measure.name} measure={measure} about={about} />)}
+    </>
+  );
+}
+
+/** The ends of a picture: those of all values and intervals, and 0 where it is near. */
+function ends(rows: { value: number | null; low: number | null; high: number | null }[]): [number, number] {
+  const all = rows.flatMap((row) => [row.value, row.low, row.high]).filter((each): each is number => each !== null);
+  if (all.length === 0) return [0, 1];
+  const [least, most] = [Math.min(...all), Math.max(...all)];
+  if (least >= 0 && most <= 1) return [0, 1];
+  const from = least >= 0 && least < most * 0.6 ? 0 : least - (most - least || 1) * 0.1;
+  return [from, most + (most - least || 1) * 0.05];
+}
+
+export function isNarrow(rows: { value: number | null }[]): boolean {
+  return rows.every((row) => row.value === null || Math.abs(row.value) <= 1);
+}
+
+export function BoardPanel({ board, run }: { board: Board; run?: string }) {
+  const [from, to] = ends(board.models);
+  const narrow = isNarrow(board.models);
+  const name = run ? `${t("headline")}: ${board.measure}` : `${board.benchmark} ${board.version}: ${board.measure}`;
+  return (
+    <Panel title={name} id={`board-${board.benchmark}-${board.measure.replace(/\W/g, "-")}`}>
+      <Scroll label={name}>
+        <table class="list board">
+          <thead>
+            <tr>
+              <th scope="col" class="number">{t("rank")}</th>
+              <th scope="col">{t("model")}</th>
+              <th scope="col" class="number">{t("value")}</th>
+              <th scope="col" class="picture">{t("interval")}</th>
+              <th scope="col" class="number">{t("items")}</th>
+              <th scope="col" class="number">{t("coverage")}</th>
+              <th scope="col">{t("group")}</th>
+            </tr>
+          </thead>
+          <tbody>
+            {board.models.map((each) => (
+              <tr key={each.model}>
+                <td class="number">{each.rank}{each.tied ? "=" : ""}</td>
+                <th scope="row"><bdi>{visible(each.model)}</bdi></th>
+                <td class="number"><strong>{figure(each.value, narrow)}</strong></td>
+                <td class="picture">
+                  <Interval value={each.value} low={each.low} high={each.high} from={from} to={to} narrow={narrow} />
+                  <span class="small">{each.low === null ? "—" : `${figure(each.low, narrow)} – ${figure(each.high, narrow)}`}</span>
+                </td>
+                <td class="number">{count(each.items)}</td>
+                <td class="number">{each.coverage === null ? "—" : percent(each.coverage)}</td>
+                <td>{each.letters}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </Scroll>
+      {board.notes.length > 0 && <ul class="notes">{board.notes.map((each) => <li key={each}>{visible(each)}</li>)}</ul>}
+    </Panel>
+  );
+}
+
+function Notes({ report }: { report: Report }) {
+  const below = report.no_better_than_a_baseline;
+  return (
+    <>
+      {below.length > 0 && (
+        <Panel title={t("below")}>
+          <ul class="notes warn">
+            {below.map((each, place) => (
+              <li key={place}>
+                {String(each["measure"])}: <bdi>{visible(String(each["model"]))}</bdi> ({figure(each["value"] as number, false)}) {t("noBaseline")}{" "}
+                {String(each["baseline"])} ({figure(each["baseline_value"] as number, false)})
+              </li>
+            ))}
+          </ul>
+        </Panel>
+      )}
+      {report.remarks.length > 0 && (
+        <Panel title={t("remarks")}>
+          <ul class="notes">{report.remarks.map((each, place) => <li key={place}>{visible(String(each["text"]))}</li>)}</ul>
+        </Panel>
+      )}
+      {report.gaps.length > 0 && (
+        <Panel title={t("gaps")}>
+          <ul class="notes">
+            {report.gaps.map((each, place) => (
+              <li key={place}>{count(Number(each["count"]))} × {String(each["name"])}: {visible(String(each["reason"]))}</li>
+            ))}
+          </ul>
+        </Panel>
+      )}
+      {report.expectations.length > 0 && (
+        <Panel title={t("expectations")}>
+          <ul class="notes">
+            {report.expectations.map((each, place) => (
+              <li key={place} class={each["held"] ? "good" : "bad"}>
+                {String(each["expect"])} {String(each["operator"])} {String(each["number"])}: {each["held"] ? t("held") : t("notHeld")}
+              </li>
+            ))}
+          </ul>
+        </Panel>
+      )}
+    </>
+  );
+}
+
+function Grid({ report }: { report: Report }) {
+  const [model, choose] = useState("");
+  const cells = report.grid.filter((each) => each.score !== null && (!model || each.model === model));
+  if (cells.length === 0) return null;
+  const { about, run } = report;
+  const scenarios = inOrder(cells.map((each) => each.scenario ?? ""), about.scenarios.map((each) => each.name));
+  const metrics = inOrder(cells.map((each) => each.metric), about.metrics.map((each) => each.name));
+  const found = new Map<string, { sum: number; n: number }>();
+  for (const each of cells) {
+    const key = `${each.scenario}\n${each.metric}`;
+    const held = found.get(key) ?? { sum: 0, n: 0 };
+    found.set(key, { sum: held.sum + each.score! * each.n, n: held.n + each.n });
+  }
+  return (
+    <Panel title={t("grid")}>
+      <ModelChoice models={run.models} chosen={model} choose={choose} />
+      <Scroll label={t("grid")}>
+        <HeatMap
+          rows={scenarios}
+          columns={metrics}
+          row={(name) => called(about, "scenario", name)}
+          column={(name) => called(about, "metric", name)}
+          label={t("grid")}
+          value={(row, column) => {
+            const held = found.get(`${row}\n${column}`);
+            return held && { score: held.sum / held.n, n: held.n };
+          }}
+          onPick={(row, metric) => at(`run/${run.run_id}/samples`, { scenario: row, metric, model: model || undefined, sort: "lowest" })}
+        />
+      </Scroll>
+    </Panel>
+  );
+}
+
+export function ModelChoice({ models, chosen, choose }: { models: string[]; chosen: string; choose: (model: string) => void }) {
+  if (models.length < 2) return null;
+  return (
+    <p class="choice">
+      <label>
+        {t("model")}{" "}
+        <select value={chosen} onChange={(event) => choose((event.target as HTMLSelectElement).value)}>
+          <option value="">{t("all")}</option>
+          {models.map((each) => <option key={each} value={each}>{visible(each)}</option>)}
+        </select>
+      </label>
+    </p>
+  );
+}
+
+function Axes({ report }: { report: Report }) {
+  const { about, run } = report;
+  const axes = [...new Set(report.axes.map((each) => each.axis))];
+  if (axes.length === 0) return null;
+  return (
+    <Panel title={t("byAxis")}>
+      <div class="multiples">
+        {axes.map((axis) => {
+          const mine = report.axes.filter((each) => each.axis === axis && each.score !== null);
+          const known = [...about.axes, ...about.arms].find((each) => each.name === axis)?.values.map((each) => each.name) ?? [];
+          const values = inOrder(mine.map((each) => each.value), known);
+          return (
+            <figure key={axis}>
+              <figcaption>{axis}</figcaption>
+              <Scroll label={axis}>
+                <HeatMap
+                  rows={values}
+                  columns={run.models.filter((model) => mine.some((each) => each.model === model))}
+                  row={(value) => called(about, axis, value)}
+                  column={(model) => visible(model)}
+                  label={axis}
+                  value={(value, model) => mine.find((each) => each.value === value && each.model === model)}
+                  onPick={(value, model) => at(`run/${run.run_id}/samples`, { [axis]: value, model, sort: "lowest" })}
+                />
+              </Scroll>
+            </figure>
+          );
+        })}
+      </div>
+    </Panel>
+  );
+}
+
+export function inOrder(found: string[], known: string[]): string[] {
+  const place = new Map(known.map((each, index) => [each, index]));
+  return [...new Set(found)].sort((a, b) => (place.get(a) ?? known.length) - (place.get(b) ?? known.length) || a.localeCompare(b));
+}
+
+const MOST_ROWS = 60;
+
+function MeasurePanel({ measure, about }: { measure: Measure; about: About }) {
+  const [whole, show] = useState(false);
+  const rows = measure.rows ?? [];
+  const [from, to] = ends(rows);
+  const narrow = isNarrow(rows);
+  const shown = whole ? rows : rows.slice(0, MOST_ROWS);
+  return (
+    <Panel title={measure.name} id={`measure-${measure.name.replace(/\W/g, "-")}`}>
+      {measure.error && <p class="problem">{visible(measure.error)}</p>}
+      {measure.reason && <p class="small">{visible(measure.reason)}</p>}
+      {rows.length > 0 && (
+        <Scroll label={measure.name}>
+          <table class="list">
+            <thead>
+              <tr>
+                <th scope="col">{t("model")}</th>
+                {measure.by.map((each) => <th scope="col" key={each}>{each}</th>)}
+                <th scope="col" class="number">{t("value")}</th>
+                <th scope="col" class="picture">{t("interval")}</th>
+                <th scope="col" class="number">{t("items")}</th>
+                <th scope="col" class="number">{t("scored")}</th>
+              </tr>
+            </thead>
+            <tbody>
+              {shown.map((row, place) => <MeasureLine key={place} row={row} by={measure.by} about={about} from={from} to={to} narrow={narrow} />)}
+            </tbody>
+          </table>
+        </Scroll>
+      )}
+      {shown.length < rows.length && (
+        <button type="button" class="more" onClick={() => show(true)}>{t("showMore")} ({count(rows.length)})</button>
+      )}
+      <details>
+        <summary>{t("meaning")}</summary>
+        <pre tabIndex={0}>{measure.sql}</pre>
+      </details>
+    </Panel>
+  );
+}
+
+function MeasureLine({ row, by, about, from, to, narrow }: {
+  row: MeasureRow; by: string[]; about: About; from: number; to: number; narrow: boolean;
+}) {
+  return (
+    <tr>
+      <th scope="row"><bdi>{visible(row.model ?? "—")}</bdi></th>
+      {by.map((each) => (
+        <td key={each}>{row[each] === null || row[each] === undefined ? "—" : visible(called(about, each, String(row[each])))}</td>
+      ))}
+      <td class="number">{row.value === null ? <span title={row.reason ?? ""}>—</span> : <strong>{figure(row.value, narrow)}</strong>}</td>
+      <td class="picture">
+        <Interval value={row.value} low={row.low} high={row.high} from={from} to={to} narrow={narrow} />
+        <span class="small">
+          {row.low !== null ? `${figure(row.low, narrow)} – ${figure(row.high, narrow)}` : visible(row.reason ?? "—")}
+        </span>
+      </td>
+      <td class="number">{count(row.items)}</td>
+      <td class="number">{count(row.n)} / {count(row.total)}</td>
+    </tr>
+  );
+}

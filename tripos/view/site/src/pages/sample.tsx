@@ -1,0 +1,298 @@
+import { useEffect, useState } from "preact/hooks";
+import type { Report } from "../contract";
+import type { Row } from "../data";
+import { type OpenRun, openRun } from "../run";
+import { at, go, Panel, Scroll, Status, Text, useLoaded, visible, Waiting } from "../ui";
+import { count, figure, money, t } from "../words";
+import { called } from "./report";
+import { selection, stateOf } from "./samples";
+
+/** One reply with all that belongs to it. */
+export function SamplePage({ report, row, query }: { report: Report; row: number; query: URLSearchParams }) {
+  const run = report.run.run_id;
+  const found = useLoaded(async () => {
+    const open = await openRun(run, stateOf(report));
+    return { open, sample: await sampleOf(open, row) };
+  }, [run, row, stateOf(report)], true);
+  return (
+    <Waiting of={found}>
+      {({ open, sample }) => (
+        <>
+          <Steps report={report} open={open} row={row} query={query} />
+          <Sample report={report} sample={sample} />
+        </>
+      )}
+    </Waiting>
+  );
+}
+
+export interface SampleRows {
+  head: Row;
+  texts: Row;
+  scores: Row[];
+  judgements: Row[];
+  turns: Row[];
+  item: Row | undefined;
+  others: { n: number; row: Row; texts: Row }[];
+}
+
+const MOST_OTHERS = 200;
+
+export async function sampleOf(open: OpenRun, row: number): Promise<SampleRows> {
+  const [head] = await open.table("samples").rows(row, row + 1);
+  if (!head) throw new Error(`no sample ${row}`);
+  const some = (name: "scores" | "judgements" | "turns") => {
+    const from = head[`${name}_at`];
+    return from === null || from === undefined ? Promise.resolve([]) : open.table(name).rows(Number(from), Number(from) + Number(head[name]));
+  };
+  const [texts, scores, judgements, turns, item, others] = await Promise.all([
+    open.table("texts").rows(row, row + 1),
+    some("scores"),
+    some("judgements"),
+    some("turns"),
+    itemOf(open, head),
+    othersOf(open, head, row),
+  ]);
+  return { head, texts: texts[0] ?? {}, scores, judgements, turns, item, others };
+}
+
+async function itemOf(open: OpenRun, head: Row): Promise<Row | undefined> {
+  const items = open.table("items");
+  let found: [number] | undefined;
+  const keys: { scenario: unknown[]; item_id: unknown[] } = { scenario: [], item_id: [] };
+  await items.columns(["scenario", "item_id"], (name, values, from) => {
+    for (let at = 0; at < values.length; at++) keys[name as "scenario" | "item_id"][from + at] = values[at];
+  });
+  const place = keys.item_id.findIndex((id, at) => id === head["item_id"] && keys.scenario[at] === head["scenario"]);
+  if (place >= 0) found = [place];
+  return found && (await items.rows(found[0], found[0] + 1))[0];
+}
+
+/** Other replies about the same item, by the same or another model: those that stand beside it. */
+async function othersOf(open: OpenRun, head: Row, row: number): Promise<{ n: number; row: Row; texts: Row }[]> {
+  const from = Math.max(0, row - MOST_OTHERS);
+  const to = Math.min(open.samples.rows, row + MOST_OTHERS);
+  const near = await open.table("samples").rows(from, to, ["scenario", "item_id", "model", "step", "role", "sample_number", "status", "score", "sample_id"]);
+  const mine = near
+    .map((each, place) => ({ n: from + place, row: each }))
+    .filter((each) => each.n !== row && each.row["item_id"] === head["item_id"] && each.row["scenario"] === head["scenario"])
+    .slice(0, 24);
+  return Promise.all(mine.map(async (each) => ({ ...each, texts: (await open.table("texts").rows(each.n, each.n + 1, ["reply", "error"]))[0] ?? {} })));
+}
+
+/** Steps through the selection that the sample was opened from: by keys j and k too. */
+function Steps({ report, open, row, query }: { report: Report; open: OpenRun; row: number; query: URLSearchParams }) {
+  const asked = new URLSearchParams(query);
+  asked.delete("at");
+  const found = useLoaded(() => selection(open, asked), [asked.toString(), open], true);
+  const rows = found.value?.rows;
+  const place = rows ? rows.indexOf(row) : -1;
+  const target = (step: number) => {
+    const next = rows && place >= 0 ? rows[place + step] : undefined;
+    return next === undefined ? undefined : at(`run/${report.run.run_id}/sample/${next}`, Object.fromEntries([...new Set(asked.keys())].map((key) => [key, asked.getAll(key)])));
+  };
+  const [previous, next] = [target(-1), target(1)];
+  useEffect(() => {
+    const press = (event: KeyboardEvent) => {
+      if (event.target instanceof HTMLInputElement || event.target instanceof HTMLSelectElement || event.ctrlKey || event.metaKey || event.altKey) return;
+      const wanted = event.key === "j" ? next : event.key === "k" ? previous : undefined;
+      if (wanted) go(wanted, true);
+    };
+    window.addEventListener("keydown", press);
+    return () => window.removeEventListener("keydown", press);
+  }, [previous, next]);
+  const [copied, set] = useState(false);
+  return (
+    <nav class="steps" aria-label={t("samples")}>
+      {previous ? <a href={previous} rel="prev">← {t("previous")} (k)</a> : <span class="nothing">← {t("previous")}</span>}
+      <span>{place >= 0 && rows ? `${count(place + 1)} ${t("of")} ${count(rows.length)}` : ""}</span>
+      {next ? <a href={next} rel="next">{t("next")} (j) →</a> : <span class="nothing">{t("next")} →</span>}
+      <button type="button" onClick={() => navigator.clipboard.writeText(location.href).then(() => set(true))}>
+        {copied ? t("copied") : t("copyLink")}
+      </button>
+    </nav>
+  );
+}
+
+function Sample({ report, sample }: { report: Report; sample: SampleRows }) {
+  const { head, texts, scores, judgements, turns, item, others } = sample;
+  const { about } = report;
+  const language = head["language"] as string | null;
+  const names = ["scenario", "language", ...about.axes.map((each) => each.name), ...about.arms.map((each) => each.name)];
+  return (
+    <article lang={language ?? undefined}>
+      <header class="title">
+        <h1><bdi>{visible(String(head["model"]))}</bdi></h1>
+        <p class="facts">
+          {[...new Set(names)].filter((name) => head[name]).map((name) => <span class="tag" key={name}>{visible(called(about, name, String(head[name]), language))}</span>)}
+          <Status of={String(head["status"])} />
+          <span>{t("score")} <strong>{figure(head["score"] as number | null, true)}</strong></span>
+          <span>{money(head["cost_usd"] as number | null)}</span>
+          <span>{figure(head["latency_s"] as number | null, false)} {t("seconds")}</span>
+          <span>{count(Number(head["tokens_out"] ?? 0))} {t("tokens")}</span>
+        </p>
+        <p class="small ids">
+          {t("item")} <code>{String(head["item_id"])}</code> · {t("reply")} <code>{String(head["sample_id"])}</code> · <code>tripos why {String(head["sample_id"]).slice(0, 12)}</code>
+        </p>
+      </header>
+      {texts["error"] ? <p class="problem"><Text value={String(texts["error"])} /></p> : null}
+      <div class="sides">
+        <Panel title={t("prompt")}><Messages value={texts["messages"] as string | null} /></Panel>
+        {turns.length > 0 ? <Conversation turns={turns} compared={report.run.models} /> : (
+          <Panel title={t("reply")}>
+            <div class="reply"><Text value={texts["reply"] as string | null} /></div>
+            {texts["parsed"] ? <details><summary>{t("parsed")}</summary><pre tabIndex={0}>{pretty(String(texts["parsed"]))}</pre></details> : null}
+          </Panel>
+        )}
+      </div>
+      {scores.length > 0 && <Scores scores={scores} judgements={judgements} report={report} language={language} />}
+      {judgements.length > 0 && (
+        <Panel title={t("judgements")}>
+          <div class="beside">
+            {judgements.map((each, place) => (
+              <section key={place} class="judgement" aria-label={String(each["evaluator"])}>
+                <h3><bdi>{visible(String(each["evaluator"]))}</bdi> <span class="small">{String(each["scorer"])}</span></h3>
+                {each["status"] !== "ok" && <Status of={String(each["status"])} />}
+                {each["error"] ? <p class="problem"><Text value={String(each["error"])} /></p> : null}
+                <Text value={each["reply"] as string | null} />
+                {each["messages"] ? <details><summary>{t("prompt")}</summary><Messages value={String(each["messages"])} /></details> : null}
+              </section>
+            ))}
+          </div>
+        </Panel>
+      )}
+      {item && <Panel title={t("fields")}><Fields value={item["fields"] as string | null} /></Panel>}
+      {others.length > 0 && (
+        <Panel title={t("otherSteps")}>
+          {others.map(({ n, row, texts: said }) => (
+            <details key={n}>
+              <summary>
+                <bdi class="model">{visible(String(row["model"]))}</bdi> · {String(row["step"])} · {figure(row["score"] as number | null, true)}
+              </summary>
+              <p><a href={at(`run/${report.run.run_id}/sample/${n}`)}>{t("openSample")}</a></p>
+              <Text value={(said["reply"] ?? said["error"]) as string | null} />
+            </details>
+          ))}
+        </Panel>
+      )}
+    </article>
+  );
+}
+
+function pretty(text: string): string {
+  try {
+    return visible(JSON.stringify(JSON.parse(text), null, 2));
+  } catch {
+    return visible(text);
+  }
+}
+
+export function Messages({ value }: { value: string | null | undefined }) {
+  if (!value) return <Text value={null} />;
+  let messages: unknown;
+  try {
+    messages = JSON.parse(value);
+  } catch {
+    return <Text value={value} />;
+  }
+  if (!Array.isArray(messages)) return <Text value={value} />;
+  return (
+    <>
+      {messages.map((each: { role?: unknown; content?: unknown }, place) => (
+        <div class={`message ${each.role === "assistant" ? "assistant" : "user"}`} key={place}>
+          <span class="who">{visible(String(each.role ?? ""))}</span>
+          <Text value={typeof each.content === "string" ? each.content : JSON.stringify(each.content)} />
+        </div>
+      ))}
+    </>
+  );
+}
+
+function Conversation({ turns, compared }: { turns: Row[]; compared: string[] }) {
+  return (
+    <Panel title={t("dialogue")}>
+      <ol class="dialogue">
+        {turns.map((turn, place) => (
+          <li key={place} class={`message ${compared.includes(String(turn["model"])) ? "assistant" : "user"}`}>
+            <span class="who">{String(turn["role"])} · <bdi>{visible(String(turn["model"]))}</bdi></span>
+            {turn["error"] ? <p class="problem"><Text value={String(turn["error"])} /></p> : null}
+            <Text value={turn["text"] as string | null} />
+          </li>
+        ))}
+      </ol>
+    </Panel>
+  );
+}
+
+/** Every metric a row, every evaluator a column, with reasons. */
+function Scores({ scores, judgements, report, language }: { scores: Row[]; judgements: Row[]; report: Report; language: string | null }) {
+  const evaluators = [...new Set(scores.map((each) => String(each["evaluator"] ?? "")))];
+  const metrics = [...new Set(scores.map((each) => String(each["metric"])))];
+  const reasons = new Map<string, string>();
+  for (const each of judgements) {
+    try {
+      const parsed = JSON.parse(String(each["parsed"])) as Record<string, { reason?: unknown }>;
+      for (const [metric, said] of Object.entries(parsed)) if (typeof said?.reason === "string") reasons.set(`${each["judgement_id"]} ${metric}`, said.reason);
+    } catch {
+      // A judgement that could not be read gives no reason.
+    }
+  }
+  return (
+    <Panel title={t("scores")}>
+      <Scroll label={t("scores")}>
+        <table class="list">
+          <thead>
+            <tr>
+              <th scope="col">{t("metric")}</th>
+              {evaluators.map((each) => <th scope="col" key={each}>{each ? <bdi>{visible(each)}</bdi> : t("value")}</th>)}
+            </tr>
+          </thead>
+          <tbody>
+            {metrics.map((metric) => (
+              <tr key={metric}>
+                <th scope="row">{visible(called(report.about, "metric", metric, language))}</th>
+                {evaluators.map((evaluator) => (
+                  <td key={evaluator}>
+                    {scores.filter((each) => each["metric"] === metric && String(each["evaluator"] ?? "") === evaluator).map((each, place) => (
+                      <div key={place}>
+                        {each["value"] === null || each["value"] === undefined ? <Status of={String(each["status"])} /> : <strong>{plainNumber(each["value"])}</strong>}
+                        {each["high"] !== null && each["high"] !== undefined && <span class="small"> / {String(each["high"])}</span>}
+                        {each["error"] ? <div class="small"><Text value={String(each["error"])} long={300} /></div> : null}
+                        {reasons.has(`${each["judgement_id"]} ${metric}`) && <div class="small reason"><Text value={reasons.get(`${each["judgement_id"]} ${metric}`)} long={400} /></div>}
+                      </div>
+                    ))}
+                  </td>
+                ))}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </Scroll>
+    </Panel>
+  );
+}
+
+function plainNumber(value: unknown): string {
+  const number = Number(value);
+  return Number.isInteger(number) ? String(number) : number.toFixed(3);
+}
+
+function Fields({ value }: { value: string | null }) {
+  let fields: unknown;
+  try {
+    fields = JSON.parse(value ?? "null");
+  } catch {
+    return <Text value={value} />;
+  }
+  if (fields === null || typeof fields !== "object") return <Text value={value} />;
+  return (
+    <dl class="fields">
+      {Object.entries(fields).map(([name, held]) => (
+        <div key={name}>
+          <dt>{visible(name)}</dt>
+          <dd><Text value={typeof held === "string" ? held : JSON.stringify(held, null, 1)} long={1200} /></dd>
+        </div>
+      ))}
+    </dl>
+  );
+}

@@ -1,0 +1,83 @@
+import type { About, Labelled, Report } from "../contract";
+import { Panel, Scroll, Text, visible } from "../ui";
+import { count, language, t, title } from "../words";
+
+/** The benchmark as it was run: its scenarios, axes, arms, metrics and roles. */
+export function SpecPage({ report }: { report: Report }) {
+  const { about, run } = report;
+  const name = (titles: Record<string, string>, fallback: string) => visible(title(titles, fallback, language, ...about.languages));
+  return (
+    <>
+      <Panel title={t("roles")}>
+        <dl class="fields">
+          {about.roles.map((role) => (
+            <div key={role.name}>
+              <dt>{role.name} <span class="small">{role.kind}</span></dt>
+              <dd>{(run.roles[role.name] ?? []).map((model) => <div key={model}><bdi>{visible(model)}</bdi></div>)}</dd>
+            </div>
+          ))}
+        </dl>
+      </Panel>
+      <Panel title={t("scenarios")}>
+        <Scroll label={t("scenarios")}>
+          <table class="list">
+            <thead>
+              <tr>
+                <th scope="col">{t("scenario")}</th>
+                <th scope="col">{t("axes")}</th>
+                <th scope="col">{t("steps")}</th>
+                <th scope="col" class="number">{t("rows")}</th>
+              </tr>
+            </thead>
+            <tbody>
+              {about.scenarios.map((each) => (
+                <tr key={each.name}>
+                  <th scope="row">{visible(each.title || each.name)}<div class="small">{each.name}</div></th>
+                  <td>{[...each.axes, ...each.arms].join(", ")}</td>
+                  <td>{each.steps.map((step) => <div key={step.name + step.kind}><span class="small">{step.kind}</span> {step.name}</div>)}</td>
+                  <td class="number">{count(each.rows)}</td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </Scroll>
+      </Panel>
+      <Dimensions heading={t("axes")} of={about.axes} about={about} />
+      <Dimensions heading={t("arms")} of={about.arms} about={about} />
+      {about.metrics.length > 0 && (
+        <Panel title={t("metrics")}>
+          {about.metrics.map((metric) => (
+            <details key={metric.name}>
+              <summary>
+                <strong>{name(metric.title, metric.name)}</strong> <span class="small">{metric.name} · {metric.dimension} · {metric.low}–{metric.high}</span>
+              </summary>
+              <p><Text value={title(metric.asks, "", language, ...about.languages)} /></p>
+              <ul class="notes">
+                {metric.levels.map((level) => (
+                  <li key={level.low}>{level.low === level.high ? level.low : `${level.low}–${level.high}`}: {name(level.text, "")}</li>
+                ))}
+              </ul>
+            </details>
+          ))}
+        </Panel>
+      )}
+      {about.cites.length > 0 && <Panel title="References"><ul class="notes">{about.cites.map((each) => <li key={each}>{visible(each)}</li>)}</ul></Panel>}
+    </>
+  );
+}
+
+function Dimensions({ heading, of, about }: { heading: string; of: { name: string; values: Labelled[] }[]; about: About }) {
+  if (of.length === 0) return null;
+  return (
+    <Panel title={heading}>
+      <dl class="fields">
+        {of.map((axis) => (
+          <div key={axis.name}>
+            <dt>{axis.name}</dt>
+            <dd>{axis.values.map((each) => visible(title(each.labels, each.name, language, ...about.languages))).join(" · ")}</dd>
+          </div>
+        ))}
+      </dl>
+    </Panel>
+  );
+}

@@ -1,0 +1,47 @@
+/** The tables of a run, opened once. */
+import { Columns } from "./columns";
+import type { Report, Tables } from "./contract";
+import { json, Table } from "./data";
+
+const NUMERIC = new Set([
+  ...["score", "spread", "without", "sample_number", "tokens_out", "cost_usd", "latency_s", "compared"],
+  ...["scores", "scores_at", "judgements", "judgements_at", "turns", "turns_at", "n", "value", "low", "high", "round"],
+]);
+
+export interface OpenRun {
+  dimensions: string[];
+  table: (name: keyof Tables["tables"]) => Table;
+  samples: Columns;
+  scores: Columns;
+}
+
+const opened = new Map<string, Promise<OpenRun>>();
+const reports = new Map<string, Promise<Report>>();
+
+/** Return the report of a run as it was in a state of the store; read once for each. */
+export function reportOf(run: string, state: string): Promise<Report> {
+  return once(reports, `${run} ${state}`, () => json<Report>(`runs/${run}/report.json`));
+}
+
+export function openRun(run: string, state: string): Promise<OpenRun> {
+  return once(opened, `${run} ${state}`, async () => {
+    const { tables, dimensions } = await json<Tables>(`runs/${run}/tables.json`);
+    const found = Object.fromEntries(Object.entries(tables).map(([name, file]) => [name, new Table(file)]));
+    return {
+      dimensions,
+      table: (name) => found[name]!,
+      samples: new Columns(found["samples"]!, NUMERIC),
+      scores: new Columns(found["scores"]!, NUMERIC),
+    };
+  });
+}
+
+function once<T>(held: Map<string, Promise<T>>, key: string, make: () => Promise<T>): Promise<T> {
+  let found = held.get(key);
+  if (!found) {
+    found = make();
+    found.catch(() => held.delete(key));
+    held.set(key, found);
+  }
+  return found;
+}

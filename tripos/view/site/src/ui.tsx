@@ -1,0 +1,100 @@
+/** Parts that several pages share. */
+import type { ComponentChildren } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { Missing } from "./data";
+import { count, t } from "./words";
+
+/** Return an address within the page. */
+export function at(path: string, query: Record<string, string | string[] | undefined> = {}): string {
+  const parameters = new URLSearchParams();
+  for (const [name, value] of Object.entries(query))
+    for (const each of Array.isArray(value) ? value : value === undefined ? [] : [value]) parameters.append(name, each);
+  const text = parameters.toString();
+  return `#/${path}${text ? `?${text}` : ""}`;
+}
+
+export function go(address: string, replace = false) {
+  if (replace) history.replaceState(null, "", address);
+  else history.pushState(null, "", address);
+  window.dispatchEvent(new HashChangeEvent("hashchange"));
+}
+
+export type Loaded<T> = { value?: T; error?: Error };
+
+/** Load something once for every key. The last value stays until the next is there where `keep` says so. */
+export function useLoaded<T>(load: () => Promise<T>, keys: unknown[], keep = false): Loaded<T> {
+  const [state, set] = useState<Loaded<T>>({});
+  useEffect(() => {
+    let current = true;
+    if (!keep) set({});
+    load().then(
+      (value) => current && set({ value }),
+      (error: Error) => current && set({ error }),
+    );
+    return () => {
+      current = false;
+    };
+  }, keys);
+  return state;
+}
+
+export function Waiting<T>({ of, children }: { of: Loaded<T>; children: (value: T) => ComponentChildren }) {
+  if (of.error)
+    return (
+      <div class="problem" role="alert">
+        <p>{of.error instanceof Missing ? t("noData") : `${t("failed")}: ${of.error.message}`}</p>
+      </div>
+    );
+  if (of.value === undefined) return <p class="waiting" role="status">{t("loading")}</p>;
+  return <>{children(of.value)}</>;
+}
+
+const LONGEST = 4000;
+
+/** A text out of data, whatever it holds: characters that turn or hide text are shown by their code. */
+export function Text({ value, long = LONGEST }: { value: string | null | undefined; long?: number }) {
+  const [whole, set] = useState(false);
+  if (value === null || value === undefined) return <span class="nothing">—</span>;
+  const shown = whole || value.length <= long ? value : value.slice(0, long);
+  return (
+    <>
+      <bdi class="text">{visible(shown)}</bdi>
+      {shown.length < value.length && (
+        <button type="button" class="more" onClick={() => set(true)}>
+          {t("showMore")} ({count(value.length)} {t("characters")})
+        </button>
+      )}
+    </>
+  );
+}
+
+// eslint-disable-next-line no-control-regex
+const HIDDEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff]/g;
+
+export function visible(text: string): string {
+  return text.replace(HIDDEN, (each) => `\\u${each.charCodeAt(0).toString(16).padStart(4, "0")}`);
+}
+
+export function Panel({ title, children, id }: { title: string; children: ComponentChildren; id?: string }) {
+  const name = id ?? title.replace(/\W+/g, "-").toLowerCase();
+  return (
+    <section class="panel" aria-labelledby={`h-${name}`}>
+      <h2 id={`h-${name}`}>{title}</h2>
+      {children}
+    </section>
+  );
+}
+
+/** A table that scrolls sideways on a narrow screen, by keyboard too. */
+export function Scroll({ children, label }: { children: ComponentChildren; label: string }) {
+  return (
+    <div class="scroll" tabIndex={0} role="region" aria-label={label}>
+      {children}
+    </div>
+  );
+}
+
+export function Status({ of }: { of: string }) {
+  const good = of === "finished" || of === "ok" || of === "scored";
+  return <span class={`status ${good ? "good" : of === "unfinished" ? "under" : "bad"}`}>{of.replaceAll("_", " ")}</span>;
+}
