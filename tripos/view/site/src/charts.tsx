@@ -1,4 +1,5 @@
 /** Pictures as SVG, each with a text that says the same. */
+import { visible } from "./ui";
 import { figure } from "./words";
 
 const CELL = 54;
@@ -9,7 +10,7 @@ export function Interval({ value, low, high, from, to, narrow }: {
 }) {
   if (value === null || !(to > from)) return <span class="nothing">—</span>;
   const x = (each: number) => `${(Math.min(Math.max((each - from) / (to - from), 0), 1) * 98 + 1).toFixed(2)}%`;
-  const told = low === null || high === null ? figure(value, narrow) : `${figure(value, narrow)} (${figure(low, narrow)} – ${figure(high, narrow)})`;
+  const told = low === null || high === null ? figure(value, narrow) : `${figure(value, narrow)} (${figure(low, narrow)} … ${figure(high, narrow)})`;
   const start = from < 0 && to > 0 ? 0 : from;
   return (
     <svg class="interval" width="100%" height="18" role="img" aria-label={told}>
@@ -73,14 +74,24 @@ export function Lines({ points, label, narrow }: {
   label: string;
   narrow: boolean;
 }) {
-  const width = Math.max(320, (Math.max(0, ...points.map((each) => each.x)) + 1) * CELL);
+  const width = Math.max(320, 90 + (Math.max(0, ...points.map((each) => each.x)) + 1) * CELL);
   const all = points.flatMap((each) => [each.value, each.low ?? each.value, each.high ?? each.value]);
   const [least, most] = [Math.min(...all), Math.max(...all)];
   const y = (value: number) => 150 - (most > least ? ((value - least) / (most - least)) * 130 : 65);
-  const x = (place: number) => 30 + place * CELL;
+  const x = (place: number) => 70 + place * CELL;
   const series = [...new Set(points.map((each) => each.series))];
   return (
+    <>
+      <ul class="legend">
+        {series.map((name, place) => <li key={name} class={`c${place % 8}`}><bdi>{visible(name)}</bdi></li>)}
+      </ul>
     <svg class="lines" width={width} height="170" role="img" aria-label={label}>
+      {(most > least ? [least, (least + most) / 2, most] : [least]).map((value) => (
+        <g key={value} class="tick">
+          <line x1="58" x2={width} y1={y(value)} y2={y(value)} />
+          <text x="52" y={y(value) + 4} text-anchor="end">{figure(value, narrow)}</text>
+        </g>
+      ))}
       {series.map((name, place) => {
         const mine = points.filter((each) => each.series === name);
         const path = mine.map((each, at) => `${at === 0 || each.broken ? "M" : "L"}${x(each.x)} ${y(each.value)}`).join("");
@@ -101,5 +112,6 @@ export function Lines({ points, label, narrow }: {
         );
       })}
     </svg>
+    </>
   );
 }

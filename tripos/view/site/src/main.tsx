@@ -12,7 +12,7 @@ import { SamplePage } from "./pages/sample";
 import { Samples } from "./pages/samples";
 import { SpecPage } from "./pages/spec";
 import { reportOf } from "./run";
-import { at, useLoaded, visible, Waiting } from "./ui";
+import { at, Heading, useLoaded, visible, Waiting } from "./ui";
 import { t } from "./words";
 
 const EVERY = 3000;
@@ -87,11 +87,11 @@ function Page({ here, index }: { here: Place; index: Index }) {
     document.title = name ? `${name} · Tripos` : "Tripos";
   }, [name]);
   const left = index.left_out?.length ? <p class="caution">{t("leftOut")}: {index.left_out.map(visible).join("; ")}</p> : null;
-  if (what === "boards") return <>{left}<Boards index={index} /></>;
-  if (what === "history") return <>{left}<HistoryPage index={index} /></>;
-  if (what === "compare") return <ComparePage index={index} query={here.query} />;
+  if (what === "boards") return <><Heading>{t("leaderboards")}</Heading>{left}<Boards index={index} /></>;
+  if (what === "history") return <><Heading>{t("history")}</Heading>{left}<HistoryPage index={index} /></>;
+  if (what === "compare") return <><Heading>{t("compare")}</Heading><ComparePage index={index} query={here.query} /></>;
   if (what === "run" && run) return <>{left}<RunPage key={run} here={here} index={index} run={run} /></>;
-  return <>{left}<Runs index={index} /></>;
+  return <><Heading>Tripos</Heading>{left}<Runs index={index} /></>;
 }
 
 function RunPage({ here, index, run }: { here: Place; index: Index; run: string }) {
@@ -111,10 +111,10 @@ function RunPage({ here, index, run }: { here: Place; index: Index; run: string 
 }
 
 function Tab({ tab, row, report, query }: { tab: string; row: string | undefined; report: Report; query: URLSearchParams }) {
-  if (tab === "samples") return <Samples report={report} query={query} />;
+  if (tab === "samples") return <><Heading>{t("samples")}</Heading><Samples report={report} query={query} /></>;
   if (tab === "sample") return <SamplePage report={report} row={Number(row ?? 0)} query={query} />;
-  if (tab === "judges") return <JudgesPage report={report} />;
-  if (tab === "spec") return <SpecPage report={report} />;
+  if (tab === "judges") return <><Heading>{t("judges")}</Heading><JudgesPage report={report} /></>;
+  if (tab === "spec") return <><Heading>{visible(report.about.title || report.about.name)}</Heading><SpecPage report={report} /></>;
   return <ReportPage report={report} />;
 }
 

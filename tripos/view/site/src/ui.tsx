@@ -1,6 +1,6 @@
 /** Parts that several pages share. */
 import type { ComponentChildren } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useId, useState } from "preact/hooks";
 import { Missing } from "./data";
 import { count, t } from "./words";
 
@@ -75,11 +75,11 @@ export function visible(text: string): string {
   return text.replace(HIDDEN, (each) => `\\u${each.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }
 
-export function Panel({ title, children, id }: { title: string; children: ComponentChildren; id?: string }) {
-  const name = id ?? title.replace(/\W+/g, "-").toLowerCase();
+export function Panel({ title, children }: { title: string; children: ComponentChildren }) {
+  const name = useId();
   return (
-    <section class="panel" aria-labelledby={`h-${name}`}>
-      <h2 id={`h-${name}`}>{title}</h2>
+    <section class="panel" aria-labelledby={name}>
+      <h2 id={name}>{title}</h2>
       {children}
     </section>
   );
@@ -88,7 +88,7 @@ export function Panel({ title, children, id }: { title: string; children: Compon
 /** A table that scrolls sideways on a narrow screen, by keyboard too. */
 export function Scroll({ children, label }: { children: ComponentChildren; label: string }) {
   return (
-    <div class="scroll" tabIndex={0} role="region" aria-label={label}>
+    <div class="scroll" tabIndex={0} role="region" aria-label={`${label}: ${t("table")}`}>
       {children}
     </div>
   );
@@ -97,4 +97,9 @@ export function Scroll({ children, label }: { children: ComponentChildren; label
 export function Status({ of }: { of: string }) {
   const good = of === "finished" || of === "ok" || of === "scored";
   return <span class={`status ${good ? "good" : of === "unfinished" ? "under" : "bad"}`}>{of.replaceAll("_", " ")}</span>;
+}
+
+/** The heading of a page that has no other: read, not seen. */
+export function Heading({ children }: { children: ComponentChildren }) {
+  return <h1 class="unseen">{children}</h1>;
 }

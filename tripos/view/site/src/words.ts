@@ -292,5 +292,13 @@ export const when = (iso: string | null | undefined) =>
 
 /** Return a figure with as many decimals as its scale wants: three on a scale of 1 or less, else two. */
 export function figure(value: number | null | undefined, narrow: boolean): string {
-  return value === null || value === undefined || Number.isNaN(value) ? "—" : value.toFixed(narrow ? 3 : 2);
+  if (value === null || value === undefined || Number.isNaN(value)) return "—";
+  const text = value.toFixed(narrow ? 3 : 2);
+  // A small difference below zero is written without its sign, which would say nothing.
+  return Number(text) === 0 ? text.replace("-", "") : text.replace("-", "−");
+}
+
+/** Return the ends of an interval. */
+export function between(low: number | null | undefined, high: number | null | undefined, narrow: boolean): string {
+  return low === null || low === undefined ? "—" : `${figure(low, narrow)} … ${figure(high, narrow)}`;
 }

@@ -2,7 +2,7 @@ import { Lines } from "../charts";
 import type { BenchmarkFile, Index } from "../contract";
 import { json } from "../data";
 import { at, Panel, Scroll, useLoaded, Waiting } from "../ui";
-import { figure, t, when } from "../words";
+import { between, figure, t, when } from "../words";
 import { BoardPanel, isNarrow } from "./report";
 
 /** The leaderboards of every benchmark of the store. */
@@ -33,7 +33,7 @@ function Figure({ name, of }: { name: string; of: BenchmarkFile["history"][numbe
   const heading = `${name}: ${of.measure}`;
   const breaks = [...new Set(of.points.filter((each) => each.broken).map((each) => each.version))];
   return (
-    <Panel title={heading} id={`history-${name}-${of.measure.replace(/\W/g, "-")}`}>
+    <Panel title={heading}>
       <Scroll label={heading}><Lines points={points} label={heading} narrow={narrow} /></Scroll>
       {breaks.map((version) => <p class="small" key={version}>{t("version")} {version}: {t("changed")}</p>)}
       <details>
@@ -47,7 +47,7 @@ function Figure({ name, of }: { name: string; of: BenchmarkFile["history"][numbe
                 <td>{each.version}</td>
                 <td>{each.model}</td>
                 <td class="number">{figure(each.value, narrow)}</td>
-                <td>{each.low === null ? "—" : `${figure(each.low, narrow)} – ${figure(each.high, narrow)}`}</td>
+                <td>{between(each.low, each.high, narrow)}</td>
               </tr>
             ))}
           </tbody>

@@ -5,7 +5,7 @@ import type { Comparison, Index, ListedRun, Report } from "../contract";
 import { json } from "../data";
 import { openRun, type OpenRun, reportOf } from "../run";
 import { at, go, Panel, Scroll, Text, useLoaded, visible, Waiting } from "../ui";
-import { count, figure, t } from "../words";
+import { between, count, figure, t } from "../words";
 import { called } from "./report";
 
 interface Side {
@@ -97,7 +97,7 @@ function Figures({ found }: { found: Comparison }) {
                 <th scope="col" class="number">B − A</th>
                 <th scope="col">{t("interval")}</th>
                 <th scope="col" class="number">{t("pValue")}</th>
-                <th scope="col" />
+                <td />
               </tr>
             </thead>
             <tbody>
@@ -107,7 +107,7 @@ function Figures({ found }: { found: Comparison }) {
                   <td class="number">{figure(row.a, false)}</td>
                   <td class="number">{figure(row.b, false)}</td>
                   <td class="number"><strong>{figure(row.difference, false)}</strong></td>
-                  <td>{row.low === null ? "—" : `${figure(row.low, false)} – ${figure(row.high, false)}`}</td>
+                  <td>{between(row.low, row.high, false)}</td>
                   <td class="number">{figure(row.p, true)}</td>
                   <td class="small">{visible(row.verdict)}</td>
                 </tr>

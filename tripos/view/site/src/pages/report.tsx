@@ -2,7 +2,7 @@ import { useState } from "preact/hooks";
 import { HeatMap, Interval } from "../charts";
 import type { About, Board, Measure, MeasureRow, Report } from "../contract";
 import { at, Panel, Scroll, Status, visible } from "../ui";
-import { count, figure, language, money, percent, t, title, when } from "../words";
+import { between, count, figure, language, money, percent, t, title, when } from "../words";
 
 /** Return what a value of a dimension is called: in the language of an item, else the reader's, else the benchmark's. */
 export function called(about: About, dimension: string, value: string, item?: string | null): string {
@@ -58,7 +58,7 @@ export function BoardPanel({ board, run }: { board: Board; run?: string }) {
   const narrow = isNarrow(board.models);
   const name = run ? `${t("headline")}: ${board.measure}` : `${board.benchmark} ${board.version}: ${board.measure}`;
   return (
-    <Panel title={name} id={`board-${board.benchmark}-${board.measure.replace(/\W/g, "-")}`}>
+    <Panel title={name}>
       <Scroll label={name}>
         <table class="list board">
           <thead>
@@ -80,7 +80,7 @@ export function BoardPanel({ board, run }: { board: Board; run?: string }) {
                 <td class="number"><strong>{figure(each.value, narrow)}</strong></td>
                 <td class="picture">
                   <Interval value={each.value} low={each.low} high={each.high} from={from} to={to} narrow={narrow} />
-                  <span class="small">{each.low === null ? "—" : `${figure(each.low, narrow)} – ${figure(each.high, narrow)}`}</span>
+                  <span class="small">{between(each.low, each.high, narrow)}</span>
                 </td>
                 <td class="number">{count(each.items)}</td>
                 <td class="number">{each.coverage === null ? "—" : percent(each.coverage)}</td>
@@ -236,7 +236,7 @@ function MeasurePanel({ measure, about }: { measure: Measure; about: About }) {
   const narrow = isNarrow(rows);
   const shown = whole ? rows : rows.slice(0, MOST_ROWS);
   return (
-    <Panel title={measure.name} id={`measure-${measure.name.replace(/\W/g, "-")}`}>
+    <Panel title={measure.name}>
       {measure.error && <p class="problem">{visible(measure.error)}</p>}
       {measure.reason && <p class="small">{visible(measure.reason)}</p>}
       {rows.length > 0 && (
@@ -282,7 +282,7 @@ function MeasureLine({ row, by, about, from, to, narrow }: {
       <td class="picture">
         <Interval value={row.value} low={row.low} high={row.high} from={from} to={to} narrow={narrow} />
         <span class="small">
-          {row.low !== null ? `${figure(row.low, narrow)} – ${figure(row.high, narrow)}` : visible(row.reason ?? "—")}
+          {row.low !== null ? between(row.low, row.high, narrow) : visible(row.reason ?? "—")}
         </span>
       </td>
       <td class="number">{count(row.items)}</td>

@@ -103,7 +103,7 @@ function Steps({ report, open, row, query }: { report: Report; open: OpenRun; ro
   }, [previous, next]);
   const [copied, set] = useState(false);
   return (
-    <nav class="steps" aria-label={t("samples")}>
+    <nav class="steps" aria-label={`${t("previous")} / ${t("next")}`}>
       {previous ? <a href={previous} rel="prev">← {t("previous")} (k)</a> : <span class="nothing">← {t("previous")}</span>}
       <span>{place >= 0 && rows ? `${count(place + 1)} ${t("of")} ${count(rows.length)}` : ""}</span>
       {next ? <a href={next} rel="next">{t("next")} (j) →</a> : <span class="nothing">{t("next")} →</span>}

@@ -105,7 +105,7 @@ function List({ open, report, query }: { open: OpenRun; report: Report; query: U
   return (
     <div class="samples">
       <Filters open={open} report={report} query={query} change={change} clear={() => go(at(`run/${run}/samples`), true)} />
-      <section aria-label={t("samples")}>
+      <section>
         <div class="bar">
           <p role="status">
             <strong>{count(rows?.length ?? 0)}</strong> {t("of")} {count(open.samples.rows)} {t("samples")}

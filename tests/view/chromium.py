@@ -1,0 +1,121 @@
+"""A headless Chromium for tests of the page, driven by the DevTools protocol; None where the machine has none."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import contextlib
+import json
+import shutil
+import subprocess
+import tempfile
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any, Self
+
+import aiohttp
+
+PROGRAM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+QUIET = (
+    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--mute-audio"),
+    *("--disable-background-networking", "--disable-component-update", "--disable-sync", "--remote-debugging-port=0"),
+)
+PATIENCE = 60.0
+
+
+class Page:
+    """One page of the browser."""
+
+    def __init__(self, socket: aiohttp.ClientWebSocketResponse) -> None:
+        self._socket = socket
+        self._asked = 0
+        self.problems: list[str] = []
+        """Exceptions, errors of the console and refusals by the policy, as they came."""
+
+    async def call(self, method: str, **parameters: Any) -> dict[str, Any]:
+        """Return what the browser answers."""
+        self._asked += 1
+        await self._socket.send_json({"id": self._asked, "method": method, "params": parameters})
+        while True:
+            said = await self._socket.receive_json(timeout=PATIENCE)
+            if said.get("id") == self._asked:
+                assert "error" not in said, said
+                found: dict[str, Any] = said["result"]
+                return found
+            self._note(said)
+
+    def _note(self, said: dict[str, Any]) -> None:
+        parameters = said.get("params", {})
+        match said.get("method"):
+            case "Runtime.exceptionThrown":
+                self.problems.append(json.dumps(parameters["exceptionDetails"])[:500])
+            case "Log.entryAdded" if parameters["entry"]["level"] == "error":
+                self.problems.append(parameters["entry"]["text"])
+            case "Page.javascriptDialogOpening":
+                self.problems.append(f"dialog: {parameters['message']}")
+
+    async def evaluate(self, expression: str) -> Any:
+        """Return the value of an expression in the page."""
+        said = await self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
+        assert "exceptionDetails" not in said, said["exceptionDetails"]
+        return said["result"].get("value")
+
+    async def open(self, address: str, *, width: int = 1200, dark: bool = False) -> None:
+        """Open an address and wait until its content is there."""
+        phone = width < 600
+        await self.call(
+            "Emulation.setDeviceMetricsOverride", width=width, height=800, deviceScaleFactor=1, mobile=phone
+        )
+        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+        await self.call("Emulation.setEmulatedMedia", features=[scheme])
+        await self.call("Page.navigate", url="about:blank")
+        await self.call("Page.navigate", url=address)
+        await self.until("document.querySelector('#content')?.children.length && !document.querySelector('.waiting')")
+
+    async def until(self, condition: str) -> None:
+        """Wait until a condition holds in the page."""
+        async with asyncio.timeout(PATIENCE):
+            while not await self.evaluate(f"!!({condition})"):
+                await asyncio.sleep(0.05)
+
+    async def picture(self, path: Path) -> None:
+        """Write what is in sight as a PNG file."""
+        said = await self.call("Page.captureScreenshot", format="png")
+        path.write_bytes(base64.b64decode(said["data"]))
+
+
+class Browser:
+    """A browser with a profile of its own, for the time of a `with`."""
+
+    async def __aenter__(self) -> Self:
+        assert PROGRAM is not None
+        self._folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
+        self._process = subprocess.Popen(
+            [PROGRAM, *QUIET, f"--user-data-dir={self._folder.name}", "about:blank"],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        self._client = aiohttp.ClientSession()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._client.close()
+        self._process.kill()
+        self._process.wait()
+        self._folder.cleanup()
+
+    @contextlib.asynccontextmanager
+    async def page(self) -> AsyncIterator[Page]:
+        """A page; its problems are noted from the first."""
+        port = Path(self._folder.name, "DevToolsActivePort")
+        async with asyncio.timeout(PATIENCE):
+            while not port.is_file() or "\n" not in port.read_text():
+                await asyncio.sleep(0.05)
+        where = f"http://127.0.0.1:{port.read_text().splitlines()[0]}/json/new?about:blank"
+        async with self._client.put(where) as answer:
+            opened = json.loads(await answer.text())
+        async with self._client.ws_connect(opened["webSocketDebuggerUrl"], max_msg_size=0) as socket:
+            page = Page(socket)
+            for domain in ("Page", "Runtime", "Log"):
+                await page.call(f"{domain}.enable")
+            yield page

@@ -1,0 +1,192 @@
+"""The files of a view say what the warehouse says, and every reply finds what belongs to it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from tests.conftest import Command
+from tripos.view.files import ViewFiles
+from tripos.view.tables import TABLES
+from tripos_warehouse.errors import StoreError
+from tripos_warehouse.store.store import Store
+from tripos_warehouse.views.views import connect_run
+
+ARMS = """\
+benchmark armed "1.0.0" {
+  languages en
+}
+role candidate compared
+arm hint { none "no hint", some "a hint" }
+dataset item from "items.jsonl" {
+  question text
+  answer   text secret
+}
+scenario sums "Sums" {
+  over item
+  arms hint
+  ask plain by candidate {
+    prompt "{{ item.question }}"
+  }
+  ask helped by candidate when hint == some {
+    prompt "Think first. {{ item.question }}"
+  }
+  score long = length(plain.text) > 3
+}
+measure longs = mean(long) by hint
+"""
+
+
+def read(view: ViewFiles, path: str) -> Any:
+    data = view.json(path)
+    assert data is not None
+    return json.loads(data)
+
+
+def answer(tripos: Command, query: str) -> Any:
+    assert tripos("sql", query, "-o", "answer.json").code == 0
+    return json.loads(Path("answer.json").read_bytes())
+
+
+def tables(view: ViewFiles, run: str) -> dict[str, list[dict[str, Any]]]:
+    listed = read(view, f"runs/{run}/tables.json")["tables"]
+    found = {}
+    for name in TABLES:
+        path = view.table(listed[name]["path"])
+        assert path is not None and path.stat().st_size == listed[name]["bytes"]
+        found[name] = pq.read_table(path).to_pylist()
+        assert len(found[name]) == listed[name]["rows"]
+    return found
+
+
+def test_the_index_lists_runs_with_their_headline(view: ViewFiles) -> None:
+    index = read(view, "index.json")
+    assert index["format"] == "tripos.view/1"
+    (run,) = index["runs"]
+    assert run["models"] == ["mock/careful", "mock/careless"]
+    assert run["scored_share"] == 1.0
+    assert run["roles"]["judge"] == ["mock/fair", "mock/severe"]
+
+
+def test_the_report_is_that_of_the_command(view: ViewFiles, tripos: Command) -> None:
+    (run,) = read(view, "index.json")["runs"]
+    made = read(view, f"runs/{run['run_id']}/report.json")
+    printed = tripos("report", "--json").data
+    assert {name: made[name] for name in printed} == printed
+    assert made["evaluators"] == ["mock/fair", "mock/severe"]
+
+
+def test_means_of_the_grid_are_those_of_the_scores_on_their_scales(view: ViewFiles, tripos: Command) -> None:
+    (run,) = read(view, "index.json")["runs"]
+    made = {
+        (cell["scenario"], cell["metric"], cell["model"]): cell["score"]
+        for cell in read(view, f"runs/{run['run_id']}/report.json")["grid"]
+        if cell["metric"] in ("CLEAR", "RIGHT")
+    }
+    query = """select scenario, metric, model, avg((value - 1) / 9) as score from quiz.scores
+      where metric in ('CLEAR', 'RIGHT') group by all"""
+    rows = answer(tripos, query)
+    assert len(rows) == 6
+    assert made == pytest.approx({(row["scenario"], row["metric"], row["model"]): row["score"] for row in rows})
+
+
+def test_every_reply_finds_its_scores_and_judgements(view: ViewFiles) -> None:
+    (run,) = read(view, "index.json")["runs"]
+    found = tables(view, run["run_id"])
+    assert len(found["samples"]) == len(found["texts"]) == 10
+    for name in ("scores", "judgements"):
+        seen = 0
+        for n, sample in enumerate(found["samples"]):
+            start = sample[f"{name}_at"]
+            mine = found[name][start : start + sample[name]] if start is not None else []
+            assert [row["n"] for row in mine] == [n] * sample[name]
+            seen += len(mine)
+        assert seen == len(found[name])
+    assert {row["evaluator"] for row in found["judgements"]} == {"mock/fair", "mock/severe"}
+    assert all(sample["reply"] is not None for sample in found["texts"])
+
+
+def test_the_disagreement_of_judges_is_the_widest_over_metrics(view: ViewFiles) -> None:
+    (run,) = read(view, "index.json")["runs"]
+    found = tables(view, run["run_id"])
+    for n, sample in enumerate(found["samples"]):
+        grades: dict[str, list[float]] = {}
+        for row in found["scores"]:
+            if row["n"] == n and row["evaluator"] is not None:
+                grades.setdefault(row["metric"], []).append((row["value"] - 1) / 9)
+        widest = max(max(each) - min(each) for each in grades.values())
+        assert sample["spread"] == pytest.approx(widest, abs=1e-6)
+
+
+def test_a_reply_that_arms_share_is_a_row_in_each_with_its_own_scores(
+    quiz: Path, tripos: Command, tmp_path: Path
+) -> None:
+    (quiz / "armed.tripos").write_text(ARMS, "utf-8")
+    assert tripos("run", "armed.tripos", "--model", "mock/careful", "--store", "armed").code == 0
+    view = ViewFiles(lambda: Store.open(quiz / "armed", create=False), tmp_path / "made")
+    (run,) = read(view, "index.json")["runs"]
+    found = tables(view, run["run_id"])
+    plain = [sample for sample in found["samples"] if sample["step"] == "plain"]
+    assert sorted(sample["hint"] for sample in plain) == ["none"] * 3 + ["some"] * 3
+    assert len({sample["sample_id"] for sample in plain}) == 3
+    assert [sample["scores"] for sample in plain] == [1] * 6
+    assert len(found["scores"]) == 6
+    axes = read(view, f"runs/{run['run_id']}/report.json")["axes"]
+    assert {(cell["axis"], cell["value"], cell["n"]) for cell in axes} == {("hint", "none", 3), ("hint", "some", 3)}
+
+
+def test_a_paired_comparison_is_that_of_the_command(view: ViewFiles, tripos: Command) -> None:
+    (run,) = read(view, "index.json")["runs"]
+    made = read(view, f"compare/{run['run_id']}.0~{run['run_id']}.1.json")
+    printed = tripos("compare", "--json").data
+    assert made["pairs"] == printed["pairs"] and made["items"] == printed["items"]
+    told = {row["name"]: row["verdict"] for section in made["sections"] for row in section["rows"]}
+    assert set(told.values()) == {row["verdict"] for row in printed["rows"]}
+    assert view.json(f"compare/{run['run_id']}.0~{run['run_id']}.9.json") is None
+
+
+def test_judges_have_agreement_and_severity(view: ViewFiles, tripos: Command) -> None:
+    (run,) = read(view, "index.json")["runs"]
+    made = read(view, f"runs/{run['run_id']}/judges.json")
+    rows = answer(tripos, "from quiz.agreement(per := 'metric')")
+    assert made["agreement"] == rows
+    assert {(each["evaluator"], each["metric"]) for each in made["severity"]} == {
+        (judge, metric) for judge in ("mock/fair", "mock/severe") for metric in ("CLEAR", "RIGHT")
+    }
+
+
+def test_paths_that_the_view_has_not_give_nothing(view: ViewFiles) -> None:
+    for path in ("../index.json", "runs/../../x.json", "runs/x/y.json", "", "benchmarks/none.json", "x"):
+        assert view.json(path) is None
+        assert view.table(path) is None
+    with pytest.raises(StoreError) as raised:
+        view.json("runs/nothing/report.json")
+    assert raised.value.code == "S0301"
+
+
+def test_a_state_that_is_read_stays_while_the_store_grows(view: ViewFiles, tripos: Command) -> None:
+    (run,) = read(view, "index.json")["runs"]
+    before = read(view, f"runs/{run['run_id']}/tables.json")
+    assert tripos("run", "quiz.tripos", "--model", "mock/student", "--role", "judge=mock/fair").code == 0
+    after = read(view, f"runs/{run['run_id']}/tables.json")
+    assert before["state"] != after["state"]
+    assert len(read(view, "index.json")["runs"]) == 2
+    path = view.table(before["tables"]["samples"]["path"])
+    assert path is not None and pq.read_table(path).num_rows == 10
+
+
+def test_the_history_has_a_point_for_every_run_and_model(view: ViewFiles, tripos: Command) -> None:
+    assert tripos("run", "quiz.tripos", "--model", "mock/student", "--role", "judge=mock/fair").code == 0
+    (history,) = read(view, "benchmarks/quiz.json")["history"]
+    assert [point["model"] for point in history["points"]][-1] == "mock/student"
+    assert len(history["points"]) == 3
+    assert not any(point["broken"] for point in history["points"])
+    text = Path("quiz.tripos").read_text("utf-8")
+    Path("quiz.tripos").write_text(text.replace('"1.0.0"', '"2.0.0"'), "utf-8")
+    assert tripos("run", "quiz.tripos", "--model", "mock/student", "--role", "judge=mock/fair").code == 0
+    (history,) = read(view, "benchmarks/quiz.json")["history"]
+    assert [point["broken"] for point in history["points"]][-1]

@@ -1,0 +1,214 @@
+"""The page in Chromium: every page draws, breaks no rule of accessibility, and runs nothing that data hold.
+
+Without Chromium these tests are left out; without the packages of `tripos/view/site`, the rules of accessibility.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+import os
+import re
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp.test_utils import TestServer
+
+from tests.conftest import Command
+from tests.view.chromium import PROGRAM, Browser, Page
+from tripos.view.files import ViewFiles
+from tripos.view.one_file import write_report
+from tripos.view.server import app_of, page_part
+
+pytestmark = pytest.mark.skipif(PROGRAM is None, reason="no Chromium on this machine")
+AXE = Path(__file__).parents[2] / "tripos/view/site/node_modules/axe-core/axe.min.js"
+PICTURES = os.environ.get("TRIPOS_PICTURES")
+"""A folder for pictures of every page, to look at."""
+TOKEN = "t" * 32
+CJK = "请逐步说明"
+HOSTILE = [
+    template.format(each)
+    for each in ("window.__ran=1", "alert(1)", "document.title='x'", "fetch('/x')", "eval('1')")
+    for template in (
+        *("<script>{}</script>", "<img src=x onerror={}>", '"><svg onload={}>', "javascript:{}", "<iframe srcdoc='<script>{}</script>'>"),
+        *("'-{}-'", "${{{}}}", "{{{{{}}}}}", "</title><script>{}</script>", "]]><script>{}</script>", "<a href=javascript:{}>a</a>"),
+        *("<style>@import 'x'</style>{}", "\x1b[31m{}\x1b[0m", "\u202e{}", "=cmd|'{}'!A1", "<math><mi xlink:href=javascript:{}>"),
+        *("<details open ontoggle={}>", "<body onload={}>", "\x00<script>{}</script>", "&lt;script&gt;{}", "\u2028{}\u2029", "[x](javascript:{})"),
+        *("<object data=javascript:{}>", "<embed src=javascript:{}>", "<form action=javascript:{}><button>", "<base href=//x/>{}"),
+        *("<link rel=stylesheet href=//x/{}>", "<meta http-equiv=refresh content='0;javascript:{}'>", "{}\ud83d\ude00" + "e\u0301" * 40),
+        *("<template><script>{}</script></template>", "<noscript><p title='</noscript><img src=x onerror={}>'>", "<x onclick={}>"),
+        *("<input autofocus onfocus={}>", "<video><source onerror={}>", "<marquee onstart={}>", "<svg><animate onbegin={} attributeName=x>"),
+        *("`{}`", "\\u003cscript\\u003e{}", "<!--<script>{}</script>-->", "%3Cscript%3E{}%3C/script%3E", "<textarea></textarea><script>{}</script>"),
+        *("<select><option><script>{}</script>", "<plaintext>{}", "<xmp><script>{}</script></xmp>", "{}" + "A" * 20_000, "+ADw-script+AD4-{}"),
+        *("<a href='data:text/html,<script>{}</script>'>", "<p style='background:url(javascript:{})'>", "constructor.constructor('{}')()"),
+    )
+]
+
+
+def shown(go: Callable[[Page], Awaitable[None]]) -> None:
+    """Do something with a page in a browser of its own."""
+
+    async def all_of_it() -> None:
+        async with Browser() as browser, browser.page() as page:
+            await go(page)
+
+    asyncio.run(all_of_it())
+
+
+def paths_of(run: str) -> dict[str, str]:
+    return {
+        "runs": "",
+        "report": f"run/{run}",
+        "samples": f"run/{run}/samples?sort=apart",
+        "sample": f"run/{run}/sample/1",
+        "judges": f"run/{run}/judges",
+        "spec": f"run/{run}/spec",
+        "boards": "boards",
+        "compare": f"compare?a={run}.0&b={run}.1",
+        "history": "history",
+    }
+
+
+def run_of(view: ViewFiles) -> str:
+    found: str = json.loads(view.json("index.json") or b"")["runs"][0]["run_id"]
+    return found
+
+
+async def check_rules(page: Page, name: str) -> None:
+    """Fail where the page breaks a rule of axe."""
+    if not AXE.is_file():
+        return
+    await page.evaluate(AXE.read_text("utf-8") + ";0")
+    # Nothing but the rules for a page as a whole, and those of WCAG 2 A and AA.
+    broken = await page.evaluate(
+        "axe.run(document).then(found => found.violations.map(each => each.id + ': ' +"
+        " each.nodes.slice(0, 3).map(node => node.html.slice(0, 200)).join(' | ')))"
+    )
+    assert not broken, f"{name}: {broken}"
+
+
+def test_every_page_draws_and_breaks_no_rule(view: ViewFiles) -> None:
+    run = run_of(view)
+
+    async def go(page: Page) -> None:
+        async with TestServer(app_of(view, TOKEN)) as server:
+            for name, path in paths_of(run).items():
+                for width, dark, language in ((1200, False, "en"), (390, True, "zh")):
+                    await page.open(f"{server.make_url(f'/{TOKEN}/')}?lang={language}#/{path}", width=width, dark=dark)
+                    said = await page.evaluate("document.querySelector('#content').innerText")
+                    assert "undefined" not in said and "NaN" not in said and "[object" not in said, (name, said)
+                    sideways = await page.evaluate("document.documentElement.scrollWidth - innerWidth")
+                    assert sideways <= 0, (name, width, sideways)
+                    await check_rules(page, f"{name} {width}")
+                    if PICTURES:
+                        await page.picture(Path(PICTURES) / f"{name}-{width}-{language}.png")
+        assert page.problems == []
+
+    shown(go)
+
+
+def test_a_report_from_disk_filters_and_steps_by_key(view: ViewFiles, tmp_path: Path) -> None:
+    run = run_of(view)
+    path = tmp_path / "report.html"
+    path.write_text(write_report(view, run), "utf-8")
+    texts = "[...document.querySelectorAll('.line .model')].map(each => each.innerText)"
+
+    async def go(page: Page) -> None:
+        await page.open(f"{path.as_uri()}#/run/{run}/samples?sort=lowest")
+        await page.until("document.querySelectorAll('.line').length === 10")
+        scores = await page.evaluate("[...document.querySelectorAll('.line .score')].map(each => Number(each.innerText))")
+        assert scores == sorted(scores)
+        await page.evaluate(
+            "[...document.querySelectorAll('.filters label')].find(each => each.innerText.includes('careless')).click()"
+        )
+        await page.until("document.querySelectorAll('.line').length === 5")
+        assert set(await page.evaluate(texts)) == {"mock/careless"}
+        await page.evaluate("document.querySelector('.line').click()")
+        await page.until("document.querySelector('.steps')?.innerText.includes('1 of 5')")
+        await page.evaluate("window.dispatchEvent(new KeyboardEvent('keydown', {key: 'j'}))")
+        await page.until("document.querySelector('.steps')?.innerText.includes('2 of 5')")
+        assert page.problems == []
+
+    shown(go)
+
+
+def test_the_score_of_a_metric_and_the_text_of_replies_are_filters(view: ViewFiles) -> None:
+    run = run_of(view)
+
+    async def go(page: Page) -> None:
+        async with TestServer(app_of(view, TOKEN)) as server:
+            where = server.make_url(f"/{TOKEN}/")
+            await page.open(f"{where}#/run/{run}/samples?metric=RIGHT")
+            await page.until("document.querySelector('.bar')?.innerText.startsWith('6 of 10')")
+            await page.open(f"{where}#/run/{run}/samples?evaluator=mock%2Ffair&metric=CLEAR&model=mock%2Fcareful")
+            await page.until("document.querySelector('.bar')?.innerText.startsWith('5 of 10')")
+        assert page.problems == []
+
+    shown(go)
+
+
+def test_a_folder_opens_from_disk(ran: Path, tripos: Command, view: ViewFiles) -> None:
+    assert tripos("view", "--to", "site").code == 0
+    run = run_of(view)
+
+    async def go(page: Page) -> None:
+        for path in paths_of(run).values():
+            await page.open(f"{(ran / 'site/index.html').as_uri()}#/{path}")
+            assert await page.evaluate("document.querySelector('.problem') === null"), path
+        assert page.problems == []
+
+    shown(go)
+
+
+def test_texts_of_data_run_nothing(view: ViewFiles, tmp_path: Path) -> None:
+    assert len(HOSTILE) >= 200
+    run = run_of(view)
+    page_text = write_report(view, run)
+    found = re.search(r'id="tripos-data">(.*?)</script>', page_text, re.DOTALL)
+    assert found is not None
+    hostile = itertools.cycle(HOSTILE)
+    used: set[str] = set()
+
+    def spoil(value: Any, key: str = "") -> Any:
+        """Put a hostile text behind every text that a benchmark, a model or a person wrote."""
+        fixed = ("run_id", "item_id", "sample_id", "path", "status", "model", "models", "metric", "scenario", "format")
+        if isinstance(value, dict):
+            return {name: spoil(each, name) for name, each in value.items()}
+        if isinstance(value, list):
+            return [spoil(each, key) for each in value]
+        if not isinstance(value, str) or key in fixed or key.endswith("_at"):
+            return value
+        text = next(hostile)
+        used.add(text)
+        return value + text
+
+    data = {path: spoil(value) for path, value in json.loads(found[1]).items()}
+    assert len(used) == len(set(HOSTILE))
+    text = json.dumps(data).replace("<", "\\u003c")
+    path = tmp_path / "hostile.html"
+    path.write_text(page_text.replace(found[1], text), "utf-8")
+
+    async def go(page: Page) -> None:
+        for where in paths_of(run).values():
+            if where.startswith("compare"):
+                continue
+            await page.open(f"{path.as_uri()}#/{where}")
+            await page.evaluate("[...document.querySelectorAll('details')].forEach(each => each.open = true)")
+            await page.evaluate("[...document.querySelectorAll('.more')].forEach(each => each.click())")
+            await asyncio.sleep(0.1)
+            assert await page.evaluate("window.__ran === undefined && document.title.endsWith('Tripos')"), where
+            assert await page.evaluate("document.querySelectorAll('#app script, #app img, #app iframe').length") == 0
+        refused = [each for each in page.problems if "date" not in each.lower()]
+        assert refused == []
+
+    shown(go)
+
+
+def test_the_page_that_ships_asks_for_nothing_from_elsewhere() -> None:
+    for name in ("index.html", "view.js", "view.css"):
+        text = page_part(name).decode()
+        hosts = set(re.findall(r"(?:https?:)?//([\w.-]+\.\w+)", text)) - {"www.w3.org"}
+        assert not hosts, hosts
