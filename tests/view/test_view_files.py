@@ -14,7 +14,6 @@ from tripos.view.files import ViewFiles
 from tripos.view.tables import TABLES
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.store.store import Store
-from tripos_warehouse.views.views import connect_run
 
 ARMS = """\
 benchmark armed "1.0.0" {

@@ -33,17 +33,77 @@ HOSTILE = [
     template.format(each)
     for each in ("window.__ran=1", "alert(1)", "document.title='x'", "fetch('/x')", "eval('1')")
     for template in (
-        *("<script>{}</script>", "<img src=x onerror={}>", '"><svg onload={}>', "javascript:{}", "<iframe srcdoc='<script>{}</script>'>"),
-        *("'-{}-'", "${{{}}}", "{{{{{}}}}}", "</title><script>{}</script>", "]]><script>{}</script>", "<a href=javascript:{}>a</a>"),
-        *("<style>@import 'x'</style>{}", "\x1b[31m{}\x1b[0m", "\u202e{}", "=cmd|'{}'!A1", "<math><mi xlink:href=javascript:{}>"),
-        *("<details open ontoggle={}>", "<body onload={}>", "\x00<script>{}</script>", "&lt;script&gt;{}", "\u2028{}\u2029", "[x](javascript:{})"),
-        *("<object data=javascript:{}>", "<embed src=javascript:{}>", "<form action=javascript:{}><button>", "<base href=//x/>{}"),
-        *("<link rel=stylesheet href=//x/{}>", "<meta http-equiv=refresh content='0;javascript:{}'>", "{}\ud83d\ude00" + "e\u0301" * 40),
-        *("<template><script>{}</script></template>", "<noscript><p title='</noscript><img src=x onerror={}>'>", "<x onclick={}>"),
-        *("<input autofocus onfocus={}>", "<video><source onerror={}>", "<marquee onstart={}>", "<svg><animate onbegin={} attributeName=x>"),
-        *("`{}`", "\\u003cscript\\u003e{}", "<!--<script>{}</script>-->", "%3Cscript%3E{}%3C/script%3E", "<textarea></textarea><script>{}</script>"),
-        *("<select><option><script>{}</script>", "<plaintext>{}", "<xmp><script>{}</script></xmp>", "{}" + "A" * 20_000, "+ADw-script+AD4-{}"),
-        *("<a href='data:text/html,<script>{}</script>'>", "<p style='background:url(javascript:{})'>", "constructor.constructor('{}')()"),
+        *(
+            "<script>{}</script>",
+            "<img src=x onerror={}>",
+            '"><svg onload={}>',
+            "javascript:{}",
+            "<iframe srcdoc='<script>{}</script>'>",
+        ),
+        *(
+            "'-{}-'",
+            "${{{}}}",
+            "{{{{{}}}}}",
+            "</title><script>{}</script>",
+            "]]><script>{}</script>",
+            "<a href=javascript:{}>a</a>",
+        ),
+        *(
+            "<style>@import 'x'</style>{}",
+            "\x1b[31m{}\x1b[0m",
+            "\u202e{}",
+            "=cmd|'{}'!A1",
+            "<math><mi xlink:href=javascript:{}>",
+        ),
+        *(
+            "<details open ontoggle={}>",
+            "<body onload={}>",
+            "\x00<script>{}</script>",
+            "&lt;script&gt;{}",
+            "\u2028{}\u2029",
+            "[x](javascript:{})",
+        ),
+        *(
+            "<object data=javascript:{}>",
+            "<embed src=javascript:{}>",
+            "<form action=javascript:{}><button>",
+            "<base href=//x/>{}",
+        ),
+        *(
+            "<link rel=stylesheet href=//x/{}>",
+            "<meta http-equiv=refresh content='0;javascript:{}'>",
+            "{}\ud83d\ude00" + "e\u0301" * 40,
+        ),
+        *(
+            "<template><script>{}</script></template>",
+            "<noscript><p title='</noscript><img src=x onerror={}>'>",
+            "<x onclick={}>",
+        ),
+        *(
+            "<input autofocus onfocus={}>",
+            "<video><source onerror={}>",
+            "<marquee onstart={}>",
+            "<svg><animate onbegin={} attributeName=x>",
+        ),
+        *(
+            "`{}`",
+            "\\u003cscript\\u003e{}",
+            "<!--<script>{}</script>-->",
+            "%3Cscript%3E{}%3C/script%3E",
+            "<textarea></textarea><script>{}</script>",
+        ),
+        *(
+            "<select><option><script>{}</script>",
+            "<plaintext>{}",
+            "<xmp><script>{}</script></xmp>",
+            "{}" + "A" * 20_000,
+            "+ADw-script+AD4-{}",
+        ),
+        *(
+            "<a href='data:text/html,<script>{}</script>'>",
+            "<p style='background:url(javascript:{})'>",
+            "constructor.constructor('{}')()",
+        ),
     )
 ]
 
@@ -119,7 +179,9 @@ def test_a_report_from_disk_filters_and_steps_by_key(view: ViewFiles, tmp_path: 
     async def go(page: Page) -> None:
         await page.open(f"{path.as_uri()}#/run/{run}/samples?sort=lowest")
         await page.until("document.querySelectorAll('.line').length === 10")
-        scores = await page.evaluate("[...document.querySelectorAll('.line .score')].map(each => Number(each.innerText))")
+        scores = await page.evaluate(
+            "[...document.querySelectorAll('.line .score')].map(each => Number(each.innerText))"
+        )
         assert scores == sorted(scores)
         await page.evaluate(
             "[...document.querySelectorAll('.filters label')].find(each => each.innerText.includes('careless')).click()"

@@ -77,12 +77,8 @@ def _hash(text: str) -> str:
 
 def _bounded(view: ViewFiles, tables: dict[str, Any], most: int) -> tuple[dict[str, list[dict[str, Any]]], list[str]]:
     """Return the rows of every table that belong to the replies that fit, numbered anew, and what is left out."""
-    read = {}
-    for name in TABLES:
-        path = view.table(tables["tables"][name]["path"])
-        read[name] = pq.read_table(path) if path is not None else None
-    if any(table is None for table in read.values()):
-        return {name: [] for name in TABLES}, ["all replies"]
+    paths = {name: view.table(tables["tables"][name]["path"]) for name in TABLES}
+    read: dict[str, Any] = {name: pq.read_table(path) for name, path in paths.items() if path is not None}
     samples = read["samples"].to_pylist()
     texts = read["texts"]
     order = sorted(range(len(samples)), key=lambda n: (not samples[n]["compared"], _score(samples[n]), n))
