@@ -39,7 +39,7 @@ from tripos_warehouse.store.store import Store  # noqa: E402
 from tripos_warehouse.views.views import connect  # noqa: E402
 
 PAGE = REPOSITORY / "docs" / "speed.md"
-BEGIN, END = "<!-- generated: tests/bench/all.py -->", "<!-- end -->"
+BEGIN, END = "<!-- measured: tests/bench/all.py -->", "<!-- measured end -->"
 SCORES_A_SAMPLE = 11
 """A sample of the large store has about so many scores."""
 CONCURRENCY, CONNECTIONS, LATENCY_MS = 64, 512, 200
