@@ -27,17 +27,21 @@ def is_interrupt(error: BaseException) -> bool:
 
 
 def disk_failure(error: BaseException) -> Failure | None:
-    """Return the failure of a command that found the disk full; None where an error has another reason.
+    """Return the failure of a command that found the disk full; None where an error has another reason. A failure that
+    does not name the disk is told with it, and keeps its code.
 
     >>> print(disk_failure(OSError(errno.ENOSPC, "No space left on device", "/tmp/x")))
     the disk is full: `/tmp/x`
     """
+    hint = "free some space and run the same command again; everything that was kept so far stays"
     for each in _causes(error):
         full = isinstance(each, OSError) and each.errno in FULL
         if full or any(text in str(each) for text in FULL_TEXTS):
+            if isinstance(error, Failure):
+                named = "the disk is full" in error.message
+                return error if named else Failure(error.code, f"the disk is full: {error}", hint, error.exit_code)
             path = getattr(each, "filename", None) or getattr(each, "filename2", None)
             where = f": `{path}`" if path else f": {' '.join(str(each).split())}"
-            hint = "free some space and run the same command again; everything that was kept so far stays"
             return Failure("S0102", f"the disk is full{where}", hint)
     return None
 

@@ -40,6 +40,7 @@ DISKS = (
     Row("full: the end of a run", "the summary is printed; the next run asks the rest", "command/test_run.py::test_a_run_that_the_disk_ends_still_sums_up_what_it_asked"),
     Row("full: compaction", "the store stays as it is", "command/test_run.py::test_a_store_that_has_no_room_to_be_compacted_is_reported_on_all_the_same"),
     Row("full: an answer or an export", "an error with the path; the old file stays", "warehouse/test_answers.py::test_an_answer_that_cannot_be_written_leaves_the_old_file"),
+    Row("full: a file that a command writes", "`the disk is full: cannot write PATH`; nothing half is left", "faults/test_disks.py::test_a_file_without_room_is_named_and_nothing_half_is_left"),
     Row("full: the cache of `check`", "goes on without the cache", "faults/test_disks.py::test_check_does_without_its_cache_where_the_disk_is_full"),
     Row("full: anywhere else", "`the disk is full: PATH` (S0102); exit 2", "faults/test_disks.py::test_a_full_disk_anywhere_names_the_place"),
     Row("read-only, no permission, input or output error", "S0102 with the reason; exit 1", "faults/test_disks.py::test_a_store_that_cannot_be_written_says_why"),

@@ -59,6 +59,19 @@ def test_a_full_disk_anywhere_names_the_place(
     assert tripos(*CAREFUL, "--limit", "1").data["calls"]["asked"] == 0
 
 
+@pytest.mark.parametrize("verb", [("sql", "select 1", "-o", "out.csv"), ("export", "csv", "-o", "out")])
+def test_a_file_without_room_is_named_and_nothing_half_is_left(
+    verb: tuple[str, ...], quiz: Path, tripos: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert tripos(*CAREFUL).code == 0
+    with monkeypatch.context() as patch:
+        patch.setattr(pathlib.Path, "replace", refuse(errno.ENOSPC))
+        done = tripos(*verb)
+    assert done.code == 2
+    assert "the disk is full: cannot write `out" in done.err and "free some space" in done.err
+    assert not [path for path in Path().rglob("*out*") if path.is_file()]
+
+
 def test_check_does_without_its_cache_where_the_disk_is_full(
     quiz: Path, tripos: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:

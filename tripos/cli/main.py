@@ -141,7 +141,7 @@ def _main(verb: Callable[[argparse.Namespace], int], options: argparse.Namespace
     except Exception as error:
         if is_interrupt(error):
             raise KeyboardInterrupt from error
-        if not isinstance(error, Failure) and (full := disk_failure(error)) is not None:
+        if (full := disk_failure(error)) is not None:
             raise full from error
         inputs = sys.modules.get("tripos.cli.inputs")
         damaged = ("S0103",) if options.verb == "sql" else ("S0103", "S0201")  # in SQL a person makes mistakes

@@ -6,6 +6,7 @@ sheet, and a longer text in further columns beside its own, so that everything i
 
 from __future__ import annotations
 
+import io
 import math
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
@@ -70,11 +71,13 @@ def write_workbook(
     """
     from openpyxl import Workbook
 
-    # Row by row to the disk: memory does not grow with the tables.
+    # Row by row to the disk. Only the packed file is in memory: one that a full disk refuses could not be closed.
     book = Workbook(write_only=True)
+    packed = io.BytesIO()
     with appearing(path) as new:
         told = [_write(book, source, path, longest(source.name), most_rows) for source in tables]
-        book.save(new)
+        book.save(packed)
+        new.write_bytes(packed.getbuffer())
     return told
 
 
