@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 from tripos.api.compilation import CompiledSpec
 from tripos.api.preparation import RunWarning, family_warning, settings_warning
 from tripos.api.selection import Choices, has_models, select_cases
+from tripos.failure import Failure
 from tripos.settings import Config
 from tripos_compiler.diagnostics import usd
+from tripos_compiler.inputs import DataError
 from tripos_compiler.plan import Plan
 from tripos_runtime.datasets import CaseSource, Planned, Selection, planned_steps
 from tripos_runtime.forecast import Span
@@ -99,7 +101,10 @@ def plan_run(
     plan = spec.plan
     if not has_models(choices, config):
         source, selection = select_cases(spec, choices)
-        roles, items, slots = _ones(plan), source.counts(selection), source.slot_counts(selection)
+        try:
+            roles, items, slots = _ones(plan), source.counts(selection), source.slot_counts(selection)
+        except DataError as error:
+            raise Failure("E0307", error.message, error.help) from error
         steps = tuple(planned_steps(selection.under(plan), items, roles, slots))
         return RunPlan(plan, source, selection, items, slots, roles, steps)
     from tripos.api.forecast import foresee_run

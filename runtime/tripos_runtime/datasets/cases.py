@@ -28,6 +28,9 @@ from tripos_runtime.datasets.slots import SlotSource
 from tripos_runtime.datasets.sources import Origin, SourceRow, Sources
 from tripos_runtime.datasets.trust import Trust
 
+MOST_LISTED = 10_000_000
+"""Contexts of a scenario without rows that are listed: more are counted."""
+
 
 @dataclass(frozen=True)
 class SubsetTags:
@@ -115,7 +118,8 @@ class CaseSource:
 
     def of(self, scenario: Scenario, selection: Selection) -> Iterator[Case]:
         """Yield the selected cases of one scenario."""
-        every = (case for case in self._every(scenario) if selection.allows(case.context))
+        partly = selection.limit is not None and selection.seed is None
+        every = (case for case in self._every(scenario, partly=partly) if selection.allows(case.context))
         if selection.drawn is not None and not self._is_made(scenario):
             every = (case for case in every if selection.holds(scenario.name, case.item_id))
         if selection.limit is None or self._is_made(scenario):  # which are made was chosen before they were
@@ -196,10 +200,17 @@ class CaseSource:
         counts = Choice(self.slots, selection).counts()
         return {name: count for name, count in counts.items() if name not in self.sources.made.frozen}
 
-    def _every(self, scenario: Scenario) -> Iterator[Case]:
+    def _every(self, scenario: Scenario, *, partly: bool = False) -> Iterator[Case]:
+        """Yield every case; with `partly` the caller takes the first ones. Raises `DataError` for contexts that are too
+        many to be listed."""
         if scenario.rows is None:
             axes = [self.axes[name] for name in scenario.axes]
-            for cell in allowed_cells(axes):
+            for number, cell in enumerate(allowed_cells(axes)):
+                if (number == 0 and scenario.cells > MOST_LISTED and not partly) or number >= MOST_LISTED:
+                    message = (
+                        f"`{scenario.name}` has {scenario.cells:,} contexts, and {MOST_LISTED:,} are listed at most"
+                    )
+                    raise DataError(message, "use fewer axes or values, or take some of them: --limit N")
                 yield Case(scenario, digest(cell), cell, {}, None, {**cell, **self.sources.names})
             return
         for row in self.sources.rows_of(scenario.rows.dataset, scenario.name):

@@ -16,7 +16,7 @@ OPTION = "--untrusted"
 class ReadLimits:
     """The most that is read of a benchmark."""
 
-    text_bytes: int = 64 * MIB
+    text_bytes: int = 8 * MIB
     """Of a file of the spec, or of its Python."""
     data_bytes: int = 64 * GIB
     """Of a data file, decompressed."""
@@ -28,7 +28,7 @@ class ReadLimits:
     """For a command that asks no model; None: no limit."""
 
 
-LOWERED = ReadLimits(text_bytes=4 * MIB, data_bytes=256 * MIB, whole_bytes=32 * MIB, rows=1_000_000, seconds=120.0)
+LOWERED = ReadLimits(text_bytes=MIB, data_bytes=256 * MIB, whole_bytes=32 * MIB, rows=1_000_000, seconds=120.0)
 """The limits for a benchmark that is not trusted."""
 
 
