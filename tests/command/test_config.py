@@ -199,6 +199,8 @@ def test_an_unknown_setting_is_told_with_its_line_and_what_was_meant(
         ("[prices.'a/b']\ninput = 1\n", 1, "is missing"),
         ("[prices.'a/b']\ninput = -1\noutput = 1\n", 2, "must be at least 0"),
         ("[endpoints.x]\nbase_url = 'localhost:8000'\n", 2, "begins with http:// or https://"),
+        ("[endpoints.x]\nbase_url = 'example.org/v1'\n", 2, "begins with http:// or https://"),
+        ("[endpoints.x]\nbase_url = '//example.org/v1'\n", 2, "begins with http:// or https://"),
         ("models = 5\n", 1, "must be a list of texts"),
         ("store = 5\n", 1, "must be a text in quotes"),
         ("roles = 'x'\n", 1, "must be a table"),

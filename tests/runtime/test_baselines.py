@@ -111,6 +111,15 @@ def test_majority_stands_for_the_most_frequent_right_answer_of_each_question(spe
     assert set(filled(spec).of("candidate")) == {"m", *names}
 
 
+def test_answers_that_are_each_right_once_are_not_the_most_frequent(spec: Path) -> None:
+    rows = [row | {"at": number} for number, row in enumerate(ROWS)]
+    (spec.parent / "items.jsonl").write_text("\n".join(map(json.dumps, rows)), "utf-8")
+    assert set(filled(spec).of("candidate")) == {
+        "m",
+        *(f"baseline/constant:{each}" for each in ("true", "sum", "product")),
+    }
+
+
 def test_a_number_that_is_the_majority_is_said_with_all_its_digits(spec: Path) -> None:
     for gold in (1234567, 1234567.25):
         text = (

@@ -15,7 +15,7 @@ from tripos_warehouse.errors import StoreError
 from tripos_warehouse.ledger.ledger import RunLedger, open_ledger
 from tripos_warehouse.store import locks as locks_module
 from tripos_warehouse.store.journal import segments
-from tripos_warehouse.store.locks import CLAIM, Locks, place_of
+from tripos_warehouse.store.locks import CLAIM, SEGMENT, Locks, place_of
 from tripos_warehouse.store.store import Store
 
 
@@ -196,3 +196,8 @@ def test_a_store_that_nobody_uses_any_more_leaves_no_file_open(store: Store) -> 
         assert Store.open(store.root, create=False).locks.real
     gc.collect()
     assert len(list(Path("/proc/self/fd").iterdir())) <= before + 1
+
+
+def test_no_claim_shares_a_byte_with_a_segment() -> None:
+    names = [str(number) for number in range(100)]
+    assert max(place_of(CLAIM, each) for each in names) < 2**62 <= min(place_of(SEGMENT, each) for each in names)

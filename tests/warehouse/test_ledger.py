@@ -235,3 +235,14 @@ def test_the_memory_of_a_ledger_holds_no_row_after_a_flush(store: Store) -> None
         ledger.keep(unit(number))
         ledger.flush()
     assert (ledger._fresh, ledger._closed, ledger._batch.rows) == ({}, [], {})
+
+
+def test_a_reply_that_failed_answers_no_request(store: Store) -> None:
+    digest = name("request")
+    rows = [
+        sample("failed", request_digest=digest, status="provider_error", reply=None),
+        sample("kept", request_digest=digest),
+    ]
+    store.append({"samples": rows})
+    ledger = open_ledger(store, PRINTS)
+    assert [row["sample_id"] for row, _ in ledger.replies("samples", digest)] == [name("sample", "kept")]

@@ -59,3 +59,36 @@ def test_a_score_that_does_not_apply_is_none_that_is_missing(store: Store) -> No
     results.write(store)
     row = single(store, plan, "sums.length")
     assert (row.value, row.n, row.total, row.coverage) == (5.0, 2, 3, pytest.approx(2 / 3))
+
+
+WEIGHED = """
+benchmark demo "1.0.0" { languages en }
+role candidate compared
+role judge panel
+dimension teaching "Teaching" {
+  metric CLEAR "Clarity"     { scale 1..5, asks "Is it clear?" }
+  metric RIGHT "Correctness" { scale 1..5, asks "Is it right?" }
+}
+scorer rubric(response: text) by judge { prompt "{{ metrics }} {{ response }}", gives allocated metrics }
+allocate rubric {
+  |      | CLEAR | RIGHT |
+  | sums |   x   |   3   |
+}
+scenario sums {
+  ask answer by candidate { prompt "1 + 1" }
+  score rubric(answer.text)
+  measure quality = mean(rubric)
+  measure by_metric = mean(rubric) by metric
+}
+"""
+
+
+def test_a_mean_over_metrics_counts_each_by_its_weight(store: Store) -> None:
+    plan = plan_of(compile_text(WEIGHED))
+    results = Results(plan)
+    for item, clear, right in (("i0", 1.0, 5.0), ("i1", 3.0, 4.0)):
+        for metric, value in (("CLEAR", clear), ("RIGHT", right)):
+            results.add("sums", "rubric", item, value, metric=metric, evaluator="j1")
+    results.write(store)
+    assert single(store, plan, "sums.quality").value == pytest.approx((1 + 3 + 3 * (5 + 4)) / 8)
+    assert [row.value for row in measured(store, plan, "sums.by_metric").rows] == [2.0, 4.5]

@@ -1,0 +1,33 @@
+"""The check of a file of grades: a fault in one row leaves nothing to keep of any."""
+
+from __future__ import annotations
+
+from tripos.annotation.batch import Answers, Batch, EnteredGrade, HandedReply, WantedGrade
+from tripos.annotation.ingest import check
+
+MARK = WantedGrade("CLEAR", "CLEAR", "score", 1, 5, True)
+
+
+def reply(row: str) -> HandedReply:
+    names = {"scenario": "sums", "item_id": "i", "language": "en", "sample_id": f"sample {row}", "model": "m"}
+    judged = {"scorer": "rubric", "judgement_id": f"judgement {row}", "judgement": "j", "fingerprint": "f"}
+    return HandedReply(row=row, binding="b", marks=(MARK,), **names, **judged)
+
+
+def answers(**values: object) -> Answers:
+    entries = tuple(EnteredGrade(row, "CLEAR", value, f"Grades!{row}") for row, value in values.items())
+    return Answers("batch", {row: f"Grades!{row}" for row in values}, entries, {})
+
+
+BATCH = Batch("batch", "r1", "quiz", "judge", "anna", 0, "2026-03-01T08:00:00+00:00", {}, (reply("a"), reply("b")), 1)
+
+
+def test_a_file_without_a_fault_has_a_score_for_each_reply() -> None:
+    taken = check(BATCH, answers(a=4, b=5), partial=False)
+    assert ([score.value for score in taken.scores], taken.faults, taken.still_open) == ([4.0, 5.0], (), 0)
+
+
+def test_a_file_with_a_fault_has_no_score() -> None:
+    taken = check(BATCH, answers(a=4, b=9), partial=False)
+    assert taken.scores == ()
+    assert [fault.address for fault in taken.faults] == ["Grades!b"]
