@@ -24,7 +24,7 @@ BATCH = Batch("batch", "r1", "quiz", "judge", "anna", 0, "2026-03-01T08:00:00+00
 
 def test_a_file_without_a_fault_has_a_score_for_each_reply() -> None:
     taken = check(BATCH, answers(a=4, b=5), partial=False)
-    assert ([score.value for score in taken.scores], taken.faults, taken.still_open) == ([4.0, 5.0], (), 0)
+    assert ([score.value for score in taken.scores], taken.faults, taken.open) == ([4.0, 5.0], (), 0)
 
 
 def test_a_file_with_a_fault_has_no_score() -> None:

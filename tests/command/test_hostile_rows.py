@@ -15,6 +15,7 @@ import pytest
 
 from tests.conftest import Command
 from tests.each import each
+from tests.lengths import spread
 from tripos_warehouse.query import export_cell
 
 SPEC = """\
@@ -205,7 +206,7 @@ def test_nothing_of_a_row_steers_a_terminal(echoed: Path, tripos: Command, comma
     assert_harmless(shown.out + shown.err)
 
 
-@pytest.mark.parametrize("status", [400, 401, 404, 500])
+@pytest.mark.parametrize("status", spread([400, 401, 404, 500], 2))
 def test_what_a_provider_says_of_a_row_steers_no_terminal(
     echo: Path, tripos: Command, monkeypatch: pytest.MonkeyPatch, status: int
 ) -> None:

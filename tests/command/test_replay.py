@@ -69,7 +69,7 @@ def ask(tripos: Command, query: str, *options: str) -> list[dict[str, Any]]:
     "model",
     [
         "mock/careful",
-        "mock/broken-json",
+        pytest.param("mock/broken-json", marks=pytest.mark.long),
         pytest.param("mock/careless", marks=pytest.mark.long),
         pytest.param("mock/refuses", marks=pytest.mark.long),
     ],

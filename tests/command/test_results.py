@@ -107,7 +107,7 @@ def test_another_helper_makes_what_builds_on_it_anew(folder: Folder) -> None:
         ("score s = ", "score t = ", 0),
         pytest.param("score h = ", "score i = ", 0, marks=pytest.mark.long),
         pytest.param("scorer pair(", "scorer duo(", 0, marks=pytest.mark.long),
-        ("when item.n > 0", "when item.n > -1", 0),
+        pytest.param("when item.n > 0", "when item.n > -1", 0, marks=pytest.mark.long),
     ],
 )
 def test_a_change_is_paid_for_once_and_shows_everywhere(folder: Folder, old: str, new: str, asked: int) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import ITEMS, QUIZ, Command
+from tests.lengths import sized
 from tripos.cli.main import run_command
 from tripos_warehouse.measures.sql import figures as figure_sql
 
@@ -145,7 +146,7 @@ def test_a_limit_is_by_scenario_and_a_seed_draws(quiz: Path, tripos: Command) ->
     first = tripos("run", "quiz.tripos", *CAREFUL, "--limit", "1", "--scenario", "sums", "--json").data
     assert first["calls"]["planned"] == 3
     drawn = set()
-    for seed in range(6):
+    for seed in range(sized(3, 6)):
         store = ("--store", f"drawn{seed}")
         tripos(
             "run", "quiz.tripos", *CAREFUL, "--limit", "1", "--scenario", "sums", "--seed", str(seed), *store, "--json"

@@ -12,6 +12,7 @@ import pytest
 
 from tests.conftest import Command
 from tests.each import each
+from tests.lengths import spread
 from tripos.cli.main import build_parser
 from tripos.cli.reports.sql import quick_answer
 from tripos.cli.reports.sql_shell import Completer
@@ -136,15 +137,18 @@ def test_a_file_of_somebody_elses_is_not_written_over(ran: Command) -> None:
 
 @pytest.mark.parametrize(
     "query",
-    [
-        "from quiz.leaderboard()",
-        "select metric, model, value, created_at, low from quiz.scores order by all",
-        "select sum(tokens_in) as sum, avg(latency_s) as mean, true as yes, null as nothing, 1.5 as decimal from samples",
-        "select context, [1, 2] as list, {'a': 1} as struct, date '2026-03-01' as day from samples limit 3",
-        "select 1 as one where false",
-        "show all tables",
-        "select t_quantile(0.975, 9) as t",
-    ],
+    spread(
+        [
+            "from quiz.leaderboard()",
+            "select metric, model, value, created_at, low from quiz.scores order by all",
+            "select sum(tokens_in) as sum, avg(latency_s) as mean, true as yes, null as nothing, 1.5 as decimal from samples",
+            "select context, [1, 2] as list, {'a': 1} as struct, date '2026-03-01' as day from samples limit 3",
+            "select 1 as one where false",
+            "show all tables",
+            "select t_quantile(0.975, 9) as t",
+        ],
+        4,
+    ),
 )
 def test_the_quick_answer_is_the_same_as_the_other(ran: Command, query: str, monkeypatch: pytest.MonkeyPatch) -> None:
     quick = ran("sql", query)

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from tests.each import each
+from tests.lengths import spread
 from tripos_compiler.language.library.functions.answers.exams import option_letters
 from tripos_compiler.language.library.functions.answers.extraction import choice_letters
 from tripos_compiler.language.library.functions.answers.options import chosen_option
@@ -60,7 +61,7 @@ def texts_of(count: int) -> list[str]:
     return [f"text number {place}" for place in range(1, count + 1)]
 
 
-@pytest.mark.parametrize("form", REPLIES)
+@pytest.mark.parametrize("form", spread(REPLIES, 20))
 @given(count=st.integers(2, 60), place=st.integers(0, 59))
 def test_the_letter_of_an_option_is_read_as_it_was_printed(form: str, count: int, place: int) -> None:
     options = texts_of(count)

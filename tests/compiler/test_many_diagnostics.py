@@ -10,6 +10,7 @@ from pathlib import Path
 
 from tests.compiler.compiling import compile_text
 from tests.each import each
+from tests.lengths import sized
 from tripos_compiler.diagnostics import MOST_SHOWN, Diagnostic, render_text, wrap
 
 HEAD = """benchmark demo "1.0.0" { languages en }
@@ -56,7 +57,7 @@ SHAPES: dict[str, Callable[[int], str]] = {
 
 @each("name", SHAPES)
 def test_work_grows_with_the_text(name: str) -> None:
-    less, more = (steps(partial(checked, SHAPES[name](n))) for n in (800, 1_600))
+    less, more = (steps(partial(checked, SHAPES[name](n))) for n in sized((400, 800), (800, 1_600)))
     assert more < 2.5 * less + 50_000
 
 

@@ -102,7 +102,7 @@ def check(benchmark: OpenBenchmark, texts: dict[str, str]) -> None:
     assert scopes(kept) == scopes(anew)
 
 
-@settings(max_examples=sized(6, 40), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=sized(4, 40), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(edits(), min_size=1, max_size=3))
 def test_edits_come_to_what_a_fresh_compilation_comes_to(
     edubench: OpenBenchmark, changes: list[tuple[str, str]]

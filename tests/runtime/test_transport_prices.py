@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.lengths import spread
 from tests.runtime.contract_server import Server, answering, completion, serving
 from tripos_runtime.models import Endpoint, Message, Model, Price, Reply, Request, open_model
 from tripos_runtime.models.base import FREE
@@ -60,14 +61,17 @@ def priced() -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize(
     ("tokens_in", "tokens_out", "cached", "reasoning"),
-    [
-        (1000, 100, 0, 0),
-        (1000, 100, 400, 60),
-        (128_001, 100, 0, 0),
-        (200_000, 10, 1, 1),
-        (300_000, 1000, 2000, 500),
-        (1_200_000, 5, 0, 0),
-    ],
+    spread(
+        [
+            (1000, 100, 0, 0),
+            (1000, 100, 400, 60),
+            (128_001, 100, 0, 0),
+            (200_000, 10, 1, 1),
+            (300_000, 1000, 2000, 500),
+            (1_200_000, 5, 0, 0),
+        ],
+        3,
+    ),
 )
 def test_a_cost_is_what_litellm_reckons_for_every_model(
     tokens_in: int, tokens_out: int, cached: int, reasoning: int

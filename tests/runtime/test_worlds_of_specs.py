@@ -13,7 +13,10 @@ ROOT = Path(__file__).parents[2]
 LARGE = pytest.param("edubench", marks=pytest.mark.long)
 
 
-@pytest.mark.parametrize("name", ["cjeval", LARGE, "edubench/shipped.tripos", "mathtutorbench", "teachbench"])
+@pytest.mark.parametrize(
+    "name",
+    ["cjeval", LARGE, "edubench/shipped.tripos", "mathtutorbench", pytest.param("teachbench", marks=pytest.mark.long)],
+)
 def test_a_benchmark_tells_no_secret_in_any_pair_of_worlds(name: str) -> None:
     spec = find_spec(str(ROOT / "specs" / name))
     compilation = spec.compile()

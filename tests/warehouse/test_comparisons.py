@@ -42,7 +42,7 @@ from tripos_warehouse.statistics.preferences.verdicts import win_rate
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.views.views import connect_run
 
-REPETITIONS, ITEMS = sized(60, 200), 30
+REPETITIONS, ITEMS = sized(40, 200), 30
 LEAST, MOST = (int(stats.binom.ppf(p, REPETITIONS, 0.95)) for p in (0.0005, 0.9995))
 """Of 200 an interval that keeps its promise holds the truth so often, but for 1 case in 1,000."""
 SPEC = """\

@@ -21,7 +21,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 import tripos
 from tests.conftest import ITEMS, QUIZ
-from tests.lengths import ALL, sized
+from tests.lengths import ALL, sized, spread
 from tests.warehouse.keeping import PRINTS, die, score, unit
 from tripos.cli.main import run_command
 from tripos_warehouse.ledger.ledger import open_ledger
@@ -135,7 +135,7 @@ def nullable(path: tuple[Any, ...]) -> bool:
 
 
 @given(data=st.data())
-@settings(max_examples=sized(6, 400), suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(max_examples=sized(4, 400), suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 def test_a_value_of_another_kind_in_any_file_is_told(copied: Any, data: st.DataObject) -> None:
     with copied() as root:
         whole = figure(root)
@@ -159,7 +159,7 @@ def test_a_value_of_another_kind_in_any_file_is_told(copied: Any, data: st.DataO
 
 
 @given(data=st.data())
-@settings(max_examples=sized(5, 300), suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(max_examples=sized(3, 300), suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 def test_bytes_that_changed_in_any_file_are_told(copied: Any, data: st.DataObject) -> None:
     with copied() as root:
         path = data.draw(
@@ -183,18 +183,21 @@ def test_bytes_that_changed_in_any_file_are_told(copied: Any, data: st.DataObjec
 
 @pytest.mark.parametrize(
     "line",
-    [
-        b'{"scores":[null]}',
-        b'{"scores":null}',
-        b"null",
-        b'{"samples":[{"sample_id":1}]}',
-        orjson.dumps({"scores": [score(7, created_at="2026-01-01T00:00:00")]}),
-        orjson.dumps({"scores": [score(7, judged_by=["a", None])]}),
-        orjson.dumps({"scores": [score(7, given="{no json")]}),
-        orjson.dumps({"scores": [score(7, round=2**63)]}),
-        orjson.dumps({"scores": [score(7, created_at="0001-01-01T00:00:00+23:59")]}),
-        orjson.dumps({"no_table": [{}]}),
-    ],
+    spread(
+        [
+            b'{"scores":[null]}',
+            b'{"scores":null}',
+            b"null",
+            b'{"samples":[{"sample_id":1}]}',
+            orjson.dumps({"scores": [score(7, created_at="2026-01-01T00:00:00")]}),
+            orjson.dumps({"scores": [score(7, judged_by=["a", None])]}),
+            orjson.dumps({"scores": [score(7, given="{no json")]}),
+            orjson.dumps({"scores": [score(7, round=2**63)]}),
+            orjson.dumps({"scores": [score(7, created_at="0001-01-01T00:00:00+23:59")]}),
+            orjson.dumps({"no_table": [{}]}),
+        ],
+        4,
+    ),
 )
 def test_one_bad_row_of_a_journal_is_set_aside_and_the_rest_is_there(template: Path, line: bytes) -> None:
     [path] = (template / "journal").glob("*.jsonl")
@@ -207,7 +210,7 @@ def test_one_bad_row_of_a_journal_is_set_aside_and_the_rest_is_there(template: P
 
 
 @pytest.mark.parametrize(
-    "header", [b'{"format":"tripos.journal/1","versions":{"scores":"5"}}', b'{"format":7}', b"[]", b"x"]
+    "header", spread([b'{"format":"tripos.journal/1","versions":{"scores":"5"}}', b'{"format":7}', b"[]", b"x"], 2)
 )
 def test_a_journal_with_a_strange_header_is_left_and_told(template: Path, header: bytes) -> None:
     [path] = (template / "journal").glob("*.jsonl")
@@ -217,7 +220,8 @@ def test_a_journal_with_a_strange_header_is_left_and_told(template: Path, header
 
 
 @pytest.mark.parametrize(
-    "change", [{"bytes": None}, {"bytes": "9"}, {"version": "5"}, {"rows": True}, {"table": 1}, {"path": None}]
+    "change",
+    spread([{"bytes": None}, {"bytes": "9"}, {"version": "5"}, {"rows": True}, {"table": 1}, {"path": None}], 2),
 )
 def test_a_damaged_commit_is_left_out_and_told_and_who_writes_stops(template: Path, change: dict[str, Any]) -> None:
     path = template / "commits" / "second.json"
@@ -255,17 +259,20 @@ def rewrite(root: Path, table: str, column: str, values: Callable[[list[Any]], l
 
 @pytest.mark.parametrize(
     ("table", "column", "values"),
-    [
-        ("runs", "roles", lambda old: ["{no json"] * len(old)),
-        ("runs", "roles", lambda old: ['{"candidate": 7}'] * len(old)),
-        ("runs", "options", lambda old: ['{"only": {"a": 7}}'] * len(old)),
-        ("runs", "run_id", lambda old: [1] * len(old)),
-        ("runs", "run_id", lambda old: [None] * len(old)),
-        ("items", "fields", lambda old: ["{"] * len(old)),
-        ("scores", "value", lambda old: ["seven"] * len(old)),
-        ("samples", "messages", lambda old: ['{"a":1}'] * len(old)),
-        ("run_items", "item_id", lambda old: [[1]] * len(old)),
-    ],
+    spread(
+        [
+            ("runs", "roles", lambda old: ["{no json"] * len(old)),
+            ("runs", "roles", lambda old: ['{"candidate": 7}'] * len(old)),
+            ("runs", "options", lambda old: ['{"only": {"a": 7}}'] * len(old)),
+            ("runs", "run_id", lambda old: [1] * len(old)),
+            ("runs", "run_id", lambda old: [None] * len(old)),
+            ("items", "fields", lambda old: ["{"] * len(old)),
+            ("scores", "value", lambda old: ["seven"] * len(old)),
+            ("samples", "messages", lambda old: ['{"a":1}'] * len(old)),
+            ("run_items", "item_id", lambda old: [[1]] * len(old)),
+        ],
+        3,
+    ),
 )
 def test_rows_of_another_shape_are_left_out_by_those_who_need_them(
     template: Path, tmp_path: Path, table: str, column: str, values: Callable[[list[Any]], list[Any]]

@@ -11,12 +11,13 @@ import numpy as np
 import pytest
 
 from tests.bench.coverage import FEWEST, ITEMS, Family, covered, families
+from tests.lengths import spread
 from tripos_warehouse.statistics.intervals.bounded_values import shares_between
 
 GROUPS = {name: tuple(found) for name, found in groupby(families(), lambda family: family.name)}
 
 
-@pytest.mark.parametrize("name", GROUPS)
+@pytest.mark.parametrize("name", spread(GROUPS, 12))
 def test_a_family_is_covered_near_both_ends_and_between(name: str) -> None:
     missed = {
         (family.truth, items): share

@@ -12,6 +12,7 @@ import pytest
 from scipy.stats import binomtest
 
 from tests.compiler.compiling import compile_text, plan_of
+from tests.lengths import spread
 from tests.warehouse.synthetic import Results, measured, single
 from tripos_compiler.plan import Plan
 from tripos_warehouse.store.store import Store
@@ -245,16 +246,19 @@ def test_a_measure_less_itself_has_no_error(store: Store, replies) -> None:  # t
 
 @pytest.mark.parametrize(
     ("figure", "n"),
-    [
-        ("stdev(long) / mean(long)", 240),
-        ("median(long) / mean(long)", 240),
-        ("mean(long) - mean(right)", 480),
-        ("by_hint[hint: some] - by_hint[hint: none]", 240),
-        ("mean(long) - by_hint[hint: none]", 240),
-        ("by_hint[hint: none] / mean(long) + by_hint[hint: some]", 240),
-        ("mean(long) + mean(right) - by_hint[hint: none]", 480),
-        ("by_hint[hint: some] / tries + by_hint[hint: none] / solved", 480),
-    ],
+    spread(
+        [
+            ("stdev(long) / mean(long)", 240),
+            ("median(long) / mean(long)", 240),
+            ("mean(long) - mean(right)", 480),
+            ("by_hint[hint: some] - by_hint[hint: none]", 240),
+            ("mean(long) - by_hint[hint: none]", 240),
+            ("by_hint[hint: none] / mean(long) + by_hint[hint: some]", 240),
+            ("mean(long) + mean(right) - by_hint[hint: none]", 480),
+            ("by_hint[hint: some] / tries + by_hint[hint: none] / solved", 480),
+        ],
+        4,
+    ),
 )
 def test_scores_that_parts_of_a_formula_share_count_once(store: Store, replies, figure: str, n: int) -> None:  # type: ignore[no-untyped-def]
     plan = plan_with(
@@ -491,10 +495,13 @@ def test_what_is_missing_is_skipped_or_counts_as_zero_or_forbids_a_value(
 
 @pytest.mark.parametrize(
     ("function", "missing"),
-    [
-        *itertools.product(("accuracy", "f1", "precision", "recall"), ("skip", "zero", "fail")),
-        *itertools.product(("cohen_kappa",), ("skip", "fail")),  # nothing stands for a missing value of it
-    ],
+    spread(
+        [
+            *itertools.product(("accuracy", "f1", "precision", "recall"), ("skip", "zero", "fail")),
+            *itertools.product(("cohen_kappa",), ("skip", "fail")),  # nothing stands for a missing value of it
+        ],
+        6,
+    ),
 )
 def test_a_reply_that_could_not_be_read_is_no_answered_one(
     store: Store, tmp_path: Path, function: str, missing: str

@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tests.lengths import sized
 from tests.warehouse.synthetic import Results, single
 from tests.warehouse.test_measures import classed, sorted_out
 from tripos_warehouse.store.store import Store
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(sized(2, 5)))
 @pytest.mark.parametrize(
     ("measure", "setting"),
     [

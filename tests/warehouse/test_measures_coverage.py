@@ -11,11 +11,11 @@ from scipy import stats
 from scipy.stats import binom
 
 from tests.bench.coverage import FEWEST, ITEMS, NEAR
-from tests.lengths import sized
+from tests.lengths import sized, spread
 from tests.warehouse.test_measures import plan_with
 from tripos_warehouse.measures import evaluate
 
-REPETITIONS = sized(60, 200)
+REPETITIONS = sized(40, 200)
 LEAST, MOST = (int(stats.binom.ppf(p, REPETITIONS, 0.95)) for p in (0.0005, 0.9995))
 
 
@@ -64,7 +64,7 @@ def test_a_mean_and_a_paired_difference_are_covered_in_the_promised_share_of_rep
     assert all(LEAST <= count <= MOST for count in covered.values()), covered
 
 
-@pytest.mark.parametrize("items", ITEMS)
+@pytest.mark.parametrize("items", spread(ITEMS, 1))
 @pytest.mark.parametrize("figure", ["mean(right, missing: zero)", "mean(right)", "share(right, missing: zero)"])
 def test_a_share_with_zeros_for_what_is_missing_is_covered_near_the_ends_too(figure: str, items: int) -> None:
     """Of every number of right replies the interval, and so how often such intervals hold every share."""

@@ -21,7 +21,7 @@ from tripos_warehouse.measures import MeasureTable, evaluate
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.views.views import connect
 
-REPETITIONS = sized(60, 200)
+REPETITIONS = sized(40, 200)
 LEAST, MOST = (int(stats.binom.ppf(p, REPETITIONS, 0.95)) for p in (0.0005, 0.9995))
 ITEMS = 40
 

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from tests.lengths import sized
 from tripos_warehouse.statistics import StatisticResult
 from tripos_warehouse.statistics.agreement import (
     cohen_kappa,
@@ -36,7 +37,7 @@ from tripos_warehouse.statistics.preferences import (
 )
 from tripos_warehouse.statistics.sampling import mean_pass_at_k
 
-REPETITIONS = 200
+REPETITIONS = sized(100, 200)
 Random = np.random.Generator
 LEAST, MOST = (int(stats.binom.ppf(p, REPETITIONS, 0.95)) for p in (0.0005, 0.9995))
 
