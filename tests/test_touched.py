@@ -15,6 +15,7 @@ def test_a_change_touches_the_tests_of_its_area_and_those_that_changed_themselve
     assert touched(["tests/reuse/edits.py", "warehouse/tripos_warehouse/sql.py"]) == [
         "tests/kills",
         "tests/reuse",
+        "tests/test_edubench_tables.py",
         "tests/warehouse",
     ]
     assert touched(["compiler/a.py", "runtime/b.py"]) == ["tests/compiler", "tests/kills", "tests/runtime"]

@@ -13,7 +13,9 @@ from collections.abc import Iterable
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-BENCHMARKS = tuple(f"tests/test_{name}.py" for name in ("cjeval", "edubench", "mathtutorbench", "teachbench"))
+BENCHMARKS = tuple(
+    f"tests/test_{name}.py" for name in ("cjeval", "edubench", "edubench_tables", "mathtutorbench", "teachbench")
+)
 AREAS: dict[str, tuple[str, ...]] = {
     "compiler/": ("tests/compiler", "tests/runtime/test_generated_worlds.py"),
     "docs/": ("tests/docs",),
@@ -23,7 +25,7 @@ AREAS: dict[str, tuple[str, ...]] = {
     "tripos/lsp/": ("tests/language_server",),
     "tripos/releases/": ("tests/releases",),
     "tripos/training/": ("tests/training",),
-    "warehouse/": ("tests/warehouse", "tests/kills"),
+    "warehouse/": ("tests/warehouse", "tests/kills", "tests/test_edubench_tables.py"),
 }
 """By the beginning of a path, the tests with a long form that look at it."""
 

@@ -53,6 +53,7 @@ def test_a_round_that_is_imported_is_the_one_that_was_annotated(twice: Path, tri
     assert (done.data["new"], done.data["changed"], done.data["same"]) == (0, 0, 16)
 
 
+@pytest.mark.long
 def test_a_later_run_of_the_same_replies_has_both_rounds(twice: Path, tripos: Command, ask: Rows) -> None:
     assert tripos("annotate", "--take", "anna-round2.xlsx").code == 0
     spec = Path("quiz.tripos")

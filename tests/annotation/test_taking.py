@@ -10,6 +10,7 @@ from openpyxl import Workbook, load_workbook
 
 from tests.annotation.conftest import JUDGE, Rows, cells, fill, grades_sheet
 from tests.conftest import Command
+from tests.lengths import spread
 
 HUMAN = "select metric, value, status, scorer, model from quiz.scores where evaluator = 'human/anna'"
 
@@ -126,15 +127,18 @@ def test_the_store_is_whole_after_people(handed: Path, tripos: Command) -> None:
 
 @pytest.mark.parametrize(
     ("value", "reason"),
-    [
-        (11, "11 is not on the scale: a whole number from 1 to 10"),
-        (7.5, "7.5 is not on the scale: a whole number from 1 to 10"),
-        (0, "0 is not on the scale: a whole number from 1 to 10"),
-        ("good", "`good` is no number"),
-        (True, "`True` is no number"),
-        ("nan", "`nan` is no number"),
-        (None, "no grade for `CLEAR`"),
-    ],
+    spread(
+        [
+            (11, "11 is not on the scale: a whole number from 1 to 10"),
+            (7.5, "7.5 is not on the scale: a whole number from 1 to 10"),
+            (0, "0 is not on the scale: a whole number from 1 to 10"),
+            ("good", "`good` is no number"),
+            (True, "`True` is no number"),
+            ("nan", "`nan` is no number"),
+            (None, "no grade for `CLEAR`"),
+        ],
+        4,
+    ),
 )
 def test_a_bad_cell_is_listed_with_its_address_and_nothing_is_kept(
     handed: Path, tripos: Command, ask: Rows, value: object, reason: str

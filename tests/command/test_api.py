@@ -14,6 +14,7 @@ import pytest
 
 import tripos
 from tests.conftest import Command
+from tests.lengths import spread
 from tripos_runtime.models.mocks.mock import MockModel
 
 LESSONS = Path(__file__).parents[1] / "compat/previous/prompt_reworded"
@@ -239,7 +240,7 @@ def test_a_cancelled_run_is_recorded_and_goes_on_later(quiz: Path, monkeypatch: 
     assert spec.run("mock/careful", roles=JUDGES).status == "finished"
 
 
-@pytest.mark.parametrize("where", ["script", "notebook"])
+@pytest.mark.parametrize("where", spread(["script", "notebook"], 1))
 def test_an_interrupt_is_raised_and_the_run_recorded(quiz: Path, monkeypatch: pytest.MonkeyPatch, where: str) -> None:
     monkeypatch.setattr("tripos.api.progress.LOOK_S", 0)
     pressed, stopped = threading.Event(), threading.Event()

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import ITEMS, QUIZ, Command
+from tests.lengths import spread
 from tripos_warehouse.measures.jackknife import Half, remeasure
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.views.runs import get_plan
@@ -91,11 +92,14 @@ def test_what_changed_in_the_spec_stands_above(quiz: Path, tripos: Command, once
 
 @pytest.mark.parametrize(
     ("old", "new", "said"),
-    [
-        ("Is the reply clear?", "Is it plain?", "rubric of metric `CLEAR` changed"),
-        ("{{ metrics }} Task", "{{ metrics }} The task", "prompt of the scorer"),
-        ("words(reply.text) > 3", "words(reply.text) > 4", "`long`: computed in another way"),
-    ],
+    spread(
+        [
+            ("Is the reply clear?", "Is it plain?", "rubric of metric `CLEAR` changed"),
+            ("{{ metrics }} Task", "{{ metrics }} The task", "prompt of the scorer"),
+            ("words(reply.text) > 3", "words(reply.text) > 4", "`long`: computed in another way"),
+        ],
+        1,
+    ),
 )
 def test_scores_of_another_meaning_are_compared_only_when_told_to(
     quiz: Path, tripos: Command, once: Command, old: str, new: str, said: str

@@ -9,6 +9,7 @@ import pytest
 
 from tests.command.test_export_training import lines, provenance, run
 from tests.conftest import ITEMS, Command
+from tests.lengths import spread
 
 MODELS = ("--model", "mock/careful,mock/careful:b,mock/careless", "--role", "judge=mock/careful:j,mock/noisy")
 EXPORTS = """
@@ -60,7 +61,7 @@ def test_an_option_takes_every_reply_too(graded: str, tripos: Command) -> None:
     assert Path("a.jsonl").read_bytes() == Path("b.jsonl").read_bytes()
 
 
-@pytest.mark.parametrize("export", ["of_scenarios", "of_metrics"])
+@pytest.mark.parametrize("export", spread(["of_scenarios", "of_metrics"], 1))
 def test_a_sample_chooses_the_models_and_other_runs_give_the_replies(graded: str, export: str, tripos: Command) -> None:
     first, second = (
         run(tripos, *MODELS[:3], "judge=mock/down", "--scenario", name, "--max-retries", "0")

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import Command, Outcome
+from tests.lengths import spread
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.views.views import connect
 
@@ -97,7 +98,7 @@ def test_what_was_imported_is_not_asked_for_again(folder: Path, tripos: Command,
     assert said == [(True,)]
 
 
-@pytest.mark.parametrize("role", [(), ("--role", "author=mock/author")])
+@pytest.mark.parametrize("role", spread([(), ("--role", "author=mock/author")], 1))
 def test_where_no_rows_are_made_the_help_says_the_command_and_it_mends_it(
     folder: Path, tripos: Command, role: tuple[str, ...]
 ) -> None:

@@ -129,6 +129,7 @@ def test_below_1_0_0_the_second_number_tells_versions_apart(numbers: Path, tripo
     assert board(tripos)["left_out"] == {"lab/old": ["0.2.0"]}
 
 
+@pytest.mark.long
 def test_a_model_of_an_earlier_minor_version_is_ranked_with_the_others(
     numbers: Path, tripos: Command, once: Command
 ) -> None:

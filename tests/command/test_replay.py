@@ -251,6 +251,7 @@ def test_a_wrong_recording_says_how_to_mend_it(
     assert "help:" in done.err
 
 
+@pytest.mark.long
 def test_a_judge_of_ones_own_judges_the_recorded_replies(quiz: Path, tripos: Command, once: Command) -> None:
     record(once, *CAREFUL)
     done = replay(tripos, "recorded", "--store", "again", "--role", "judge=mock/careful:b")

@@ -180,6 +180,7 @@ def test_a_rating_that_is_changed_later_shows_in_runs_of_other_plans_too(tripos:
     assert shown(tripos, "human/carl", first) == [("A", 6.0, 2)]
 
 
+@pytest.mark.long
 def test_a_rating_is_of_the_metric_that_the_file_names(tripos: Command) -> None:
     run(tripos)
     rate(tripos, 3.0, "good")

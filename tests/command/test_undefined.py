@@ -11,6 +11,7 @@ from xml.etree import ElementTree
 import pytest
 
 from tests.conftest import Command
+from tests.lengths import spread
 from tripos.cli.progress.summary import Ended, summary_data, summary_lines
 from tripos_runtime.asking.counters import Tally
 from tripos_warehouse.store.store import Store
@@ -71,7 +72,7 @@ def measures(tripos: Command) -> dict[str, dict[str, Any]]:
     return {each["name"].removeprefix("one."): each["rows"][0] for each in done.data["measures"]}
 
 
-@pytest.mark.parametrize("score", SCORES)
+@pytest.mark.parametrize("score", spread(SCORES, 1))
 def test_a_score_that_a_reply_leaves_undefined_is_counted_as_missing(folder: Path, tripos: Command, score: str) -> None:
     bring(folder, tripos, score)
     found = ask("select status, error, count(*) from sums.scores group by all order by all")

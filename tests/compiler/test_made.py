@@ -9,6 +9,7 @@ import pytest
 from compiling import compile_files, plan_of
 
 from tests.conftest import SHARED_DATA
+from tests.lengths import spread
 from tripos_compiler.compile import Compilation, compile_spec
 from tripos_compiler.plan import Data, Made, Plan, Ref, Walk
 from tripos_runtime.datasets.data_folders import DataFolders
@@ -334,12 +335,15 @@ def test_fields_are_known_to_editors_and_lead_back_to_where_they_are_declared(tm
 @pytest.mark.skipif(not DESIGN.is_dir(), reason="the design is not here")
 @pytest.mark.parametrize(
     ("name", "warnings"),
-    [
-        ("cjeval", ["W1001"]),
-        ("edubench", ["W0620"]),
-        ("mathtutorbench", ["W0309", "W1004"]),
-        ("teachbench", []),
-    ],
+    spread(
+        [
+            ("cjeval", ["W1001"]),
+            ("edubench", ["W0620"]),
+            ("mathtutorbench", ["W0309", "W1004"]),
+            ("teachbench", []),
+        ],
+        2,
+    ),
 )
 def test_the_examples_of_the_design_compile_with_their_real_data(name: str, warnings: list[str]) -> None:
     reader = DataFolders((SHARED_DATA, OWN))

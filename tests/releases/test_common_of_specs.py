@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import Command
+from tests.lengths import spread
 from tripos.api.compilation import find_spec
 from tripos.releases.publishing.contents import contents_of
 from tripos.releases.release_toml import ReleaseToml
@@ -16,11 +17,14 @@ SPECS = Path(__file__).parents[2] / "specs"
 
 @pytest.mark.parametrize(
     ("name", "release", "shared"),
-    [
-        ("cjeval", "cjeval-2.0.0", {"choices", "judging"}),
-        ("mathtutorbench", "mathtutorbench-2.0.0", {"transcripts"}),
-        ("mathtutorbench/reward", "tutor_reward-2.0.0", {"judging", "transcripts"}),
-    ],
+    spread(
+        [
+            ("cjeval", "cjeval-2.0.0", {"choices", "judging"}),
+            ("mathtutorbench", "mathtutorbench-2.0.0", {"transcripts"}),
+            ("mathtutorbench/reward", "tutor_reward-2.0.0", {"judging", "transcripts"}),
+        ],
+        1,
+    ),
 )
 def test_a_release_holds_what_its_benchmark_uses_of_the_shared_files_and_is_verified(
     name: str, release: str, shared: set[str], tmp_path: Path, tripos: Command

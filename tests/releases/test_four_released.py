@@ -41,7 +41,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Written]:
     "spec",
     [
         "cjeval",
-        "mathtutorbench",
+        pytest.param("mathtutorbench", marks=pytest.mark.long),
         pytest.param("edubench/shipped.tripos", marks=pytest.mark.long),
         pytest.param("teachbench", marks=pytest.mark.long),
     ],

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.lengths import spread
 from tests.runtime.foretelling import CLEAR, SPEC, Bench, calls, well
 from tripos_runtime.datasets.selection import Selection
 from tripos_runtime.models.base import ModelError, Request
@@ -172,7 +173,7 @@ def test_a_limit_foretells_what_is_chosen(bench: Bench) -> None:
     assert (found.items, found.certain, found.perhaps) == ({"sums": 2}, 2, 2)
 
 
-@pytest.mark.parametrize("text", [SPEC, SEVERAL, ARMS, FIELDS], ids=["plain", "several", "arms", "fields"])
+@pytest.mark.parametrize("text", spread([SPEC, SEVERAL, ARMS, FIELDS], 2))
 @pytest.mark.parametrize("before", ["nothing", "some", "all", "failures", "other model"])
 @pytest.mark.parametrize("script", [well, broken], ids=["well", "broken"])
 def test_a_run_asks_what_was_foretold(

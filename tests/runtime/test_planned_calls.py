@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.lengths import spread
 from tests.runtime.in_memory import MemoryLedger
 from tests.runtime.small_runs import ScriptedCaller, ScriptedModel
 from tripos.api.compilation import find_spec
@@ -49,7 +50,7 @@ async def _never(seconds: float) -> None:
 MOCK = open_mock("careful", _never)
 
 
-@pytest.mark.parametrize("path", SPECS, ids=lambda path: path.relative_to(ROOT).as_posix())
+@pytest.mark.parametrize("path", spread(SPECS, 50), ids=lambda path: path.relative_to(ROOT).as_posix())
 def test_as_many_calls_are_made_as_were_planned(path: Path) -> None:
     spec = find_spec(str(path))
     compiled = spec.compile()

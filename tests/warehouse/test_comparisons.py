@@ -18,7 +18,7 @@ import pytest
 from scipy import stats
 
 from tests.compiler.compiling import compile_text, plan_of
-from tests.lengths import sized
+from tests.lengths import sized, spread
 from tests.warehouse import planted
 from tripos.api.compilation import find_spec
 from tripos.api.job import Job
@@ -133,7 +133,7 @@ def held(rows: Iterator[MeasureRow], truth: float) -> int:
     )
 
 
-@pytest.mark.parametrize("model", planted.STRENGTHS)
+@pytest.mark.parametrize("model", spread(planted.STRENGTHS, 2))
 def test_win_rates_are_covered(drawn: dict[str, tuple[MeasureRow, ...]], model: str) -> None:
     rows = (row for row in drawn["won"] if row.model == model)
     assert LEAST <= held(rows, planted.win_rate(model)) <= MOST

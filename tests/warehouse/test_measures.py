@@ -440,7 +440,9 @@ def rated(store: Store, plan: Plan) -> np.ndarray:
     return np.array(given).T
 
 
-@pytest.mark.parametrize("function", ["kendall_w", "krippendorff_alpha", "kendall_tau", "spearman", "cohen_kappa"])
+@pytest.mark.parametrize(
+    "function", spread(["kendall_w", "krippendorff_alpha", "kendall_tau", "spearman", "cohen_kappa"], 3)
+)
 def test_agreement_of_judges_is_that_of_the_statistics_with_the_error_of_the_jackknife(
     store: Store, function: str
 ) -> None:

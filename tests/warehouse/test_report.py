@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from rich.cells import cell_len
 
+from tests.lengths import spread
 from tripos_compiler.plan import Expectation, Measure, Plan
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.measures import evaluate, sql_of
@@ -117,7 +118,7 @@ def test_the_report_at_80_columns(store: Store, run_rows: Build, plan: Plan) -> 
 @pytest.mark.parametrize(
     "models", [("m",), ("openai/gpt-5-turbo-2026-01", "qwen/qwen3-235b-a22b", "a/b", "deepseek/deepseek-v4")]
 )
-@pytest.mark.parametrize("width", [60, 80, 120])
+@pytest.mark.parametrize("width", spread([60, 80, 120], 2))
 def test_only_sql_is_wider_than_the_terminal(
     store: Store, run_rows: Build, models: tuple[str, ...], width: int
 ) -> None:

@@ -277,10 +277,11 @@ def _currents(
     says, where it is of that benchmark; else its latest state. `leave_out` is told of a plan that cannot be read."""
     chosen: dict[str, tuple[str, Plan, Collection[str], str]] = {}
     columns = "run_id, benchmark, plan, fingerprints, compared_role, json_extract(options, '$.only')"
-    for run, benchmark, text, fingerprints, compared, selected in connection.execute(
+    latest = connection.execute(
         f"""select {columns} from main.runs
         qualify row_number() over (partition by benchmark order by {LATEST}) = 1"""
-    ).fetchall():
+    ).fetchall()
+    for run, benchmark, text, fingerprints, compared, selected in latest:
         try:
             own_plan = read_plan(text, run, benchmark)
         except StoreError as error:
@@ -298,7 +299,8 @@ def _currents(
         else:
             fingerprints = plan.fingerprints
         chosen[of_run] = (run_id, *_selected(plan, fingerprints, {**orjson.loads(selected or "{}"), **only}), compared)
-    shared = _shared(connection, {name: each for name, (_, _, each, _) in chosen.items()})
+    several = len(latest) > 1  # else there is no other benchmark to share steps with
+    shared = _shared(connection, {name: each for name, (_, _, each, _) in chosen.items()}) if several else set()
     currents = []
     for name, (run, own_plan, fingerprints, compared) in sorted(chosen.items()):
         of = AskedSteps(name, frozenset(fingerprints), name in shared, bool(own_plan.made))
