@@ -16,7 +16,6 @@ import pytest
 from scipy import stats
 
 from tests.compiler.compiling import compile_files, plan_of
-from tests.lengths import sized
 from tests.warehouse.bound import bound
 from tests.warehouse.synthetic import AT, Results
 from tripos_compiler.plan import Ask, Plan
@@ -25,7 +24,7 @@ from tripos_warehouse.measures import MeasureTable, evaluate
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.views.views import connect
 
-REPETITIONS = sized(60, 200)
+REPETITIONS = 200
 LEAST, MOST = (int(stats.binom.ppf(p, REPETITIONS, 0.95)) for p in (0.0005, 0.9995))
 QUESTIONS, SESSIONS, SITTINGS = 24, 3, 2
 STUDENT = Student("mock/student-40-30", 0.4, 0.3)
