@@ -12,7 +12,15 @@ PAGE = (ROOT / "docs/trust.md").read_text("utf-8")
 LEGS = ("tripos", "runtime", "compiler", "warehouse")
 LIBRARIES = {"socket", "http", "urllib.request", "aiohttp", "requests", "httpx", "websockets", "obstore"}
 LIBRARIES |= {"huggingface_hub", "subprocess", "multiprocessing", "pickle", "marshal", "shelve", "ftplib", "smtplib"}
-CALLS = {"exec", "eval"}
+LIBRARIES |= {"webbrowser", "ctypes", "cffi", "dill", "cloudpickle", "joblib", "telnetlib", "imaplib", "xmlrpc", "pty"}
+CALLS = {"exec", "eval", "__import__"}
+ATTRIBUTES = re.compile(
+    r"os\.(system|popen|exec\w+|spawn\w+|posix_spawn\w*|startfile|fork\w*)"
+    r"|asyncio\.(create_subprocess_\w+|open_connection|open_unix_connection|start_server|start_unix_server)"
+    r"|(\w+\.)*(create_connection|create_datagram_endpoint|create_server|extractall|extension_loading)"
+    r"|(importlib\.)?import_module|runpy\.\w+|torch\.load|yaml\.(unsafe_load|full_load|load_all)"
+)
+"""Calls that reach out, start programs, unpack archives, or import by name."""
 
 
 def crosses(path: Path) -> bool:
@@ -23,7 +31,9 @@ def crosses(path: Path) -> bool:
             names = [each.name for each in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module is not None:
             names = [node.module, *(f"{node.module}.{each.name}" for each in node.names)]
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in CALLS:
+        elif (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in CALLS) or (
+            isinstance(node, ast.Call) and ATTRIBUTES.fullmatch(ast.unparse(node.func))
+        ):
             return True
         if any(name in LIBRARIES or name.partition(".")[0] in LIBRARIES for name in names):
             return True
@@ -47,8 +57,21 @@ def test_every_module_of_the_page_is_there() -> None:
     assert len(named) > 20
 
 
+CROSSINGS = (
+    "import os\nos.system('ls')",
+    "import asyncio\nasyncio.open_connection('a', 1)",
+    "loop.create_connection(f, 'a', 1)",
+    "import importlib\nimportlib.import_module(name)",
+    "archive.extractall('x')",
+    "import torch\ntorch.load('x')",
+    "import ctypes",
+)
+
+
 def test_a_module_that_reaches_out_is_found(tmp_path: Path) -> None:
-    for number, text in enumerate(("import socket", "from urllib import request", "def f():\n    exec('1')")):
+    for number, text in enumerate(
+        ("import socket", "from urllib import request", "def f():\n    exec('1')", *CROSSINGS)
+    ):
         path = tmp_path / f"{number}.py"
         path.write_text(text)
         assert crosses(path)

@@ -15,11 +15,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from tests.conftest import Command
 from tripos.api.compilation import find_spec
 from tripos.cli.main import run_command
 from tripos.failure import Failure
 from tripos.releases.fetching.locations import find_release, pack
-from tripos.releases.manifest import canonical, checksum_line
+from tripos.releases.manifest import MOST_BYTES, canonical, checksum_line
 from tripos.releases.opening import open_release
 from tripos.releases.publishing.release import ReleaseInput, make_release
 from tripos.releases.release_toml import check_license
@@ -193,3 +194,18 @@ def test_a_plan_that_is_another_than_the_manifest_names_is_neither_run_nor_good(
     with pytest.raises(Failure) as caught:
         open_release(copy).plan()
     assert caught.value.code == "S0855"
+
+
+def test_a_manifest_or_a_plan_that_is_too_large_or_a_pipe_is_refused(
+    made: Path, tmp_path: Path, tripos: Command
+) -> None:
+    for name in ("manifest.json", "plan.json"):
+        folder = tmp_path / name
+        shutil.copytree(made, folder)
+        with (folder / name).open("ab") as file:
+            file.truncate(MOST_BYTES + 1)
+        done = tripos("plan", str(folder))
+        assert done.code != 0 and "internal error" not in done.err and "Traceback" not in done.err
+        (folder / name).unlink()
+        os.mkfifo(folder / name)
+        assert tripos("plan", str(folder)).code != 0

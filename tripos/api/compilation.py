@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from tripos.failure import Failure
 from tripos.mishaps import disk_failure
-from tripos.releases import RELEASES, ReleaseFolders
+from tripos.releases import RELEASES, ReleaseFolders, read_limited
 from tripos.releases.fetching import TYPED, Reach, find_release
 from tripos.settings import check_given
 from tripos_compiler.compile import Compilation, compile_spec
@@ -194,7 +194,7 @@ def earlier_plan(
             raise Failure("E0108", f"`{path}` does not compile", f"see `tripos check {path}`")
         return plan
     try:
-        return Plan.model_validate_json(Path(path).read_bytes())
+        return Plan.model_validate_json(read_limited(Path(path)))
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "it is no plan of this version of Tripos"
         hint = "give a spec, or what `tripos plan --json` printed"

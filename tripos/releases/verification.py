@@ -36,6 +36,7 @@ from tripos.releases.manifest import (
     digest_of,
     file_digest,
     file_fault,
+    read_limited,
     spec_digest,
 )
 from tripos.releases.opening import Release
@@ -126,7 +127,7 @@ def verify(
     releases that it extends and does not hold, `artefacts` those of models that it only names, by role; `expected` is
     the digest that it should have, as cited, and `signed` what was found of its signature."""
     try:
-        raw = (folder / MANIFEST).read_bytes()
+        raw = read_limited(folder / MANIFEST)
     except OSError:
         return Verified(folder, folder.name, None, (ReleaseCheck(MANIFEST, "wrong", "is missing"),))
     checks = list(_of_manifest(folder, raw, expected))

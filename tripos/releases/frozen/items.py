@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tripos.failure import Failure
-from tripos.releases.manifest import Manifest, list_digest
+from tripos.releases.manifest import Manifest, list_digest, read_limited
 from tripos.releases.opening import open_release
 from tripos_compiler.inputs import DataError, FoundRelease
 from tripos_compiler.language import item_id
@@ -81,7 +81,7 @@ def take_drawn(source: CaseSource, folder: Path) -> None:
     drawn otherwise."""
     if not source.withheld or not (folder / DRAWN).is_file():
         return
-    drawn = json.loads((folder / DRAWN).read_bytes())
+    drawn = json.loads(read_limited(folder / DRAWN))
     names = [subset.name for subset in source.plan.subsets]
     if all(name in drawn for name in names):
         source.public_drawn.update({name: frozenset((s, item) for s, item in drawn[name]) for name in names})
