@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import atexit
 import datetime
 import gzip
 import io
 import json
 import os
+import shutil
 import tempfile
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -78,11 +80,21 @@ measure right = mean(same)
 """
 
 
+BASE = Path("/dev/shm") if Path("/dev/shm").is_dir() else Path(tempfile.gettempdir())
+
+
 @cache
 def folder() -> Path:
     """Return a folder of this process for the files that are tried."""
-    base = Path("/dev/shm")
-    return Path(tempfile.mkdtemp(prefix=f"tripos-fuzz-{os.getpid()}-", dir=base if base.is_dir() else None))
+    made = Path(tempfile.mkdtemp(prefix=f"tripos-fuzz-{os.getpid()}-", dir=BASE))
+    atexit.register(shutil.rmtree, made, ignore_errors=True)
+    return made
+
+
+def remove_folders(process: int) -> None:
+    """Remove the folder of a process that has ended, which may have had no time to."""
+    for left in BASE.glob(f"tripos-fuzz-{process}-*"):
+        shutil.rmtree(left, ignore_errors=True)
 
 
 def put(name: str, data: bytes) -> Path:

@@ -31,6 +31,7 @@ from random import Random
 ROOT = Path(__file__).parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "compiler"), str(ROOT / "tests" / "language_server")]
 
+from tests.fuzz.data_files import remove_folders  # noqa: E402
 from tests.fuzz.targets import TARGETS  # noqa: E402
 from tests.fuzz.trying import Finding, Outcome, Target, set_alarm, smaller, try_input  # noqa: E402
 
@@ -168,11 +169,12 @@ def fuzz(name: str, seed: int, runs: int, seconds: float) -> tuple[Tally, list[F
         process.start()
         theirs.close()
         ended = _listen(ours, shared, whole, found)
-        if ended is None:
-            process.join()
-            return whole, found
-        process.kill()
+        if ended is not None:
+            process.kill()
         process.join()
+        remove_folders(process.pid or 0)
+        if ended is None:
+            return whole, found
         turn += 1
         if ended == LARGE:
             continue
