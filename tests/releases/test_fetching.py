@@ -1,4 +1,4 @@
-"""What a spec names elsewhere is fetched by `fetch` alone, within limits, and pinned by its digest."""
+"""Releases at URLs are fetched by `fetch` or where a user types the URL, within limits, and pinned by their digest."""
 
 from __future__ import annotations
 
