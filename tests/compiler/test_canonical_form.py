@@ -101,6 +101,15 @@ def test_of_fields_that_have_their_default_only_the_kind_of_a_part_is_written(pa
     assert Plan.model_validate_json(plan.to_json()) == plan
 
 
+def test_a_plan_written_by_hand_may_hold_an_integer_of_any_length() -> None:
+    plan = plan_of(compile_file(EXAMPLES[0]))
+    long = plan.model_copy(
+        update={"scenarios": tuple(each.model_copy(update={"cells": 10**30}) for each in plan.scenarios)}
+    )
+    assert Plan.model_validate_json(long.to_json()) == long
+    assert long.digest != plan.digest
+
+
 def prints_of(step: Step) -> str:
     """Return the fingerprint of what a step yields, that of a judgement where it is one."""
     plan = changed_fields.plan()

@@ -226,6 +226,16 @@ def test_a_plan_of_an_unknown_format_is_refused(store: Store, run_rows: Build) -
         connect(store)
 
 
+def test_a_plan_of_another_benchmark_is_refused(store: Store, run_rows: Build) -> None:
+    rows = run_rows("r1")
+    plan = json.loads(rows["runs"][0]["plan"])
+    plan["benchmark"]["name"] = "other"
+    rows["runs"][0]["plan"] = json.dumps(plan)
+    store.append(rows)
+    with pytest.raises(StoreError, match="S0104: the plan of run `r1` of `edubench` is that of `other`"):
+        connect(store)
+
+
 def test_a_store_may_lie_under_any_name(tmp_path: Path, run_rows: Build) -> None:
     store = Store.open(tmp_path / "it's [a] *b*? {c} 存储", create=True)
     store.append(run_rows("r1"))

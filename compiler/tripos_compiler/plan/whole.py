@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Literal
 
 import orjson
@@ -87,7 +88,11 @@ class Plan(Part):
     def to_json(self) -> str:
         """Return the plan as indented JSON with sorted keys, ending in a line feed."""
         options = orjson.OPT_SORT_KEYS | orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE
-        return orjson.dumps(self.model_dump(mode="json"), option=options).decode()
+        content = self.model_dump(mode="json")
+        try:
+            return orjson.dumps(content, option=options).decode()
+        except TypeError:  # a plan that somebody wrote by hand may hold an integer of more than 64 bits
+            return json.dumps(content, ensure_ascii=False, indent=2, sort_keys=True) + "\n"
 
     def role(self, name: str) -> Role:
         """Return the role of that name. Raises `KeyError` where there is none."""

@@ -120,9 +120,10 @@ class Current:
 
 
 def read_plan(text: str, run_id: str, benchmark: str) -> Plan:
-    """Return the plan that a run was made from. Raises `StoreError` S0104 where it is of an unknown format."""
+    """Return the plan that a run was made from. Raises `StoreError` S0104 where it is of an unknown format, or of
+    another benchmark than the run."""
     try:
-        return Plan.model_validate_json(text)
+        plan = Plan.model_validate_json(text)
     except ValidationError as error:
         problem = error.errors()[0]
         where = ".".join(str(part) for part in problem["loc"])
@@ -131,6 +132,10 @@ def read_plan(text: str, run_id: str, benchmark: str) -> Plan:
             f"the plan of run `{run_id}` of `{benchmark}` is not one that this Tripos reads: {where}: {problem['msg']}",
             "update Tripos, or run the benchmark again",
         ) from error
+    if plan.benchmark.name != benchmark:
+        message = f"the plan of run `{run_id}` of `{benchmark}` is that of `{plan.benchmark.name}`"
+        raise StoreError("S0104", message, "run the benchmark again")
+    return plan
 
 
 def axis_columns(plan: Plan) -> list[str]:
