@@ -8,6 +8,7 @@ from hypothesis import given, strategies as st
 from tests.conftest import SHARED_DATA
 from tests.each import each
 from tripos_compiler.language.library import FUNCTIONS
+from tripos_compiler.language.library.partiality import Unread
 
 final_number = FUNCTIONS["final_number"].python
 same_number = FUNCTIONS["same_number"].python
@@ -124,7 +125,10 @@ def test_the_number_of_an_awkward_reply(text: str, value: float | None) -> None:
 
 @given(st.text(max_size=60))
 def test_any_text_can_be_looked_through(text: str) -> None:
-    found = final_number(text)
+    try:
+        found = final_number(text)
+    except Unread:
+        return
     assert found is None or isinstance(found, float)
 
 
@@ -159,7 +163,10 @@ def test_every_gold_answer_of_gsm8k_is_read() -> None:
 
 @given(st.text(alphabet="零〇一二两三四五六七八九十百千万亿点负是，", max_size=12))
 def test_numerals_in_any_order_are_a_number_or_none(text: str) -> None:
-    found = final_number(text)
+    try:
+        found = final_number(text)
+    except Unread:
+        return
     assert found is None or isinstance(found, float)
 
 

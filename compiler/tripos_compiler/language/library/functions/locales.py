@@ -77,7 +77,7 @@ ODD = re.compile("\ue000([^\ue001]*)\ue001")
 """Digits that are no number of their locale, in a text that `plain_numbers` gives."""
 
 _APART = "\u00a0\u2009\u202f'’"
-_RUN = re.compile(rf"(?<![{CASED}\d])(?<!\d[.,])\d++(?:(?:[.,{_APART}\u066b\u066c]|\ (?=\d{{3}}(?!\d)))\d++)++")
+_RUN = re.compile(rf"(?<![{CASED}\d])(?<!\d[.,])\d++(?:(?:[.,{_APART}\u066b\u066c]|\ (?=\d{{3}}(?!\d)))\d++)+")
 _SPACES = re.compile(rf"([1-9]\d{{0,2}})([ {_APART}])(\d{{3}}(?:\2\d{{3}})*)(?:[.,](\d+))?")
 _ARABIC = re.compile("(\\d{1,3}(?:\u066c\\d{3})+|\\d+)(?:\u066b(\\d+))?")
 _MIXED = re.compile(r"[1-9]\d{0,2}(?:(?:,\d{3})+\.\d+|(?:\.\d{3})+,\d+)")
