@@ -138,7 +138,7 @@ _AND = rf"(?:[ \t\"'、;和与及或/&*+·]|以及|and(?![A-Za-z])|选?项|,{_GO
 _ANY = rf"(?!{PRONOUN})[A-Z]"
 _ANY_AND = r"(?:[ \t\"'、;和与及或&*+·]|以及|and(?![A-Za-z])|选?项|,(?=[ \t]{0,3}[A-Z](?![A-Za-z]))|[\"'],){0,9}"
 _OPENS_WITH_ANY = re.compile(
-    rf"(?:\W|_)*+(?:(?:选?项|option\s)(?:\W|_)*+)?({_ANY}(?:{_ANY_AND}{_ANY}){{0,40}}+)(?![A-Za-z])"
+    rf"[\W_]*+(?:(?:选?项|option\s)[\W_]*+)?({_ANY}(?:{_ANY_AND}{_ANY}){{0,40}}+)(?![A-Za-z])"
     rf"(?=\s*(?:\Z|\n|[].,;:!?。、)}}】」\"'*_\\|$]|选?项|[是为均都]|正确)|\s+{GOES_ON})"
 )
 """Letters that need not be of the first eight, where an answer begins with them: elsewhere `X` is an unknown, `DNA` an

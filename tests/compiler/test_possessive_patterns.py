@@ -1,0 +1,52 @@
+"""No pattern of the sources repeats a group possessively: Python before 3.11.5 loses what such a group matched.
+
+Of single characters and classes, as in `\\d++`, every Python is right. `regex` stands beside `re` as the reference.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import regex
+from hypothesis import given, strategies as st
+
+from tripos_compiler.language.library.functions import locales
+from tripos_compiler.language.library.functions.answers import exams, final_numbers
+from tripos_compiler.syntax import grammar_tables, pieces
+from tripos_runtime.reading import plain_text
+
+MODULES = (locales, exams, final_numbers, plain_text)
+GROUP = re.compile(r"\)(?:[*+?]|\{[\d,]+\}|\{\{[\d,]+\}\})\+|\(\?>")
+ROOT = Path(__file__).parents[2]
+ALLOWED = {
+    "compiler/tripos_compiler/syntax/grammar_tables.py": 1,  # a lexer: each repeated part is a whole token
+    "compiler/tripos_compiler/language/library/functions/answers/exams.py": 1,  # held below
+}
+PATTERNS = [
+    pattern
+    for module in MODULES
+    for pattern in vars(module).values()
+    if isinstance(pattern, re.Pattern) and re.search(r"[*+?}]\+", pattern.pattern)
+]
+
+
+def test_groups_are_not_repeated_possessively() -> None:
+    found: dict[str, int] = {}
+    for leg in ("compiler", "runtime", "warehouse", "tripos"):
+        for path in sorted((ROOT / leg).rglob("*.py")):
+            for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+                if isinstance(node, ast.Constant) and isinstance(node.value, str) and GROUP.search(node.value):
+                    name = path.relative_to(ROOT).as_posix()
+                    found[name] = found.get(name, 0) + 1
+    assert found == ALLOWED
+    assert grammar_tables and pieces
+
+
+@given(st.text(alphabet="0123456789 ,.'’\u00a0\u066b-()ABCDEFx:、选项andor答案\n/;*", max_size=30))
+def test_patterns_match_as_the_reference_does(text: str) -> None:
+    assert len(PATTERNS) >= 5
+    for pattern in PATTERNS:
+        reference = regex.compile(pattern.pattern, pattern.flags & ~re.UNICODE)
+        assert [each.span() for each in pattern.finditer(text)] == [each.span() for each in reference.finditer(text)]
