@@ -1,4 +1,4 @@
-"""What a change makes stale in a store, and what that had cost."""
+"""Results in a store that a change makes stale, and their cost."""
 
 from __future__ import annotations
 

@@ -14,11 +14,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.warehouse.bound import bound
+from tests.warehouse.keeping import sample
 from tests.warehouse.writer import Writer
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.store import commits, store as store_module
 from tripos_warehouse.store.schemas import TABLES
 from tripos_warehouse.store.store import Store
+from tripos_warehouse.views.views import connect
 
 Build = Callable[..., dict[str, list[dict[str, Any]]]]
 
@@ -282,3 +284,16 @@ def test_a_writer_keeps_its_rows_where_the_disk_refuses(
             writer.flush()
     assert writer.flush() is not None
     assert writer.waiting == 0
+
+
+def test_a_condition_sees_which_texts_are_missing_where_all_others_are_one_text(store: Store) -> None:
+    texts = [field.name for field in TABLES["samples"].schema if field.nullable and field.type == "string"]
+    assert {"adopted_from", "error", "reply"} <= {*texts}
+    store.append(
+        {"samples": [sample(number, **dict.fromkeys(texts, "one" if number < 2 else None)) for number in range(4)]}
+    )
+    with connect(store) as connection:
+        for column in texts:
+            for condition in ("{} is null", "{} is not null", "coalesce({}, '') = ''", "{} = 'one'"):
+                query = f"select count(*) from main.samples where {condition.format(column)}"
+                assert connection.execute(query).fetchall() == [(2,)], query

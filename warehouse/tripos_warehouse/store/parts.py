@@ -55,11 +55,18 @@ def write_part(root: Path, table: str, stem: str, content: pa.Table) -> ParquetP
 
 
 def layout(table: str) -> dict[str, Any]:
-    """Return how a table lies on the disk, as options of `pyarrow.parquet`."""
+    """Return how a table lies on the disk, as options of `pyarrow.parquet`.
+
+    Nullable texts without a dictionary have no statistics. Where a row group has one value and nulls, DuckDB 2.0 takes
+    the column for a constant by its statistics, and `error is null` keeps every row.
+    """
+    schema, repeating = TABLES[table].schema, TABLES[table].repeating
+    bare = {field.name for field in schema if field.nullable and pa.types.is_string(field.type)}.difference(repeating)
     return {
         "compression": COMPRESSION,
         "compression_level": COMPRESSION_LEVEL,
-        "use_dictionary": list(TABLES[table].repeating),
+        "use_dictionary": list(repeating),
+        "write_statistics": [name for name in schema.names if name not in bare],
     }
 
 
