@@ -26,6 +26,7 @@ endif
 
 demo: $(VENV)/.installed
 	$(BIN)/tripos run specs/edubench/shipped.tripos --model local/smollm2-135m --only language=en --limit 2 --store results/demo
+	$(BIN)/tripos report --store results/demo --html results/demo.html
 
 test: $(VENV)/.installed
 	@# A process for each core, up to eight; the tests of a file stay together, since they share what it made. Files go

@@ -8,6 +8,7 @@ export default defineConfig({
     outDir: "../built",
     emptyOutDir: true,
     target: "es2022",
+    license: { fileName: "licenses.md" },
     lib: { entry: "src/main.tsx", name: "tripos_view", formats: ["iife"], fileName: () => "view.js", cssFileName: "view" },
   },
 });
