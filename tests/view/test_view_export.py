@@ -66,6 +66,13 @@ def test_a_report_is_one_file_whose_policy_names_its_script(ran: Path, tripos: C
     assert not re.search(r"""(src|href)=["']?(https?:)?//""", page)
 
 
+def test_options_that_exclude_each_other_are_refused_and_others_both_work(ran: Path, tripos: Command) -> None:
+    assert tripos("view", "--to", "site", "--port", "8000").code == 2
+    outcome = tripos("report", "--html", "report.html", "--json")
+    assert outcome.data["format"] == "tripos.report/1"
+    assert Path("report.html").is_file()
+
+
 def test_data_cannot_end_the_script_that_holds_it(quiz: Path, tripos: Command) -> None:
     hostile = "</script><script>alert(1)</script><!-- <script>"
     Path("items.jsonl").write_text(json.dumps({"question": hostile, "answer": "2"}) + "\n", "utf-8")

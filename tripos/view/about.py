@@ -3,9 +3,10 @@ language that the benchmark has, and what its steps and scorers ask."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from tripos_compiler.plan import Ask, AxisValue, Plan
+from tripos_compiler.plan import ArmValue, Ask, AxisValue, Plan
 
 
 def describe(plan: Plan) -> dict[str, Any]:
@@ -21,10 +22,7 @@ def describe(plan: Plan) -> dict[str, Any]:
         "headline": list(benchmark.headline),
         "roles": [{"name": role.name, "kind": role.kind} for role in plan.roles],
         "axes": [_dimension(axis.name, axis.values) for axis in plan.axes],
-        "arms": [
-            {"name": arm.name, "values": [{"name": each.name, "labels": dict(each.labels)} for each in arm.values]}
-            for arm in plan.arms
-        ],
+        "arms": [_dimension(arm.name, arm.values) for arm in plan.arms],
         "metrics": [
             {
                 "name": metric.name,
@@ -55,11 +53,5 @@ def describe(plan: Plan) -> dict[str, Any]:
     }
 
 
-def _dimension(name: str, values: tuple[AxisValue, ...]) -> dict[str, Any]:
-    return {
-        "name": name,
-        "values": [
-            {"name": each.name, "labels": dict(each.labels), **({"group": each.group} if each.group else {})}
-            for each in values
-        ],
-    }
+def _dimension(name: str, values: Sequence[AxisValue | ArmValue]) -> dict[str, Any]:
+    return {"name": name, "values": [{"name": each.name, "labels": dict(each.labels)} for each in values]}

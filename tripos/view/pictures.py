@@ -10,9 +10,9 @@ from tripos_compiler.plan import Plan
 from tripos_warehouse import sql
 from tripos_warehouse.views import LANGUAGE, arm_columns, axis_columns
 
-PLACED = (
-    """case when high > low then (value - low) / (high - low) when high is null and value in (0, 1) then value end"""
-)
+PLACED = """
+case when high > low then (value - low) / (high - low) when high is null and value in (0, 1) then value end"""
+"""Where a score lies on its scale, from 0 to 1, as SQL; null for one without a known scale."""
 
 
 def grid_means(connection: duckdb.DuckDBPyConnection, plan: Plan) -> list[dict[str, Any]]:
@@ -40,17 +40,19 @@ def judge_means(connection: duckdb.DuckDBPyConnection, plan: Plan, by: str) -> l
 def position_shares(connection: duckdb.DuckDBPyConnection, plan: Plan) -> list[dict[str, Any]]:
     """Return for every evaluator of pairs the share of verdicts for the reply that was shown first; ties are half."""
     schema = sql.name(plan.benchmark.name)
-    known = connection.execute(
-        "select 1 from information_schema.tables where table_schema = ? and table_name = 'comparisons'",
-        [plan.benchmark.name],
-    ).fetchall()
-    if not known:
+    if not has_comparisons(connection, plan.benchmark.name):
         return []
     found = connection.execute(
         f"""select evaluator, step, avg(value), count(value) from {schema}.comparisons
         where evaluator is not null group by all order by all"""
     ).fetchall()
     return [{"evaluator": who, "step": step, "share": share, "n": n} for who, step, share, n in found]
+
+
+def has_comparisons(connection: duckdb.DuckDBPyConnection, benchmark: str) -> bool:
+    """Return true if the benchmark compares replies: others have no view of comparisons."""
+    query = "select 1 from information_schema.tables where table_schema = ? and table_name = 'comparisons'"
+    return bool(connection.execute(query, [benchmark]).fetchall())
 
 
 def _rows(

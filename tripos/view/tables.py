@@ -17,6 +17,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from tripos.view.pictures import PLACED, has_comparisons
 from tripos_compiler.plan import Plan
 from tripos_warehouse import sql
 from tripos_warehouse.views import LANGUAGE, arm_columns, axis_columns
@@ -34,7 +35,8 @@ class RunTables:
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, plan: Plan, compared_role: str) -> None:
         self._connection = connection
-        self._schema = sql.name(plan.benchmark.name)
+        self._benchmark = plan.benchmark.name
+        self._schema = sql.name(self._benchmark)
         self._axes = axis_columns(plan)
         self._arms = arm_columns(plan)
         self._role = compared_role
@@ -72,9 +74,6 @@ class RunTables:
                     writer.write_table(batch, row_group_size=size)
         return rows
 
-    def _key(self, alias: str) -> list[str]:
-        return [f"{alias}.{sql.name(each)}" for each in self._arms]
-
     def _shown(self) -> str:
         """Every reply with its place; the order of models last, so that replies about one item stand together."""
         steps = " ".join(f"when {sql.text(name)} then {place}" for name, place in self._steps.items())
@@ -103,8 +102,7 @@ class RunTables:
         return f"""
             with graded as (
               select n, count(*)::integer as scores, min(place)::integer as scores_at,
-                avg(case when high > low then (value - low) / (high - low) when high is null and value in (0, 1)
-                  then value end)::float as score,
+                avg({PLACED})::float as score,
                 count(*) filter (value is null)::integer as without
               from scores_at group by n),
             apart as (
@@ -160,10 +158,7 @@ class RunTables:
               as row on row.turn_id = mine.own order by mine.place"""
 
     def _comparisons(self) -> str:
-        if not self._connection.execute(
-            "select 1 from information_schema.tables where table_schema = ? and table_name = 'comparisons'",
-            [self._schema[1:-1].replace('""', '"')],
-        ).fetchall():
+        if not has_comparisons(self._connection, self._benchmark):
             return "select 0 as first, 0 as second, null::varchar as evaluator where false"
         return f"""select one.n::integer as first, two.n::integer as second, row.step, row.first_model,
               row.second_model, row.evaluator, row.value, row.status, row.error, row.item_id, row.scenario::varchar

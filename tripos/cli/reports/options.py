@@ -30,9 +30,10 @@ def add_view(parser: argparse.ArgumentParser) -> None:
     """Options of `tripos view`."""
     parser.add_argument("run", metavar="RUN", nargs="?", help="a run, or a prefix of its name (default: all runs)")
     add_store_options(parser)
+    where = parser.add_mutually_exclusive_group()
     help_ = "write the page to this folder, for any web server or to open from disk"
-    parser.add_argument("--to", metavar="FOLDER", help=help_)
-    parser.add_argument("--port", type=int, default=0, help="serve on this port (default: any that is free)")
+    where.add_argument("--to", metavar="FOLDER", help=help_)
+    where.add_argument("--port", type=int, default=0, help="serve on this port (default: any that is free)")
     parser.add_argument("--open", action="store_true", help="open the page in the browser")
 
 

@@ -64,10 +64,10 @@ def main(options: Namespace) -> int:
         raise Failure(error.code, error.message, error.hint) from error
     if options.junit:
         write_junit(report, options.junit)
-    if options.html:
-        show_text(f"written to {options.html}")
-    elif options.json:
+    if options.json:
         print_json(report.to_json())
+    elif options.html:
+        show_text(f"written to {options.html}")
     else:
         show_report(report, sql=options.sql, store=options.store)
     if report.failed:

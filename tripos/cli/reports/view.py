@@ -33,6 +33,8 @@ def main(options: Namespace) -> int:
     show_text(f"written to {target}: open {target / 'index.html'}")
     for remark in remarks:
         show_text(f"! {remark}")
+    if options.open:
+        webbrowser.open((target / "index.html").absolute().as_uri())
     return GOOD
 
 

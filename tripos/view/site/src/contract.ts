@@ -64,7 +64,6 @@ export interface Measure {
 export interface Labelled {
   name: string;
   labels: Record<string, string>;
-  group?: string;
 }
 
 export interface About {
