@@ -42,7 +42,8 @@ DOCS = Path(__file__).parents[2] / "docs"
 README = "../README.md"
 PAGES = [*sorted(p.relative_to(DOCS).as_posix() for p in DOCS.rglob("*.md")), README]
 FENCE = re.compile(r"^```(?P<info>[^`\n]*)\n(?P<text>.*?)^```[ \t]*$", re.DOTALL | re.MULTILINE)
-LINK = re.compile(r"(?<!!)\[(?:`[^`\n]*`|[^\]`])*\]\(([^)\s]+)\)")
+LINK = re.compile(r"\[(?:`[^`\n]*`|[^\]`])*\]\(([^)\s]+)\)")
+"""A link or a picture."""
 HEADING = re.compile(r"^#+ +(.+)$", re.MULTILINE)
 ANY = "…"
 TOOK = re.compile(r"^  took .*\n?", re.MULTILINE)
@@ -147,7 +148,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-FIRST_PAGES = (README, "first-benchmark.md", "tutorial.md")
+FIRST_PAGES = (README, "first-benchmark.md", "tour.md", "tutorial.md")
 """The pages whose commands the short form runs; of the others it runs those of the language, and no others'."""
 
 
