@@ -77,3 +77,19 @@ def test_a_module_that_reaches_out_is_found(tmp_path: Path) -> None:
         assert crosses(path)
     (tmp_path / "plain.py").write_text("import re\nre.compile('a')\n")
     assert not crosses(tmp_path / "plain.py")
+
+
+ROOMS_OF_STRANGERS = ("tripos/releases", "tripos/annotation", "tripos/training")
+DIRECT = re.compile(r"loads\([^()]*(\([^()]*\))?[^()]*\.(read_bytes|read_text)\(")
+
+
+def test_json_of_strangers_is_read_in_one_place() -> None:
+    """In rooms that read files of others, no JSON is parsed from a file that was opened directly."""
+    assert DIRECT.search('json.loads(beside(path).read_text("utf-8"))')
+    found = [
+        f"{path.relative_to(ROOT)}: {match[0]}"
+        for room in ROOMS_OF_STRANGERS
+        for path in (ROOT / room).rglob("*.py")
+        for match in DIRECT.finditer(path.read_text("utf-8"))
+    ]
+    assert found == []

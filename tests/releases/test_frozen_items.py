@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 from tests.conftest import Command
 from tripos.api.compilation import find_spec
 from tripos.releases.frozen.items import frozen_items
+from tripos.releases.manifest import canonical, checksum_line
 from tripos.releases.verification import verify
 from tripos_runtime.datasets.cases import CaseSource
 from tripos_warehouse.store.store import Store
@@ -85,6 +87,37 @@ def test_a_row_that_was_tampered_with_is_named(folder: Path, tripos: Command, on
     frozen.write_bytes(frozen.read_bytes().replace(b"mock/author", b"human/alice", 1))
     assert [each.what for each in verify(folder / "releases/written-1.0.0").wrong] == ["made/item.jsonl"]
     assert tripos("run", "releases/written-1.0.0", "--model", "mock/careful").code == 1
+
+
+def refit(release: Path) -> None:
+    """Have the manifest of a release fit its files, as somebody who forges them would."""
+    said = json.loads((release / "manifest.json").read_bytes())
+    for each in said["files"]:
+        raw = (release / each["path"]).read_bytes()
+        each |= {"sha256": hashlib.sha256(raw).hexdigest(), "bytes": len(raw)}
+    raw = canonical(said)
+    (release / "manifest.json").write_bytes(raw)
+    (release / "manifest.sha256").write_bytes(checksum_line(raw))
+
+
+FORGED_LINES = (b"not JSON", b"[1]", b"{}", b'"' + b"\xff" * 4, b"[" * 100_000, b'{"place": 1, "values": 1}', b"null")
+
+
+def test_rows_that_somebody_forged_are_damage_and_no_internal_error(
+    folder: Path, tripos: Command, once: Command
+) -> None:
+    assert once("run", "written.tripos", "--model", "mock/careful", "--role", "author=mock/author").code == 0
+    assert once("release", "written.tripos").code == 0
+    release = folder / "releases/written-1.0.0"
+    for path in (release, *release.rglob("*")):
+        path.chmod(0o755 if path.is_dir() else 0o644)
+    for line in FORGED_LINES:
+        (release / "made/item.jsonl").write_bytes(line + b"\n")
+        refit(release)
+        for verb in (("verify",), ("plan",), ("run", "--model", "mock/careful", "--store", "other")):
+            done = tripos(verb[0], str(release), *verb[1:])
+            assert "internal error" not in done.err, (verb, line[:30], done.err)
+            assert done.code != 0 or verb == ("plan",), (verb, line[:30], done.out)
 
 
 WITHHOLDING = SPEC + "subset private {\n  take 2 per scenario\n  seed 7\n  withheld\n}\n"

@@ -20,11 +20,12 @@ from tripos.api.compilation import find_spec
 from tripos.cli.main import run_command
 from tripos.failure import Failure
 from tripos.releases.fetching.locations import find_release, pack
-from tripos.releases.manifest import MOST_BYTES, canonical, checksum_line
+from tripos.releases.manifest import canonical, checksum_line
 from tripos.releases.opening import open_release
 from tripos.releases.publishing.release import ReleaseInput, make_release
 from tripos.releases.release_toml import check_license
 from tripos.releases.verification import verify
+from tripos.untrusted_files import MOST_BYTES
 
 ROOT = Path(__file__).parents[2]
 LESSONS = ROOT / "tests/compat/previous/title"
@@ -133,6 +134,13 @@ def test_a_pipe_in_the_place_of_a_file_is_named_and_not_waited_for(copy: Path) -
     (copy / "LICENSE").unlink()
     os.mkfifo(copy / "LICENSE")
     assert "LICENSE is no file" in wrong(copy)
+
+
+@pytest.mark.parametrize("name", ["manifest.json", "manifest.sha256"])
+def test_a_pipe_in_the_place_of_a_manifest_is_not_waited_for(copy: Path, name: str) -> None:
+    (copy / name).unlink()
+    os.mkfifo(copy / name)
+    assert any(name in told for told in wrong(copy))
 
 
 @pytest.mark.parametrize("name", ["manifest.json", "manifest.sha256"])

@@ -14,6 +14,7 @@ import orjson
 
 from tripos.annotation.batch import Answers, Batch, EnteredGrade
 from tripos.failure import Failure
+from tripos.untrusted_files import MOST_DATA_BYTES, read_untrusted
 
 FORMAT = "tripos.grades/1"
 
@@ -21,7 +22,7 @@ FORMAT = "tripos.grades/1"
 def read_grades(path: Path) -> Answers:
     """Return what stands in a file of the page. Raises `Failure` S0706 where it cannot be read or is none."""
     try:
-        lines = path.read_bytes().split(b"\n")[:-1]
+        lines = read_untrusted(path, MOST_DATA_BYTES).split(b"\n")[:-1]
     except OSError as error:
         raise Failure("S0706", f"`{path}` cannot be read ({error.strerror})", "check the path") from error
     try:

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 
 from tripos.failure import Failure
 from tripos.mishaps import disk_failure
-from tripos.releases import RELEASES, ReleaseFolders, read_limited
+from tripos.releases import RELEASES, ReleaseFolders
 from tripos.releases.fetching import TYPED, Reach, find_release
 from tripos.settings import check_given
+from tripos.untrusted_files import read_untrusted
 from tripos_compiler.compile import Compilation, compile_spec
 from tripos_compiler.diagnostics import deny
 from tripos_compiler.plan import Plan
@@ -194,7 +195,7 @@ def earlier_plan(
             raise Failure("E0108", f"`{path}` does not compile", f"see `tripos check {path}`")
         return plan
     try:
-        return Plan.model_validate_json(read_limited(Path(path)))
+        return Plan.model_validate_json(read_untrusted(Path(path)))
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "it is no plan of this version of Tripos"
         hint = "give a spec, or what `tripos plan --json` printed"

@@ -21,7 +21,6 @@ from .lock import (
 from .manifest import (
     Manifest as Manifest,
     file_digest as file_digest,
-    read_limited as read_limited,
 )
 from .opening import (
     WORKING_TREE as WORKING_TREE,

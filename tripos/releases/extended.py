@@ -15,6 +15,7 @@ from pathlib import Path
 from tripos.failure import SOME_FAILED, Failure
 from tripos.releases.fetching import ZIP, Reach, fetch_release, find_release, is_release
 from tripos.releases.layout import MANIFEST, RELEASES
+from tripos.untrusted_files import read_untrusted_json
 from tripos_compiler.inputs import FoundRelease, ReleaseRequest, UnfitRelease
 from tripos_compiler.language.changes import version_order
 
@@ -205,10 +206,8 @@ def read_pins(folder: Path) -> dict[str, str]:
     """Return the digests of what was fetched into a folder, by address. A file that cannot be read says nothing."""
     path = folder / PINS
     try:
-        if not path.is_file() or path.stat().st_size > MOST_BYTES:
-            return {}
-        said = json.loads(path.read_bytes())
-    except (OSError, ValueError, RecursionError):
+        said = read_untrusted_json(path, MOST_BYTES)
+    except (OSError, ValueError):
         return {}
     return {url: digest for url, digest in said.items() if isinstance(digest, str)} if isinstance(said, dict) else {}
 

@@ -11,7 +11,7 @@ from typing import Any, Literal
 from pydantic import ValidationError
 
 from tripos.failure import SOME_FAILED, Failure
-from tripos.releases.manifest import read_limited
+from tripos.untrusted_files import read_untrusted
 from tripos_compiler.plan import Canonical, Plan
 from tripos_runtime.models import Price
 from tripos_runtime.roles import RoleBinding
@@ -107,7 +107,7 @@ def served_in(store: Path, run_id: str | None = None) -> dict[str, list[str]]:
 def read_lock(path: Path) -> Lock:
     """Return the lock in a file. Raises `Failure` R0260 where there is none."""
     try:
-        return Lock.model_validate_json(read_limited(path))
+        return Lock.model_validate_json(read_untrusted(path))
     except (OSError, ValidationError) as error:
         reason = getattr(error, "strerror", None) or "it is no lock of this version of Tripos"
         raise Failure("R0260", f"cannot read the lock `{path}`: {reason}", "write one: tripos lock PATH") from error

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import hashlib
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -144,7 +143,6 @@ class Manifest(Canonical):
         return canonical(self.model_dump(mode="json"))
 
 
-MOST_BYTES = 64 * 2**20
 """Of a manifest, a plan or a lock file, which are read as one piece."""
 
 
@@ -180,18 +178,6 @@ def list_digest(names: list[str]) -> str:
     True
     """
     return hashlib.sha256(canonical(sorted(names))).hexdigest()
-
-
-def read_limited(path: Path, most: int = MOST_BYTES) -> bytes:
-    """Return the bytes of a file that somebody else may have written. Raises `OSError` for one that is no regular file,
-    or has more bytes."""
-    if path.exists() and not path.is_file():
-        raise OSError(errno.EINVAL, "it is no regular file", str(path))
-    with path.open("rb") as file:
-        raw = file.read(most + 1)
-    if len(raw) > most:
-        raise OSError(errno.EFBIG, f"it has more than {most:,} bytes", str(path))
-    return raw
 
 
 def file_fault(folder: Path, name: str) -> str | None:

@@ -14,7 +14,8 @@ from tripos.failure import SOME_FAILED, Failure
 from tripos.releases.fetching import find_release
 from tripos.releases.git import run_git
 from tripos.releases.layout import DATA, MANIFEST, RELEASES, SPEC
-from tripos.releases.manifest import Manifest, digest_of, file_digest, file_fault, read_limited
+from tripos.releases.manifest import Manifest, digest_of, file_digest, file_fault
+from tripos.untrusted_files import read_untrusted
 from tripos_compiler.compile import Compilation, compile_spec
 from tripos_compiler.inputs import FoundRelease, ReleaseFinder, ReleaseRequest, UnfitRelease
 from tripos_compiler.plan import Plan
@@ -94,7 +95,7 @@ class Release:
         changed."""
         self.check_files()
         try:
-            plan = Plan.model_validate_json(read_limited(self.folder / "plan.json"))
+            plan = Plan.model_validate_json(read_untrusted(self.folder / "plan.json"))
         except (OSError, ValueError) as error:
             raise _damaged(self.folder, "`plan.json` cannot be read") from error
         if plan.digest != self.manifest.plan:
@@ -141,7 +142,7 @@ class Release:
 def open_release(folder: Path, trust: Trust = TRUSTED) -> Release:
     """Return the release in a folder. Raises `Failure` S0851 where its manifest is none, or of a newer Tripos."""
     try:
-        raw = read_limited(folder / MANIFEST)
+        raw = read_untrusted(folder / MANIFEST)
     except OSError as error:
         hint = "give the folder that `tripos release` wrote, such as releases/NAME-1.0.0"
         raise Failure("S0851", f"`{folder}` is no release: it has no {MANIFEST}", hint) from error

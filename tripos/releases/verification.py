@@ -3,12 +3,12 @@ to."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pydantic import ValidationError
@@ -36,13 +36,13 @@ from tripos.releases.manifest import (
     digest_of,
     file_digest,
     file_fault,
-    read_limited,
     spec_digest,
 )
 from tripos.releases.opening import Release
 from tripos.releases.publishing import CROISSANT, croissant_faults, missing_library
 from tripos.releases.release_toml import check_license
 from tripos.releases.sources import against_sources
+from tripos.untrusted_files import read_untrusted
 from tripos_compiler.inputs import DataError
 from tripos_compiler.plan import Plan
 from tripos_runtime.datasets import TRUSTED, CaseSource, Trust
@@ -127,7 +127,7 @@ def verify(
     releases that it extends and does not hold, `artefacts` those of models that it only names, by role; `expected` is
     the digest that it should have, as cited, and `signed` what was found of its signature."""
     try:
-        raw = read_limited(folder / MANIFEST)
+        raw = read_untrusted(folder / MANIFEST)
     except OSError:
         return Verified(folder, folder.name, None, (ReleaseCheck(MANIFEST, "wrong", "is missing"),))
     checks = list(_of_manifest(folder, raw, expected))
@@ -148,14 +148,14 @@ def verify(
 
 def _of_manifest(folder: Path, raw: bytes, expected: str | None) -> Iterator[ReleaseCheck]:
     try:
-        same = (folder / CHECKSUM).read_bytes() == checksum_line(raw)
+        same = read_untrusted(folder / CHECKSUM) == checksum_line(raw)
         told = "does not have the digest that `manifest.sha256` says: one of the two was changed"
     except OSError:
         same, told = False, "cannot be held against `manifest.sha256`, which is missing"
     yield ReleaseCheck(MANIFEST, "good") if same else ReleaseCheck(MANIFEST, "wrong", told)
     try:
-        regular = canonical(json.loads(raw)) == raw
-    except (ValueError, RecursionError):
+        regular = canonical(orjson.loads(raw)) == raw
+    except ValueError:
         regular = False
     if not regular:
         yield ReleaseCheck(MANIFEST, "wrong", "is not in the canonical form of RFC 8785: it was edited")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 import orjson
 
 from tripos.failure import Failure
+from tripos.untrusted_files import MOST_DATA_BYTES, read_untrusted, read_untrusted_json
 from tripos_compiler.plan import digest
 from tripos_warehouse.exports import beside
 
@@ -154,7 +154,7 @@ def read_chats(path: Path) -> Chats:
     bytes.
     """
     try:
-        content = path.read_bytes()
+        content = read_untrusted(path, MOST_DATA_BYTES)
     except OSError as error:
         hint = "`tripos export distillation -o FILE` writes one"
         raise Failure("S0813", f"cannot read `{path}`: {error.strerror or error}", hint) from error
@@ -173,7 +173,7 @@ def read_chats(path: Path) -> Chats:
 
 def _provenance(path: Path, sha256: str) -> Mapping[str, Any] | None:
     try:
-        told = json.loads(beside(path).read_text("utf-8"))
+        told = read_untrusted_json(beside(path), MOST_DATA_BYTES)
         items = [line["item"] for line in told["lines"]]
     except FileNotFoundError:
         return None

@@ -26,6 +26,7 @@ from tripos.failure import SOME_FAILED, Failure, first_line
 from tripos.releases.fetching.reach import Reach
 from tripos.releases.layout import MANIFEST, UNLISTED
 from tripos.releases.manifest import Manifest, digest_of
+from tripos.untrusted_files import read_untrusted
 from tripos_compiler.diagnostics import duration
 
 MOST_BYTES = 2 * 2**30
@@ -65,7 +66,7 @@ def download_from(remote: Remote, url: str, folder: Path, sha256: str | None = N
     `download_release` does."""
     try:
         remote.save(MANIFEST, folder / MANIFEST, MOST_OF_A_MANIFEST)
-        raw = (folder / MANIFEST).read_bytes()
+        raw = read_untrusted(folder / MANIFEST)
     except (OSError, ValueError) as error:
         raise Failure("S0851", f"there is no release at `{url}`: {first_line(error)}", _HINT) from error
     if sha256 is not None and digest_of(raw) != sha256:

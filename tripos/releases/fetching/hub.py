@@ -15,6 +15,7 @@ from tripos.failure import SOME_FAILED, Failure
 from tripos.releases.fetching.download import MOST_FILES, Web, download_from
 from tripos.releases.fetching.reach import Reach
 from tripos.releases.layout import HUB, MANIFEST
+from tripos.untrusted_files import read_untrusted
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
@@ -68,7 +69,7 @@ def push_to_hub(folder: Path, given: str) -> str:
 
     from tripos.releases.manifest import Manifest
 
-    raw = (folder / MANIFEST).read_bytes()
+    raw = read_untrusted(folder / MANIFEST)
     manifest = Manifest.model_validate_json(raw)
     with _hub_failures(place):
         try:

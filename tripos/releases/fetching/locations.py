@@ -12,7 +12,7 @@ from typing import Any
 from tripos.failure import SOME_FAILED, Failure, first_line
 from tripos.releases.fetching.reach import TYPED, Reach
 from tripos.releases.layout import FORMAT, HUB, MANIFEST, UNLISTED
-from tripos.releases.manifest import read_limited
+from tripos.untrusted_files import read_untrusted
 
 BAD_ZIP = (zipfile.BadZipFile, zlib.error, OSError, NotImplementedError, RuntimeError)
 """What unpacking a zip that is damaged may raise."""
@@ -57,7 +57,7 @@ _HINT = "give a folder, a zip, or a URL such as s3://bucket/releases/NAME-1.0.0"
 def is_release(path: Path) -> bool:
     """Return true if a path is the folder of a release."""
     try:
-        return FORMAT.partition("/")[0].encode() in read_limited(path / MANIFEST)
+        return FORMAT.partition("/")[0].encode() in read_untrusted(path / MANIFEST)
     except OSError:
         return False
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,9 +14,10 @@ import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tripos.failure import Failure
-from tripos.releases.manifest import Manifest, list_digest, read_limited
+from tripos.failure import SOME_FAILED, Failure, first_line
+from tripos.releases.manifest import Manifest, list_digest
 from tripos.releases.opening import open_release
+from tripos.untrusted_files import read_untrusted_json, read_untrusted_lines
 from tripos_compiler.inputs import DataError, FoundRelease
 from tripos_compiler.language import item_id
 from tripos_compiler.plan import Dataset, Plan, Scenario
@@ -81,10 +83,11 @@ def take_drawn(source: CaseSource, folder: Path) -> None:
     drawn otherwise."""
     if not source.withheld or not (folder / DRAWN).is_file():
         return
-    drawn = json.loads(read_limited(folder / DRAWN))
     names = [subset.name for subset in source.plan.subsets]
-    if all(name in drawn for name in names):
-        source.public_drawn.update({name: frozenset((s, item) for s, item in drawn[name]) for name in names})
+    with frozen_file(folder / DRAWN):
+        drawn = read_untrusted_json(folder / DRAWN)
+        if all(name in drawn for name in names):
+            source.public_drawn.update({name: frozenset((s, item) for s, item in drawn[name]) for name in names})
 
 
 def withheld_note(source: CaseSource, selection: Selection) -> str | None:
@@ -136,10 +139,19 @@ def _line(row: SourceRow, canary: str) -> bytes:
 
 
 def _rows(path: Path) -> Iterator[SourceRow]:
-    with path.open("rb") as file:
-        for line in file:
-            said = orjson.loads(line)
+    with frozen_file(path):
+        for said in read_untrusted_lines(path):
             yield SourceRow(whole(said["values"]), (said["file"], said["row"]))
+
+
+@contextmanager
+def frozen_file(path: Path) -> Iterator[None]:
+    """Raise `Failure` S0855 for what cannot be read of a file that a release has frozen."""
+    try:
+        yield
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        message = f"the release is damaged: `{path}` cannot be read: {first_line(error)}"
+        raise Failure("S0855", message, "get the release again", SOME_FAILED) from error
 
 
 def _is_here(source: CaseSource, dataset: Dataset) -> bool:

@@ -14,9 +14,10 @@ import orjson
 
 from tripos.failure import Failure
 from tripos.releases.fetching import find_release
-from tripos.releases.frozen.items import looked_into_by, plain, take_drawn, take_public, whole, withhold
+from tripos.releases.frozen.items import frozen_file, looked_into_by, plain, take_drawn, take_public, whole, withhold
 from tripos.releases.manifest import ExternalFile, Manifest
 from tripos.releases.opening import open_release
+from tripos.untrusted_files import read_untrusted_lines
 from tripos_compiler.inputs import FoundRelease
 from tripos_compiler.language import item_id
 from tripos_compiler.plan import Plan
@@ -82,12 +83,12 @@ def _without(source: CaseSource, name: str, manifest: Manifest) -> None:
 def _rows(path: Path, private: Sequence[Path]) -> Iterator[MadeRow | None]:
     """Yield the rows of a file; None for one that is withheld and not here."""
     held: Mapping[str, Any] | None = None
-    with path.open("rb") as file:
-        for line in file:
-            said = orjson.loads(line)
-            if WITHHELD in said:
+    with frozen_file(path):
+        for line in read_untrusted_lines(path):
+            said = line
+            if WITHHELD in line:
                 held = _held(private) if held is None else held
-                said = held.get(said[WITHHELD])
+                said = held.get(line[WITHHELD])
                 if said is None and any(each.is_file() for each in private):
                     message = f"withheld items of `{path.stem}` are not among those that are given"
                     raise Failure("R0264", message, "give the file that was written with the release, or none")
@@ -105,7 +106,7 @@ def _held(private: Sequence[Path]) -> dict[str, Any]:
     for path in private:
         if path.is_file():
             try:
-                rows = [orjson.loads(line) for line in path.read_bytes().splitlines()]
+                rows = list(read_untrusted_lines(path))
                 found |= {item_id(whole(row["values"])): row for row in rows}
             except (OSError, ValueError, KeyError, TypeError) as error:
                 hint = "give the file that was written with the release"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,6 +13,7 @@ import numpy as np
 import orjson
 
 from tripos.failure import Failure
+from tripos.untrusted_files import MOST_DATA_BYTES, read_untrusted, read_untrusted_json
 from tripos_compiler.diagnostics import nearest
 from tripos_warehouse.exports import beside
 
@@ -116,7 +116,7 @@ def read_pairs(path: Path) -> Preferences:
     for a file that cannot be read or is changed, and for a line that is no pair.
     """
     try:
-        content = path.read_bytes()
+        content = read_untrusted(path, MOST_DATA_BYTES)
     except OSError as error:
         hint = "`tripos export NAME --spec SPEC -o FILE` writes one"
         raise Failure("S0821", f"cannot read `{path}`: {error.strerror or error}", hint) from error
@@ -190,7 +190,7 @@ def joined_groups(keys: Sequence[frozenset[str]]) -> tuple[str, ...]:
 
 def _provenance(path: Path, sha256: str, count: int) -> Mapping[str, Any] | None:
     try:
-        said = json.loads(beside(path).read_text("utf-8"))
+        said = read_untrusted_json(beside(path), MOST_DATA_BYTES)
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:

@@ -10,6 +10,8 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
+import orjson
+
 NAME = "weights.json"
 
 
@@ -35,7 +37,7 @@ def _cache() -> Path:
 
 def _read(path: Path) -> Mapping[str, list[object]]:
     try:
-        found = json.loads(path.read_text("utf-8"))
+        found = orjson.loads(path.read_bytes())
     except (OSError, ValueError):
         return {}
     well = isinstance(found, dict) and all(isinstance(each, list) and len(each) == 3 for each in found.values())

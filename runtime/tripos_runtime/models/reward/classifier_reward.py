@@ -6,13 +6,14 @@ Texts go through one by one, so that a reward does not depend on what it was bat
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
+
+import orjson
 
 from tripos_runtime.models.base import ModelError
 from tripos_runtime.models.over_http import without_system
@@ -96,7 +97,7 @@ def _in_template(tokenizer: Any, chat: Chat) -> Mapping[str, Any]:
 def is_classifier(folder: Path) -> bool:
     """Return true if a folder holds a sequence classifier of transformers."""
     try:
-        said = json.loads((folder / CONFIG).read_text("utf-8"))
+        said = orjson.loads((folder / CONFIG).read_bytes())
     except (OSError, ValueError):
         return False
     names = said.get("architectures") if isinstance(said, dict) else None

@@ -7,10 +7,11 @@ of the runtime has to change.
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
+
+import orjson
 
 from tripos_runtime.models.base import ModelError
 from tripos_runtime.models.reward.classifier_reward import (
@@ -43,7 +44,7 @@ def read_manifest(path: Path) -> RewardManifest:
     """Return the manifest of a folder. Raises `ModelError` R0234 where there is none, or it lacks what it must say."""
     train = "`reward/PATH` names the folder of a trained reward model, or of a sequence classifier of transformers"
     try:
-        said = json.loads((path / MANIFEST).read_text("utf-8"))
+        said = orjson.loads((path / MANIFEST).read_bytes())
     except FileNotFoundError as error:
         raise ModelError("R0234", f"there is no reward model in `{path}`", train, fatal=True) from error
     except (OSError, ValueError) as error:

@@ -7,12 +7,13 @@ What is scored is the reply: the tokens before it are read along, `context` of t
 from __future__ import annotations
 
 import copy
-import json
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
+
+import orjson
 
 BASE, HEAD = "base", "head.safetensors"
 """Beside the manifest: the folder of the base model, and the weights of the head."""
@@ -192,7 +193,7 @@ def read_network(folder: Path) -> RewardNetwork:
     what transformers raises."""
     from safetensors.torch import load_file
 
-    said = json.loads((folder / "manifest.json").read_text("utf-8"))
+    said = orjson.loads((folder / "manifest.json").read_bytes())
     network = load_base(str(folder / BASE), Shape(**said["shape"]))
     network.head = load_file(folder / HEAD)
     return network

@@ -1,0 +1,69 @@
+"""Reads of files that somebody else may have written: releases, grades, training data, plans.
+
+Nothing that is no regular file is waited for, nothing is read beyond a limit, and no nesting ends the interpreter's
+stack. Callers turn `OSError` and `ValueError` into a `Failure` with their own code.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import count
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import orjson
+
+MOST_BYTES = 64 * 2**20
+MOST_DATA_BYTES = 2**31
+"""The most bytes of a file that may hold a row for each item, such as grades and training data."""
+_OPENING = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+
+
+def read_untrusted(path: Path, most: int = MOST_BYTES) -> bytes:
+    """Return the bytes of a regular file, or of a link to one. Raises `OSError`, also where there are more than `most`
+    bytes.
+
+    >>> read_untrusted(Path("/dev/null"))
+    Traceback (most recent call last):
+    OSError: [Errno 22] it is no regular file: '/dev/null'
+    """
+    with _opened(path) as file:
+        raw = file.read(most + 1)
+    if len(raw) > most:
+        raise OSError(errno.EFBIG, f"it has more than {most:,} bytes", str(path))
+    return raw
+
+
+def read_untrusted_json(path: Path, most: int = MOST_BYTES) -> Any:
+    """Return what a file of one JSON value says. Raises `OSError` as `read_untrusted` does, and `ValueError` where it
+    is no JSON or is nested more than 1,024 deep."""
+    return orjson.loads(read_untrusted(path, most))
+
+
+def read_untrusted_lines(path: Path, most: int = MOST_BYTES) -> Iterator[Any]:
+    """Yield the values of a file in JSON Lines, which is never whole in memory; a line has at most `most` bytes. Raises
+    as `read_untrusted_json` does; `ValueError` names the line."""
+    with _opened(path) as file:
+        for number in count(1):
+            line = file.readline(most + 1)
+            if not line:
+                return
+            if len(line) > most:
+                raise OSError(errno.EFBIG, f"line {number} has more than {most:,} bytes", str(path))
+            try:
+                yield orjson.loads(line)
+            except ValueError as error:
+                raise ValueError(f"line {number} is not JSON: {error}") from error
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[BinaryIO]:
+    handle = os.open(path, _OPENING)
+    with os.fdopen(handle, "rb") as file:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            raise OSError(errno.EINVAL, "it is no regular file", str(path))
+        yield file
