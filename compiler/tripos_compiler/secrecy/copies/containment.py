@@ -105,18 +105,23 @@ def _json(text: str) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """A value, what it says, and the same of its parts, with the ways to them."""
+    """A value, what it says, and the same of its parts, with the ways to them; of a part that is a text also the text
+    without case. `sought` is what stands, without case, in every text that has the value."""
 
     value: Any
     plain: str
-    parts: tuple[tuple[str, Any, str], ...]
+    parts: tuple[tuple[str, Any, str, str | None], ...]
+    sought: str
 
 
 def look_at(value: Any) -> Said:
     """Return what a value and its parts say."""
-    return Said(
-        value, comparable_text(value), tuple((way, part, comparable_text(part)) for way, part in parts_in(value))
+    plain = comparable_text(value)
+    parts = tuple(
+        (way, part, comparable_text(part), part.casefold() if isinstance(part, str) else None)
+        for way, part in parts_in(value)
     )
+    return Said(value, plain, parts, "" if GROUPED.fullmatch(plain) else _written(value, plain).casefold())
 
 
 def occurrences(holder: Said, held: Said) -> set[Place]:
@@ -134,11 +139,10 @@ def occurrences(holder: Said, held: Said) -> set[Place]:
         return {("", "all")}
     found: set[Place] = set()
     # Words that are nowhere in a text are at no place of it; what is left are few.
-    sought = "" if GROUPED.fullmatch(wanted) else _written(held.value, wanted).casefold()
-    for way, part, said_there in holder.parts:
+    for way, part, said_there, folded in holder.parts:
         if said_there == wanted:
             found.add((way, "all"))
-        elif isinstance(part, str) and (sought in part.casefold() or len(part) > 2 * LONGEST):
+        elif folded is not None and (held.sought in folded or len(part) > 2 * LONGEST):
             found.update((way, where) for where in _within(part, held.value, wanted))
     return found
 

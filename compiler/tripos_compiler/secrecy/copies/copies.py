@@ -83,8 +83,8 @@ def _place(
 ) -> tuple[Place, int] | None:
     """Return the place at which one column has the values of another in nearly all pairs of rows, and in how many.
     `side` of the pairs, 0 or 1, is the row of the column that is held."""
-    few = together.few(held, side)
-    if _most(list(zip(few, together.few(holder, 1 - side), strict=True)), looked, 0.75 * _speaking(few)) is None:
+    few, speaking = together.few(held, side)
+    if _most(list(zip(few, together.few(holder, 1 - side)[0], strict=True)), looked, 0.75 * speaking) is None:
         return None
     pairs = [(pair[side], pair[1 - side]) for pair in together.pairs if held.plain(pair[side])]
     best = _most([(held.said(one), holder.said(two)) for one, two in pairs], looked, SHARE * len(pairs))
@@ -101,11 +101,6 @@ def _place(
     chances = [held.chance(one) for one, _ in pairs]
     mean = max(sum(chances) / len(chances) * (1 if place[1] == "all" or len(turned) >= 10 else 3), by_chance)
     return best if _surprise(count, len(pairs), mean) >= wanted else None
-
-
-def _speaking(said: Sequence[Said]) -> int:
-    """Return how many of these say anything."""
-    return sum(1 for each in said if each.plain)
 
 
 def _most(

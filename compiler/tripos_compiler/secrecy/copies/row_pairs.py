@@ -117,15 +117,17 @@ class Together:
     field: str | None = None
     whole: bool = False
 
-    _few: dict[tuple[ComparedColumn, int], list[Said]] = dataclass_field(default_factory=dict, repr=False)
+    _few: dict[tuple[ComparedColumn, int], tuple[list[Said], int]] = dataclass_field(default_factory=dict, repr=False)
     _begin: dict[tuple[ComparedColumn, int], list[str]] = dataclass_field(default_factory=dict, repr=False)
 
-    def few(self, column: ComparedColumn, side: int) -> list[Said]:
-        """Return what a column says in the rows on a side, 0 or 1, of a few of the pairs."""
+    def few(self, column: ComparedColumn, side: int) -> tuple[list[Said], int]:
+        """Return what a column says in the rows on a side, 0 or 1, of a few of the pairs, and how many of these say
+        anything."""
         key = (column, side)
         if key not in self._few:
             pairs = self.pairs[:: max(1, len(self.pairs) // FIRST)][:FIRST]
-            self._few[key] = [column.said(pair[side]) for pair in pairs]
+            few = [column.said(pair[side]) for pair in pairs]
+            self._few[key] = few, sum(1 for each in few if each.plain)
         return self._few[key]
 
     def begin(self, column: ComparedColumn, side: int) -> list[str]:
