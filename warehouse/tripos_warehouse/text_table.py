@@ -206,7 +206,7 @@ def _column(name: str, cells: Sequence[Any]) -> TextColumn:
             _line(name), tuple(NOTHING if cell is None else f"{cell:.{decimals}f}" for cell in cells), True
         )
     right = bool(known) and all(isinstance(cell, int | Decimal) and not isinstance(cell, bool) for cell in known)
-    return TextColumn(_line(name), tuple(_text(cell) for cell in cells), right)
+    return TextColumn(_line(name), tuple(cell_text(cell) for cell in cells), right)
 
 
 def _has_decimals(cell: Any) -> bool:
@@ -216,14 +216,19 @@ def _has_decimals(cell: Any) -> bool:
     return isinstance(exponent, int) and exponent < 0
 
 
-def _text(value: Any) -> str:
+def cell_text(value: Any) -> str:
+    """Return a value as text on one line, with nothing in it that a terminal would obey.
+
+    >>> cell_text(None), cell_text([1, True]), cell_text("two\\nlines")
+    ('—', '1, true', 'two lines')
+    """
     match value:
         case None:
             return NOTHING
         case bool():
             return "true" if value else "false"
         case list():
-            return ", ".join(map(_text, value))
+            return ", ".join(map(cell_text, value))
         case datetime():
             return f"{value:%Y-%m-%d %H:%M:%S}"
         case _:

@@ -10,6 +10,7 @@ import duckdb
 from rich.cells import cell_len
 
 from tripos.cli.inputs import open_store
+from tripos.cli.reports.formats import chosen_format, show_rows, show_tables
 from tripos.failure import GOOD, Failure
 from tripos.ui import harmless, print_json, show_text, terminal_width
 from tripos_compiler.diagnostics import nearest
@@ -23,6 +24,7 @@ from tripos_warehouse.report import (
     Side,
     check_comparable,
     compare,
+    comparison_tables,
     render_comparison,
     verdicts,
 )
@@ -50,6 +52,7 @@ def main(options: Namespace) -> int:
     """Print how two runs, or two models, differ."""
     if len(options.runs) > 2:
         raise Failure("R0202", f"{len(options.runs)} runs cannot be compared at once", "give two: tripos compare A B")
+    form = chosen_format(options)
     store = open_store(options)
     try:
         with ExitStack() as open_:
@@ -63,8 +66,14 @@ def main(options: Namespace) -> int:
             found = compare(one, two, by_judge=not judges)
     except StoreError as error:
         raise Failure(error.code, error.message, error.hint) from error
-    if options.json:
+    if form == "json":
         print_json(_data(one, two, changed, found))
+    elif form == "csv":
+        show_rows(_data(one, two, changed, found)["rows"])
+    elif form != "text":
+        caption = f"{two.run.benchmark} {two.run.version}"
+        a, b = (f"{', '.join(side.models)} ({side.run.run_id})" for side in (one, two))
+        show_tables(comparison_tables(found, caption, a, b), form, options)
     else:
         lines = [*_head(one, two, changed), *render_comparison(found, terminal_width())]
         show_text("\n".join(each for line in lines for each in _fit(line)))

@@ -14,12 +14,14 @@ from typing import Any
 from rich.cells import cell_len
 
 from tripos.cli.inputs import open_store
+from tripos.cli.reports.formats import chosen_format, show_tables
 from tripos.failure import GOOD, Failure
 from tripos.ui import harmless, print_json, show_output, show_text, terminal_width
 from tripos_compiler.language.changes import are_comparable
 from tripos_warehouse.errors import StoreError
+from tripos_warehouse.formats import PaperTable
 from tripos_warehouse.query import export_cell
-from tripos_warehouse.report import CAUTION, PROVING, Board, Standing, leaderboard
+from tripos_warehouse.report import CAUTION, PROVING, Board, Standing, board_table, leaderboard
 from tripos_warehouse.text_table import TextColumn, fold, grid
 from tripos_warehouse.views import all_runs, connect
 
@@ -100,6 +102,7 @@ def main(options: Namespace) -> int:
             message = f"`--measure {text}` does not say which measure of which benchmark"
             raise Failure("R0202", message, "write --measure BENCHMARK=MEASURE")
         wanted[benchmark].append(measure)
+    form = chosen_format(options)
     published = read_published(options.published)
     try:
         with connect(open_store(options)) as connection:
@@ -108,7 +111,6 @@ def main(options: Namespace) -> int:
             boards = leaderboard(connection, runs, wanted, comparable=are_comparable, **more)
     except StoreError as error:
         raise Failure(error.code, error.message, error.hint) from error
-    form = "json" if options.json else options.format
     if form == "json":
         shown = [
             {**board.to_json(), **({"published": [each.to_json() for each in beside]} if beside else {})}
@@ -119,8 +121,8 @@ def main(options: Namespace) -> int:
         print_json(data)
     elif form == "csv":
         show_output(_csv(boards, published))
-    elif form == "markdown":
-        show_text("\n".join(_markdown(boards, published)))
+    elif form != "text":
+        show_tables([_table_of(board, published) for board in boards], form, options)
     else:
         show_text("\n".join(line.rstrip() for line in _text(boards, terminal_width(), published)))
     return GOOD
@@ -288,16 +290,9 @@ def _csv(boards: Sequence[Board], published: Sequence[Published]) -> str:
     return out.getvalue()
 
 
-def _markdown(boards: Sequence[Board], published: Sequence[Published]) -> list[str]:
-    lines: list[str] = []
-    for board in boards:
-        head, *rows = _rows(board, published)
-        notes = _notes(board, published)
-        lines += [f"### {_title(board)}", "", _piped(head), "| --: | :-- | --: | --: | --: | :-- |"]
-        lines += [*map(_piped, rows), "", *(f"- {harmless(note)}" for note in notes)]
-        lines += [""] if notes else []
-    return lines[:-1]
-
-
-def _piped(row: Sequence[str]) -> str:
-    return "| " + " | ".join(harmless(text).replace("|", "\\|") for text in row) + " |"
+def _table_of(board: Board, published: Sequence[Published]) -> PaperTable:
+    """Return a board as a table, with its notes and what ranks mean."""
+    others = [(each.model, each.value) for each in on_board(published, board)]
+    notes = [note.removeprefix("! ").strip() for note in _notes(board, published)]
+    caution = [CAUTION] if any(each.model.startswith(PROVING) for each in board.standings) else []
+    return board_table(board, [*notes, LETTERS, *caution], others)

@@ -6,6 +6,20 @@ import argparse
 
 from tripos.cli.arguments import add_deny, add_junit, add_store_options, add_untrusted
 
+FORMATS = ("text", "md", "latex", "csv", "json", "html")
+SHORT = {"markdown": "md", "tex": "latex"}
+
+
+def _add_format(parser: argparse.ArgumentParser, *, intervals: bool = True) -> None:
+    """Add the format of the output, and where intervals stand in it."""
+    help_ = "print tables as text, Markdown, LaTeX (booktabs and siunitx), CSV, JSON or HTML (default: text)"
+    parser.add_argument(
+        "--format", type=lambda text: SHORT.get(text, text), choices=FORMATS, default="text", help=help_
+    )
+    if intervals:
+        help_ = "in md, latex and html: print intervals as [low, high] (ci), as ± (pm), or not at all (none)"
+        parser.add_argument("--interval", choices=("ci", "pm", "none"), help=help_)
+
 
 def add_report(parser: argparse.ArgumentParser) -> None:
     """Options of `tripos report`."""
@@ -21,6 +35,7 @@ def add_report(parser: argparse.ArgumentParser) -> None:
     add_untrusted(parser)
     add_deny(parser)
     add_junit(parser)
+    _add_format(parser)
     parser.add_argument("--sql", action="store_true", help="print the SQL of every measure")
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
     parser.add_argument("--html", metavar="FILE", help="write the report as one page that needs no server")
@@ -45,6 +60,7 @@ def add_compare(parser: argparse.ArgumentParser) -> None:
     help_ = "compare even if the rubric, the judges or the scores changed between the runs"
     parser.add_argument("--anyway", action="store_true", help=help_)
     add_store_options(parser)
+    _add_format(parser)
     parser.add_argument("--json", action="store_true", help="print the comparison as JSON")
 
 
@@ -55,8 +71,7 @@ def add_leaderboard(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--measure", metavar="BENCHMARK=NAME", action="append", default=[], help=help_)
     help_ = "add the published figures of this CSV file, marked and without a rank; may be repeated"
     parser.add_argument("--published", metavar="FILE", action="append", default=[], help=help_)
-    formats = ("text", "markdown", "csv", "json")
-    parser.add_argument("--format", choices=formats, default="text", help="set the output format")
+    _add_format(parser)
     add_store_options(parser)
     help_ = "rank models of other major versions too, although their scores have another meaning"
     parser.add_argument("--anyway", action="store_true", help=help_)
@@ -73,6 +88,7 @@ def add_sql(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-o", "--output", metavar="FILE", help="write the answer to a file: .csv, .parquet, .json or .jsonl"
     )
+    _add_format(parser, intervals=False)
     help_ = "print SQL that creates the same views and macros in any DuckDB"
     parser.add_argument("--snippet", action="store_true", help=help_)
     help_ = "write a DuckDB database with the same views and macros"

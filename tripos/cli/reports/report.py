@@ -11,12 +11,22 @@ from pathlib import Path
 
 from tripos.api import selected_values
 from tripos.cli.inputs import open_store
+from tripos.cli.reports.formats import PAPER, chosen_format, show_tables
 from tripos.failure import GOOD, NOT_HELD, SOME_FAILED, USAGE, Failure
-from tripos.ui import columns_of, print_json, show_text, table_lines, with_marks
+from tripos.ui import columns_of, print_json, show_output, show_text, table_lines, with_marks
 from tripos_compiler.language import select_treatments
 from tripos_compiler.plan import Plan
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.report import Report, junit, render_report, report as report_of
+from tripos_warehouse.query import encode_answer
+from tripos_warehouse.report import (
+    BestValue,
+    Report,
+    best_values,
+    junit,
+    render_report,
+    report as report_of,
+    report_tables,
+)
 from tripos_warehouse.store import Store
 from tripos_warehouse.views import RunRecord, connect, connect_run, get_selected, list_runs
 
@@ -54,8 +64,13 @@ def main(options: Namespace) -> int:
     if options.html and (plan is not None or options.only):
         message = "`--html` shows a run as it was, without `--spec` and `--only`"
         raise Failure("R0202", message, "write the page of the whole run; it filters by every axis")
+    form = chosen_format(options, text_only={"--sql": options.sql, "--html": options.html is not None})
+    best: frozenset[BestValue] = frozenset()
     try:
-        report = make_report(open_store(options), options.run, plan, options.only)
+        store = open_store(options)
+        report = make_report(store, options.run, plan, options.only)
+        if form in PAPER:
+            best = _best_values(store, report)
         if options.html:
             from tripos.cli.reports.view import write_html
 
@@ -64,8 +79,12 @@ def main(options: Namespace) -> int:
         raise Failure(error.code, error.message, error.hint) from error
     if options.junit:
         write_junit(report, options.junit)
-    if options.json:
+    if form == "json":
         print_json(report.to_json())
+    elif form == "csv":
+        show_output(encode_answer(report.to_arrow(), form))
+    elif form in PAPER:
+        show_tables(report_tables(report, best), form, options)
     elif options.html:
         show_text(f"written to {options.html}")
     else:
@@ -88,6 +107,13 @@ def make_report(store: Store, run_id: str | None, plan: Plan | None = None, want
     connection, run = connect_run(store, run.run_id, plan, only)
     with connection:
         return report_of(connection, select_treatments(own, only), run, only)
+
+
+def _best_values(store: Store, report: Report) -> frozenset[BestValue]:
+    """Return the best values of a report, of the rows that it shows."""
+    connection, _ = connect_run(store, report.run.run_id, report.plan, report.only)
+    with connection:
+        return best_values(connection, report.plan, report.measures)
 
 
 def _within(run: RunRecord, only: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:

@@ -5,9 +5,13 @@ from __future__ import annotations
 import os
 from argparse import Namespace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tripos.failure import GOOD, Failure
-from tripos.ui import show_text, terminal_width
+from tripos.ui import show_json, show_output, show_text, terminal_width
+
+if TYPE_CHECKING:
+    import duckdb
 
 MAX_ROWS = 40
 MOST_ROWS = 2_000
@@ -18,7 +22,11 @@ PREFIX = "TRIPOS_"
 
 def quick_answer(options: Namespace) -> bool:
     """Return true if the query was answered."""
-    if options.query is None or any((options.run, options.output, options.snippet, options.duckdb)):
+    if (
+        options.query is None
+        or options.format != "text"
+        or any((options.run, options.output, options.snippet, options.duckdb))
+    ):
         return False
     root = _store_of(options)
     if root is None or _has_left_over(root):
@@ -85,6 +93,9 @@ def main(options: Namespace) -> int:
             statements = snippet(store)
             return print_snippet(statements) if options.duckdb is None else write_database(statements, options.duckdb)
         connection = connect_run(store, options.run, macros=True)[0] if options.run else connect(store)
+        if options.format != "text":
+            _show_formatted(connection, options)
+            return GOOD
         if options.query is None:
             from tripos.cli.reports.sql_shell import Shell
 
@@ -95,3 +106,21 @@ def main(options: Namespace) -> int:
     except StoreError as error:
         raise Failure(error.code, error.message, error.hint) from error
     return GOOD
+
+
+def _show_formatted(connection: duckdb.DuckDBPyConnection, options: Namespace) -> None:
+    """Print the whole answer of a query in the format that is wanted."""
+    from tripos.cli.reports.formats import chosen_format, show_tables
+    from tripos_warehouse.formats import answer_table
+    from tripos_warehouse.query import encode_answer, run_query
+
+    form = chosen_format(options, text_only={"--output": options.output is not None})
+    if options.query is None:
+        raise Failure("R0202", f"`--format {form}` prints the answer of one query", "write the query: tripos sql QUERY")
+    answer = run_query(connection, options.query)
+    if form == "json":
+        show_json(encode_answer(answer, form))
+    elif form == "csv":
+        show_output(encode_answer(answer, form))
+    else:
+        show_tables([answer_table(answer)], form, options)

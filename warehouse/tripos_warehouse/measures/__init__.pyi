@@ -21,6 +21,7 @@ from .gaps import (
 from .jackknife import (
     Half as Half,
     remeasure as remeasure,
+    remeasure_cells as remeasure_cells,
     remeasure_pairs as remeasure_pairs,
 )
 from .sql.figures import (

@@ -142,7 +142,16 @@ def remeasure_pairs(
     half: Half, plan: Plan, measure: Measure, items: Sequence[str], seed: int = 0
 ) -> dict[tuple[str, str], StatisticResult]:
     """Return how every two models of `half` differ (first less second) in a measure that goes by nothing, over `items`,
-    which all of them should have. Two that lack a value, or all where its SQL cannot be asked, are not in it.
+    as `remeasure_cells` does of one that goes by something."""
+    found = remeasure_cells(half, plan, measure, items, seed)
+    return {(first, second): difference for (_, first, second), difference in found.items()}
+
+
+def remeasure_cells(
+    half: Half, plan: Plan, measure: Measure, items: Sequence[str], seed: int = 0
+) -> dict[tuple[Cell, str, str], StatisticResult]:
+    """Return how every two models of `half` differ (first less second) in each cell of a measure, over `items`, which
+    all of them should have. Two that lack a value, or all where its SQL cannot be asked, are not in it.
 
     Reasons are those of `remeasure`; but where all groups of items differ by the same, that has a p-value: turned round
     at random (Fisher 1935), all G groups would agree with chance 2^(1 - G).
@@ -159,17 +168,20 @@ def remeasure_pairs(
     except StoreError:
         return {}
     found = {}
-    for first, second in combinations(half.models, 2):
-        ends = ((), second), ((), first)
-        if any(key not in whole for key in ends):
-            continue
-        b, a = (whole[key] for key in ends)
-        base = StatisticResult(a.value - b.value, n=min(a.n, b.n), clusters=min(a.items, b.items))
-        rest = [{(): (each[ends[0]], each[ends[1]])} if all(key in each for key in ends) else {} for each in without]
-        told = _with_error(base, (), rest, reason, _ends(measure))
-        if told.reason == ALIKE and abs(base.value or 0.0) > ROUNDING:
-            told = replace(told, p=2.0 ** (1 - len(groups)))
-        found[first, second] = told
+    for cell in dict.fromkeys(cell for cell, _ in whole):
+        for first, second in combinations(half.models, 2):
+            ends = (cell, second), (cell, first)
+            if any(key not in whole for key in ends):
+                continue
+            b, a = (whole[key] for key in ends)
+            base = StatisticResult(a.value - b.value, n=min(a.n, b.n), clusters=min(a.items, b.items))
+            rest = [
+                {cell: (each[ends[0]], each[ends[1]])} if all(key in each for key in ends) else {} for each in without
+            ]
+            told = _with_error(base, cell, rest, reason, _ends(measure))
+            if told.reason == ALIKE and abs(base.value or 0.0) > ROUNDING:
+                told = replace(told, p=2.0 ** (1 - len(groups)))
+            found[cell, first, second] = told
     return found
 
 

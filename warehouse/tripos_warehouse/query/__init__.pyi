@@ -1,5 +1,6 @@
 from .answers import (
     cell as cell,
+    encode_answer as encode_answer,
     export_cell as export_cell,
     run_query as run_query,
     write_answer as write_answer,

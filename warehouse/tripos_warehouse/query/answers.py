@@ -74,6 +74,15 @@ def write_answer(table: pa.Table, path: str | Path) -> None:
         raise StoreError("S0102", f"cannot write `{target}`: {error.strerror}", "write it somewhere else") from error
 
 
+def encode_answer(table: pa.Table, form: str) -> str:
+    """Return `table` as a text: `csv`, `json` (one array) or `jsonl`.
+
+    >>> encode_answer(pa.table({"n": [1, 2], "who": ["=a", None]}), "csv")
+    "n,who\\n1,'=a\\n2,\\n"
+    """
+    return _FORMS[f".{form}"](table).decode()
+
+
 def _csv(table: pa.Table) -> bytes:
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n")

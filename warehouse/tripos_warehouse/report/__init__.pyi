@@ -1,3 +1,7 @@
+from .best_cells import (
+    BestValue as BestValue,
+    best_values as best_values,
+)
 from .comparison import (
     Comparison as Comparison,
     Side as Side,
@@ -10,6 +14,13 @@ from .comparison_text import (
 )
 from .junit_xml import (
     junit as junit,
+)
+from .paper_tables import (
+    board_table as board_table,
+    comparison_tables as comparison_tables,
+    counts_of as counts_of,
+    estimate as estimate,
+    report_tables as report_tables,
 )
 from .ranking import (
     Board as Board,

@@ -125,7 +125,7 @@ def compare(one: Side, two: Side, *, by_judge: bool = True) -> Comparison:
     """
     check_comparable(one, two)
     found, only_a, only_b, same = _read(one, two, by_judge)
-    judged = Judged(_graded(two.plan), _spans(two.plan))
+    judged = Judged(graded_scores(two.plan), _spans(two.plan))
     together = _together(one, two)
     measures, unpaired = _measures(one, two, found, judged, together)
     sections = [
@@ -182,7 +182,7 @@ def _spans(plan: Plan) -> dict[str, float]:
     return found | {name: high - low for name, (low, high) in score_spans(plan).items() if low < high < low + math.inf}
 
 
-def _graded(plan: Plan) -> set[str]:
+def graded_scores(plan: Plan) -> set[str]:
     """Return the scores of which more is better: what judges give, and what is true or false."""
     steps = [step for scenario in plan.scenarios for step in scenario.steps]
     computed = {step.name for step in steps if isinstance(step, Score) and step.truth}
@@ -249,7 +249,7 @@ def _row(name: str, of: str, found: _Pairs, cells: Sequence[str], weighted: bool
     return ComparedRow(name, of, a, b, difference, None, names <= judged.graded, span)
 
 
-def _mean_of(measure: Measure) -> Aggregate | None:
+def mean_of(measure: Measure) -> Aggregate | None:
     """The mean that a measure is of scores, maybe in cells; `None` of any other."""
     figure = measure.figure
     if not isinstance(figure, Aggregate):
@@ -284,7 +284,7 @@ def _measures(
     for measure in two.plan.measures:
         if measure.name in together:
             continue
-        if (mean := _mean_of(measure)) is not None:
+        if (mean := mean_of(measure)) is not None:
             rows += [means[measure.name]] if measure.name in means else []
             if stand_for[mean.values, mean.scenario, mean.by].name not in means:
                 unpaired.append((measure.name, _why_unpaired(one, two, measure)))
@@ -325,7 +325,7 @@ def _stand_for(plan: Plan) -> dict[Any, Measure]:
     """Of measures that are one and the same mean of cells, the one that is shown."""
     chosen: dict[Any, Measure] = {}
     for measure in sorted(plan.measures, key=lambda each: len(each.by)):
-        if (mean := _mean_of(measure)) is not None:
+        if (mean := mean_of(measure)) is not None:
             chosen.setdefault((mean.values, mean.scenario, mean.by), measure)
     return chosen
 
@@ -334,7 +334,7 @@ def _means(plan: Plan, found: _Pairs, judged: Judged) -> Iterable[ComparedRow]:
     """Yield every measure that is a mean: of one that goes by something, each cell counts alike."""
     chosen = _stand_for(plan)
     for measure in plan.measures:
-        mean = _mean_of(measure)
+        mean = mean_of(measure)
         if mean is None or chosen[mean.values, mean.scenario, mean.by] is not measure:
             continue
         mask = np.isin(found.columns["scorer"], mean.values) | np.isin(found.columns["metric"], mean.values)

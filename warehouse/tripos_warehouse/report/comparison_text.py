@@ -61,7 +61,7 @@ def render_comparison(comparison: Comparison, width: int = 80) -> list[str]:
     for section in comparison.sections:
         if section.rows:
             lines += ["", TITLES[section.kind], *_table(section, width)]
-    lines += ["", *_notes(comparison)]
+    lines += ["", *notes_of(comparison)]
     return lines
 
 
@@ -84,7 +84,7 @@ def _table(section: Section, width: int) -> Iterable[str]:
         yield f"  {name}: {told}"
 
 
-def _notes(comparison: Comparison) -> Iterable[str]:
+def notes_of(comparison: Comparison) -> Iterable[str]:
     yield f"{_count(comparison.pairs, 'pair')} of {_count(comparison.items, 'item')}; errors are clustered by item."
     yield "Intervals are of 95 %; p is corrected for the rows of its table (Holm)."
     if comparison.same:

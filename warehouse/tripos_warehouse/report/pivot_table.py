@@ -57,6 +57,20 @@ def is_pooled(plan: Plan, figure: Figure) -> bool:
     return True
 
 
+def pivoted(
+    plan: Plan, table: MeasureTable, models: Sequence[str], others: Sequence[MeasureTable]
+) -> tuple[tuple[str, ...], list[str], list[PivotLine]] | None:
+    """Return the dimensions that lines go by, the models or pairs side by side, and the lines; None where there is
+    nothing to put side by side. Below the cells stand their means, where one of `others` is that."""
+    pooled = is_pooled(plan, table.measure.figure)
+    rest = tuple(dim for dim in table.measure.by if dim != PAIR) if pooled else table.measure.by
+    if not rest or (pooled and PAIR not in table.measure.by) or (not pooled and len(models) < 2):
+        return None
+    heads = [str(value) for value in _order(table, PAIR)] if pooled else list(models)
+    means = [each for each in others if _is_mean(each, table)]
+    return rest, heads, list(_lines(plan, table, rest, heads, means, models[0] if pooled else None))
+
+
 def beside(
     plan: Plan, table: MeasureTable, models: Sequence[str], others: Sequence[MeasureTable], width: int
 ) -> list[str] | None:
@@ -66,13 +80,10 @@ def beside(
     What does not fit gives way in this order: the columns of counts, which a line tells then; the names of columns,
     which become letters; the intervals.
     """
-    pooled = is_pooled(plan, table.measure.figure)
-    rest = tuple(dim for dim in table.measure.by if dim != PAIR) if pooled else table.measure.by
-    if not rest or (pooled and PAIR not in table.measure.by) or (not pooled and len(models) < 2):
+    found = pivoted(plan, table, models, others)
+    if found is None:
         return None
-    heads = [str(value) for value in _order(table, PAIR)] if pooled else list(models)
-    means = [each for each in others if _is_mean(each, table)]
-    lines = list(_lines(plan, table, rest, heads, means, models[0] if pooled else None))
+    rest, heads, lines = found
     rows = [row for line in lines for row in line.cells.values()]
     decimals = decimals_of([row.value for row in rows])
     titles = [each.replace("_", " ") for each in rest]

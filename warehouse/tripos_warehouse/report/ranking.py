@@ -204,7 +204,7 @@ def _board(
     graders = _graders(connection, newest.benchmark, measure)
     shown_runs = _runs(connection, newest.benchmark, measure)
     company = _company(plan, measure, shown_runs, runs)
-    items = _items(connection, plan, measure)
+    items = items_by_model(connection, plan, measure)
     alike = {model: (graders.get(model), company.get(model)) for model in there}
     differences = _differences(connection, plan, measure, items, alike)
 
@@ -306,7 +306,7 @@ def _differences(
     return found
 
 
-def _items(connection: duckdb.DuckDBPyConnection, plan: Plan, measure: Measure) -> dict[str, frozenset[str]]:
+def items_by_model(connection: duckdb.DuckDBPyConnection, plan: Plan, measure: Measure) -> dict[str, frozenset[str]]:
     """Return the items of every model, in the scenario of a measure where it has one."""
     schema = sql.name(plan.benchmark.name)
     there = "" if measure.scenario is None else f"where scenario = {sql.text(measure.scenario)}"

@@ -111,11 +111,11 @@ def render_report(report: Report, width: int = 80, sql: bool = False, where: str
         text.append("\n" + wrapped(CAUTION, width) + "\n", style="yellow")
     for remark in report.remarks:
         text.append(wrapped(f"note: {remark.text}", width) + "\n", style="yellow")
-    alone = [table for table in report.measures if _is_alone(table)]
+    alone = [table for table in report.measures if is_alone(table)]
     for table in report.measures:
         if table in alone:
             continue
-        text.append(f"\n{_title(table)}\n", style="bold")
+        text.append(f"\n{title_of(table)}\n", style="bold")
         lines = _measure(report.plan, table, report.run.models, report.measures, width)
         if (why := report.unworked.get(table.measure.name)) is not None:
             lines = [wrapped(f"{NO_SCORES}: {why}", width)]
@@ -137,7 +137,7 @@ def render_report(report: Report, width: int = 80, sql: bool = False, where: str
     return text
 
 
-def _is_alone(table: MeasureTable) -> bool:
+def is_alone(table: MeasureTable) -> bool:
     """Return true if a measure would set evaluators side by side, and there is one."""
     by = table.measure.by
     if "evaluator" in by:
@@ -204,7 +204,7 @@ def _statuses(counts: Mapping[str, int]) -> str:
     return f"{total:,}: {', '.join(parts)}"
 
 
-def _title(table: MeasureTable) -> str:
+def title_of(table: MeasureTable) -> str:
     by = ", ".join(table.measure.by)
     named = f"{table.measure.name} by {by}" if by else table.measure.name
     return f"{named} (lower is better)" if table.measure.lower_is_better else named

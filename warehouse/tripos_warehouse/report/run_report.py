@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import duckdb
 import orjson
@@ -29,8 +29,26 @@ from tripos_warehouse.report.remarks import Remark, find_remarks
 from tripos_warehouse.store import HUMAN
 from tripos_warehouse.views import RunRecord, shows_several_times
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 PROVING = ("local/", "mock/")
 """What begins a model whose figures show that the pipeline works, and nothing about the model."""
+
+_FIRST = {"measure": "string", "model": "string"}
+_LAST = {
+    "value": "float64",
+    "standard_error": "float64",
+    "low": "float64",
+    "high": "float64",
+    "items": "int64",
+    "n": "int64",
+    "total": "int64",
+    "coverage": "float64",
+    "method": "string",
+    "reason": "string",
+}
+"""The columns of measures before and after those of dimensions, with their types."""
 
 
 @dataclass(frozen=True)
@@ -123,6 +141,20 @@ class Report:
             "expectations": [gate.to_json() for gate in self.gates],
         }
 
+    def to_arrow(self) -> pa.Table:
+        """Return every value of every measure as a row. A dimension that a measure does not have is null in its
+        rows."""
+        import pyarrow as pa
+
+        named = dict.fromkeys(name for table in self.measures for name in table.measure.by)
+        dimensions = {name: "string" for name in named if name not in {*_FIRST, *_LAST}}
+        rows: list[dict[str, Any]] = [row for table in self.measures for row in table.to_rows()]
+        columns = {
+            name: pa.array([_text(row.get(name)) if name in dimensions else row.get(name) for row in rows], type_)
+            for name, type_ in {**_FIRST, **dimensions, **_LAST}.items()
+        }
+        return pa.table(columns)
+
     def to_measure_rows(self) -> list[dict[str, Any]]:
         """Return the rows of table `measures`, which keep what a run came to beside what it is made of."""
         shared = {"run_id": self.run.run_id, "benchmark": self.run.benchmark}
@@ -148,6 +180,10 @@ class Report:
 
     def _filling(self) -> list[tuple[str, ...]]:
         return [self.run.models, *self.run.roles.values()]
+
+
+def _text(value: Any) -> str | None:
+    return None if value is None else str(value)
 
 
 def report(

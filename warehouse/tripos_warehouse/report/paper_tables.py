@@ -1,0 +1,166 @@
+"""A report, boards and a comparison as tables for papers, pages and notebooks."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+
+from tripos_compiler.plan import Plan
+from tripos_warehouse.formats import Cell, Estimate, PaperColumn, PaperTable
+from tripos_warehouse.measures import MeasureRow, MeasureTable
+from tripos_warehouse.report.best_cells import BestValue
+from tripos_warehouse.report.comparison import Comparison, Section
+from tripos_warehouse.report.comparison_text import TITLES, notes_of, verdicts
+from tripos_warehouse.report.pivot_table import ALL, PivotLine, coverage, is_pooled, pivoted
+from tripos_warehouse.report.ranking import Board, Standing
+from tripos_warehouse.report.report_text import CAUTION, NO_SCORES, is_alone, title_of
+from tripos_warehouse.report.run_report import Report
+from tripos_warehouse.text_table import decimals_of
+from tripos_warehouse.views import dimension_label
+
+
+def report_tables(report: Report, best: Collection[BestValue] = ()) -> list[PaperTable]:
+    """Return a table for each measure that a report shows."""
+    return [_measure(report, table, best) for table in report.measures if not is_alone(table)]
+
+
+def _measure(report: Report, table: MeasureTable, best: Collection[BestValue]) -> PaperTable:
+    plan, measure = report.plan, table.measure
+    name, caption = f"{report.run.benchmark}-{measure.name}", title_of(table)
+    if table.error is not None:
+        return PaperTable(name, caption, (), (f"No values: {table.error}",))
+    if not table.rows:
+        why = report.unworked.get(measure.name)
+        return PaperTable(name, caption, (), (f"{NO_SCORES}: {why}" if why else NO_SCORES,))
+    models = [model for model in report.run.models if any(row.model == model for row in table.rows)]
+    models += sorted({row.model for row in table.rows} - set(models))
+    chosen = {(cell, model) for named, cell, model in best if named == measure.name}
+    found = pivoted(plan, table, models, report.measures)
+    if found is None:
+        columns, rows = _below(plan, table, models, chosen)
+    else:
+        columns, rows = _beside(*found, chosen)
+    caution = (CAUTION,) if report.only_proves_the_pipeline else ()
+    return PaperTable(name, caption, tuple(columns), (*_notes(rows), *caution))
+
+
+def estimate(row: MeasureRow | None, best: bool = False) -> Estimate:
+    """Return the value of a row with its interval."""
+    if row is None:
+        return Estimate(None)
+    return Estimate(row.value, row.interval_low, row.interval_high, best)
+
+
+def _beside(
+    rest: Sequence[str], heads: Sequence[str], lines: Sequence[PivotLine], best: Collection[tuple[object, str]]
+) -> tuple[list[PaperColumn], list[MeasureRow]]:
+    """Return the columns of models, or of pairs, side by side."""
+    rows = [row for line in lines for row in line.cells.values()]
+    decimals = decimals_of([row.value for row in rows])
+
+    def cell(line: PivotLine, head: str) -> Estimate:
+        row = line.cells.get(head)
+        return estimate(row, row is not None and line.keyed and (row.by, row.model) in best)
+
+    columns = [
+        PaperColumn(title.replace("_", " "), tuple(line.labels[place] for line in lines))
+        for place, title in enumerate(rest)
+    ]
+    columns += [PaperColumn(head, tuple(cell(line, head) for line in lines), decimals) for head in heads]
+    return columns, [row for line in lines if line.keyed for row in line.cells.values()]
+
+
+def _below(
+    plan: Plan, table: MeasureTable, models: Sequence[str], best: Collection[tuple[object, str]]
+) -> tuple[list[PaperColumn], list[MeasureRow]]:
+    """Return the columns of a table with a row for each value of the dimensions and model; without dimensions the best
+    value comes first."""
+    pooled = is_pooled(plan, table.measure.figure)
+    rows = [row for row in table.rows if not pooled or row.model == models[0]]
+    if not table.measure.by:
+        sign = 1.0 if table.measure.lower_is_better else -1.0
+        rows.sort(key=lambda row: (row.value is None, sign * (row.value or 0.0)))
+    columns = [
+        PaperColumn(name.replace("_", " "), tuple(dimension_label(plan, name, row.by[place]) for row in rows))
+        for place, name in enumerate(table.measure.by)
+    ]
+    if len(models) > 1 or not table.measure.by:
+        columns.append(PaperColumn("model", tuple(ALL if pooled else row.model for row in rows)))
+    values = tuple(estimate(row, (row.by, row.model) in best) for row in rows)
+    columns.append(PaperColumn("value", values, decimals_of([row.value for row in rows])))
+    columns.append(PaperColumn("items", tuple(row.items for row in rows)))
+    columns.append(PaperColumn("n", tuple(row.n for row in rows)))
+    return columns, rows
+
+
+def _notes(rows: Sequence[MeasureRow]) -> Iterable[str]:
+    """Yield what values stand on, and why some are not there."""
+    yield f"{counts_of(rows)}; coverage {coverage(rows)}."
+    missing = [row for row in rows if row.value is None and row.reason]
+    for reason in dict.fromkeys(row.reason for row in missing):
+        yield f"No value: {reason}."
+
+
+def counts_of(rows: Sequence[MeasureRow | Standing]) -> str:
+    """Return on how many scores and items values stand, such as `n = 12 scores of 6 items`."""
+    if not rows:
+        return "n = 0"
+    n, items = _range([row.n for row in rows]), _range([row.items for row in rows])
+    return f"n = {n} scores of {items} items"
+
+
+def _range(numbers: Sequence[int]) -> str:
+    low, high = min(numbers), max(numbers)
+    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
+
+
+def board_table(board: Board, notes: Sequence[str] = (), published: Sequence[tuple[str, float]] = ()) -> PaperTable:
+    """Return a board, with the figures that others `published` of models below it. The first is in bold where it shares
+    a letter with no other model."""
+    others = "".join(each.letters for each in board.standings[1:])
+    told_apart = bool(others) and not set(board.standings[0].letters) & set(others)
+    more = len(published)
+    values = [
+        Estimate(each.value, each.low, each.high, told_apart and place == 0)
+        for place, each in enumerate(board.standings)
+    ] + [Estimate(value) for _, value in published]
+    ranks: list[Cell] = [f"{each.rank}{'=' if each.tied else ''}" for each in board.standings]
+    narrow = board.measure.low is not None and board.measure.high is not None
+    places = 3 if narrow and (board.measure.high or 0.0) - (board.measure.low or 0.0) <= 1 else 2
+    columns = (
+        PaperColumn("rank", (*ranks, *[None] * more)),
+        PaperColumn("model", (*(each.model for each in board.standings), *(model for model, _ in published))),
+        PaperColumn("value", tuple(values), places),
+        PaperColumn("items", (*(each.items for each in board.standings), *[None] * more)),
+        PaperColumn("n", (*(each.n for each in board.standings), *[None] * more)),
+        PaperColumn("group", (*(each.letters for each in board.standings), *["published"] * more)),
+    )
+    turned = " (lower is better)" if board.measure.lower_is_better else ""
+    caption = f"{board.benchmark} {board.version}: {board.measure.name}{turned}"
+    return PaperTable(f"{board.benchmark}-{board.measure.name}", caption, columns, tuple(notes))
+
+
+def comparison_tables(comparison: Comparison, caption: str, a: str, b: str) -> list[PaperTable]:
+    """Return a table for each section of a comparison of the sides called `a` and `b`."""
+    notes = (f"A: {a}.", f"B: {b}.", *notes_of(comparison))
+    return [_section(section, caption, notes) for section in comparison.sections if section.rows]
+
+
+def _section(section: Section, caption: str, notes: Sequence[str]) -> PaperTable:
+    rows = section.rows
+    decimals = decimals_of([value for row in rows for value in (row.a, row.b)])
+    differences = [row.difference for row in rows]
+    columns = (
+        PaperColumn(section.kind, tuple(f"{row.name} ({row.of})" if row.of else row.name for row in rows)),
+        PaperColumn("A", tuple(row.a for row in rows), decimals),
+        PaperColumn("B", tuple(row.b for row in rows), decimals),
+        PaperColumn("B − A", tuple(Estimate(each.value or 0.0, each.low, each.high) for each in differences), decimals),
+        PaperColumn("p", tuple(_p(row.p) for row in rows)),
+        PaperColumn("pairs", tuple(each.n for each in differences)),
+        PaperColumn("items", tuple(each.clusters for each in differences)),
+        PaperColumn("verdict", tuple(verdicts(section, decimals))),
+    )
+    return PaperTable(f"comparison-{section.kind}", f"{caption}: {TITLES[section.kind]}", columns, tuple(notes))
+
+
+def _p(value: float | None) -> str | None:
+    return None if value is None else "< .001" if value < 0.001 else f"{value:.3f}"
