@@ -20,6 +20,8 @@ from tripos.cli.main import run_command
 # The same examples in every run: whoever changes nothing sees nothing fail. How fast a machine is proves nothing.
 settings.register_profile("fixed", derandomize=True, deadline=None, max_examples=sized(30, 100))
 settings.load_profile("fixed")
+# Messages are compared in English, whatever language the system speaks.
+os.environ["TRIPOS_LANG"] = "en"
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

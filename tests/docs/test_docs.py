@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import io
+import itertools
 import json
+import os
 import re
 import shlex
 import shutil
@@ -15,6 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import duckdb
 import pytest
@@ -45,6 +48,8 @@ FENCE = re.compile(r"^```(?P<info>[^`\n]*)\n(?P<text>.*?)^```[ \t]*$", re.DOTALL
 LINK = re.compile(r"\[(?:`[^`\n]*`|[^\]`])*\]\(([^)\s]+)\)")
 """A link or a picture."""
 HEADING = re.compile(r"^#+ +(.+)$", re.MULTILINE)
+ASSIGNED = re.compile(r"[A-Z_]+=")
+"""A variable that a command is given, in front of it."""
 ANY = "…"
 TOOK = re.compile(r"^  took .*\n?", re.MULTILINE)
 """What a run says only where it took long, as it may on a busy machine."""
@@ -257,8 +262,10 @@ def play(block: Block) -> None:
 
 def run(command: str) -> tuple[int, str]:
     """Return the exit code of a command and what it prints."""
-    program, *arguments = shlex.split(command)
-    with heard() as said:
+    words = shlex.split(command)
+    variables = dict(word.split("=", 1) for word in itertools.takewhile(ASSIGNED.match, words))
+    program, *arguments = words[len(variables) :]
+    with heard() as said, mock.patch.dict(os.environ, variables):
         match program:
             case "tripos":
                 code = run_command(arguments)

@@ -19,12 +19,14 @@ def show_failure(failure: Failure) -> None:
     """Print a failure on standard error, in the form of a diagnostic, without any key and with nothing in it that a
     terminal would obey."""
     from tripos.ui import harmless
+    from tripos_compiler.diagnostics import localized
 
-    secrets = key_values(os.environ)
-    for begin, text in ((f"error[{failure.code}]: ", failure.message), ("  = help: ", failure.hint)):
+    secrets, colon = key_values(os.environ), localized(": ")
+    error, mend = f"{localized('error')}[{failure.code}]{colon}", f"  = {localized('help')}{colon}"
+    for begin, text in ((error, failure.message), (mend, failure.hint)):
         if text:
-            show_text(_hung(begin, _cut(harmless(without_keys(text, secrets)))), stderr=True)
-    show_text(f"  = more: tripos explain {failure.code}", stderr=True)
+            show_text(_hung(begin, _cut(harmless(without_keys(localized(text), secrets)))), stderr=True)
+    show_text(localized(f"  = more: tripos explain {failure.code}"), stderr=True)
 
 
 def _cut(text: str) -> str:
@@ -39,10 +41,11 @@ def _hung(begin: str, text: str) -> str:
       = help: write
               input = ...
     """
-    lines = text.splitlines()
+    from tripos_compiler.diagnostics import display_width, wrap
+
+    lines, width = text.splitlines(), display_width(begin)
     if sys.stderr.isatty():
         from tripos.ui import terminal_width
-        from tripos_compiler.diagnostics import wrap
 
-        lines = [part for line in lines for part in wrap(line, max(terminal_width() - len(begin), NARROWEST))]
-    return begin + f"\n{' ' * len(begin)}".join(lines)
+        lines = [part for line in lines for part in wrap(line, max(terminal_width() - width, NARROWEST))]
+    return begin + f"\n{' ' * width}".join(lines)

@@ -13,7 +13,7 @@ from tripos.cli.failures import show_failure
 from tripos.cli.parser import Parser
 from tripos.failure import GOOD, INTERRUPTED, USAGE, Failure
 from tripos.mishaps import disk_failure, is_interrupt
-from tripos.settings import key_values, time_limit, trust_in, without_keys
+from tripos.settings import check_language, key_values, time_limit, trust_in, without_keys
 from tripos.ui import show_text
 from tripos.version import __version__
 
@@ -98,6 +98,7 @@ def build_parser(chosen: str | None = None) -> argparse.ArgumentParser:
 def run_command(arguments: Sequence[str]) -> int:
     """Run a command and return its exit code. Never raises for a mistake of the user's."""
     try:
+        check_language(os.environ)
         first = next((each for each in arguments if each != "--"), "")
         parser = build_parser(first)
         options = parser.parse_args(arguments)

@@ -12,6 +12,7 @@ from .denied_warnings import (
     denied_codes as denied_codes,
 )
 from .environment import (
+    check_language as check_language,
     set_variables as set_variables,
 )
 from .load import (

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from tripos_compiler.diagnostics import nearest
+from tripos.failure import Failure
+from tripos_compiler.diagnostics import LANGUAGE, LANGUAGES, named_language, nearest
 
 PREFIX = "TRIPOS_"
 ROLE = "TRIPOS_ROLE_"
@@ -32,7 +33,7 @@ VARIABLES: Mapping[str, tuple[str, ...]] = MappingProxyType(
 """Variable to the setting that it stands for."""
 LISTS = frozenset({"TRIPOS_MODEL", "TRIPOS_BUDGET", "TRIPOS_DENY"})
 """Several values are divided by commas; folders of data as in `PATH`."""
-OTHERS = frozenset({PROFILE, "TRIPOS_UNTRUSTED", "TRIPOS_DEBUG", "TRIPOS_KEY_PASSWORD"})
+OTHERS = frozenset({PROFILE, LANGUAGE, "TRIPOS_UNTRUSTED", "TRIPOS_DEBUG", "TRIPOS_KEY_PASSWORD"})
 GOLDEN = "_GOLDEN"
 """What the tests of Tripos are steered by ends so."""
 
@@ -71,6 +72,16 @@ def set_variables(environ: Mapping[str, str]) -> Iterator[tuple[str, tuple[str, 
 def variable_of(place: tuple[str, ...], environ: Mapping[str, str]) -> str | None:
     """Return the variable that a setting was taken from, if any."""
     return next((name for name, each, _ in set_variables(environ) if place[: len(each)] == each), None)
+
+
+def check_language(environ: Mapping[str, str]) -> None:
+    """Raise `Failure` where `TRIPOS_LANG` names no language that Tripos writes messages in."""
+    said = environ.get(LANGUAGE, "").strip()
+    if said and named_language(said) is None:
+        known = " or ".join(f"`{each}`" for each in LANGUAGES)
+        raise Failure(
+            "R0203", f"`{LANGUAGE}` cannot be `{said}`", f"it is {known}, or not set: then the system says it"
+        )
 
 
 def unknown_variables(environ: Mapping[str, str]) -> list[tuple[str, str]]:

@@ -34,6 +34,13 @@ from .text import (
     render_text as render_text,
     summary as summary,
 )
+from .translation import (
+    LANGUAGE as LANGUAGE,
+    LANGUAGES as LANGUAGES,
+    localized as localized,
+    named_language as named_language,
+    reader_language as reader_language,
+)
 from .wrapping import (
     display_width as display_width,
     wrap as wrap,

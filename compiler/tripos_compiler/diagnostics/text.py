@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from tripos_compiler.diagnostics.model import Diagnostic, Label
 from tripos_compiler.diagnostics.suppressions import Silenced
+from tripos_compiler.diagnostics.translation import localized
 from tripos_compiler.diagnostics.wrapping import display_width, printable, wrap
 
 TAB = "    "
@@ -65,7 +66,7 @@ def quote_line(labels: Sequence[Label], primary: Label, width: int) -> Snippet:
     for label, (start, end) in zip(labels, places, strict=True):
         column = display_width(before + _untabbed(text[first:start]))
         wide = max(1, min(display_width(_untabbed(text[start:end])), width - column))
-        marks.append(_Mark(column, wide, " ".join(printable(label.text).split()), label is primary))
+        marks.append(_Mark(column, wide, " ".join(printable(localized(label.text)).split()), label is primary))
     rows = [row for beside in _beside(marks, width) for row in _rows(beside, width)]
     return Snippet(_fit(before + _untabbed(text[first:]), width), tuple(rows))
 
@@ -198,7 +199,7 @@ def render_text(
     shown = found if most is None else _worst(found, most)
     blocks = [_block(diagnostic, color, width) for diagnostic in shown]
     if len(shown) < len(found):
-        blocks.append(f"and {len(found) - len(shown):,} more{others}")
+        blocks.append(localized(f"and {len(found) - len(shown):,} more{others}"))
     return "\n\n".join(blocks) + "\n" if blocks else ""
 
 
@@ -214,7 +215,7 @@ def summary(diagnostics: Iterable[Diagnostic]) -> str:
     for diagnostic in diagnostics:
         counts[diagnostic.severity] += 1
     parts = [_counted(count, name) for name, count in counts.items() if count]
-    return ", ".join(parts) or "no mistakes"
+    return localized(", ".join(parts) or "no mistakes")
 
 
 def render_silenced(silenced: Iterable[Silenced], *, width: int = 80) -> str:
@@ -223,13 +224,12 @@ def render_silenced(silenced: Iterable[Silenced], *, width: int = 80) -> str:
     told = []
     for each in silenced:
         span = each.diagnostic.labels[0].span
-        why = printable(each.reason) or "no reason given"
-        told.append(
-            f"{each.diagnostic.code} at {printable(span.source.path)}:{span.source.position(span.start)[0]} ({why})"
-        )
+        why = printable(each.reason) or localized("no reason given")
+        place = f"{printable(span.source.path)}:{span.source.position(span.start)[0]}"
+        told.append(localized(f"{each.diagnostic.code} at {place} ({why})"))
     if not told:
         return ""
-    head = f"{_counted(len(told), 'warning')} silenced:"
+    head = localized(f"{_counted(len(told), 'warning')} silenced:")
     if len(told) == 1:
         lines = _hung(f"{head} ", told[0], width, hang=2)
     else:
@@ -246,18 +246,19 @@ def _block(diagnostic: Diagnostic, color: bool, width: int) -> str:
         return "".join(codes) + text + PLAIN if color and text else text
 
     tone = RED if diagnostic.severity == "error" else YELLOW
-    head = f"{diagnostic.severity}[{diagnostic.code}]: "
-    first, *more = _hung(head, diagnostic.message, width)
-    lines = [paint(head[:-2], BOLD, tone) + paint(first[len(head) - 2 :], BOLD)]
+    colon = localized(": ")
+    head = f"{localized(diagnostic.severity)}[{diagnostic.code}]"
+    first, *more = _hung(f"{head}{colon}", localized(diagnostic.message), width)
+    lines = [paint(head, BOLD, tone) + paint(first[len(head) :], BOLD)]
     lines.extend(paint(line, BOLD) for line in more)
     gutter = max((len(str(_line_of(label))) for label in diagnostic.labels), default=1)
     lines.extend(_places(diagnostic.labels, gutter, width, tone, paint))
-    said_below = [("note", note) for note in diagnostic.notes]
+    said_below = [(localized("note"), note) for note in diagnostic.notes]
     if diagnostic.help:
-        said_below.append(("help", diagnostic.help))
+        said_below.append((localized("help"), diagnostic.help))
     for kind, what in said_below:
         begin = f"{' ' * gutter} = "
-        first, *more = _hung(f"{begin}{kind}: ", what, width)
+        first, *more = _hung(f"{begin}{kind}{colon}", localized(what), width)
         sign = " " * (gutter + 1) + paint("=", BLUE) + " " + paint(kind, BOLD)
         lines.append(sign + first[len(begin) + len(kind) :])
         lines.extend(more)

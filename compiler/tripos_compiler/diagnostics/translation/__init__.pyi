@@ -1,0 +1,14 @@
+from .catalogue import (
+    localized as localized,
+    translations as translations,
+)
+from .reader import (
+    LANGUAGE as LANGUAGE,
+    LANGUAGES as LANGUAGES,
+    named_language as named_language,
+    reader_language as reader_language,
+)
+from .templates import (
+    Template as Template,
+    parse_template as parse_template,
+)
