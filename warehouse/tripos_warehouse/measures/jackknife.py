@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -24,6 +25,7 @@ from tripos_warehouse import sql
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.measures.evaluation import evaluate
 from tripos_warehouse.measures.figure_walk import aggregates
+from tripos_warehouse.measures.sql import sql_of
 from tripos_warehouse.statistics import StatisticResult
 from tripos_warehouse.statistics.intervals import ALIKE, ROUNDING, bounded, with_t
 from tripos_warehouse.views import dimension_label
@@ -66,8 +68,12 @@ MOST_GROUPS = 20
 JUMPING = frozenset(("median", "min", "max"))
 """What jumps from one value to the next as items leave, of which the jackknife gives no error."""
 VIEWS = ("scores", "columns")
-"""The views that the SQL of measures reads."""
-KEPT = "items kept"
+"""The views that the SQL of measures reads, and that have rows of one item and one model each."""
+DEALT = "items dealt"
+WHOLE = -1
+"""The number that leaves out no group."""
+MOST_ROWS = 400_000
+"""Rows that one query reads: as many groups are left out side by side as have room in them."""
 JUMPS = "it jumps from value to value: no interval"
 GROWS_IN_PART = "only a part of it grows with the items: no interval"
 
@@ -112,24 +118,17 @@ def remeasure(
     Without an interval there is a reason: a single item, differences that are all alike, a median, a sum to which
     something that does not grow is added, or a cell that some items carry alone.
     """
-    halves = [one] if one.connection is two.connection else [one, two]
-    groups = _groups(items, seed)
-    power = degree(plan, measure.figure)
+    groups, power = _groups(items, seed), degree(plan, measure.figure)
     reason = JUMPS if _jumps(plan, measure) else GROWS_IN_PART if power is None else None
+    wanted = range(len(groups)) if len(groups) > 1 and reason is None else range(0)
     try:
-        with _narrowed(halves, items) as leave_out:
-            all_a, all_b = _sides(one, two, plan, measure)
-            whole = _differences(one, two, all_a, all_b)
-            without = []
-            for group in groups if whole and len(groups) > 1 and reason is None else ():
-                leave_out(group)
-                some_a, some_b = (
-                    _grown(some, every, power or 0)
-                    for some, every in zip(_sides(one, two, plan, measure), (all_a, all_b), strict=True)
-                )
-                without.append(_differences(one, two, some_a, some_b))
+        all_a, without_a = _dealt_values(one, plan, measure, groups, wanted, power or 0)
+        same = one.connection is two.connection and one.models == two.models
+        all_b, without_b = (all_a, without_a) if same else _dealt_values(two, plan, measure, groups, wanted, power or 0)
     except StoreError:
         return []
+    whole = _differences(one, two, all_a, all_b)
+    without = [_differences(one, two, a, b) for a, b in zip(without_a, without_b, strict=True)]
     found = []
     for cell, (a, b) in whole.items():
         base = StatisticResult(b.value - a.value, n=min(a.n, b.n), clusters=min(a.items, b.items))
@@ -158,13 +157,9 @@ def remeasure_cells(
     """
     groups, power = _groups(items, seed), degree(plan, measure.figure)
     reason = JUMPS if _jumps(plan, measure) else GROWS_IN_PART if power is None else None
-    without: list[Values] = []
+    wanted = range(len(groups)) if len(groups) > 1 and reason is None else range(0)
     try:
-        with _narrowed([half], items) as leave_out:
-            whole = _values(half, plan, measure)
-            for group in groups if len(groups) > 1 and reason is None else ():
-                leave_out(group)
-                without.append(_grown(_values(half, plan, measure), whole, power or 0))
+        whole, without = _dealt_values(half, plan, measure, groups, wanted, power or 0)
     except StoreError:
         return {}
     found = {}
@@ -221,12 +216,6 @@ def _groups(items: Sequence[str], seed: int) -> list[list[str]]:
     return [order[place::MOST_GROUPS] for place in range(min(MOST_GROUPS, len(order)))]
 
 
-def _sides(one: Half, two: Half, plan: Plan, measure: Measure) -> tuple[Values, Values]:
-    """Return what a measure comes to on either side, by cell and model."""
-    a = _values(one, plan, measure)
-    return a, a if one.connection is two.connection else _values(two, plan, measure)
-
-
 def _grown(values: Values, whole: Values, power: int) -> Values:
     """Return values of some items, as those of all items would be if these were like them."""
     if power == 0:
@@ -248,51 +237,91 @@ def _differences(one: Half, two: Half, a: Values, b: Values) -> dict[Cell, tuple
     return found
 
 
-def _values(half: Half, plan: Plan, measure: Measure) -> Values:
-    rows = evaluate(half.connection, plan, measure).rows
-    return {(row.by, row.model): _Value(row.value, row.n, row.items) for row in rows if row.value is not None}
-
-
 def _mean(values: Sequence[_Value | None]) -> _Value:
     there = [each for each in values if each is not None]
     value = sum(each.value for each in there) / len(there)
     return _Value(value, sum(each.n for each in there), max(each.items for each in there))
 
 
-@contextmanager
-def _narrowed(halves: Sequence[Half], items: Sequence[str]) -> Iterator[Any]:
-    """Show of every side the given items only, and gives what takes a group of them away, in place of the one before;
-    at the end all is as it was."""
-    for half in halves:
-        _keep(half, items)
+def _dealt_values(
+    half: Half, plan: Plan, measure: Measure, groups: Sequence[Sequence[str]], wanted: Sequence[int], power: int
+) -> tuple[Values, list[Values]]:
+    """Return what a measure comes to over the items of all groups, and without each of the groups that are `wanted`, by
+    cell and model."""
+    found: dict[int, Values] = {number: {} for number in (WHOLE, *wanted)}
+    with _dealt(half, plan, measure, groups) as (leave_out, at_once):
+        numbers = list(found)
+        for start in range(0, len(numbers), at_once):
+            some = numbers[start : start + at_once]
+            for number, rows in leave_out(some).items():
+                found[number] |= rows
+    whole = found.pop(WHOLE)
+    return whole, [_grown(values, whole, power) for values in found.values()]
 
-    def leave_out(group: Sequence[str]) -> None:
-        gone = set(group)
-        for half in halves:
-            _keep(half, [item for item in items if item not in gone])
+
+LeaveOut = Callable[[Sequence[int]], dict[int, Values]]
+
+
+@contextmanager
+def _dealt(half: Half, plan: Plan, measure: Measure, groups: Sequence[Sequence[str]]) -> Iterator[tuple[LeaveOut, int]]:
+    """Give what takes a measure without groups of items, and of how many groups at once; at the end all is as it was.
+
+    What the measure reads is copied once. Without several groups at once, each model stands there once for each of
+    them, as if it were as many models, which the SQL of a measure keeps apart. Where it does not, since it looks at all
+    models together or compares them, groups are left out one after another.
+    """
+    connection, schema, text = half.connection, sql.name(half.schema), sql_of(plan, measure)
+    words = set(re.findall(r"\w+", text))
+    together = "comparisons" in words or any(each.of_all_models for each in aggregates(plan, measure.figure))
+    models = "" if together else f"where every.model in ({', '.join(map(sql.text, half.models))})"
+    read = [view for view in VIEWS if view in words]
+    dealt = f"main.{sql.name(DEALT)}"
+    items = [item for group in groups for item in group]
+    numbers = [number for number, group in enumerate(groups) for _ in group]
+    made = f"create or replace table {dealt} as select unnest(?::varchar[]) as item_id, unnest(?::integer[]) as number"
+    connection.execute(made, [items, numbers])
+    most = 1
+    for view in read:
+        described = connection.execute(f"select * from {schema}.{view} limit 0").description or []
+        names = [name for name, *_ in described if name in words or name in ("model", "item_id")]
+        [(rows,)] = connection.execute(
+            f"""create or replace table main.{_copy(view)} as
+            select {", ".join(f"every.{sql.name(name)}" for name in names)}, dealt.number as "its group"
+            from {schema}.{view} as every join {dealt} as dealt on dealt.item_id = every.item_id {models}"""
+        ).fetchall()
+        most = max(most, rows)
+
+    def leave_out(some: Sequence[int]) -> dict[int, Values]:
+        apart = len(some) > 1
+        for view in read:
+            named = " replace (every.model || chr(31) || gone.number as model)" if apart else ""
+            connection.execute(
+                f"""create or replace view {schema}.{view} as select every.* exclude ("its group"){named}
+                from main.{_copy(view)} as every
+                  join (select unnest({list(some)}) as number) as gone on every."its group" <> gone.number"""
+            )
+        found: dict[int, Values] = {number: {} for number in some}
+        for row in evaluate(connection, plan, measure).rows:
+            if row.value is not None:
+                model, _, number = row.model.rpartition("\x1f") if apart else (row.model, "", some[0])
+                found[int(number)][row.by, model] = _Value(row.value, row.n, row.items)
+        return found
 
     try:
-        for half in halves:
-            for view in VIEWS:
-                name = f"{sql.name(half.schema)}.{sql.name(view)}"
-                half.connection.execute(f"alter view {name} rename to {sql.name(f'{view} of all items')}")
-                every = f"{sql.name(half.schema)}.{sql.name(f'{view} of all items')}"
-                half.connection.execute(
-                    f"create view {name} as from {every} as every semi join main.{sql.name(KEPT)} as kept"
-                    " on kept.item_id = every.item_id"
-                )
-        yield leave_out
+        for view in read:
+            connection.execute(f"alter view {schema}.{view} rename to {sql.name(f'{view} of all items')}")
+        yield leave_out, 1 if together else max(1, MOST_ROWS // most)
     finally:
-        for half in halves:
-            for view in VIEWS:
-                every = f"{sql.name(half.schema)}.{sql.name(f'{view} of all items')}"
-                half.connection.execute(f"drop view if exists {sql.name(half.schema)}.{sql.name(view)}")
-                half.connection.execute(f"alter view {every} rename to {sql.name(view)}")
+        for view in read:
+            connection.execute(f"drop view if exists {schema}.{view}")
+            connection.execute(f"alter view {schema}.{sql.name(f'{view} of all items')} rename to {view}")
+            connection.execute(f"drop table main.{_copy(view)}")
+        connection.execute(f"drop table {dealt}")
 
 
-def _keep(half: Half, items: Sequence[str]) -> None:
-    statement = f"create or replace table main.{sql.name(KEPT)} as select unnest(?::varchar[]) as item_id"
-    half.connection.execute(statement, [list(items)])
+def _copy(view: str) -> str:
+    """Return the name of the copy of a view, where each item has a group."""
+    return sql.name(f"{view} dealt")
 
 
 def _jumps(plan: Plan, measure: Measure) -> bool:
