@@ -18,10 +18,11 @@ import re
 import shutil
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack, closing
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import duckdb
 import orjson
@@ -35,11 +36,22 @@ from tripos_compiler.plan import Plan
 from tripos_warehouse import sql
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.query import run_query
-from tripos_warehouse.report import Board, Side, check_comparable, compare, leaderboard, report, verdicts
+from tripos_warehouse.report import Board, Report, Side, check_comparable, compare, leaderboard, report, verdicts
 from tripos_warehouse.store import Store
-from tripos_warehouse.views import RunRecord, all_runs, connect, connect_run, get_plan, get_selected, list_runs
+from tripos_warehouse.views import (
+    RunRecord,
+    all_runs,
+    connect,
+    connect_run,
+    copied_scores,
+    get_plan,
+    get_selected,
+    list_runs,
+)
 
 FORMAT = "tripos.view/1"
+KEPT_OPEN = 2
+"""Runs that stay open: a comparison looks at two."""
 KEPT_STATES = 3
 """States of which tables are kept: a page that began to read the tables of one can go on after the store has grown."""
 _RUN = r"(?P<run>[\w.-]+)"
@@ -47,19 +59,37 @@ _TABLE = re.compile(rf"runs/{_RUN}/(?P<state>[0-9a-f]+)/(?P<table>{'|'.join(TABL
 _COMPARED = re.compile(r"compare/(?P<a>[\w.-]+)\.(?P<m>\d+)~(?P<b>[\w.-]+)\.(?P<n>\d+)\.json")
 
 
+class OpenRun(NamedTuple):
+    """A run, and a connection that shows it alone."""
+
+    connection: duckdb.DuckDBPyConnection
+    run: RunRecord
+    plan: Plan
+
+
 class ViewFiles:
     """Makes the files of a view of `store`; tables lie in `folder` once they are made. May be used by several threads.
 
-    Every method that makes a file raises `StoreError`: S0301 for a run that the store lacks, others as the warehouse
-    does.
+    `reports` are those that somebody made already, by run. Every method that makes a file raises `StoreError`: S0301
+    for a run that the store lacks, others as the warehouse does.
     """
 
-    def __init__(self, store: Callable[[], Store], folder: Path) -> None:
+    def __init__(
+        self, store: Callable[[], Store], folder: Path, reports: Mapping[str, Report] = MappingProxyType({})
+    ) -> None:
         self._store = store
         self._folder = folder
+        self._reports = reports
         self._lock = threading.Lock()
         self._made: dict[str, tuple[str, bytes]] = {}
         self._states: OrderedDict[tuple[str, str], None] = OrderedDict()
+        self._open: OrderedDict[tuple[str, str], tuple[ExitStack, OpenRun]] = OrderedDict()
+
+    def close(self) -> None:
+        """Let go of the store. What is asked afterwards opens it again."""
+        with self._lock:
+            while self._open:
+                self._open.popitem()[1][0].close()
 
     def state(self) -> str:
         """Return a name of the state of the store: it changes with every commit."""
@@ -94,7 +124,7 @@ class ViewFiles:
             make = {"report": self._report, "judges": self._judges, "tables": self._tables}[found["what"]]
             return make(found["run"], state)
         if found := _COMPARED.fullmatch(path):
-            return self._comparison(found["a"], int(found["m"]), found["b"], int(found["n"]))
+            return self._comparison(found["a"], int(found["m"]), found["b"], int(found["n"]), state)
         return None
 
     def _index(self, state: str) -> dict[str, Any]:
@@ -141,14 +171,24 @@ class ViewFiles:
             "history": [{"measure": each, "points": _points(each, mine, figures)} for each in measures],
         }
 
-    def _opened(self, run: str) -> tuple[duckdb.DuckDBPyConnection, RunRecord, Plan]:
-        connection, found = connect_run(self._store(), run, macros=True)
-        return connection, found, get_selected(connection, found)
+    def _opened(self, run: str, state: str) -> OpenRun:
+        """Return a connection that shows a run, which stays open for what is asked next of it."""
+        key = run, state
+        if key not in self._open:
+            for old in [each for each in self._open if each[1] != state] or list(self._open)[: 1 - KEPT_OPEN]:
+                self._open.pop(old)[0].close()
+            with ExitStack() as closed:
+                connection, found = connect_run(self._store(), run, macros=True)
+                closed.enter_context(closing(connection))
+                plan = get_selected(connection, found)
+                self._open[key] = closed.pop_all(), OpenRun(connection, found, plan)
+        self._open.move_to_end(key)
+        return self._open[key][1]
 
     def _report(self, run: str, state: str) -> dict[str, Any]:
-        connection, found, plan = self._opened(run)
-        with closing(connection):
-            made = report(connection, plan, found)
+        connection, found, plan = self._opened(run, state)
+        with copied_scores(connection, found.benchmark):
+            made = self._reports.get(run) or report(connection, plan, found)
             boards: list[Board] = []
             if made.scores or made.comparisons:
                 boards = leaderboard(connection, [found], benchmarks=[found.benchmark], comparable=are_comparable)
@@ -163,24 +203,22 @@ class ViewFiles:
             }
 
     def _judges(self, run: str, state: str) -> dict[str, Any]:
-        connection, found, plan = self._opened(run)
-        with closing(connection):
-            schema = sql.name(found.benchmark)
-            agreement = run_query(connection, f"from {schema}.agreement(per := 'metric')").to_pylist()
-            return {
-                "state": state,
-                "agreement": agreement,
-                "severity": judge_means(connection, plan, "metric"),
-                "preference": judge_means(connection, plan, "model"),
-                "position": position_shares(connection, plan),
-            }
+        connection, found, plan = self._opened(run, state)
+        schema = sql.name(found.benchmark)
+        agreement = run_query(connection, f"from {schema}.agreement(per := 'metric')").to_pylist()
+        return {
+            "state": state,
+            "agreement": agreement,
+            "severity": judge_means(connection, plan, "metric"),
+            "preference": judge_means(connection, plan, "model"),
+            "position": position_shares(connection, plan),
+        }
 
     def _tables(self, run: str, state: str) -> dict[str, Any]:
-        connection, found, plan = self._opened(run)
+        connection, found, plan = self._opened(run, state)
         folder = self._folder / "runs" / found.run_id / state
         folder.mkdir(parents=True, exist_ok=True)
-        with closing(connection):
-            tables = RunTables(connection, plan, found.compared_role)
+        with closing(RunTables(connection, plan, found.compared_role)) as tables:
             rows = {name: tables.write(name, folder / f"{name}.parquet") for name in TABLES}
         self._keep(found.run_id, state)
         return {
@@ -203,27 +241,25 @@ class ViewFiles:
             del self._states[old]
             shutil.rmtree(self._folder / "runs" / old[0] / old[1], ignore_errors=True)
 
-    def _comparison(self, a: str, m: int, b: str, n: int) -> dict[str, Any] | None:
-        one, run_a, plan_a = self._opened(a)
-        with closing(one):
-            two, run_b, plan_b = self._opened(b)
-            with closing(two):
-                if m >= len(run_a.models) or n >= len(run_b.models):
-                    return None
-                sides = (
-                    Side(one, plan_a, run_a, (run_a.models[m],)),
-                    Side(two, plan_b, run_b, (run_b.models[n],)),
-                )
-                about = {
-                    "a": {"run_id": run_a.run_id, "models": [run_a.models[m]]},
-                    "b": {"run_id": run_b.run_id, "models": [run_b.models[n]]},
-                }
-                try:
-                    check_comparable(*sides)
-                    made = compare(*sides)
-                except StoreError as error:
-                    told = {"code": error.code, "message": error.message, "hint": error.hint}
-                    return {**about, "error": told}
+    def _comparison(self, a: str, m: int, b: str, n: int, state: str) -> dict[str, Any] | None:
+        one, run_a, plan_a = self._opened(a, state)
+        two, run_b, plan_b = self._opened(b, state)
+        if m >= len(run_a.models) or n >= len(run_b.models):
+            return None
+        sides = (
+            Side(one, plan_a, run_a, (run_a.models[m],)),
+            Side(two, plan_b, run_b, (run_b.models[n],)),
+        )
+        about = {
+            "a": {"run_id": run_a.run_id, "models": [run_a.models[m]]},
+            "b": {"run_id": run_b.run_id, "models": [run_b.models[n]]},
+        }
+        try:
+            check_comparable(*sides)
+            made = compare(*sides)
+        except StoreError as error:
+            told = {"code": error.code, "message": error.message, "hint": error.hint}
+            return {**about, "error": told}
         return {
             **about,
             "pairs": made.pairs,

@@ -50,6 +50,11 @@ class RunTables:
         for table in ("scores", "judgements", "turns"):
             connection.execute(f"create or replace temp table {table}_at as {self._placed(table)}")
 
+    def close(self) -> None:
+        """Drop what the tables were made from."""
+        for table in ("shown", "scores_at", "judgements_at", "turns_at"):
+            self._connection.execute(f"drop table temp.{table}")
+
     def write(self, name: str, path: Path) -> int:
         """Write one of `TABLES` and return how many rows it has. The file appears whole or not at all."""
         handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")

@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from tripos.api import selected_values
 from tripos.cli.inputs import open_store
 from tripos.cli.reports.formats import PAPER, chosen_format, show_tables
 from tripos.failure import GOOD, NOT_HELD, SOME_FAILED, USAGE, Failure
@@ -74,7 +73,7 @@ def main(options: Namespace) -> int:
         if options.html:
             from tripos.cli.reports.view import write_html
 
-            write_html(options, report.run.run_id, options.html)
+            write_html(options, report, options.html)
     except StoreError as error:
         raise Failure(error.code, error.message, error.hint) from error
     if options.junit:
@@ -103,6 +102,8 @@ def make_report(store: Store, run_id: str | None, plan: Plan | None = None, want
         own = get_selected(connection, run) if plan is None else select_treatments(plan, run.only)
         if not wanted:
             return report_of(connection, own, run)
+    from tripos.api import selected_values
+
     only = _within(run, selected_values(wanted, own))
     connection, run = connect_run(store, run.run_id, plan, only)
     with connection:

@@ -6,6 +6,7 @@ import secrets
 import tempfile
 import webbrowser
 from argparse import Namespace
+from contextlib import closing
 from pathlib import Path
 
 from tripos.cli.inputs import open_store
@@ -13,6 +14,7 @@ from tripos.failure import GOOD, Failure
 from tripos.ui import show_text
 from tripos.view import ViewFiles, serve, write_folder, write_report
 from tripos_warehouse.errors import StoreError
+from tripos_warehouse.report import Report
 from tripos_warehouse.views import connect_run
 
 
@@ -20,8 +22,10 @@ def main(options: Namespace) -> int:
     """Serve the page until it is interrupted, or write it to a folder."""
     open_store(options)  # what is wrong with the store is said before anything is served
     try:
-        with tempfile.TemporaryDirectory(prefix="tripos-view-") as folder:
-            view = ViewFiles(lambda: open_store(options), Path(folder))
+        with (
+            tempfile.TemporaryDirectory(prefix="tripos-view-") as folder,
+            closing(ViewFiles(lambda: open_store(options), Path(folder))) as view,
+        ):
             run = _run_id(options)
             if options.to is None:
                 serve(view, options.port, secrets.token_urlsafe(16), lambda address: _opened(address, run, options))
@@ -38,10 +42,14 @@ def main(options: Namespace) -> int:
     return GOOD
 
 
-def write_html(options: Namespace, run: str, path: str) -> None:
+def write_html(options: Namespace, report: Report, path: str) -> None:
     """Write the report of a run as one page. Raises `Failure` S0102 where the disk refuses, and `StoreError`."""
-    with tempfile.TemporaryDirectory(prefix="tripos-view-") as folder:
-        page = write_report(ViewFiles(lambda: open_store(options), Path(folder)), run)
+    run = report.run.run_id
+    with (
+        tempfile.TemporaryDirectory(prefix="tripos-view-") as folder,
+        closing(ViewFiles(lambda: open_store(options), Path(folder), {run: report})) as view,
+    ):
+        page = write_report(view, run)
     try:
         Path(path).write_text(page, "utf-8")
     except OSError as error:

@@ -18,7 +18,7 @@ from tripos_warehouse import sql
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.measures import Half, evaluate, remeasure_pairs
 from tripos_warehouse.statistics import StatisticResult, rank_by
-from tripos_warehouse.views import RunRecord, get_selected, step_counts
+from tripos_warehouse.views import RunRecord, copied_scores, get_selected, step_counts
 
 WHOLE = "overall"
 """What a measure is called that stands for its benchmark."""
@@ -154,7 +154,8 @@ def leaderboard(
         plan = get_selected(connection, newest)
         other = _of_other_versions(newest, of_it, comparable)
         measures = [_measure(plan, each) for each in wanted[name]] if name in wanted else headlines(plan)
-        boards += [_board(connection, plan, newest, of_it, measure, other, anyway) for measure in measures]
+        with copied_scores(connection, name):
+            boards += [_board(connection, plan, newest, of_it, measure, other, anyway) for measure in measures]
     return boards
 
 

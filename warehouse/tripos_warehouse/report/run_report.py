@@ -27,7 +27,7 @@ from tripos_warehouse.report.acceptance import Acceptance, acceptances
 from tripos_warehouse.report.baselines import matched
 from tripos_warehouse.report.remarks import Remark, find_remarks
 from tripos_warehouse.store import HUMAN
-from tripos_warehouse.views import RunRecord, shows_several_times
+from tripos_warehouse.views import RunRecord, copied_scores, shows_several_times
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -192,6 +192,11 @@ def report(
     """Return the report of `run`, over what `connection` shows of its benchmark: open it with the run's id, and with
     `only` where the report is restricted to some values of axes and arms. A measure whose SQL fails has its error
     instead of rows."""
+    with copied_scores(connection, run.benchmark):
+        return _reported(connection, plan, run, only)
+
+
+def _reported(connection: duckdb.DuckDBPyConnection, plan: Plan, run: RunRecord, only: Only) -> Report:
     schema = sql.name(run.benchmark)
     compared = f"where role = {sql.text(run.compared_role)}"
     several = shows_several_times(plan, run.compared_role)

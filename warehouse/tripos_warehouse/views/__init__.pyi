@@ -2,6 +2,9 @@ from .benchmark_views import (
     axis_columns as axis_columns,
     read_plan as read_plan,
 )
+from .copied_views import (
+    copied_scores as copied_scores,
+)
 from .dimensions import (
     LANGUAGE as LANGUAGE,
     dimension_label as dimension_label,
