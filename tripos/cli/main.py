@@ -42,6 +42,7 @@ class Verb(NamedTuple):
 
 
 VERBS = {
+    "init": Verb("begin a benchmark: a folder with a spec that runs at once", "starting.init"),
     "check": Verb("find every error that can be found without a model", "specs.check"),
     "fmt": Verb("format spec files", "specs.fmt"),
     "plan": Verb("show the contexts, items and model calls of a benchmark", "runs.plan"),

@@ -15,7 +15,7 @@ INVALID = re.compile(r"argument (?P<named>\S+): invalid choice: '(?P<said>.*)' \
 LACKING = re.compile(r"the following arguments are required: (.*)")
 UNFIT = re.compile(r"argument (\S+): invalid (.*?)(?: value)?: '(.*)'")
 KINDS = {"int": "whole number", "float": "number"}
-BEGIN = "`tripos --help` lists the verbs; `tripos explain index` has a spec to begin with"
+BEGIN = "`tripos --help` lists the verbs; `tripos init` begins a benchmark that runs at once"
 """What to say to somebody who looks for a beginning."""
 PLACES = ("DIR", "FILE", "TOML")
 """How options call a folder or a file that they take."""
@@ -32,7 +32,7 @@ class Parser(argparse.ArgumentParser):
             choices = [quoted or bare for quoted, bare in known]
             message = f"there is no {named.lower()} `{said}`" if named.isupper() else f"`{named}` cannot be `{said}`"
             hint = _near(said, choices) or f"choose from {', '.join(choices)}"
-            if named.isupper() and said in ("help", "init", "new"):
+            if named.isupper() and said in ("help", "start", "create"):
                 hint = BEGIN
         elif lacking := LACKING.fullmatch(message):
             message = f"`{self.prog}` needs {lacking[1]}"

@@ -1,0 +1,1 @@
+"""Verbs that begin something: init, new."""
