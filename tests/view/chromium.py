@@ -31,6 +31,8 @@ class Page:
         self._asked = 0
         self.problems: list[str] = []
         """Exceptions, errors of the console and refusals by the policy, as they came."""
+        self.requests: list[str] = []
+        """The address of everything that the page asked for."""
 
     async def call(self, method: str, **parameters: Any) -> dict[str, Any]:
         """Return what the browser answers."""
@@ -47,6 +49,8 @@ class Page:
     def _note(self, said: dict[str, Any]) -> None:
         parameters = said.get("params", {})
         match said.get("method"):
+            case "Network.requestWillBeSent":
+                self.requests.append(parameters["request"]["url"])
             case "Runtime.exceptionThrown":
                 self.problems.append(json.dumps(parameters["exceptionDetails"])[:500])
             case "Log.entryAdded" if parameters["entry"]["level"] == "error":
@@ -62,15 +66,17 @@ class Page:
 
     async def open(self, address: str, *, width: int = 1200, dark: bool = False) -> None:
         """Open an address and wait until its content is there."""
-        phone = width < 600
-        await self.call(
-            "Emulation.setDeviceMetricsOverride", width=width, height=800, deviceScaleFactor=1, mobile=phone
-        )
+        await self.resize(width, 800)
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         await self.call("Emulation.setEmulatedMedia", features=[scheme])
         await self.call("Page.navigate", url="about:blank")
         await self.call("Page.navigate", url=address)
         await self.until("document.querySelector('#content')?.children.length && !document.querySelector('.waiting')")
+
+    async def resize(self, width: int, height: int) -> None:
+        """Give the page another size; one that is narrow is a phone's."""
+        size = {"width": width, "height": height}
+        await self.call("Emulation.setDeviceMetricsOverride", **size, deviceScaleFactor=1, mobile=width < 600)
 
     async def until(self, condition: str) -> None:
         """Wait until a condition holds in the page."""
@@ -116,6 +122,6 @@ class Browser:
             opened = json.loads(await answer.text())
         async with self._client.ws_connect(opened["webSocketDebuggerUrl"], max_msg_size=0) as socket:
             page = Page(socket)
-            for domain in ("Page", "Runtime", "Log"):
+            for domain in ("Page", "Runtime", "Log", "Network"):
                 await page.call(f"{domain}.enable")
             yield page

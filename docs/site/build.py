@@ -1,0 +1,249 @@
+"""The documentation as a site, built by Zensical: `python docs/site/build.py [FOLDER]`.
+
+The pages are those of the repository. What GitHub and the generator read in different ways is rewritten here: anchors
+of headings, names of files on code blocks, and links to files that are no page. The order of the pages is that of
+docs/index.md. The site opens from disk and asks for nothing elsewhere.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import posixpath
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tripos_compiler.diagnostics import CODES, find_page
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+SITE = ROOT / "tripos/handbook"
+"""Where the wheel takes it from, and `tripos docs` finds it."""
+SHIM = "https://unpkg.com/iframe-worker/shim"
+FENCE = re.compile(r"^(?P<indent> *)```(?P<info>[^`\n]*)\n(?P<text>.*?)^ *```[ \t]*$", re.DOTALL | re.MULTILINE)
+HEADING = re.compile(r"^(?P<marks>#+) +(?P<text>.+)$", re.MULTILINE)
+LINK = re.compile(r"(?P<text>\[(?:`[^`\n]*`|[^\]`])*\])\((?P<target>[^)\s]+)\)")
+SOURCES = {".tripos": "tripos", ".py": "python"}
+"""Files of the repository that become pages when a page links to them."""
+LEXERS = {"jsonl": "json", "bibtex": "text", "": "text"}
+CODE_FAMILY = re.compile(r"^## (?P<prefix>[A-Z]\d*) (?P<name>.+)$", re.MULTILINE)
+
+
+def main(arguments: list[str]) -> int:
+    """Build the site into a folder, which it replaces."""
+    target = Path(arguments[0]) if arguments else SITE
+    with tempfile.TemporaryDirectory(prefix="tripos-docs-") as folder:
+        work = Path(folder)
+        order = write_pages(work / "docs")
+        settings = yaml.safe_load((HERE / "mkdocs.yml").read_text("utf-8"))
+        settings |= {"docs_dir": "docs", "site_dir": "site", "nav": order}
+        (work / "mkdocs.yml").write_text(yaml.safe_dump(settings, allow_unicode=True, sort_keys=False), "utf-8")
+        command = [sys.executable, "-m", "zensical", "build", "--strict", "--config-file", "mkdocs.yml"]
+        told = subprocess.run(command, cwd=work, capture_output=True, text=True, env={**os.environ, "NO_COLOR": "1"})
+        if told.returncode or not (work / "site/index.html").is_file():
+            sys.stderr.write(told.stdout + told.stderr)
+            return 1
+        finish(work / "site")
+        shutil.rmtree(target, ignore_errors=True)
+        shutil.copytree(work / "site", target)
+    size = sum(path.stat().st_size for path in target.rglob("*") if path.is_file())
+    print(f"written to {target}: {len(list(target.rglob('*.html')))} pages, {size / 1e6:.1f} MB")
+    return 0
+
+
+@dataclass
+class Sources:
+    """The pages of the site by their paths in it, and the files of the repository that became pages."""
+
+    pages: dict[str, str] = field(default_factory=dict)
+    of_files: dict[Path, str] = field(default_factory=dict)
+    files: dict[Path, str] = field(default_factory=dict)
+    """Pictures and the like, which are copied as they are."""
+
+    def add(self, path: Path, name: str) -> None:
+        """Add a file of the repository as a page, and all that it links to."""
+        self.of_files[path] = name
+        text = path.read_text("utf-8")
+        if path.suffix != ".md":
+            shown = path.relative_to(ROOT).as_posix()
+            text = f"# {path.name}\n\n```{SOURCES[path.suffix]} {shown}\n{text.rstrip()}\n```\n"
+        self.pages[name] = ""  # it may link to itself
+        self.pages[name] = self.rewritten(text, path, name)
+
+    def rewritten(self, text: str, path: Path, name: str) -> str:
+        """Return the text of a page as the generator reads it."""
+        seen: dict[str, int] = {}
+
+        def headed(match: re.Match[str]) -> str:
+            anchor = slug(match["text"])
+            seen[anchor] = seen.get(anchor, -1) + 1
+            number = f"-{seen[anchor]}" if seen[anchor] else ""
+            return f"{match['marks']} {match['text']} {{ #{anchor}{number} }}"
+
+        def linked(match: re.Match[str]) -> str:
+            target = self.address(match["target"], path, name)
+            return match["text"].strip("[]") if target is None else f"{match['text']}({target})"
+
+        parts: list[str] = []
+        end = 0
+        for match in FENCE.finditer(text):
+            parts += [LINK.sub(linked, HEADING.sub(headed, text[end : match.start()])), fenced(match)]
+            end = match.end()
+        parts.append(LINK.sub(linked, HEADING.sub(headed, text[end:])))
+        return "".join(parts)
+
+    def address(self, target: str, path: Path, name: str) -> str | None:
+        """Return where a link of a page leads to in the site; None where that is no part of it."""
+        if re.match(r"[a-z]+:|#", target):
+            return target
+        file, _, anchor = target.partition("#")
+        meant = (path.parent / file).resolve()
+        if meant.is_dir() and (meant / "README.md").is_file():
+            meant /= "README.md"
+        if meant.is_dir():
+            return None
+        found = self.of_files.get(meant) or self.files.get(meant)
+        if found is None:
+            found = named(meant)
+            if found.endswith(".md"):
+                self.add(meant, found)
+            else:
+                self.files[meant] = found
+        relative = posixpath.relpath(found, posixpath.dirname(name) or ".")
+        return f"{relative}#{anchor}" if anchor else relative
+
+
+def named(path: Path) -> str:
+    """Return the path of a file in the site: pages of docs/ keep theirs, others have that in the repository. Code
+    becomes a page."""
+    inside = path.relative_to(ROOT)
+    place = inside.relative_to("docs").as_posix() if inside.parts[0] == "docs" else inside.as_posix()
+    place = place.replace("ARCHITECTURE.md", "architecture.md")
+    if path.name == "README.md":
+        place = place.removesuffix("README.md") + "index.md" if len(inside.parts) > 1 else "readme.md"
+    return place + ".md" if path.suffix in SOURCES else place
+
+
+def slug(heading: str) -> str:
+    """Return the anchor that GitHub gives a heading."""
+    return re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")
+
+
+def fenced(match: re.Match[str]) -> str:
+    """Return a code block whose info string the generator reads: a language, and a file as its title."""
+    language, *words = match["info"].split() or [""]
+    file = next((word for word in words if "." in word), None)
+    title = f' title="{file}"' if file else ""
+    indent = match["indent"]
+    # An indented block belongs to an item of a list, which takes four columns here.
+    text = match["text"]
+    if indent:
+        text = "".join(f"    {line.removeprefix(indent)}" for line in text.splitlines(keepends=True))
+        indent = "    "
+    return f"{indent}```{LEXERS.get(language, language)}{title}\n{text}{indent}```"
+
+
+def write_pages(folder: Path) -> list[Any]:
+    """Write the pages of the site into a folder and return their order, in groups."""
+    sources = Sources()
+    docs = ROOT / "docs"
+    sources.add(docs / "index.md", "index.md")
+    for path in sorted(docs.rglob("*.md")):
+        if path not in sources.of_files:
+            sources.add(path, named(path))
+    codes = families(sources, docs / "errors.md")
+    sources.pages["errors.md"] = re.sub(r"^\| `([A-Z]\d{4})` \|", code_link, sources.pages["errors.md"], flags=re.M)
+    sources.pages |= codes
+    for name, text in sources.pages.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, "utf-8")
+    for file, name in sources.files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(file, folder / name)
+    shutil.copyfile(HERE / "site.css", folder / "site.css")
+    return ordered(sources, list(codes))
+
+
+def code_link(match: re.Match[str]) -> str:
+    """Return the first cell of a row about a code, with a link to its page."""
+    return f"| [`{match[1]}`](codes/{family_of(match[1])}.md#{match[1].lower()}) |"
+
+
+def family_of(code: str) -> str:
+    """Return the name of the page that has a code."""
+    return code[0] if code[0] == "W" else code[:3]
+
+
+def families(sources: Sources, page: Path) -> dict[str, str]:
+    """Return a page for every family of codes, with all its codes."""
+    pages: dict[str, str] = {}
+    for prefix, title in CODE_FAMILY.findall(page.read_text("utf-8")):
+        name = f"codes/{prefix}.md"
+        codes = [code for code in CODES if family_of(code) == prefix]
+        lower = (HEADING.sub(lambda each: f"#{each[0]}", find_page(code) or "") for code in codes)
+        text = sources.rewritten("\n".join((f"# {prefix} {title}\n", *lower)), page, name)
+        pages[name] = re.sub(r"^(## ([A-Z]\d{4}) .*) \{ #.*$", lambda each: anchored(*each.groups()), text, flags=re.M)
+    return pages
+
+
+def anchored(heading: str, code: str) -> str:
+    """Return the heading of a code with the code as its anchor."""
+    return f"{heading} {{ #{code.lower()} }}"
+
+
+def ordered(sources: Sources, codes: list[str]) -> list[Any]:
+    """Return the pages in the groups of docs/index.md; statements, sources and codes have groups of their own."""
+    placed = {"index.md"}
+
+    def entries(text: str, base: str) -> list[Any]:
+        found: list[Any] = []
+        for match in LINK.finditer(text):
+            name = posixpath.normpath(posixpath.join(base, match["target"].partition("#")[0]))
+            if name in sources.pages and name not in placed:
+                placed.add(name)
+                title = match["text"].strip("[]").replace("`", "")
+                found.append({title[:1].upper() + title[1:]: name})
+        return found
+
+    order: list[Any] = [{"Start": "index.md"}]
+    groups = re.split(r"^## (.+?) \{ #\S+ \}$", sources.pages["index.md"], flags=re.MULTILINE)[1:]
+    for title, text in zip(groups[::2], groups[1::2], strict=True):
+        found = entries(text, "")
+        if title == "Language":
+            index = sources.pages["language/index.md"]
+            rows = re.sub(r"\[`(\S+)[^`]*`\]", r"[\1]", index)
+            found.append({"Statements": entries(rows, "language")})
+        if title == "Reference":
+            found.append({"Codes": [{Path(name).stem: name} for name in codes]})
+            placed.update(codes)
+        order.append({title: found})
+    rest = sorted(set(sources.pages) - placed)
+    order[-1][title].append({"Sources": [{name.removesuffix(".md"): name} for name in rest]})
+    return order
+
+
+def finish(site: Path) -> None:
+    """Take from the built site what is fetched from elsewhere, and what nothing reads."""
+    place = "assets/javascripts/iframe-worker.js"
+    shutil.copyfile(HERE / "iframe-worker.js", site / place)
+    shutil.copyfile(HERE / "iframe-worker.LICENSE", site / "assets/javascripts/iframe-worker.LICENSE")
+    for page in site.rglob("*.html"):
+        depth = len(page.relative_to(site).parts) - 1
+        text = page.read_text("utf-8").replace(SHIM, "../" * depth + place)
+        page.write_text(text, "utf-8")
+    for name in ("sitemap.xml", "search.json", "objects.inv", "404.html"):
+        (site / name).unlink(missing_ok=True)
+    (site / "codes.json").write_text(json.dumps({code: family_of(code) for code in CODES}), "utf-8")
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))
