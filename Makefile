@@ -7,7 +7,7 @@ BIN    := $(VENV)/bin
 # `make LOCKED=1 …` installs exactly what the lock files say, by its hashes; else what pyproject.toml allows.
 LOCKED ?=
 
-.PHONY: demo test test-all test-long lint types ci bench fuzz vscode page lock audit sbom clean
+.PHONY: demo test test-all test-long lint types ci bench fuzz docs vscode page lock audit sbom clean
 
 $(VENV)/.installed: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("Tripos needs Python 3.11 or newer, this is " + sys.version.split()[0] + "; name another with `make PYTHON=python3.12 …`")'
@@ -72,6 +72,10 @@ fuzz: $(VENV)/.installed
 # The page of `tripos view`, from its sources; what it writes is committed. Needs Node 20 or newer.
 page:
 	cd tripos/view/site && npm ci && npm run build
+
+# The documentation as a site, from docs/, to tripos/handbook: `tripos docs` opens it, and a wheel that is built next has it.
+docs: $(VENV)/.installed
+	$(BIN)/python docs/site/build.py
 
 # The extension for Visual Studio Code, editors/vscode/tripos.vsix; needs Node 20 or newer.
 vscode: $(VENV)/.installed

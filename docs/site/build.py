@@ -47,7 +47,8 @@ def main(arguments: list[str]) -> int:
         settings |= {"docs_dir": "docs", "site_dir": "site", "nav": order}
         (work / "mkdocs.yml").write_text(yaml.safe_dump(settings, allow_unicode=True, sort_keys=False), "utf-8")
         command = [sys.executable, "-m", "zensical", "build", "--strict", "--config-file", "mkdocs.yml"]
-        told = subprocess.run(command, cwd=work, capture_output=True, text=True, env={**os.environ, "NO_COLOR": "1"})
+        environment = {**os.environ, "NO_COLOR": "1"}
+        told = subprocess.run(command, cwd=work, capture_output=True, text=True, env=environment, check=False)
         if told.returncode or not (work / "site/index.html").is_file():
             sys.stderr.write(told.stdout + told.stderr)
             return 1

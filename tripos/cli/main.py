@@ -70,6 +70,7 @@ VERBS = {
     "annotate": Verb("assign replies to a person for grading, and import the grades", "stores.annotate"),
     "doctor": Verb("check settings, keys, endpoints, prices and the store", "tools.doctor"),
     "explain": Verb("explain a diagnostic code, or a word of the language", "tools.explain"),
+    "docs": Verb("open the documentation in the browser", "tools.docs"),
     "lsp": Verb("start the language server; editors do this by themselves", "tools.lsp"),
 }
 """Every verb, in the order in which `tripos --help` lists them."""

@@ -1,4 +1,4 @@
-"""Options of the verbs about Tripos itself: doctor, explain, lsp."""
+"""Options of the verbs about Tripos itself: docs, doctor, explain, lsp."""
 
 from __future__ import annotations
 
@@ -25,6 +25,13 @@ def add_explain(parser: argparse.ArgumentParser) -> None:
         "`index` lists all words (default: list all codes)"
     )
     parser.add_argument("codes", metavar="CODE|WORD", nargs="*", help=help_)
+
+
+def add_docs(parser: argparse.ArgumentParser) -> None:
+    """Options of `tripos docs`."""
+    help_ = "a page such as `running`, a statement or function, or a code such as E0501 (default: the first page)"
+    parser.add_argument("page", metavar="PAGE|CODE", nargs="?", help=help_)
+    parser.add_argument("--print", action="store_true", help="print the address and open nothing")
 
 
 def add_lsp(parser: argparse.ArgumentParser) -> None:

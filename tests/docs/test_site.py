@@ -1,0 +1,150 @@
+"""The site of the documentation: every link and anchor leads somewhere, and it opens and searches from disk."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote
+
+import pytest
+
+from tests.conftest import Command
+from tests.docs.test_docs import DOCS, PAGES, README
+from tests.view.chromium import PROGRAM, Browser, Page
+from tripos.cli.tools.docs import find_address
+from tripos.failure import Failure
+from tripos_compiler.diagnostics import CODES
+
+GROUPS = ["First hour", "Language", "Running", "Results", "Sharing", "Reference", "Internals"]
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The built site."""
+    target = tmp_path_factory.mktemp("docs") / "site"
+    command = [sys.executable, str(DOCS / "site/build.py"), str(target)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return target
+
+
+class Links(HTMLParser):
+    """The anchors of a page, where its links lead to, and what it loads."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.anchors: set[str] = set()
+        self.links: list[str] = []
+        self.loaded: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Note what a tag names and where it leads to."""
+        found = dict(attrs)
+        self.anchors.add(found.get("id") or "")
+        if tag == "a" and found.get("href"):
+            self.links.append(found["href"] or "")
+        self.loaded += [found[name] or "" for name in ("src", "srcset") if found.get(name)]
+        if tag == "link" and found.get("href"):
+            self.loaded.append(found["href"] or "")
+
+
+def test_every_link_of_the_site_leads_somewhere_and_nothing_is_loaded_from_elsewhere(site: Path) -> None:
+    pages = {path: Links(path.read_text("utf-8")) for path in site.rglob("*.html")}
+    missing: list[str] = []
+    for path, page in pages.items():
+        assert not [each for each in page.loaded if re.match(r"[a-z]+:|//", each)], path
+        for target in (*page.links, *page.loaded):
+            if re.match(r"(https?|mailto|javascript|data):", target):
+                continue
+            name, _, anchor = unquote(target).partition("#")
+            meant = (path.parent / name.partition("?")[0]).resolve() if name else path
+            if not meant.exists() or (anchor and anchor not in pages[meant].anchors):
+                missing.append(f"{path.relative_to(site)}: {target}")
+    assert missing == []
+
+
+def test_every_page_of_the_documentation_is_in_the_site_and_in_a_group(site: Path) -> None:
+    names = {page.replace("README.md", "index.md").replace(".md", ".html") for page in PAGES if page != README}
+    assert not [name for name in names if not (site / name).is_file()]
+    tabs = re.findall(r'class="md-tabs__link">\s*(.+?)\s*</a>', (site / "running.html").read_text("utf-8"), re.DOTALL)
+    assert tabs == ["Start", *GROUPS]
+
+
+def test_specs_have_their_colours_and_files_their_names(site: Path) -> None:
+    text = (site / "tutorial.html").read_text("utf-8")
+    assert '<span class="filename">homework.tripos</span>' in text
+    assert re.search(r'<span class="k">benchmark</span>', text)
+
+
+def test_a_page_is_found_by_its_name_its_statement_or_its_code(site: Path) -> None:
+    def found(name: str | None) -> str:
+        return find_address(site, name).removeprefix(f"{site.as_uri()}/")
+
+    assert found(None) == "index.html"
+    assert found("running") == found("docs/running.md") == "running.html"
+    assert found("Scorer") == "language/scorer.html"
+    assert found("benchmarks") == "benchmarks/index.html"
+    assert found("edubench") == "benchmarks/edubench.html"
+    assert found("contains") == "language/functions.html#contains"
+    assert found("e0501") == "codes/E05.html#e0501"
+    with pytest.raises(Failure, match="has no page") as raised:
+        found("runing")
+    assert raised.value.hint == "did you mean `running`?"
+
+
+def test_every_code_has_its_place_in_the_site(site: Path) -> None:
+    anchors = {path: Links(path.read_text("utf-8")).anchors for path in (site / "codes").glob("*.html")}
+    for code in CODES:
+        page, _, anchor = find_address(site, code).rpartition("#")
+        assert anchor in anchors[site / "codes" / Path(page).name], code
+
+
+def test_an_installation_without_the_site_says_how_to_get_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tripos: Command
+) -> None:
+    monkeypatch.setattr("tripos.cli.tools.docs.HANDBOOK", tmp_path / "handbook")
+    monkeypatch.setattr("tripos.cli.tools.docs.BUILDER", tmp_path / "build.py")
+    done = tripos("docs", "--print")
+    assert (done.code, done.out) == (2, "")
+    assert "error[R0215]: this installation came without the documentation" in done.err
+
+
+def test_the_command_prints_the_address_of_a_page(
+    site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tripos: Command
+) -> None:
+    monkeypatch.setattr("tripos.cli.tools.docs.HANDBOOK", site)
+    monkeypatch.setattr("tripos.cli.tools.docs.BUILDER", tmp_path / "build.py")
+    opened: list[str] = []
+    monkeypatch.setattr("webbrowser.open", opened.append)
+    assert tripos("docs", "E0501", "--print").out == f"{(site / 'codes/E05.html').as_uri()}#e0501\n"
+    assert opened == []
+    assert tripos("docs").out.splitlines() == opened == [(site / "index.html").as_uri()]
+
+
+SEARCH = "[...document.querySelectorAll('*')].find(each => each.shadowRoot)?.shadowRoot"
+"""What holds the field of the search and its results."""
+
+
+@pytest.mark.skipif(PROGRAM is None, reason="no Chromium on this machine")
+def test_the_site_searches_from_disk_and_no_request_leaves_the_machine(site: Path) -> None:
+    async def go(page: Page) -> None:
+        await page.call("Page.navigate", url=(site / "language/ask.html").as_uri())
+        await page.until(f"document.readyState === 'complete' && {SEARCH}?.querySelector('input')")
+        await page.evaluate("document.querySelector('.md-search__button').click()")
+        await page.until(f"{SEARCH}.activeElement?.tagName === 'INPUT'")
+        await page.call("Input.insertText", text="krippendorff")
+        await page.until(f"{SEARCH}.querySelector('a[href*=\"aggregates.html?h=krippendorff\"]')")
+        assert page.problems == []
+        assert {address.partition(":")[0] for address in page.requests} <= {"file", "data", "about"}
+        assert len(page.requests) > 5
+
+    async def all_of_it() -> None:
+        async with Browser() as browser, browser.page() as page:
+            await go(page)
+
+    asyncio.run(all_of_it())
