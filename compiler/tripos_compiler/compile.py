@@ -20,6 +20,7 @@ from tripos_compiler.statements.declarations import (
     lower_benchmark,
     lower_metrics,
     lower_roles,
+    lower_titles,
     lower_trees,
 )
 from tripos_compiler.statements.exports import lower_exports
@@ -79,6 +80,7 @@ def compile_spec(
     lower_benchmark(program)
     lower_roles(program)
     if program.benchmark is not None:  # without its languages no text can be checked
+        lower_titles(program)
         lower_functions(program)
         lower_axes(program)
         lower_arms(program)
@@ -138,6 +140,7 @@ def _plan(program: Program) -> Plan:
         subsets=tuple(program.subsets.values()),
         exports=tuple(program.exports.values()),
         reveals=tuple(program.reveals),
+        titles=program.titles,
         calls=(
             *(count for made in program.made.values() for count in generation_calls(program, made)),
             *count_embeddings_once(program.calls, program.scenarios.values()),

@@ -25,6 +25,7 @@ from tripos.lsp.documents import Lines
 from tripos.lsp.session import Outline, Session, View, name_of, place_of, text_of
 from tripos.lsp.symbols import symbol_at
 from tripos_compiler.constructs import Statement
+from tripos_compiler.diagnostics import reader_language
 from tripos_compiler.editing import TriposLexer, Unparsable, format_text
 from tripos_compiler.language.figures import AGGREGATES
 from tripos_compiler.language.library import FUNCTIONS
@@ -217,9 +218,10 @@ def _symbols(view: View, statement: Statement) -> Iterator[DocumentSymbol]:
 
 
 def _detail(statement: Statement) -> str:
-    """Return the title of what has one, else what kind of declaration it is."""
-    labels = statement.labels()
-    return labels[0][1].value if labels else statement.construct.replace("_", " ")
+    """Return the title of what has one, in the reader's language or the first, else what kind of declaration it is."""
+    titles = {None if language is None else language.text: text.value for language, text in statement.labels()}
+    first = next(iter(titles.values()), statement.construct.replace("_", " "))
+    return titles.get(reader_language(), titles.get(None, first))
 
 
 def workspace_symbols(session: Session, query: str) -> list[WorkspaceSymbol]:

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from rich.cells import cell_len, chop_cells, set_cell_size
 
+from tripos_compiler.diagnostics import wrap
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -21,6 +23,8 @@ def wrapped(text: str, width: int) -> str:
     >>> wrapped("one two three", 7)
     'one two\\nthree'
     """
+    if not text.isascii():  # Chinese has no spaces to break at
+        return "\n".join(wrap(text, width))
     lines = [""]
     for word in text.split(" "):
         if lines[-1] and cell_len(lines[-1]) + 1 + cell_len(word) > width:

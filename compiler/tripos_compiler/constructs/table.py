@@ -45,7 +45,7 @@ CONSTRUCTS: tuple[Construct, ...] = (
     Construct(
         "benchmark", (FILE,), "benchmark NAME VERSION BLOCK", "the benchmark; exactly one", body="benchmark", once=True
     ),
-    Construct("title", ("benchmark",), "title STRING", "its name for people", once=True),
+    Construct("title", ("benchmark",), "title LABELS", "its name for people", once=True),
     Construct("license", ("benchmark",), "license STRING", "an SPDX expression", once=True),
     Construct("cites", ("benchmark",), "cites STRING", "a publication"),
     Construct("languages", ("benchmark",), "languages LANGUAGES...", "the languages of its texts", once=True),
@@ -76,7 +76,7 @@ CONSTRUCTS: tuple[Construct, ...] = (
     Construct(
         "role", (FILE,), "role NAME [compared|panel] [defaults to ROLE]", "a part that a model or a person plays"
     ),
-    Construct("axis", (FILE,), "axis NAME BLOCK", "a dimension of context", body="axis"),
+    Construct("axis", (FILE,), "axis NAME [LABELS] BLOCK", "a dimension of context", body="axis"),
     Construct(
         "group",
         ("axis",),
@@ -85,7 +85,9 @@ CONSTRUCTS: tuple[Construct, ...] = (
         body="axis group",
     ),
     Construct("value", ("axis", "axis group", "arm"), "NAME [LABELS]", "a value, and its label in prompts", keyword=""),
-    Construct("arm", (FILE,), "arm NAME BLOCK", "conditions of an experiment, each applied to every item", body="arm"),
+    Construct(
+        "arm", (FILE,), "arm NAME [LABELS] BLOCK", "conditions of an experiment, each applied to every item", body="arm"
+    ),
     Construct("added", ("use release",), "add to AXIS BLOCK", "further values of an axis", body="axis", keyword="add"),
     Construct("tree", (FILE,), "tree NAME from PATH", "a hierarchy, such as a syllabus, read from a file"),
     Construct("function", (FILE,), "function NAME from PATH [pure]", "a function of your own, in Python"),
@@ -280,7 +282,7 @@ CONSTRUCTS: tuple[Construct, ...] = (
     Construct(
         "measure",
         (FILE, "scenario"),
-        "measure NAME = VALUE [lower is better] [across ROLE] [by DIMS...]",
+        "measure NAME [LABELS] = VALUE [lower is better] [across ROLE] [by DIMS...]",
         "a figure from scores, for each model under test",
     ),
     Construct("expect", (FILE, "scenario"), "expect COND", "a condition on a measure"),

@@ -10,6 +10,7 @@ import orjson
 from tripos_compiler.plan.base import Part, digest, named
 from tripos_compiler.plan.datasets import Dataset, Made
 from tripos_compiler.plan.declarations import Arm, Axis, Benchmark, Extended, Metric, Plugin, Role, Tree
+from tripos_compiler.plan.expressions import Labels
 from tripos_compiler.plan.results import Expectation, Export, Measure, Pairing, Subset
 from tripos_compiler.plan.scenarios import Scenario, Scorer
 
@@ -71,6 +72,8 @@ class Plan(Part):
     subsets: tuple[Subset, ...] = ()
     exports: tuple[Export | Pairing, ...] = ()
     reveals: tuple[Reveal, ...] = ()
+    titles: dict[str, dict[str, Labels]] = {}
+    """What readers see in place of names, by kind and name, where there is a text a language."""
     calls: tuple[CallCount, ...]
 
     @property
@@ -93,6 +96,12 @@ class Plan(Part):
             return orjson.dumps(content, option=options).decode()
         except TypeError:  # a plan that somebody wrote by hand may hold an integer of more than 64 bits
             return json.dumps(content, ensure_ascii=False, indent=2, sort_keys=True) + "\n"
+
+    def title_of(self, kind: str, name: str, language: str | None = None) -> str | None:
+        """Return the title of a scenario, dimension, axis, arm or measure, or of the benchmark: in that language, else
+        in one of the benchmark; None where it has no text a language."""
+        texts = self.titles.get(kind, {}).get(name, {})
+        return next((texts[each] for each in (language, *self.benchmark.languages) if each in texts), None)
 
     def role(self, name: str) -> Role:
         """Return the role of that name. Raises `KeyError` where there is none."""

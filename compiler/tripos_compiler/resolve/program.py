@@ -197,6 +197,7 @@ class Program:
     exports: dict[str, Export | Pairing] = field(default_factory=dict)
     calls: list[CallCount] = field(default_factory=list)
     reveals: list[Reveal] = field(default_factory=list)
+    titles: dict[str, dict[str, dict[str, str]]] = field(default_factory=dict)
     index: Index = field(default_factory=Index)
     read_text: ReadText | None = None
     """Reads the text of a file by path, also of a Python file; `resolve` sets it."""
@@ -261,8 +262,9 @@ class Program:
         self.unknown(kind, name)
         return False
 
-    def localised(self, labels: Labels, where: Span, what: str) -> dict[str, Text] | None:
-        """Return a string for each language, from strings with and without a language. None where one is missing."""
+    def localised(self, labels: Labels, where: Span, what: str, *, for_readers: bool = False) -> dict[str, Text] | None:
+        """Return a string for each language, from strings with and without a language. None where one is missing.
+        Texts `for_readers`, which no model sees, may also be in languages that the benchmark does not have."""
         found: dict[str, Text] = {}
         general: Text | None = None
         good = True
@@ -274,7 +276,7 @@ class Program:
                 good = False
             elif language is None:
                 general = text
-            elif language.text not in self.languages:
+            elif language.text not in self.languages and not (for_readers and convention_of(language.text)):
                 if self.benchmark is not None:
                     close = nearest(language.text, self.languages)
                     help_ = f"did you mean `{close}`?" if close else "add it to `languages` of the benchmark"
@@ -294,7 +296,8 @@ class Program:
             message = f"{what} has no text for {' and '.join(f'`{language}`' for language in missing)}"
             help_ = f'write `{missing[0]} "…"` beside it, or one text without a language'
             self.diagnostics.error("E0402", message, where, help=help_)
-        return None if missing else {language: found[language] for language in self.languages}
+        more = sorted(found.keys() - set(self.languages))
+        return None if missing else {language: found[language] for language in (*self.languages, *more)}
 
     def labels(self, statement: Statement, what: str) -> dict[str, str] | None:
         """Return the labels of a statement in every language, None where one is missing."""

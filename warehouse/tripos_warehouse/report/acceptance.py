@@ -8,10 +8,11 @@ from typing import Any
 
 import duckdb
 
+from tripos_compiler.diagnostics import localized, reader_language
 from tripos_compiler.plan import Made, Plan
 from tripos_warehouse import sql
 from tripos_warehouse.text_table import NOTHING, TextColumn, grid, wrapped
-from tripos_warehouse.views import RunRecord, dimension_label
+from tripos_warehouse.views import RunRecord, dimension_heading, dimension_label
 
 LANGUAGE = "language"
 ALL = "all"
@@ -86,16 +87,23 @@ def acceptance_lines(plan: Plan, found: tuple[Acceptance, ...], width: int) -> l
     rejected."""
     many = {axis.name for axis in plan.axes if len(axis.values) > MOST_VALUES}
     found = tuple(each for each in found if each.by not in many)
-    heads = [each for each in found if each.by is None]
-    contexts = [ALL if each.by is None else f"{each.by} {dimension_label(plan, each.by, each.value)}" for each in found]
+    heads, language = [each for each in found if each.by is None], reader_language()
+    contexts = [
+        ALL
+        if each.by is None
+        else f"{dimension_heading(plan, each.by, language)} {dimension_label(plan, each.by, each.value, language)}"
+        for each in found
+    ]
     columns = [
-        TextColumn("data set", tuple(each.dataset if each.by is None else "" for each in found)),
+        TextColumn(localized("data set"), tuple(each.dataset if each.by is None else "" for each in found)),
         TextColumn("", tuple(contexts)),
-        TextColumn("slots", tuple(f"{each.slots:,}" for each in found), right=True),
-        TextColumn("made", tuple(f"{each.made:,}" for each in found), right=True),
-        TextColumn("attempts", tuple(f"{each.attempts:,}" for each in found), right=True),
+        TextColumn(localized("slots"), tuple(f"{each.slots:,}" for each in found), right=True),
+        TextColumn(localized("made"), tuple(f"{each.made:,}" for each in found), right=True),
+        TextColumn(localized("attempts"), tuple(f"{each.attempts:,}" for each in found), right=True),
         TextColumn(
-            "accepted", tuple(NOTHING if each.rate is None else f"{each.rate:.1%}" for each in found), right=True
+            localized("accepted"),
+            tuple(NOTHING if each.rate is None else f"{each.rate:.1%}" for each in found),
+            right=True,
         ),
     ]
     told = [_acceptance_line(each) for each in heads if each.reasons or each.made < each.slots]
@@ -108,7 +116,11 @@ def _acceptance_line(each: Acceptance) -> str:
     >>> _acceptance_line(Acceptance("item", None, None, 4, 3, 6, {"verify": 2, "too_near": 1}))
     'item: 1 given up; rejected: verify 2, too_near 1'
     """
-    parts = [f"{each.slots - each.made:,} given up"] if each.made < each.slots else []
+    parts = [localized(f"{each.slots - each.made:,} given up")] if each.made < each.slots else []
     if each.reasons:
-        parts.append("rejected: " + ", ".join(f"{reason} {count:,}" for reason, count in each.reasons.items()))
+        parts.append(
+            localized("rejected")
+            + localized(": ")
+            + ", ".join(f"{reason} {count:,}" for reason, count in each.reasons.items())
+        )
     return f"{each.dataset}: {'; '.join(parts)}"

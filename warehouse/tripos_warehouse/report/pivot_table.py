@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tripos_compiler.diagnostics import localized, reader_language
 from tripos_compiler.plan import Aggregate, Figure, Formula, Measured, Plan
 from tripos_warehouse.measures import MeasureRow, MeasureTable
 from tripos_warehouse.text_table import GAP, NOTHING, TextColumn, decimals_of, grid
-from tripos_warehouse.views import dimension_label
+from tripos_warehouse.views import dimension_heading, dimension_label
 
 
 def with_interval(row: MeasureRow, figure: Callable[[float | None], str]) -> str:
@@ -58,17 +59,22 @@ def is_pooled(plan: Plan, figure: Figure) -> bool:
 
 
 def pivoted(
-    plan: Plan, table: MeasureTable, models: Sequence[str], others: Sequence[MeasureTable]
+    plan: Plan,
+    table: MeasureTable,
+    models: Sequence[str],
+    others: Sequence[MeasureTable],
+    language: str | None = None,
 ) -> tuple[tuple[str, ...], list[str], list[PivotLine]] | None:
     """Return the dimensions that lines go by, the models or pairs side by side, and the lines; None where there is
-    nothing to put side by side. Below the cells stand their means, where one of `others` is that."""
+    nothing to put side by side. Below the cells stand their means, where one of `others` is that. Values are called as
+    in that language, or as in the first of the benchmark."""
     pooled = is_pooled(plan, table.measure.figure)
     rest = tuple(dim for dim in table.measure.by if dim != PAIR) if pooled else table.measure.by
     if not rest or (pooled and PAIR not in table.measure.by) or (not pooled and len(models) < 2):
         return None
     heads = [str(value) for value in _order(table, PAIR)] if pooled else list(models)
     means = [each for each in others if _is_mean(each, table)]
-    return rest, heads, list(_lines(plan, table, rest, heads, means, models[0] if pooled else None))
+    return rest, heads, list(_lines(plan, table, rest, means, models[0] if pooled else None, language))
 
 
 def beside(
@@ -80,20 +86,21 @@ def beside(
     What does not fit gives way in this order: the columns of counts, which a line tells then; the names of columns,
     which become letters; the intervals.
     """
-    found = pivoted(plan, table, models, others)
+    language = reader_language()
+    found = pivoted(plan, table, models, others, language)
     if found is None:
         return None
     rest, heads, lines = found
     rows = [row for line in lines for row in line.cells.values()]
     decimals = decimals_of([row.value for row in rows])
-    titles = [each.replace("_", " ") for each in rest]
+    titles = [dimension_heading(plan, each, language) for each in rest]
     letters = [_letter(place) for place in range(len(heads))]
     legend = [f"{letter}  {head}" for letter, head in zip(letters, heads, strict=True)]
     counted = [line for line in lines if line.keyed]
     told = f"items {_range([r.items for r in _all(counted)])}, n {_range([r.n for r in _all(counted)])}, coverage "
-    told += coverage(_all(counted))
+    told = localized(told + coverage(_all(counted)))
     widest = max((row.half_width for row in rows if row.half_width is not None), default=None)
-    without = [] if widest is None else [f"95 % intervals: at most ±{widest:.{decimals}f}"]
+    without = [] if widest is None else [localized(f"95 % intervals: at most ±{widest:.{decimals}f}")]
     for names, counts, intervals, notes in (
         (heads, True, True, []),
         (heads, False, True, [told]),
@@ -133,9 +140,9 @@ def _lines(
     plan: Plan,
     table: MeasureTable,
     rest: tuple[str, ...],
-    heads: Sequence[str],
     means: Sequence[MeasureTable],
     only: str | None,
+    language: str | None,
 ) -> Iterator[PivotLine]:
     """Yield the lines, each mean after the cells that it is taken of."""
     found = _by_key(table, rest, only)
@@ -143,7 +150,7 @@ def _lines(
     keys = list(found)
     before: tuple[Any, ...] = ()
     for place, key in enumerate(keys):
-        labels = [dimension_label(plan, dim, value) for dim, value in zip(rest, key, strict=True)]
+        labels = [dimension_label(plan, dim, value, language) for dim, value in zip(rest, key, strict=True)]
         same = next((i for i, (one, other) in enumerate(zip(before, key, strict=False)) if one != other), 0)
         yield PivotLine(tuple("" if i < same else label for i, label in enumerate(labels)), found[key])
         before = key
@@ -153,7 +160,7 @@ def _lines(
             ends = following is None or following[:length] != key[:length]
             if ends and key[:length] in values:
                 told = ["" for _ in rest]
-                told[length] = "mean"
+                told[length] = localized("mean", language or "en")
                 yield PivotLine(tuple(told), values[key[:length]], keyed=False)
 
 
@@ -204,9 +211,9 @@ def _values(
 def _counts(lines: Sequence[PivotLine]) -> list[TextColumn]:
     rows = [list(line.cells.values()) for line in lines]
     return [
-        TextColumn("items", tuple(_range([row.items for row in each]) for each in rows), right=True),
+        TextColumn(localized("items"), tuple(_range([row.items for row in each]) for each in rows), right=True),
         TextColumn("n", tuple(_range([row.n for row in each]) for each in rows), right=True),
-        TextColumn("coverage", tuple(coverage(each) for each in rows), right=True),
+        TextColumn(localized("coverage"), tuple(coverage(each) for each in rows), right=True),
     ]
 
 

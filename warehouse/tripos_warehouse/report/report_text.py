@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from rich.cells import cell_len
 from rich.text import Text
 
-from tripos_compiler.diagnostics import usd
+from tripos_compiler.diagnostics import localized, reader_language, usd
 from tripos_compiler.plan import Plan
 from tripos_warehouse.measures import CheckedExpectation, ExpectationOutcome, MeasureRow, MeasureTable, as_measure
 from tripos_warehouse.measures.sql import sql_of
@@ -19,7 +19,7 @@ from tripos_warehouse.report.acceptance import acceptance_lines
 from tripos_warehouse.report.baselines import Matched, matched
 from tripos_warehouse.report.pivot_table import ALL, beside, coverage, is_pooled, with_interval
 from tripos_warehouse.text_table import GAP, NOTHING, TextColumn, decimals_of, grid, wrapped
-from tripos_warehouse.views import dimension_label
+from tripos_warehouse.views import dimension_heading, dimension_label
 
 if TYPE_CHECKING:
     from tripos_warehouse.report.run_report import Report
@@ -31,14 +31,18 @@ def baseline_lines(plan: Plan, table: MeasureTable, width: int) -> list[str]:
     lines: list[str] = []
     for model in dict.fromkeys(each.model for each in matched(table)):
         told = [_expectation_line(plan, table, each, decimals) for each in matched(table) if each.model == model]
-        lines.append(wrapped(f"no better than a baseline: {model}, {'; '.join(told)}", width))
+        lines.append(wrapped(localized(f"no better than a baseline: {model}, {'; '.join(told)}"), width))
     return lines
 
 
 def _expectation_line(plan: Plan, table: MeasureTable, each: Matched, decimals: int) -> str:
-    cell = [dimension_label(plan, name, value) for name, value in zip(table.measure.by, each.by, strict=True)]
+    cell = [
+        dimension_label(plan, name, value, reader_language())
+        for name, value in zip(table.measure.by, each.by, strict=True)
+    ]
     where = f"{', '.join(cell)}: " if cell else ""
-    return f"{where}{each.value:.{decimals}f} to {each.baseline_value:.{decimals}f} of {each.baseline}"
+    told = localized(f"{each.value:.{decimals}f} to {each.baseline_value:.{decimals}f} of {each.baseline}")
+    return f"{where}{told}"
 
 
 STYLES = {True: "green", False: "red"}
@@ -49,30 +53,35 @@ def expectation_lines(plan: Plan, gates: Sequence[CheckedExpectation], width: in
     expectation."""
     failed = sum(not gate.held for gate in gates)
     count = f"{len(gates) - failed} held" + (f", {failed} did not" if failed else "")
-    yield f"expectations: {count}", "bold"
+    yield localized(f"expectations: {count}"), "bold"
     for gate in gates:
-        words = f"{'held' if gate.held else 'did not hold'}: {gate.expectation.shown}"
+        words = localized("held" if gate.held else "did not hold") + localized(": ") + gate.expectation.shown
         for line in textwrap.wrap(words, width, subsequent_indent="  "):
             yield line, STYLES[gate.held]
         for line in grid(_columns(plan, gate), width - 2):
             yield f"  {line}", ""
         for reason in dict.fromkeys(outcome.row.reason for outcome in gate.outcomes if outcome.row.value is None):
-            for line in textwrap.wrap(f"no value: {reason}", width - 2):
+            for line in textwrap.wrap(localized(f"no value: {reason}"), width - 2):
                 yield f"  {line}", ""
 
 
 def _columns(plan: Plan, gate: CheckedExpectation) -> list[TextColumn]:
-    outcomes = gate.outcomes
+    outcomes, language = gate.outcomes, reader_language()
     rows = [outcome.row for outcome in outcomes]
     return [
-        TextColumn("model", tuple(row.model for row in rows), whole=True),
+        TextColumn(localized("model"), tuple(row.model for row in rows), whole=True),
         *(
-            TextColumn(name.replace("_", " "), tuple(dimension_label(plan, name, row.by[place]) for row in rows))
+            TextColumn(
+                dimension_heading(plan, name, language),
+                tuple(dimension_label(plan, name, row.by[place], language) for row in rows),
+            )
             for place, name in enumerate(gate.expectation.by)
         ),
-        TextColumn("value", tuple("—" if row.value is None else f"{row.value:.4g}" for row in rows), right=True),
         TextColumn(
-            "95 % interval",
+            localized("value"), tuple("—" if row.value is None else f"{row.value:.4g}" for row in rows), right=True
+        ),
+        TextColumn(
+            localized("95 % interval"),
             tuple(
                 "—" if row.interval_low is None else f"{row.interval_low:.4g} – {row.interval_high:.4g}" for row in rows
             ),
@@ -84,8 +93,8 @@ def _columns(plan: Plan, gate: CheckedExpectation) -> list[TextColumn]:
 
 def _outcome_text(outcome: ExpectationOutcome) -> str:
     if outcome.margin is None:
-        return "undefined"
-    return f"{'held by' if outcome.held else 'off by'} {abs(outcome.margin):.3g}"
+        return localized("undefined")
+    return localized(f"{'held by' if outcome.held else 'off by'} {abs(outcome.margin):.3g}")
 
 
 CAUTION = "These figures show that the pipeline works. They say nothing about any model's worth."
@@ -108,25 +117,25 @@ def render_report(report: Report, width: int = 80, sql: bool = False, where: str
     for line in _gaps(report, width):
         text.append(line + "\n", style="yellow")
     if report.only_proves_the_pipeline:
-        text.append("\n" + wrapped(CAUTION, width) + "\n", style="yellow")
+        text.append("\n" + wrapped(localized(CAUTION), width) + "\n", style="yellow")
     for remark in report.remarks:
-        text.append(wrapped(f"note: {remark.text}", width) + "\n", style="yellow")
+        text.append(wrapped(localized("note") + localized(": ") + localized(remark.text), width) + "\n", style="yellow")
     alone = [table for table in report.measures if is_alone(table)]
     for table in report.measures:
         if table in alone:
             continue
-        text.append(f"\n{title_of(table)}\n", style="bold")
+        text.append(f"\n{shown_title(report.plan, table)}\n", style="bold")
         lines = _measure(report.plan, table, report.run.models, report.measures, width)
         if (why := report.unworked.get(table.measure.name)) is not None:
-            lines = [wrapped(f"{NO_SCORES}: {why}", width)]
+            lines = [wrapped(localized(NO_SCORES) + localized(": ") + localized(why), width)]
         text.append("\n".join([*lines, *_reasons(report.plan, table, width)]) + "\n")
         for line in baseline_lines(report.plan, table, width):
             text.append(line + "\n", style="yellow")
     if alone:
         told = f"Of several evaluators, and here is one: {', '.join(table.measure.name for table in alone)}."
-        text.append("\n" + wrapped(told, width) + "\n")
+        text.append("\n" + wrapped(localized(told), width) + "\n")
     if report.made:
-        text.append("\nmade data sets\n", style="bold")
+        text.append(f"\n{localized('made data sets')}\n", style="bold")
         text.append("\n".join(acceptance_lines(report.plan, report.made, width)) + "\n")
     if report.gates:
         text.append("\n")
@@ -148,7 +157,8 @@ def is_alone(table: MeasureTable) -> bool:
 
 def _header(report: Report, width: int) -> list[str]:
     run, benchmark = report.run, report.plan.benchmark
-    title = f"{run.benchmark} {run.version}" + (f" · {benchmark.title}" if benchmark.title else "")
+    called = report.plan.title_of("benchmark", benchmark.name, reader_language()) or benchmark.title
+    title = f"{run.benchmark} {run.version}" + (f" · {called}" if called else "")
     lines = [wrapped(title, width)]
     told = {
         "run": f"{run.run_id}  {run.started_at:%Y-%m-%d %H:%M} UTC  {_ending(run.status)}",
@@ -167,10 +177,11 @@ def _header(report: Report, width: int) -> list[str]:
         "scores": _statuses(report.scores),
         **({"comparisons": _statuses(report.comparisons)} if report.comparisons else {}),
     }
-    room = max(map(cell_len, told))
+    room = max(cell_len(localized(name)) for name in told)
     for name, value in told.items():
+        shown = localized(name) if name != run.compared_role else name
         indent = " " * (room + len(GAP))
-        begin = name + indent[cell_len(name) :]
+        begin = shown + indent[cell_len(shown) :]
         lines.append((begin + wrapped(value, width - len(indent)).replace("\n", "\n" + indent)).rstrip())
     return lines
 
@@ -180,27 +191,32 @@ def _gaps(report: Report, width: int) -> list[str]:
     lines: list[str] = []
     for kind in dict.fromkeys(gap.kind for gap in report.gaps):
         own = [gap for gap in report.gaps if gap.kind == kind]
-        lines += [wrapped(f"! {kind}: {gap.shown}", width) for gap in own[:MOST_GAPS]]
+        begin = f"! {localized(kind)}{localized(': ')}"
+        lines += [wrapped(begin + localized(gap.shown), width) for gap in own[:MOST_GAPS]]
         if len(own) > MOST_GAPS:
             left = sum(gap.count for gap in own[MOST_GAPS:])
-            lines.append(wrapped(f"! {kind}: {left:,} more, for {len(own) - MOST_GAPS:,} other reasons", width))
+            more = f"{left:,} more, for {len(own) - MOST_GAPS:,} other reasons"
+            lines.append(wrapped(begin + localized(more), width))
     return lines
 
 
 def _ending(status: str) -> str:
     """Return how a run ended, and whether something is missing here for that."""
-    return status if status == "finished" else f"{status}, so not all that was planned is here"
+    return localized(status if status == "finished" else f"{status}, so not all that was planned is here")
 
 
 def _people(counts: Mapping[str, int]) -> str:
-    return ", ".join(f"{name} ({count:,} {'score' if count == 1 else 'scores'})" for name, count in counts.items())
+    return ", ".join(
+        f"{name} ({localized(f'{count:,} score' if count == 1 else f'{count:,} scores')})"
+        for name, count in counts.items()
+    )
 
 
 def _statuses(counts: Mapping[str, int]) -> str:
     total = sum(counts.values())
     if not total:
-        return "none"
-    parts = [f"{count:,} {status} ({count / total:.1%})" for status, count in counts.items()]
+        return localized("none")
+    parts = [f"{count:,} {localized(status)} ({count / total:.1%})" for status, count in counts.items()]
     return f"{total:,}: {', '.join(parts)}"
 
 
@@ -210,13 +226,27 @@ def title_of(table: MeasureTable) -> str:
     return f"{named} (lower is better)" if table.measure.lower_is_better else named
 
 
+def shown_title(plan: Plan, table: MeasureTable) -> str:
+    """Return the title of a measure in the reader's language, with its name; its name alone where it has none."""
+    language = reader_language()
+    title = plan.title_of("measure", table.measure.name, language)
+    named = f"{title} ({table.measure.name})" if title is not None else table.measure.name
+    if table.measure.by:
+        by = [name if language == "en" else dimension_heading(plan, name, language) for name in table.measure.by]
+        named += localized(" by ") + ", ".join(by)
+    return named + localized(" (lower is better)") if table.measure.lower_is_better else named
+
+
 def _measure(
     plan: Plan, table: MeasureTable, models: Sequence[str], others: Sequence[MeasureTable], width: int
 ) -> list[str]:
     if table.error is not None:
-        return [wrapped(f"no values: {shorten(table.error, LONGEST_ERROR, placeholder=' …')}", width), REPORT_IT]
+        return [
+            wrapped(localized(f"no values: {shorten(table.error, LONGEST_ERROR, placeholder=' …')}"), width),
+            localized(REPORT_IT),
+        ]
     if not table.rows:
-        return [NO_SCORES]
+        return [localized(NO_SCORES)]
     shown = [model for model in models if any(row.model == model for row in table.rows)]
     shown += sorted({row.model for row in table.rows} - set(shown))
     lines = beside(plan, table, shown, others, width)
@@ -244,17 +274,17 @@ def _models_below(plan: Plan, table: MeasureTable, models: Sequence[str]) -> lis
         for label in _labels(plan, table, keys)
     ]
     if len(models) > 1 or not table.measure.by:
-        columns.append(TextColumn("model", tuple(row.model for row in rows), whole=True))
+        columns.append(TextColumn(localized("model"), tuple(row.model for row in rows), whole=True))
     figure = _figure(rows)
     if table.measure.by and len(models) > 1:
-        columns.append(TextColumn("value", tuple(with_interval(row, figure) for row in rows), right=True))
+        columns.append(TextColumn(localized("value"), tuple(with_interval(row, figure) for row in rows), right=True))
         return columns + _counts(rows)
     intervals = (
         NOTHING if row.interval_low is None else f"{figure(row.interval_low)} – {figure(row.interval_high)}"
         for row in rows
     )
-    columns.append(TextColumn("value", tuple(figure(row.value) for row in rows), right=True))
-    columns.append(TextColumn("95 % interval", tuple(intervals), right=True))
+    columns.append(TextColumn(localized("value"), tuple(figure(row.value) for row in rows), right=True))
+    columns.append(TextColumn(localized("95 % interval"), tuple(intervals), right=True))
     return columns + _counts(rows)
 
 
@@ -269,20 +299,24 @@ def _reasons(plan: Plan, table: MeasureTable, width: int) -> list[str]:
             told = f"no {what}: {row.reason}"
             found[told] = found.get(told, 0) + 1
     lines = (f"{told} ({count} cells)" if count > 1 else told for told, count in found.items())
-    return [wrapped(line, width) for line in lines]
+    return [wrapped(localized(line), width) for line in lines]
 
 
 def _counts(rows: Sequence[MeasureRow]) -> list[TextColumn]:
     return [
-        TextColumn("items", tuple(f"{row.items:,}" for row in rows), right=True),
+        TextColumn(localized("items"), tuple(f"{row.items:,}" for row in rows), right=True),
         TextColumn("n", tuple(f"{row.n:,}" for row in rows), right=True),
-        TextColumn("coverage", tuple(coverage([row]) for row in rows), right=True),
+        TextColumn(localized("coverage"), tuple(coverage([row]) for row in rows), right=True),
     ]
 
 
 def _labels(plan: Plan, table: MeasureTable, keys: Sequence[tuple[Any, ...]]) -> list[TextColumn]:
+    language = reader_language()
     return [
-        TextColumn(name.replace("_", " "), tuple(dimension_label(plan, name, key[index]) for key in keys))
+        TextColumn(
+            dimension_heading(plan, name, language),
+            tuple(dimension_label(plan, name, key[index], language) for key in keys),
+        )
         for index, name in enumerate(table.measure.by)
     ]
 
@@ -300,7 +334,7 @@ def _footer(report: Report, sql: bool, where: str) -> list[str]:
     lines: list[str] = []
     for name, measure in said if sql else said[:1]:
         query = sql_of(report.plan, measure).strip()
-        lines += ["", f"SQL of {name}:", *(f"  {line}" for line in query.splitlines())]
+        lines += ["", localized(f"SQL of {name}:"), *(f"  {line}" for line in query.splitlines())]
     schema = report.run.benchmark
     command = f"tripos sql {where}".rstrip()
     made = [each.dataset for each in report.made if each.made < each.attempts]
@@ -308,7 +342,7 @@ def _footer(report: Report, sql: bool, where: str) -> list[str]:
     return [
         *lines,
         "",
-        "Ask more:",
+        localized("Ask more:"),
         f'  {command} "{_further(report)}"',
         *(
             [f'  {command} "select value, metric, reason from {schema}.rationales order by 1 limit 5"']

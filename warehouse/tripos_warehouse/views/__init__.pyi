@@ -7,6 +7,7 @@ from .copied_views import (
 )
 from .dimensions import (
     LANGUAGE as LANGUAGE,
+    dimension_heading as dimension_heading,
     dimension_label as dimension_label,
     dimension_place as dimension_place,
 )

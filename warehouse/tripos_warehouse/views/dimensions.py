@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tripos_compiler.diagnostics import localized
 from tripos_compiler.plan import ArmValue, AxisValue, Labels, Plan, Score
 from tripos_warehouse import sql
 
@@ -59,7 +60,8 @@ def _positions(plan: Plan) -> dict[str, Iterable[str]]:
 def dimension_label(plan: Plan, dimension: str, value: Any, language: str | None = None) -> str:
     """Return what to print for a value of a dimension: a title of the plan, or the value itself.
 
-    `language` is one of the benchmark; by default its first. `None`, which a row without that axis has, is `—`.
+    `language` is that of the reader; by default the first of the benchmark. `None`, which a row without that axis has,
+    is `—`.
     """
     if value is None:
         return "—"
@@ -68,10 +70,20 @@ def dimension_label(plan: Plan, dimension: str, value: Any, language: str | None
         case "metric":
             titles = {metric.name: _in(metric.title, plan, language) for metric in plan.metrics}
         case "scenario":
-            titles = {scenario.name: scenario.title for scenario in plan.scenarios}
+            titles = {
+                each.name: plan.title_of("scenario", each.name, language) or each.title for each in plan.scenarios
+            }
+        case "dimension" if language is not None:
+            return plan.title_of("dimension", str(value), language) or str(value)
         case _:
             titles = {each.name: _in(each.labels, plan, language) for each in _values(plan, dimension)}
     return titles.get(str(value)) or str(value)
+
+
+def dimension_heading(plan: Plan, dimension: str, language: str) -> str:
+    """Return what to print above the values of a dimension: the title of its axis or arm, or its name."""
+    title = plan.title_of("axis", dimension, language) or plan.title_of("arm", dimension, language)
+    return title or localized(dimension.replace("_", " "), language)
 
 
 def dimension_place(plan: Plan, dimension: str) -> Callable[[Any], tuple[int, str]]:

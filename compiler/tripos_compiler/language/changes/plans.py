@@ -36,6 +36,7 @@ def find_changes(before: Plan, after: Plan) -> list[Change]:
     found = _merged(
         [
             *_benchmark(before, after),
+            *_titles(before, after),
             *_roles(before, after),
             *_scenarios(before, after),
             *_items(before, after),
@@ -78,6 +79,32 @@ def _benchmark(before: Plan, after: Plan) -> Iterator[Change]:
     added = [each for each in new.languages if each not in old.languages]
     yield from (Change("major", "language", each, "is gone") for each in gone)
     yield from (Change("minor", "language", each, "is new") for each in added)
+
+
+def _titles(before: Plan, after: Plan) -> Iterator[Change]:
+    """Yield the titles that have other texts, of what is in both."""
+    for kind in sorted({*before.titles, *after.titles}):
+        old, new = before.titles.get(kind, {}), after.titles.get(kind, {})
+        for name in sorted(_names(before, kind) & _names(after, kind)):
+            if old.get(name) != new.get(name):
+                what = "title" if kind == "benchmark" else f"title of {name}"
+                yield Change("patch", "text", what, "is other than before")
+
+
+def _names(plan: Plan, kind: str) -> set[str]:
+    """Return the names of a kind of declaration that may have a title."""
+    match kind:
+        case "benchmark":
+            return {plan.benchmark.name}
+        case "dimension":
+            return {metric.dimension for metric in plan.metrics}
+        case "axis":
+            return {axis.name for axis in plan.axes}
+        case "arm":
+            return {arm.name for arm in plan.arms}
+        case "scenario":
+            return {scenario.name for scenario in plan.scenarios}
+    return {measure.name for measure in plan.measures}
 
 
 def _headline(old: tuple[str, ...], new: tuple[str, ...]) -> Change:

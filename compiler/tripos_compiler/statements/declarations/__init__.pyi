@@ -5,6 +5,10 @@ from .declarations import (
     lower_metrics as lower_metrics,
     lower_roles as lower_roles,
 )
+from .titles import (
+    lower_titles as lower_titles,
+    plain_title as plain_title,
+)
 from .trees import (
     APPROVED as APPROVED,
     DRAFT as DRAFT,

@@ -21,6 +21,7 @@ from tripos_compiler.plan import (
 from tripos_compiler.plugins import is_known_early
 from tripos_compiler.resolve import Binding, Program, forget_diagnostics, has_lost_part, locale_of
 from tripos_compiler.source import Name, Number, RangeExpr, Syntax
+from tripos_compiler.statements.declarations.titles import plain_title
 from tripos_compiler.typing import Elaborator, axis_type
 
 RESERVED_BENCHMARKS = frozenset({"main", "temp", "system", "information_schema", "pg_catalog"})
@@ -78,7 +79,7 @@ def lower_benchmark(program: Program) -> None:
     program.benchmark = Benchmark(
         name=statement.name().text,
         version=version.value,
-        title=title.text("string").value if title else statement.name().text,
+        title=plain_title(title, names) if title else statement.name().text,
         license=license_.text("string").value if license_ else None,
         cites=tuple(cite.text("string").value for cite in statement.of("cites")),
         languages=tuple(dict.fromkeys(names)),
@@ -270,7 +271,6 @@ def lower_metrics(program: Program) -> None:
     """Every `metric` of every `dimension`."""
     names: dict[str, Name] = {}
     for dimension in program.of("dimension"):
-        program.labels(dimension, f"dimension `{dimension.name().text}`")
         for statement in dimension.of("metric"):
             name = statement.name()
             earlier = names.setdefault(name.text, name)

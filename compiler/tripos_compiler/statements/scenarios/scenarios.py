@@ -6,6 +6,7 @@ from tripos_compiler.constructs import Statement
 from tripos_compiler.plan import Column, Compare, Grade, Scenario, Score
 from tripos_compiler.resolve import LoweredCache, Memory, Program, fork_program, locale_in, program_additions
 from tripos_compiler.statements.analysis import CountedCases, count_calls, embedding_pools
+from tripos_compiler.statements.declarations import plain_title
 from tripos_compiler.statements.measures import collect_columns, has_unknown_aggregate
 from tripos_compiler.statements.scenarios.checks import check_protocol, check_unused_axes, check_unused_steps
 from tripos_compiler.statements.scenarios.contexts import lower_arms_of, lower_context
@@ -63,10 +64,7 @@ def _around(program: Program) -> tuple[object, ...]:
 def _scenario(program: Program, statement: Statement) -> Scenario | None:
     """Return a scenario, lowered in a program of its own. None where anything is wrong, which is reported."""
     name = statement.name().text
-    title = name.replace("_", " ")
-    if statement.labels():
-        labels = program.labels(statement, f"scenario `{name}`")
-        title = labels[program.languages[0]] if labels else title
+    title = plain_title(statement, program.languages) if statement.labels() else name.replace("_", " ")
     program.numbers = locale_in(program, statement)
     cases = lower_rows(program, statement, lower_arms_of(program, statement, lower_context(program, statement)))
     key = cases.loaded.dataset.key if cases.loaded is not None else None
