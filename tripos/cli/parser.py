@@ -3,12 +3,86 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import re
 from collections.abc import Iterable
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from tripos.failure import Failure
+from tripos.version import __version__
 from tripos_warehouse.store import why_no_folder
+
+EXAMPLES = """\
+examples:
+  tripos init quiz
+  tripos run specs/edubench --model openai/gpt-4o-mini --role judge=mock/fair
+  tripos sql "select subject, avg(value) from edubench.scores group by all"
+
+`tripos VERB --help` shows the options of a verb.
+"""
+
+
+class Verb(NamedTuple):
+    """A verb of the command line. Its options are added by `add_VERB` in `options` beside its module."""
+
+    help: str
+    module: str
+    main: str = "main"
+
+    @property
+    def options(self) -> str:
+        """The module that adds the options."""
+        return f"{self.module.rpartition('.')[0]}.options"
+
+
+GROUPS = {
+    "write a benchmark": {
+        "init": Verb("begin a benchmark: a folder with a spec that runs at once", "starting.init"),
+        "check": Verb("find every error that can be found without a model", "specs.check"),
+        "fmt": Verb("format spec files", "specs.fmt"),
+        "describe": Verb("print statistics of the data sets of a benchmark", "specs.describe"),
+        "explain": Verb("explain a diagnostic code, or a word of the language", "tools.explain"),
+        "docs": Verb("open the documentation in the browser", "tools.docs"),
+    },
+    "run it": {
+        "plan": Verb("show the contexts, items and model calls of a benchmark", "runs.plan"),
+        "run": Verb("run a benchmark, or several one after another", "runs.several"),
+        "teach": Verb("run a benchmark with a person in place of the model", "runs.teach"),
+    },
+    "look at the results": {
+        "report": Verb("print the measures of a run, with intervals", "reports.report"),
+        "view": Verb("show the results in the browser, or write them as a page", "reports.view"),
+        "compare": Verb("compare two runs, or two models of one run, item by item", "reports.compare"),
+        "leaderboard": Verb("rank the models of the store, with tied ranks", "reports.leaderboard"),
+        "sql": Verb("query the results in SQL; open a shell without a query", "reports.sql"),
+        "list": Verb("list the runs in the store", "reports.report", "list_main"),
+        "show": Verb("print a conversation or reply, or list the last ones", "reports.show"),
+        "why": Verb("show everything that went into one result", "reports.why"),
+    },
+    "grade, import, export, train": {
+        "annotate": Verb("assign replies to a person, and import the grades", "stores.annotate"),
+        "import": Verb("import scores, replies or trees", "stores.import_data"),
+        "approve": Verb("mark a drafted tree as reviewed", "stores.trees", "approve_main"),
+        "export": Verb("export training data, Every Eval Ever, or tables", "exports.export"),
+        "train": Verb("train a model on exported data", "exports.train"),
+    },
+    "share a benchmark": {
+        "release": Verb("freeze a benchmark in a folder that others can cite and run", "releases.release"),
+        "fetch": Verb("fetch a release, or those that a spec extends", "releases.fetch"),
+        "verify": Verb("verify a release, and name files that were changed", "releases.release", "verify_main"),
+        "diff": Verb("show the changes between versions, and their effect on scores", "releases.diff"),
+        "lock": Verb("pin the dependencies of a run that are outside of its spec", "releases.release", "lock_main"),
+    },
+    "tools": {
+        "doctor": Verb("check settings, keys, endpoints, prices and the store", "tools.doctor"),
+        "store": Verb("check, compact and clean the store", "stores.store"),
+        "completion": Verb("print the script that completes commands in a shell", "tools.completion"),
+        "lsp": Verb("start the language server; editors do this by themselves", "tools.lsp"),
+    },
+}
+"""Every verb, in the groups and the order in which `tripos --help` lists them."""
+VERBS = {name: verb for group in GROUPS.values() for name, verb in group.items()}
+
 
 INVALID = re.compile(r"argument (?P<named>\S+): invalid choice: '(?P<said>.*)' \(choose from (?P<known>.*)\)")
 """What argparse says of a value that is not among those that it may be."""
@@ -73,6 +147,36 @@ class Parser(argparse.ArgumentParser):
         places = [str(action.metavar) for action in self._actions if not action.option_strings and action.metavar]
         place = next((place for place in places if place.casefold() == said.lstrip("-").casefold()), None)
         return place and f"write it without: `{self.prog} {place}`"
+
+
+class WholeParser(Parser):
+    """The parser of the whole command line, whose help lists the verbs in groups."""
+
+    def format_help(self) -> str:
+        width = max(map(len, VERBS))
+        lines = [f"usage: {self.prog} VERB ...", "", str(self.description)]
+        for group, verbs in GROUPS.items():
+            lines += ["", f"{group}:", *(f"  {name:<{width}}  {verb.help}" for name, verb in verbs.items())]
+        return "\n".join([*lines, "", str(self.epilog)])
+
+
+def build_parser(chosen: str | None = None) -> argparse.ArgumentParser:
+    """Return the parser of the whole command line. Where `chosen` is a verb, it has that verb alone; where it is any
+    other text, it has every verb without options. Adding the options of all verbs takes a tenth of a short command."""
+    parser = WholeParser(
+        prog="tripos",
+        description="Benchmarks for language models: check, plan, run, report and query.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"tripos {__version__}")
+    verbs = parser.add_subparsers(dest="verb", metavar="VERB", parser_class=Parser)
+    for verb in (chosen,) if chosen in VERBS else VERBS:
+        added = verbs.add_parser(verb, help=VERBS[verb].help)
+        if chosen in (None, verb):
+            options = importlib.import_module(f"tripos.cli.{VERBS[verb].options}")
+            getattr(options, f"add_{verb}")(added)
+    return parser
 
 
 def _near_option(said: str, known: Iterable[str]) -> str | None:

@@ -1,4 +1,4 @@
-"""Options of the verbs about Tripos itself: docs, doctor, explain, lsp."""
+"""Options of the verbs about Tripos itself: docs, doctor, explain, completion, lsp."""
 
 from __future__ import annotations
 
@@ -32,6 +32,15 @@ def add_docs(parser: argparse.ArgumentParser) -> None:
     help_ = "a page such as `running`, a statement or function, or a code such as E0501 (default: the first page)"
     parser.add_argument("page", metavar="PAGE|CODE", nargs="?", help=help_)
     parser.add_argument("--print", action="store_true", help="print the address and open nothing")
+
+
+def add_completion(parser: argparse.ArgumentParser) -> None:
+    """Options of `tripos completion`."""
+    from tripos.cli.tools.shells import SHELLS
+
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.epilog = "\n".join(["install:", *(f"  {name:<11}{shell.install}" for name, shell in SHELLS.items())])
+    parser.add_argument("shell", metavar="SHELL", choices=tuple(SHELLS), help="bash, zsh, fish or powershell")
 
 
 def add_lsp(parser: argparse.ArgumentParser) -> None:

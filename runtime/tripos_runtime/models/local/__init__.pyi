@@ -1,4 +1,5 @@
 from .local import (
+    WEIGHTS as WEIGHTS,
     LocalModel as LocalModel,
     find_weights as find_weights,
     untaken_here as untaken_here,

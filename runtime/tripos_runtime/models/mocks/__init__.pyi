@@ -5,6 +5,7 @@ from .baseline import (
     open_baseline as open_baseline,
 )
 from .mock import (
+    CHARACTERS as CHARACTERS,
     open_mock as open_mock,
 )
 from .mock_values import (
