@@ -13,7 +13,7 @@ from tripos.cli.parser import VERBS, build_parser
 from tripos.failure import GOOD, INTERRUPTED, USAGE, Failure
 from tripos.mishaps import disk_failure, is_interrupt
 from tripos.settings import check_language, key_values, time_limit, trust_in, without_keys
-from tripos.ui import show_text
+from tripos.ui import show_text, write_every_character
 
 BUG = "this is a bug of Tripos: please report it with the command you typed and the lines above"
 
@@ -87,4 +87,15 @@ def main() -> None:
     """The entry point of the `tripos` script."""
     # Else Arrow keeps what it has freed, and the process is larger for nothing.
     os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
+    _name_every_file()
+    write_every_character()
     sys.exit(run_command(sys.argv[1:]))
+
+
+def _name_every_file() -> None:
+    """Begin again in Python's UTF-8 mode where its locale has not the characters of every file name, as with `LC_ALL=C`
+    and without that mode. What is printed keeps the encoding of the locale."""
+    if sys.getfilesystemencoding() == "utf-8":
+        return
+    environ = {"PYTHONIOENCODING": sys.stdout.encoding or "ascii", **os.environ}
+    os.execve(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]], environ)

@@ -1,3 +1,7 @@
+from .encodings import (
+    json_for as json_for,
+    write_every_character as write_every_character,
+)
 from .tables import (
     columns_of as columns_of,
     table_lines as table_lines,

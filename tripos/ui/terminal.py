@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import re
 import shutil
 import sys
 import unicodedata
 from typing import TextIO
+
+from tripos.ui.encodings import escaped, json_for, spelt
 
 
 def harmless(text: str) -> str:
@@ -20,7 +23,7 @@ def harmless(text: str) -> str:
     """
     if text.isascii() and text.isprintable():
         return text
-    return "".join(char if not _is_obeyed(char) else _spelt(char) for char in text)
+    return "".join(char if not _is_obeyed(char) else spelt(char) for char in text)
 
 
 def harmless_json(text: str) -> str:
@@ -31,7 +34,7 @@ def harmless_json(text: str) -> str:
     """
     if text.isascii() and "\x7f" not in text:
         return text
-    return "".join(_escaped(char) if _is_obeyed(char) else char for char in text)
+    return "".join(escaped(char) if _is_obeyed(char) else char for char in text)
 
 
 def with_marks(text: str) -> str:
@@ -51,21 +54,8 @@ def _is_obeyed(char: str) -> bool:
     )
 
 
-def _escaped(char: str) -> str:
-    code = ord(char)
-    if code < _ASTRAL:
-        return f"\\u{code:04x}"
-    return f"\\u{0xD800 + ((code - _ASTRAL) >> 10):04x}\\u{0xDC00 + ((code - _ASTRAL) & 0x3FF):04x}"
-
-
-def _spelt(char: str) -> str:
-    code = ord(char)
-    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
-
-
 _STYLE = re.compile(r"(\x1b\[[0-9;]*m)")
 """Colours and weights, which change how a text looks and nothing else."""
-_ASTRAL = 0x10000
 
 
 def show_text(
@@ -88,12 +78,16 @@ def show_text(
 
 def show_json(text: str) -> None:
     """Print JSON on standard output."""
-    print(harmless_json(text).removesuffix("\n"), flush=True)
+    print(json_for(harmless_json(text), sys.stdout).removesuffix("\n"), flush=True)
 
 
 def show_output(text: str) -> None:
-    """Print what a program reads, such as CSV, on standard output: as it is, except on a terminal."""
-    print(harmless(text) if sys.stdout.isatty() else text, end="")
+    """Print what a program reads, such as CSV, on standard output: as it is and in UTF-8, as in a file, except on a
+    terminal."""
+    terminal = sys.stdout.isatty()
+    if not terminal and isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(encoding="utf-8")
+    print(harmless(text) if terminal else text, end="")
 
 
 def print_stderr(text: str, stream: TextIO | None = None) -> None:

@@ -17,7 +17,7 @@ from tripos.cli.progress.live_view import Moment
 from tripos.cli.progress.pace import budget_table, done_by_lane
 from tripos.failure import Failure
 from tripos.settings import table_without_keys
-from tripos.ui import harmless_json
+from tripos.ui import harmless_json, json_for
 from tripos_runtime.scheduling import Budget
 
 SHAPE = 1
@@ -110,7 +110,7 @@ class Events:
         time = self.now().astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         table = table_without_keys({"event": event, "time": time, **fields}, self.secrets)
         try:
-            self.stream.write(harmless_json(orjson.dumps(table).decode()) + "\n")
+            self.stream.write(json_for(harmless_json(orjson.dumps(table).decode()), self.stream) + "\n")
             self.stream.flush()
         except (OSError, ValueError):
             self._broken = True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import sys
@@ -12,7 +13,7 @@ from pathlib import Path
 
 import duckdb
 
-from tripos.failure import GOOD, USAGE
+from tripos.failure import GOOD, USAGE, Failure
 from tripos.ui import show_text
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.query import names_of
@@ -91,6 +92,8 @@ class Shell:
     def run(self) -> int:
         """Answer until the end. Exit code 2 where nobody types the queries and one could not be answered."""
         interactive = sys.stdin.isatty()
+        if not interactive and isinstance(sys.stdin, io.TextIOWrapper):
+            sys.stdin.reconfigure(encoding="utf-8", errors="strict")
         if interactive:
             _prepare_terminal(Completer(self.names))
             show_text(WELCOME)
@@ -101,6 +104,9 @@ class Shell:
                 line = input((MORE if waiting else PROMPT) if interactive else "")
             except EOFError:
                 break
+            except UnicodeDecodeError as error:
+                message = "the queries on standard input are not text in UTF-8"
+                raise Failure("R0202", message, "save them as a text file in UTF-8") from error
             except KeyboardInterrupt:
                 if not interactive:
                     raise

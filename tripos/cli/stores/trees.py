@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from argparse import Namespace
 from datetime import UTC, datetime
@@ -60,6 +61,8 @@ def main(options: Namespace) -> int:
 
 
 def _text(path: str) -> str:
+    if isinstance(sys.stdin, io.TextIOWrapper):
+        sys.stdin.reconfigure(encoding="utf-8")
     try:
         return Path(path).read_text("utf-8") if path != "-" else sys.stdin.read()
     except OSError as error:
