@@ -57,17 +57,6 @@ def test_a_person_shows_also_where_one_run_is_asked_for(handed: Path, tripos: Co
     assert found == {"scores": 16, "judgements": 10, "reasons": 1}
 
 
-def test_a_persons_grades_count_in_the_measures(handed: Path, tripos: Command) -> None:
-    def counts() -> set[int]:
-        measures = {each["name"]: each["rows"] for each in tripos("report", "--json").data["measures"]}
-        return {row["n"] for row in measures["by_metric"]}
-
-    before = counts()
-    fill("anna.xlsx")
-    tripos("annotate", "--take", "anna.xlsx")
-    assert counts() == {2 * n for n in before}
-
-
 def test_what_a_person_has_graded_is_not_handed_out_again(handed: Path, tripos: Command, once: Command) -> None:
     fill("anna.xlsx")
     tripos("annotate", "--take", "anna.xlsx")

@@ -267,8 +267,12 @@ def test_the_name_of_a_judge_of_a_run_is_refused(graded: Path, tripos: Command) 
 
 
 def test_imported_scores_show_in_a_report_of_one_run_and_take_part_in_its_measures(
-    graded: Path, tripos: Command
+    quiz: Path, graded: Path, tripos: Command, once: Command
 ) -> None:
+    spec = quiz / "quiz.tripos"
+    spec.write_text(spec.read_text("utf-8").replace("judge panel", "judge panel with people"), "utf-8")
+    once("run", "quiz.tripos", "--model", "mock/careful", "--role", "judge=mock/careful:a", "--json")
+
     def by_metric() -> tuple[float, int]:
         told = tripos("report", "--json").data
         [row] = [row for each in told["measures"] if each["name"] == "by_metric" for row in each["rows"]
@@ -439,7 +443,7 @@ def test_one_import_of_scores_goes_after_the_other(graded: Path, tripos: Command
 GATE = """\
 benchmark gate "1.0.0" { languages en }
 role candidate compared
-role judge panel
+role judge panel with people
 dataset item from "items.jsonl" {
   question  text
   answer    text secret

@@ -51,7 +51,7 @@ def test_the_block_and_the_statement_are_known(marked: str, place: str, keyword:
     "marked, wanted",
     [
         ("role |", ["NAME"]),
-        ("role judge |", ["compared", "panel", "defaults"]),
+        ("role judge |", ["compared", "panel", "with", "defaults"]),
         ("use |", ["PATH", "release"]),
         ('use release "edubench@1.2" |', ["from", "sha256"]),
         ("scenario s { ask |", ["NAME"]),

@@ -10,7 +10,7 @@ from scipy import stats
 
 from tests.compiler.compiling import compile_text, plan_of
 from tests.warehouse.synthetic import Results, single
-from tests.warehouse.test_measures import plan_with
+from tests.warehouse.test_measures import HEAD
 from tripos_compiler.plan import Plan
 from tripos_compiler.plan.base import named
 from tripos_warehouse.measures import sql_of
@@ -75,7 +75,8 @@ def test_two_roles_of_judges_have_an_agreement_each(store: Store) -> None:
 
 def regraded(store: Store, measure: str) -> Plan:
     """Return two people who grade eight replies; the second grades half of them once more, as the first did."""
-    plan = plan_with(after=f"measure it = {measure} by metric\n")
+    joined = HEAD.replace("judge panel", "judge panel with people").replace("BODY", "")
+    plan = plan_of(compile_text(joined + f"measure it = {measure} by metric\n"))
     results = Results(plan, judges=())
     for item, (one, other) in enumerate(zip([1.0, 2, 3, 4, 5, 1, 2, 3], [5.0, 2, 1, 4, 3, 1, 4, 2], strict=True)):
         rounds = [("human/a", 1, one), ("human/b", 1, other), *([("human/b", 2, one)] if item < 4 else [])]

@@ -8,7 +8,7 @@ import duckdb
 
 from tripos_compiler.plan import Plan
 from tripos_warehouse import sql
-from tripos_warehouse.views import LANGUAGE, arm_columns, axis_columns
+from tripos_warehouse.views import LANGUAGE, are_counted, arm_columns, axis_columns
 
 PLACED = """
 case when high > low then (value - low) / (high - low) when high is null and value in (0, 1) then value end"""
@@ -17,7 +17,7 @@ case when high > low then (value - low) / (high - low) when high is null and val
 
 def grid_means(connection: duckdb.DuckDBPyConnection, plan: Plan) -> list[dict[str, Any]]:
     """Return a mean for every scenario, metric and model."""
-    return _rows(connection, plan, "scenario, metric, model", "scores")
+    return _rows(connection, plan, "scenario, metric, model", "scores", f"where {are_counted(plan)}")
 
 
 def axis_means(connection: duckdb.DuckDBPyConnection, plan: Plan) -> list[dict[str, Any]]:
@@ -25,7 +25,7 @@ def axis_means(connection: duckdb.DuckDBPyConnection, plan: Plan) -> list[dict[s
     names = [*([LANGUAGE] if len(plan.benchmark.languages) > 1 else []), *axis_columns(plan), *arm_columns(plan)]
     found = []
     for name in names:
-        for row in _rows(connection, plan, f"{sql.name(name)}, model", "scores"):
+        for row in _rows(connection, plan, f"{sql.name(name)}, model", "scores", f"where {are_counted(plan)}"):
             value = row.pop(name)
             if value is not None:
                 found.append({"axis": name, "value": value, **row})

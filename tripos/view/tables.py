@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 from tripos.view.pictures import PLACED, has_comparisons
 from tripos_compiler.plan import Plan
 from tripos_warehouse import sql
-from tripos_warehouse.views import LANGUAGE, arm_columns, axis_columns
+from tripos_warehouse.views import LANGUAGE, are_counted, arm_columns, axis_columns
 
 NARROW_ROWS = 131_072
 """Rows of a group of narrow columns, which are read whole."""
@@ -40,6 +40,7 @@ class RunTables:
         self._axes = axis_columns(plan)
         self._arms = arm_columns(plan)
         self._role = compared_role
+        self._counted = are_counted(plan)
         self._steps = {
             name: place
             for place, name in enumerate(
@@ -107,7 +108,7 @@ class RunTables:
         return f"""
             with graded as (
               select n, count(*)::integer as scores, min(place)::integer as scores_at,
-                avg({PLACED})::float as score,
+                avg({PLACED}) filter ({self._counted})::float as score,
                 count(*) filter (value is null)::integer as without
               from scores_at group by n),
             apart as (

@@ -74,7 +74,10 @@ CONSTRUCTS: tuple[Construct, ...] = (
         keyword="take",
     ),
     Construct(
-        "role", (FILE,), "role NAME [compared|panel] [defaults to ROLE]", "a part that a model or a person plays"
+        "role",
+        (FILE,),
+        "role NAME [compared|panel] [with people] [defaults to ROLE]",
+        "a part that a model or a person plays",
     ),
     Construct("axis", (FILE,), "axis NAME [LABELS] BLOCK", "a dimension of context", body="axis"),
     Construct(

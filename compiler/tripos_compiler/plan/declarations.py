@@ -32,11 +32,13 @@ class Extended(Part):
 
 class Role(Part):
     """Someone who produces text. Several models may fill a `compared` or a `panel` role, one any other. A role that is
-    given no model takes those of its `default`, another role, where it has one."""
+    given no model takes those of its `default`, another role, where it has one. Grades by people are shown apart from
+    those of the models in a role, unless it is one `with_people`."""
 
     name: str
     kind: Literal["single", "compared", "panel"]
     default: str | None = None
+    with_people: bool = False
 
 
 class AxisValue(Part):

@@ -213,6 +213,7 @@ def _data(one: Side, two: Side, changed: list[ChangeLine], found: Comparison) ->
         "same": found.same,
         "unpaired": [{"name": name, "reason": why} for name, why in found.unpaired],
         "together": list(found.together),
+        "people": list(found.people),
         "rows": [
             {
                 "section": section.kind,

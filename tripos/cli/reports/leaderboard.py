@@ -20,8 +20,9 @@ from tripos.ui import harmless, print_json, show_output, show_text, terminal_wid
 from tripos_compiler.language.changes import are_comparable
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.formats import PaperTable
+from tripos_warehouse.measures import MeasureRow
 from tripos_warehouse.query import export_cell
-from tripos_warehouse.report import CAUTION, PROVING, Board, Standing, board_table, leaderboard
+from tripos_warehouse.report import CAUTION, PROVING, Board, Standing, board_of_people, board_table, leaderboard
 from tripos_warehouse.text_table import TextColumn, fold, grid
 from tripos_warehouse.views import all_runs, connect
 
@@ -122,7 +123,7 @@ def main(options: Namespace) -> int:
     elif form == "csv":
         show_output(_csv(boards, published))
     elif form != "text":
-        show_tables([_table_of(board, published) for board in boards], form, options)
+        show_tables([each for board in boards for each in _tables_of(board, published)], form, options)
     else:
         show_text("\n".join(line.rstrip() for line in _text(boards, terminal_width(), published)))
     return GOOD
@@ -134,6 +135,8 @@ def _text(boards: Sequence[Board], width: int, published: Sequence[Published]) -
         lines += [*fold(CAUTION, width), ""]
     for board in boards:
         lines += [*fold(_title(board), width), *_table(_rows(board, published)), ""]
+        if board.by_people:
+            lines += [*fold(_people_title(board), width), *_table(_people_rows(board), left=(0,), names=0), ""]
         notes = _notes(board, published)
         lines += [part for note in notes for part in _note(note, width)]
         lines += [""] if notes else []
@@ -153,6 +156,17 @@ def _title(board: Board) -> str:
     return harmless(f"{board.benchmark} {board.version}: {board.measure.name}{turned}")
 
 
+def _people_title(board: Board) -> str:
+    return harmless(f"{board.measure.name} of people, who are apart: {', '.join(board.people)}")
+
+
+def _people_rows(board: Board) -> list[list[str]]:
+    return [
+        ["model", "value", "95 % interval", "items", "n"],
+        *([row.model, *_figures(board, row), f"{row.n:,}"] for row in board.by_people),
+    ]
+
+
 def _rows(board: Board, published: Sequence[Published]) -> list[list[str]]:
     head = ["rank", "model", "value", "95 % interval", "items", "group"]
     show = _shower(board)
@@ -161,14 +175,15 @@ def _rows(board: Board, published: Sequence[Published]) -> list[list[str]]:
     return [head, *ranked, *beside]
 
 
-def _figures(board: Board, each: Standing) -> list[str]:
+def _figures(board: Board, each: Standing | MeasureRow) -> list[str]:
     show = _shower(board)
-    interval = NOTHING if each.low is None or each.high is None else f"{show(each.low)} to {show(each.high)}"
-    value = f"{show(each.value)} on {each.n:,} of {each.total:,}" if _is_short(each) else show(each.value)
-    return [value, interval, f"{each.items:,}"]
+    low, high = (each.low, each.high) if isinstance(each, Standing) else (each.interval_low, each.interval_high)
+    interval = NOTHING if low is None or high is None else f"{show(low)} to {show(high)}"
+    value = NOTHING if each.value is None else show(each.value)
+    return [f"{value} on {each.n:,} of {each.total:,}" if _is_short(each) else value, interval, f"{each.items:,}"]
 
 
-def _is_short(each: Standing) -> bool:
+def _is_short(each: Standing | MeasureRow) -> bool:
     """Return true if so many scores lack a value that the figure does not stand for all of them."""
     return each.coverage is not None and each.coverage < 0.995
 
@@ -231,13 +246,13 @@ def _notes(board: Board, published: Sequence[Published]) -> list[str]:
     return notes
 
 
-def _table(rows: Sequence[Sequence[str]], left: Sequence[int] = (0, 1, 5)) -> list[str]:
-    """Return rows under their head, in columns; a long name of a model goes on below."""
+def _table(rows: Sequence[Sequence[str]], left: Sequence[int] = (0, 1, 5), names: int = 1) -> list[str]:
+    """Return rows under their head, in columns; a long name of a model, in the column `names`, goes on below."""
     head, *others = [[harmless(text) for text in row] for row in rows]
     cells = list(zip(*others, strict=True)) or [()] * len(head)
     return grid(
         [
-            TextColumn(head[at], tuple(texts), right=at not in left, fold=at == 1, most=WIDEST_MODEL)
+            TextColumn(head[at], tuple(texts), right=at not in left, fold=at == names, most=WIDEST_MODEL)
             for at, texts in enumerate(cells)
         ],
         UNBOUNDED,
@@ -290,9 +305,10 @@ def _csv(boards: Sequence[Board], published: Sequence[Published]) -> str:
     return out.getvalue()
 
 
-def _table_of(board: Board, published: Sequence[Published]) -> PaperTable:
-    """Return a board as a table, with its notes and what ranks mean."""
+def _tables_of(board: Board, published: Sequence[Published]) -> list[PaperTable]:
+    """Return a board as a table, with its notes and what ranks mean, and the one of people who are apart."""
     others = [(each.model, each.value) for each in on_board(published, board)]
     notes = [note.removeprefix("! ").strip() for note in _notes(board, published)]
     caution = [CAUTION] if any(each.model.startswith(PROVING) for each in board.standings) else []
-    return board_table(board, [*notes, LETTERS, *caution], others)
+    people = [board_of_people(board)] if board.by_people else []
+    return [board_table(board, [*notes, LETTERS, *caution], others), *people]

@@ -17,7 +17,7 @@ from tripos_warehouse.errors import StoreError
 from tripos_warehouse.exports.held_out import NOTHING, HeldOut, read_held_out
 from tripos_warehouse.exports.replies import ExportedReply, Replies, ReplyQuery, place_columns, plain, read_replies
 from tripos_warehouse.measures import evaluate, is_called, looked_at
-from tripos_warehouse.views import RunRecord, dimension_place
+from tripos_warehouse.views import RunRecord, are_counted, dimension_place
 
 SCORE_DIMS = ("metric", "dimension", "evaluator", "scorer")
 """What a score has and a reply has not: a reply is in every cell that one of its scores is in."""
@@ -188,9 +188,10 @@ def _values(
         raise StoreError("S0602", f"there is no `{wrong[0]}` to be best per", f"there is {some}")
     columns = "".join(f", {sql.name(name)}" for name in wanted.per)
     weight = "1.0" if "metric" in wanted.per else weight_of_score(plan)
+    graders = "true" if "evaluator" in wanted.per else are_counted(plan)
     rows = connection.execute(
         f"""select model{columns}, sum({weight} * value) / sum({weight}) from {sql.name(run.benchmark)}.scores
-        where {score_condition(wanted.by)} and value is not null group by all order by all"""
+        where {score_condition(wanted.by)} and value is not null and {graders} group by all order by all"""
     ).fetchall()
     if not rows:
         raise no_such_score(plan, wanted.by)

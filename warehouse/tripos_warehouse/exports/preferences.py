@@ -14,7 +14,7 @@ from tripos_warehouse import sql
 from tripos_warehouse.exports.distillation import Example, Training, metric_weights, no_such_score, score_condition
 from tripos_warehouse.exports.held_out import read_held_out
 from tripos_warehouse.exports.replies import ExportedReply, ReplyQuery, plain, read_replies
-from tripos_warehouse.views import RunRecord
+from tripos_warehouse.views import RunRecord, are_counted
 
 Marks = Mapping[tuple[str, str | None], float]
 """What a reply got, by metric and by who gave it."""
@@ -33,7 +33,7 @@ def pairs(connection: duckdb.DuckDBPyConnection, plan: Plan, run: RunRecord, wan
     """
     held = read_held_out(connection, plan, run, wanted)
     found = held.kept(read_replies(connection, plan, run, wanted))
-    marks = _marks(connection, run, wanted.by)
+    marks = _marks(connection, plan, run, wanted.by)
     if not marks:
         raise no_such_score(plan, wanted.by)
     chosen, left_out = choose_pairs(found.replies, marks, metric_weights(plan), wanted.margin)
@@ -98,10 +98,10 @@ def difference(one: Marks, two: Marks, weights: Mapping[str, float]) -> float | 
     return sum(weights.get(key[0], 1.0) * (one[key] - two[key]) for key in both) / total
 
 
-def _marks(connection: duckdb.DuckDBPyConnection, run: RunRecord, by: str) -> dict[str, Marks]:
+def _marks(connection: duckdb.DuckDBPyConnection, plan: Plan, run: RunRecord, by: str) -> dict[str, Marks]:
     rows = connection.execute(
         f"""select sample_id, metric, evaluator, avg(value) from {sql.name(run.benchmark)}.scores
-        where {score_condition(by)} and value is not null group by all order by all"""
+        where {score_condition(by)} and value is not null and {are_counted(plan)} group by all order by all"""
     ).fetchall()
     found: dict[str, dict[tuple[str, str | None], float]] = {}
     for sample, metric, evaluator, value in rows:

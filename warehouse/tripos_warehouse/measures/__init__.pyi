@@ -4,6 +4,7 @@ from .evaluation import (
     MeasureTable as MeasureTable,
     evaluate as evaluate,
     evaluate_or_tell as evaluate_or_tell,
+    has_people_apart as has_people_apart,
 )
 from .expectations import (
     CheckedExpectation as CheckedExpectation,

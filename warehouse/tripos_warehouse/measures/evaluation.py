@@ -9,11 +9,12 @@ from typing import Any
 
 import duckdb
 
+from tripos_compiler.language.figures import scored_by, scored_values_of
 from tripos_compiler.plan import Aggregate, Measure, Plan
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.measures.figure_walk import is_moved_median
+from tripos_warehouse.measures.figure_walk import aggregates, is_moved_median
 from tripos_warehouse.measures.gaps import why_missing
-from tripos_warehouse.measures.sql import sql_of
+from tripos_warehouse.measures.sql import graders_of, has_apart, sql_of
 from tripos_warehouse.query import run_query
 from tripos_warehouse.statistics import StatisticResult, t_quantile
 from tripos_warehouse.statistics.intervals import ROUNDING, bounded, clopper_pearson, of_classes
@@ -85,8 +86,19 @@ class MeasureTable:
         ]
 
 
-def evaluate(connection: duckdb.DuckDBPyConnection, plan: Plan, measure: Measure) -> MeasureTable:
-    """Return the values of `measure` with 95 % intervals.
+def has_people_apart(plan: Plan, measure: Measure) -> bool:
+    """Return true if people whose scores are apart may have values of a measure that are not its own."""
+    values = scored_values_of(plan)
+    leaves = [figure for figure in aggregates(plan, measure.figure) if figure.of is None]
+    return graders_of(measure) == "counted" and any(
+        has_apart(plan, scored) for figure in leaves for scored in scored_by(values, figure)
+    )
+
+
+def evaluate(
+    connection: duckdb.DuckDBPyConnection, plan: Plan, measure: Measure, by_people: bool = False
+) -> MeasureTable:
+    """Return the values of `measure` with 95 % intervals; with `by_people` those by people whose scores are apart.
 
     Of a share of independent items the interval is the exact one of Clopper and Pearson. Where the SQL draws items
     again it is the one that the SQL gives. Of what lies between two ends it is that of `statistics.bounded`, which has
@@ -97,7 +109,7 @@ def evaluate(connection: duckdb.DuckDBPyConnection, plan: Plan, measure: Measure
     Raises `StoreError` S0201 where the SQL fails or lacks a column.
     """
     try:
-        table = run_query(connection, sql_of(plan, measure))
+        table = run_query(connection, sql_of(plan, measure, by_people))
     except StoreError as error:
         told = f"internal error: the SQL of measure `{measure.name}` failed: {error.message}"
         raise StoreError("S0201", told, "please report it with the spec") from error
@@ -125,13 +137,15 @@ def _failed(connection: duckdb.DuckDBPyConnection, plan: Plan, measure: Measure,
     return replace(row, reason=f"{reason}: {told}" if told else reason)
 
 
-def evaluate_or_tell(connection: duckdb.DuckDBPyConnection, plan: Plan, measure: Measure) -> MeasureTable:
+def evaluate_or_tell(
+    connection: duckdb.DuckDBPyConnection, plan: Plan, measure: Measure, by_people: bool = False
+) -> MeasureTable:
     """Return the same, but a measure whose SQL fails has its error instead of rows, so that it hides no other.
 
     Raises `StoreError` where it is not the SQL that fails, which no measure would stand.
     """
     try:
-        return evaluate(connection, plan, measure)
+        return evaluate(connection, plan, measure, by_people)
     except StoreError as error:
         if error.code != "S0201":
             raise

@@ -16,6 +16,7 @@ from .junit_xml import (
     junit as junit,
 )
 from .paper_tables import (
+    board_of_people as board_of_people,
     board_table as board_table,
     comparison_tables as comparison_tables,
     counts_of as counts_of,

@@ -30,7 +30,16 @@ from tripos_warehouse.exports import metric_weights
 from tripos_warehouse.measures import Half, aggregates, evaluate_or_tell, remeasure
 from tripos_warehouse.statistics import StatisticResult, holm
 from tripos_warehouse.statistics.intervals import mean_of_cells
-from tripos_warehouse.views import LANGUAGE, RunRecord, arm_columns, axis_columns, dimension_label, dimension_place
+from tripos_warehouse.views import (
+    LANGUAGE,
+    RunRecord,
+    are_counted,
+    arm_columns,
+    axis_columns,
+    dimension_label,
+    dimension_place,
+    people_apart,
+)
 
 LEVEL = 0.05
 """A corrected p value below this settles which side is better."""
@@ -82,7 +91,8 @@ class Comparison:
     """The difference of two sides. `pairs` are shared scores of `items` items; `only_a` and `only_b` are scores with a
     value that the other side lacks, `same` results that two models share because neither took part in them, `unpaired`
     measures that cannot be compared, each with the reason, and `together` those that a run has once for all of its
-    models, so that they tell no two of these apart."""
+    models, so that they tell no two of these apart. The people in `people` have scores of their own, which are no part
+    of it."""
 
     sections: tuple[Section, ...]
     pairs: int
@@ -92,6 +102,7 @@ class Comparison:
     same: int
     unpaired: tuple[tuple[str, str], ...]
     together: tuple[str, ...] = ()
+    people: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -135,7 +146,8 @@ def compare(one: Side, two: Side, *, by_judge: bool = True) -> Comparison:
     ]
     items = len(set(found.columns["item"].tolist()))
     corrected = tuple(map(_corrected, sections))
-    return Comparison(corrected, len(found.a), items, only_a, only_b, same, unpaired, together)
+    people = sorted({name for side in (one, two) for name in people_apart(side.connection, side.plan)})
+    return Comparison(corrected, len(found.a), items, only_a, only_b, same, unpaired, together, tuple(people))
 
 
 def check_comparable(one: Side, two: Side) -> None:
@@ -231,7 +243,7 @@ def _scores(side: Side, keys: Sequence[str], more: Sequence[str]) -> pa.Table:
         f"""select {", ".join(map(sql.name, plain))}, item_id as item, case model {slots} end as slot,
           avg(value) as value, any_value(model) as model, min(sample_id) as sample
         from {sql.name(side.run.benchmark)}.scores
-        where value is not null and model in ({", ".join(map(sql.text, side.models))})
+        where value is not null and model in ({", ".join(map(sql.text, side.models))}) and {are_counted(side.plan)}
         group by all"""
     ).to_arrow_table()
 

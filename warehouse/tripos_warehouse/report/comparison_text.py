@@ -94,6 +94,8 @@ def notes_of(comparison: Comparison) -> Iterable[str]:
             yield f"{_count(alone, 'score')} of {side} {'has' if alone == 1 else 'have'} no counterpart: left out"
     for name, why in comparison.unpaired:
         yield f"{name} is not compared: {why}"
+    if comparison.people:
+        yield f"scores by {', '.join(comparison.people)} are apart: no part of these figures"
     if comparison.together:
         yield f"one figure of all models of the run, so not compared: {', '.join(comparison.together)}"
 

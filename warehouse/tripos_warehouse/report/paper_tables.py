@@ -12,20 +12,35 @@ from tripos_warehouse.report.comparison import Comparison, Section
 from tripos_warehouse.report.comparison_text import TITLES, notes_of, verdicts
 from tripos_warehouse.report.pivot_table import ALL, PivotLine, coverage, is_pooled, pivoted
 from tripos_warehouse.report.ranking import Board, Standing
-from tripos_warehouse.report.report_text import CAUTION, NO_SCORES, is_alone, title_of
+from tripos_warehouse.report.report_text import CAUTION, NO_SCORES, is_alone, of_same, title_of
 from tripos_warehouse.report.run_report import Report
 from tripos_warehouse.text_table import decimals_of
 from tripos_warehouse.views import dimension_label
 
 
 def report_tables(report: Report, best: Collection[BestValue] = ()) -> list[PaperTable]:
-    """Return a table for each measure that a report shows."""
-    return [_measure(report, table, best) for table in report.measures if not is_alone(table)]
+    """Return a table for each measure that a report shows, and one of people who are apart."""
+    found = []
+    for table in report.measures:
+        if is_alone(table):
+            continue
+        name, caption = f"{report.run.benchmark}-{table.measure.name}", title_of(table)
+        found.append(_measure(report, table, best, of_same(report, table), name, caption))
+        if (own := report.by_people.get(table.measure.name)) is not None:
+            told = f"{caption}, of people: {', '.join(report.apart)}"
+            found.append(_measure(report, own, (), tuple(report.by_people.values()), f"{name}-people", told))
+    return found
 
 
-def _measure(report: Report, table: MeasureTable, best: Collection[BestValue]) -> PaperTable:
+def _measure(
+    report: Report,
+    table: MeasureTable,
+    best: Collection[BestValue],
+    others: Sequence[MeasureTable],
+    name: str,
+    caption: str,
+) -> PaperTable:
     plan, measure = report.plan, table.measure
-    name, caption = f"{report.run.benchmark}-{measure.name}", title_of(table)
     if table.error is not None:
         return PaperTable(name, caption, (), (f"No values: {table.error}",))
     if not table.rows:
@@ -34,7 +49,7 @@ def _measure(report: Report, table: MeasureTable, best: Collection[BestValue]) -
     models = [model for model in report.run.models if any(row.model == model for row in table.rows)]
     models += sorted({row.model for row in table.rows} - set(models))
     chosen = {(cell, model) for named, cell, model in best if named == measure.name}
-    found = pivoted(plan, table, models, report.measures)
+    found = pivoted(plan, table, models, others)
     if found is None:
         columns, rows = _below(plan, table, models, chosen)
     else:
@@ -137,6 +152,19 @@ def board_table(board: Board, notes: Sequence[str] = (), published: Sequence[tup
     turned = " (lower is better)" if board.measure.lower_is_better else ""
     caption = f"{board.benchmark} {board.version}: {board.measure.name}{turned}"
     return PaperTable(f"{board.benchmark}-{board.measure.name}", caption, columns, tuple(notes))
+
+
+def board_of_people(board: Board) -> PaperTable:
+    """Return what the scores of people come to who are no part of a board."""
+    rows = board.by_people
+    columns = (
+        PaperColumn("model", tuple(row.model for row in rows)),
+        PaperColumn("value", tuple(map(estimate, rows)), decimals_of([row.value for row in rows])),
+        PaperColumn("items", tuple(row.items for row in rows)),
+        PaperColumn("n", tuple(row.n for row in rows)),
+    )
+    caption = f"{board.benchmark} {board.version}: {board.measure.name} of people: {', '.join(board.people)}"
+    return PaperTable(f"{board.benchmark}-{board.measure.name}-people", caption, columns, _notes(rows))
 
 
 def comparison_tables(comparison: Comparison, caption: str, a: str, b: str) -> list[PaperTable]:

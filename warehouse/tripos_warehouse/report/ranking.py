@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import difflib
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any
@@ -13,12 +13,12 @@ from typing import Any
 import duckdb
 
 from tripos_compiler.language.figures import why_no_headline
-from tripos_compiler.plan import Ask, Converse, Measure, Plan, Retrieve
-from tripos_warehouse import sql
+from tripos_compiler.plan import Measure, Plan
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.measures import Half, evaluate, remeasure_pairs
+from tripos_warehouse.measures import Half, MeasureRow, evaluate, has_people_apart, remeasure_pairs
+from tripos_warehouse.report.board_facts import company_of, graders_of, items_by_model, partly_of, runs_of
 from tripos_warehouse.statistics import StatisticResult, rank_by
-from tripos_warehouse.views import RunRecord, copied_scores, get_selected, step_counts
+from tripos_warehouse.views import RunRecord, copied_scores, get_selected, people_apart
 
 WHOLE = "overall"
 """What a measure is called that stands for its benchmark."""
@@ -76,6 +76,10 @@ class Board:
     """Whether all models have the same items."""
     partly: tuple[str, ...] = ()
     """Models whose last run was of a plan that has not all that this measure looks at."""
+    people: tuple[str, ...] = ()
+    """The people whose scores are no part of the standings."""
+    by_people: tuple[MeasureRow, ...] = ()
+    """What those people's scores come to, from the best value to the worst."""
 
     @property
     def in_other_company(self) -> bool:
@@ -119,6 +123,22 @@ class Board:
             "same_items": self.same_items,
             "partly": list(self.partly),
             "mixed": {model: list(versions) for model, versions in self.mixed.items()},
+            **({"people": self._people()} if self.by_people else {}),
+        }
+
+    def _people(self) -> dict[str, Any]:
+        names = ("value", "items", "n", "total", "coverage", "reason")
+        return {
+            "evaluators": list(self.people),
+            "models": [
+                {
+                    "model": row.model,
+                    "low": row.interval_low,
+                    "high": row.interval_high,
+                    **{name: getattr(row, name) for name in names},
+                }
+                for row in self.by_people
+            ],
         }
 
 
@@ -202,9 +222,9 @@ def _board(
     gone = {} if anyway else other
     rows = {row.model: row for row in evaluate(connection, plan, measure).rows if row.model in models}
     there = {model: row for model, row in rows.items() if row.value is not None and model not in gone}
-    graders = _graders(connection, newest.benchmark, measure)
-    shown_runs = _runs(connection, newest.benchmark, measure)
-    company = _company(plan, measure, shown_runs, runs)
+    graders = graders_of(connection, plan, measure)
+    shown_runs = runs_of(connection, newest.benchmark, measure)
+    company = company_of(plan, measure, shown_runs, runs)
     items = items_by_model(connection, plan, measure)
     alike = {model: (graders.get(model), company.get(model)) for model in there}
     differences = _differences(connection, plan, measure, items, alike)
@@ -256,8 +276,22 @@ def _board(
         _partial(runs, there),
         {model: other[model] for model in there if model in other},
         len({items.get(model) for model in there}) <= 1,
-        _partly(connection, plan, measure, there),
+        partly_of(connection, plan, measure, there),
+        *_of_people(connection, plan, measure, models - set(gone)),
     )
+
+
+def _of_people(
+    connection: duckdb.DuckDBPyConnection, plan: Plan, measure: Measure, models: Collection[str]
+) -> tuple[tuple[str, ...], tuple[MeasureRow, ...]]:
+    """Return the people whose scores are apart from those of models, and what these come to."""
+    people = people_apart(connection, plan) if has_people_apart(plan, measure) else ()
+    if not people:
+        return (), ()
+    rows = [row for row in evaluate(connection, plan, measure, by_people=True).rows if row.model in models]
+    valued = [(row.value, row) for row in rows if row.value is not None]
+    valued.sort(key=lambda pair: (pair[0] if measure.lower_is_better else -pair[0], pair[1].model))
+    return people, tuple(row for _, row in valued)
 
 
 def _partial(runs: Sequence[RunRecord], models: Iterable[str]) -> dict[str, str]:
@@ -305,88 +339,6 @@ def _differences(
             if frozenset(pair) in pairs[both]:
                 found[pair] = difference
     return found
-
-
-def items_by_model(connection: duckdb.DuckDBPyConnection, plan: Plan, measure: Measure) -> dict[str, frozenset[str]]:
-    """Return the items of every model, in the scenario of a measure where it has one."""
-    schema = sql.name(plan.benchmark.name)
-    there = "" if measure.scenario is None else f"where scenario = {sql.text(measure.scenario)}"
-    query = f"""select model, list(distinct item_id) from (
-      select model, item_id from {schema}.scores {there}
-      union all select model, item_id from {schema}.columns {there}) group by model"""
-    return {model: frozenset(items) for model, items in connection.execute(query).fetchall()}
-
-
-def _runs(connection: duckdb.DuckDBPyConnection, benchmark: str, measure: Measure) -> dict[str, tuple[str, ...]]:
-    """The runs whose rows every model stands on."""
-    there = "" if measure.scenario is None else f"where scenario = {sql.text(measure.scenario)}"
-    schema = sql.name(benchmark)
-    both = (
-        f"select {side}_model as model, shown_run from {schema}.comparisons {there}" for side in ("first", "second")
-    )
-    query = f"""select model, list_sort(list(distinct shown_run)) from (
-      select model, shown_run from {schema}.scores {there}
-      union all select model, shown_run from {schema}.columns {there}
-      union all {" union all ".join(both)}) group by model"""
-    return {model: tuple(found) for model, found in connection.execute(query).fetchall()}
-
-
-def _company(
-    plan: Plan, measure: Measure, shown: Mapping[str, tuple[str, ...]], runs: Sequence[RunRecord]
-) -> dict[str, tuple[str, ...]]:
-    """Return who took part in the replies of every model, beside it and its judges: by the roles that are asked, talk,
-    embed or make data sets."""
-    scenarios = [each for each in plan.scenarios if measure.scenario in (None, each.name)]
-    roles = {ask.role for made in plan.made for ask in made.asks}
-    for step in (step for scenario in scenarios for step in scenario.steps):
-        if isinstance(step, Ask):
-            roles.add(step.role)
-        elif isinstance(step, Converse):
-            roles |= {speaker.role for speaker in step.speakers}
-        elif isinstance(step, Retrieve) and step.using is not None:
-            roles.add(step.using)
-    by_id = {run.run_id: run for run in runs}
-    return {
-        model: tuple(
-            sorted(
-                {
-                    f"{role}={name}"
-                    for run in (by_id[each] for each in found if each in by_id)
-                    for role in roles - {run.compared_role}
-                    for name in run.roles.get(role, ())
-                }
-            )
-        )
-        for model, found in shown.items()
-    }
-
-
-def _partly(
-    connection: duckdb.DuckDBPyConnection, plan: Plan, measure: Measure, models: Iterable[str]
-) -> tuple[str, ...]:
-    """Return the models that lack steps which others have, in the scenario of a measure where it has one."""
-    found = step_counts(connection, plan.benchmark.name, measure.scenario)
-    most = max((found.get(model, 0) for model in models), default=0)
-    return tuple(sorted(model for model in models if found.get(model, 0) < most))
-
-
-def _graders(connection: duckdb.DuckDBPyConnection, benchmark: str, measure: Measure) -> dict[str, tuple[str, ...]]:
-    """Return who graded the replies of every model, inside expressions too, in the scenario of a measure where it has
-    one."""
-    there = "" if measure.scenario is None else f"and scenario = {sql.text(measure.scenario)}"
-    schema = sql.name(benchmark)
-    inside = " union all ".join(
-        f"select model, unnest(judged_by) from {schema}.{table} where value is not null {there}"
-        for table in ("scores", "columns")
-    )
-    compared = " union all ".join(
-        f"select {side}_model, evaluator from {schema}.comparisons where value is not null {there}"
-        for side in ("first", "second")
-    )
-    query = f"""select model, list_sort(list(distinct evaluator)) from (
-      select model, evaluator from {schema}.scores where evaluator is not null and value is not null {there}
-      union all {inside} union all {compared}) group by model"""
-    return {model: tuple(found) for model, found in connection.execute(query).fetchall()}
 
 
 def _nearest(name: str, known: Iterable[str]) -> str | None:

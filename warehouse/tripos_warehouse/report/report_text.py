@@ -14,7 +14,7 @@ from rich.text import Text
 from tripos_compiler.diagnostics import localized, reader_language, usd
 from tripos_compiler.plan import Plan
 from tripos_warehouse.measures import CheckedExpectation, ExpectationOutcome, MeasureRow, MeasureTable, as_measure
-from tripos_warehouse.measures.sql import sql_of
+from tripos_warehouse.measures.sql import graders_of, sql_of
 from tripos_warehouse.report.acceptance import acceptance_lines
 from tripos_warehouse.report.baselines import Matched, matched
 from tripos_warehouse.report.pivot_table import ALL, beside, coverage, is_pooled, with_interval
@@ -125,12 +125,17 @@ def render_report(report: Report, width: int = 80, sql: bool = False, where: str
         if table in alone:
             continue
         text.append(f"\n{shown_title(report.plan, table)}\n", style="bold")
-        lines = _measure(report.plan, table, report.run.models, report.measures, width)
+        lines = _measure(report.plan, table, report.run.models, of_same(report, table), width)
         if (why := report.unworked.get(table.measure.name)) is not None:
             lines = [wrapped(localized(NO_SCORES) + localized(": ") + localized(why), width)]
         text.append("\n".join([*lines, *_reasons(report.plan, table, width)]) + "\n")
         for line in baseline_lines(report.plan, table, width):
             text.append(line + "\n", style="yellow")
+        if (own := report.by_people.get(table.measure.name)) is not None:
+            told = f"{shown_title(report.plan, table)}{localized(', of people: ')}{', '.join(report.apart)}"
+            text.append("\n" + wrapped(told, width) + "\n", style="bold")
+            lines = _measure(report.plan, own, report.run.models, tuple(report.by_people.values()), width)
+            text.append("\n".join([*lines, *_reasons(report.plan, own, width)]) + "\n")
     if alone:
         told = f"Of several evaluators, and here is one: {', '.join(table.measure.name for table in alone)}."
         text.append("\n" + wrapped(localized(told), width) + "\n")
@@ -144,6 +149,12 @@ def render_report(report: Report, width: int = 80, sql: bool = False, where: str
     for line in _footer(report, sql, where):
         text.append(line + "\n", style="dim")
     return text
+
+
+def of_same(report: Report, table: MeasureTable) -> list[MeasureTable]:
+    """Return the measures that may be the mean of what a table shows: one without people is none of cells with them."""
+    own = graders_of(table.measure)
+    return [each for each in report.measures if not report.apart or graders_of(each.measure) == own]
 
 
 def is_alone(table: MeasureTable) -> bool:
@@ -168,7 +179,7 @@ def _header(report: Report, width: int) -> list[str]:
             for role, models in run.evaluators.items()
             if models
         },
-        **({"people": _people(report.people)} if report.people else {}),
+        **({"people": _people(report.people, report.apart)} if report.people else {}),
         **({"headline": ", ".join(benchmark.headline)} if benchmark.headline else {}),
         **({"items": run.partial} if run.partial else {}),
         "plan": run.plan_digest[:12],
@@ -205,11 +216,12 @@ def _ending(status: str) -> str:
     return localized(status if status == "finished" else f"{status}, so not all that was planned is here")
 
 
-def _people(counts: Mapping[str, int]) -> str:
-    return ", ".join(
+def _people(counts: Mapping[str, int], apart: Sequence[str]) -> str:
+    told = ", ".join(
         f"{name} ({localized(f'{count:,} score' if count == 1 else f'{count:,} scores')})"
         for name, count in counts.items()
     )
+    return told + localized("; shown apart") if apart else told
 
 
 def _statuses(counts: Mapping[str, int]) -> str:

@@ -21,13 +21,14 @@ from tripos_warehouse.measures import (
     expected,
     find_gaps,
     find_unworked,
+    has_people_apart,
 )
 from tripos_warehouse.measures.sql import sql_of
 from tripos_warehouse.report.acceptance import Acceptance, acceptances
 from tripos_warehouse.report.baselines import matched
 from tripos_warehouse.report.remarks import Remark, find_remarks
 from tripos_warehouse.store import HUMAN
-from tripos_warehouse.views import RunRecord, copied_scores, shows_several_times
+from tripos_warehouse.views import RunRecord, copied_scores, people_apart, shows_several_times
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -63,6 +64,10 @@ class Report:
     measures: tuple[MeasureTable, ...]
     people: Mapping[str, int] = field(default_factory=dict)
     """How many of the scores people gave, by the name of the evaluator."""
+    apart: tuple[str, ...] = ()
+    """The people whose scores are in no measure with those of models."""
+    by_people: Mapping[str, MeasureTable] = field(default_factory=dict)
+    """The values of measures by those people, by the measure's name, where there are any."""
     gates: tuple[CheckedExpectation, ...] = ()
     """What the plan expects, each with what it came to."""
     comparisons: Mapping[str, int] = field(default_factory=dict)
@@ -120,6 +125,7 @@ class Report:
             "comparisons": dict(self.comparisons),
             "gaps": [gap.to_json() for gap in self.gaps],
             "people": dict(self.people),
+            "people_apart": list(self.apart),
             "remarks": [remark.to_json() for remark in self.remarks],
             "only_proves_the_pipeline": self.only_proves_the_pipeline,
             "no_better_than_a_baseline": [
@@ -133,6 +139,7 @@ class Report:
                     "sql": sql_of(self.plan, table.measure),
                     "rows": table.to_rows() if table.error is None else None,
                     "error": table.error,
+                    **({"people": each.to_rows()} if (each := self.by_people.get(table.measure.name)) else {}),
                     **({"reason": why} if (why := self.unworked.get(table.measure.name)) else {}),
                 }
                 for table in self.measures
@@ -201,6 +208,7 @@ def _reported(connection: duckdb.DuckDBPyConnection, plan: Plan, run: RunRecord,
     compared = f"where role = {sql.text(run.compared_role)}"
     several = shows_several_times(plan, run.compared_role)
     tables = tuple(evaluate_or_tell(connection, plan, measure) for measure in plan.measures)
+    apart = people_apart(connection, plan)
     return Report(
         plan,
         run,
@@ -208,6 +216,8 @@ def _reported(connection: duckdb.DuckDBPyConnection, plan: Plan, run: RunRecord,
         _by_status(connection, f"{schema}.scores", "score_id" if several else None, "scored"),
         tables,
         people=_people(connection, schema),
+        apart=apart,
+        by_people=_by_people(connection, plan) if apart else {},
         gates=tuple(expected(connection, plan, each, run.models) for each in plan.expectations),
         comparisons=_by_status(connection, f"{schema}.comparisons", "comparison_id" if several else None, "scored"),
         made=acceptances(connection, plan, run),
@@ -228,6 +238,12 @@ def _unworked(
     kept = {each for (found,) in connection.execute(query, [run.run_id]).fetchall() for each in found}
     told = ((measure.name, find_unworked(plan, kept, measure)) for measure in empty)
     return {name: why for name, why in told if why is not None}
+
+
+def _by_people(connection: duckdb.DuckDBPyConnection, plan: Plan) -> dict[str, MeasureTable]:
+    measures = [measure for measure in plan.measures if has_people_apart(plan, measure)]
+    tables = [evaluate_or_tell(connection, plan, measure, by_people=True) for measure in measures]
+    return {table.measure.name: table for table in tables if any(row.n for row in table.rows)}
 
 
 def _people(connection: duckdb.DuckDBPyConnection, schema: str) -> dict[str, int]:

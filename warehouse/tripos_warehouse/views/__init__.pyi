@@ -15,6 +15,13 @@ from .kept_views import (
     CACHE as CACHE,
     connect_kept as connect_kept,
 )
+from .people import (
+    Graders as Graders,
+    apart_scorers as apart_scorers,
+    are_apart as are_apart,
+    are_counted as are_counted,
+    people_apart as people_apart,
+)
 from .run_rows import (
     step_counts as step_counts,
 )

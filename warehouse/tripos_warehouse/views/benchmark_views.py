@@ -20,6 +20,7 @@ from tripos_warehouse.errors import StoreError
 from tripos_warehouse.views.dimensions import LANGUAGE, Enumerations, enumerations
 from tripos_warehouse.views.expected_scores import range_columns, with_expected
 from tripos_warehouse.views.macros import benchmark_macros
+from tripos_warehouse.views.people import are_counted
 from tripos_warehouse.views.run_rows import RunRows
 from tripos_warehouse.views.treatments import arm_columns, join_arms, shows_several_times
 
@@ -244,6 +245,7 @@ def benchmark_views(
                 types.types,
                 shows_several_times(plan, current.compared_role),
                 arms,
+                are_counted(plan, "score"),
             )
             if macros
             else ()

@@ -15,7 +15,8 @@ with given as not materialized (
     score.evaluator, case when score.low is null then score.metric::varchar end as alone
   from {schema}.scores as score
   where (metric is null or score.metric = metric) and (scenario is null or score.scenario = scenario)
-    and (evaluator is null or score.evaluator = evaluator)),
+    and (evaluator is null or score.evaluator = evaluator)
+    and (evaluator is not null or per = 'evaluator' or {counted})),
 items as (
   select given.part, given.place, given.model, given.low, given.high, given.alone, given.item_id,
     sum(given.value) as total, count(given.value) as n, count(*) as rows
@@ -61,7 +62,7 @@ with placed as (
   from {schema}.scores as score
   where score.value is not null and (metric is null or score.metric = metric)
     and (scenario is null or score.scenario = scenario) and (model is null or score.model = model)
-    and (evaluator is null or score.evaluator = evaluator)),
+    and (evaluator is null or score.evaluator = evaluator) and (evaluator is not null or {counted})),
 lowest as (
   select placed.sample_id, placed.model, placed.item_id, avg(placed.share) as share,
     case when count(distinct coalesce(placed.low || '..' || placed.high, placed.metric::varchar)) = 1
@@ -200,14 +201,20 @@ order by every.scenario, every.metric, every.model, every.item_id"""
 
 
 def benchmark_macros(
-    benchmark: str, columns: Sequence[str], ordered: Collection[str], several: bool, arms: Sequence[str] = ()
+    benchmark: str,
+    columns: Sequence[str],
+    ordered: Collection[str],
+    several: bool,
+    arms: Sequence[str] = (),
+    counted: str = "true",
 ) -> list[str]:
     """Return the statements that make the macros of a benchmark's schema; `columns` are those of its axes and `arms`,
     by which `leaderboard` and `agreement` may be taken apart. Those that are `ordered` are enumerations; with `several`
-    one score may be in several rows."""
+    one score may be in several rows. `counted` is the condition on a `score` that counts in one figure with others."""
     schema = sql.name(benchmark)
     per = _per(["scenario", "metric", "dimension", "evaluator", "scorer", *columns], ordered)
     filled = {"schema": schema, "per": per, "source": schema, "first": "", "where_sample": "", "where_judgement": ""}
+    filled["counted"] = counted
     filled["once"] = "distinct" if several else ""
     filled["arms"] = f"concat_ws(', ', {', '.join(f'score.{sql.name(arm)}::varchar' for arm in arms)})"
     texts = [_LEADERBOARD, _WORST, _REASONS, _DISAGREEMENTS, _AGREEMENT, _FAILURES, _SPENDING]

@@ -137,6 +137,9 @@ def _roles(before: Plan, after: Plan) -> Iterator[Change]:
         if old.default != new.default:
             filled = "has no default" if new.default is None else f"defaults to `{new.default}`"
             yield Change("minor", "role", new.name, filled)
+        if old.with_people != new.with_people:
+            told = "counts people with its models" if new.with_people else "shows people apart from its models"
+            yield Change("major", "role", new.name, told)
 
 
 def _scenarios(before: Plan, after: Plan) -> Iterator[Change]:

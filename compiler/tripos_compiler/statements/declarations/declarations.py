@@ -91,7 +91,9 @@ def lower_roles(program: Program) -> None:
     for statement in program.of("role"):
         name = statement.name().text
         kind = "compared" if statement.has("compared") else "panel" if statement.has("panel") else "single"
-        program.roles.setdefault(name, Role(name=name, kind=kind, default=_default_role(program, statement)))
+        default = _default_role(program, statement)
+        role = Role(name=name, kind=kind, default=default, with_people=_with_people(program, statement))
+        program.roles.setdefault(name, role)
     benchmarks = program.of("benchmark")
     compared = [statement for statement in program.of("role") if statement.has("compared")]
     if benchmarks and not compared:
@@ -106,6 +108,18 @@ def lower_roles(program: Program) -> None:
         program.diagnostics.error(
             "E0202", message, extra.head, label, help="compare one role, and give the rest models"
         )
+
+
+def _with_people(program: Program, statement: Statement) -> bool:
+    """Return true if the grades of people count with those of the models in a role; reports one that gives none."""
+    if not statement.has("people"):
+        return False
+    if statement.has("compared"):
+        message = f"`{statement.name().text}` is compared, and nobody grades in it"
+        help_ = "write `with people` at the role that grades"
+        program.diagnostics.error("E0208", message, statement.head, help=help_)
+        return False
+    return True
 
 
 def _default_role(program: Program, statement: Statement) -> str | None:

@@ -34,7 +34,7 @@ from tripos_warehouse.exports.every_eval_ever.results import (
 from tripos_warehouse.exports.files import Written, write_lines
 from tripos_warehouse.exports.replies import place_columns
 from tripos_warehouse.exports.tables import open_fields
-from tripos_warehouse.views import RunRecord, arm_columns
+from tripos_warehouse.views import RunRecord, are_counted, arm_columns
 
 VERSION = "0.3.0"
 AGGREGATE, INSTANCES = "eval", "instance_level_eval"
@@ -146,7 +146,8 @@ def _rows(connection: duckdb.DuckDBPyConnection, plan: Plan, run: RunRecord, mod
         f"""select score.metric, score.scorer, score.value, sample.*, item.fields, item.dataset
         from (
           select {", ".join(map(sql.name, keys))}, avg(value) as value
-          from {schema}.scores where model = {sql.text(model)} and value is not null group by all
+          from {schema}.scores
+          where model = {sql.text(model)} and value is not null and {are_counted(plan)} group by all
         ) as score
         join {schema}.samples as sample on sample.sample_id = score.sample_id
           and sample.role = {sql.text(run.compared_role)}{f" and {same}" if same else ""}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tripos_compiler.language.figures import Scored, conversations_before, judged_steps
 from tripos_compiler.plan import Aggregate, Missing, Plan
@@ -23,7 +23,7 @@ from tripos_warehouse.measures.sql.raters import (
     FigureTables,
 )
 from tripos_warehouse.sql import name as named, text as quoted
-from tripos_warehouse.views import arm_columns
+from tripos_warehouse.views import Graders, arm_columns
 
 
 def arms_of(scored: Scored) -> dict[str, int]:
@@ -40,11 +40,11 @@ def keys_of(scored: Scored) -> list[str]:
     return ["scenario", "item_id", *(("metric", "evaluator") if scored.judges else ())]
 
 
-def paired_rows(plan: Plan, parts: Parts, rows: str, scored: Scored, least: int) -> str:
+def paired_rows(plan: Plan, parts: Parts, rows: str, scored: Scored, least: int, graders: Graders) -> str:
     """Return the table of rows, which has the columns `keys_of`, without the values of items that lack one under some
     combination of arms; `least` is how many replies to one question must have a value."""
     judged = ["evaluator"] if scored.judges else []
-    every = parts.add("rows", rows_sql(plan, scored, Cut(), [*judged, *map(named, arm_columns(plan))]))
+    every = parts.add("rows", rows_sql(plan, scored, Cut(graders=graders), [*judged, *map(named, arm_columns(plan))]))
     talks = [OF_TALK] if conversations_before(scored) else []
     every = with_talks(plan, parts, every, scored)
     item = ", ".join(["model", *keys_of(scored)])
@@ -136,7 +136,8 @@ from (
         if self.missing != "paired":
             return rows
         least = self.figure.named.get("k", 1)
-        return paired_rows(self.plan, self.parts, rows, scored, least if isinstance(least, int) else 1)
+        least = least if isinstance(least, int) else 1
+        return paired_rows(self.plan, self.parts, rows, scored, least, self.cut.graders)
 
     def _pairs(self) -> str:
         """Return a row a reply: what it has and what it should have, as texts and as numbers."""
@@ -150,7 +151,7 @@ from (
         shared = [f"one.{named(arm)} is not distinct from other.{named(arm)}" for arm in arms]
         conditions = " and ".join(["one.model = other.model", "one.item_id = other.item_id", met, *shared])
         named_arms = "".join(f", {named(arm)}" for arm in arms)
-        own = Cut((), self.cut.fixed)
+        own = replace(self.cut, dims=())
         second = rows_sql(self.plan, other, own, [named(arm) for arm in arms])
         own_key = "coalesce(one.given, one.value::varchar)"  # an alias `key` would lose against the column of `other`
         return self.parts.add(

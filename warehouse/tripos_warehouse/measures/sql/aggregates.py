@@ -19,7 +19,6 @@ from tripos_warehouse.measures.sql.aggregate_tables import JUDGED
 from tripos_warehouse.measures.sql.class_measures import ClassMeasures
 from tripos_warehouse.measures.sql.parts import (
     OF_TALK,
-    Cut,
     indented,
     with_numbers,
     with_talks,
@@ -158,7 +157,7 @@ group by {self._by}""",
 
     def _judged(self, function: str) -> FigureTables:
         level = str(self.figure.named.get("level", "interval"))
-        rows = replace(self, cut=Cut(without_pair(self.cut.dims), self.cut.fixed))._rated()
+        rows = replace(self, cut=replace(self.cut, dims=without_pair(self.cut.dims)))._rated()
         if PAIR in self.cut.dims:
             rows = by_pair(self.parts, rows)
         if not self.figure.of_all_models:

@@ -7,10 +7,10 @@ cell at once, by `tripos_statistic`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tripos_warehouse.measures.sql.aggregates import LeafSql
-from tripos_warehouse.measures.sql.parts import Cut, columns, compared_sql
+from tripos_warehouse.measures.sql.parts import columns, compared_sql
 from tripos_warehouse.measures.sql.raters import FigureTables
 from tripos_warehouse.sql import name as named, text as quoted
 
@@ -41,7 +41,7 @@ class CompareSql(LeafSql):
 
     def _compared(self, dims: tuple[str, ...] | None = None) -> str:
         """Return a row a comparison."""
-        cut = Cut(self.cut.dims if dims is None else dims, self.cut.fixed)
+        cut = self.cut if dims is None else replace(self.cut, dims=dims)
         return self.parts.add("compared", compared_sql(self.plan, self.scored[0], cut))
 
     def _sides(self, compared: str) -> str:

@@ -13,6 +13,7 @@ from tripos_compiler.language.figures import Scored, judged_steps
 from tripos_compiler.plan import Aggregate
 from tripos_warehouse.measures.sql.parts import Cut
 from tripos_warehouse.sql import name as named, text as quoted
+from tripos_warehouse.store import HUMAN
 
 OF_ONE_CELL = ("min", "max", "median")
 """Aggregates of cells that are the value of a single one, or of the two in the middle, and rest on that alone."""
@@ -46,14 +47,22 @@ def seen(figure: Aggregate, scored: Sequence[Scored], cut: Cut) -> CountedRows:
         required["its cell"] = quoted(figure.function)
     if figure.function in _OF_BOTH_ORDERS:
         required["its orders"] = quoted("both")
+    if not cut.of_each:
+        required["its graders"] = quoted(cut.graders)
     required |= {name: quoted(value) for name, value in cut.fixed}
     required |= {name: f"base.{named(name)}" for name in cut.dims}
-    return CountedRows(tuple(required.items()), _given(of))
+    return CountedRows(tuple(required.items()), (*_given(of), *_given_graders(cut)))
 
 
 def _given(of: Scored) -> Conditions:
     scorers = {step.scorer for step in judged_steps(of)} if of.kind in ("score", "metric") else set()
     return (("scorer", quoted(scorers.pop())),) if len(scorers) == 1 else ()
+
+
+def _given_graders(cut: Cut) -> Conditions:
+    """Return that a model, where one is named, is among those that count."""
+    named_one = dict(cut.fixed).get("evaluator")
+    return () if named_one is None or named_one.startswith(HUMAN) else (("its graders", quoted("counted")),)
 
 
 def counted_once(parts: Sequence[tuple[str, CountedRows]], column: str) -> str:

@@ -20,29 +20,40 @@ from tripos_warehouse.measures.sql.counts import OF_ONE_CELL, counted_once, seen
 from tripos_warehouse.measures.sql.derivatives import Arithmetic, FormulaSql, NumberSql, PartSql
 from tripos_warehouse.measures.sql.means import find_sql
 from tripos_warehouse.measures.sql.parts import Cut, Parts, columns, same
-from tripos_warehouse.measures.sql.raters import FigureTables
+from tripos_warehouse.measures.sql.raters import PAIR, FigureTables
+from tripos_warehouse.views import Graders
 
 
-def sql_of(plan: Plan, measure: Measure) -> str:
+def sql_of(plan: Plan, measure: Measure, by_people: bool = False) -> str:
     """Return the SQL of a measure of a plan: a query over the views of its benchmark.
 
     It yields `model`, a column a name of `by`, `value`, `standard_error`, `df` (degrees of freedom), `items`, `n`,
     `total`, `is share` (of independent items), and it may be `reason` (why there is no value or no error) and `low` and
     `high` (the ends of an interval from draws). Means of scores, which are most figures, have a query that is shorter
-    and faster.
+    and faster. Where scores by people are apart, the figure is one of models, and with `by_people` one of people; a
+    measure that goes by evaluators has a value for each of them anyway.
     """
+    return _sql_of(plan, measure, graders_of(measure, by_people))
+
+
+def graders_of(measure: Measure, by_people: bool = False) -> Graders:
+    """Return whose scores a measure is of."""
+    return "each" if {"evaluator", PAIR} & set(measure.by) else "people" if by_people else "counted"
+
+
+def _sql_of(plan: Plan, measure: Measure, graders: Graders) -> str:
     values = scored_values_of(plan)
     found: str | None = None
     match measure.figure:
         case Aggregate() as figure:
-            found = find_sql(plan, figure, scored_by(values, figure)[0], measure.missing)
+            found = find_sql(plan, figure, scored_by(values, figure)[0], measure.missing, graders)
         case Measured(measure=name, slice=fixed) if not fixed:
             same = named(plan.measures, name)
-            found = sql_of(plan, same) if same.by == measure.by else None
+            found = _sql_of(plan, same, graders) if same.by == measure.by else None
     if found is not None:
         return found
     writer = _FigureWriter(plan, values, Parts())
-    return writer.whole(writer.node(measure.figure, Cut(measure.by), measure.missing))
+    return writer.whole(writer.node(measure.figure, Cut(measure.by, graders=graders), measure.missing))
 
 
 @dataclass(frozen=True)
@@ -80,9 +91,10 @@ class _FigureWriter:
                 return _part(self._aggregate(figure, cut, missing), terms)
             case Measured(measure=name, slice=fixed):
                 known = named(self.plan.measures, name)
-                inner = Cut(
-                    tuple(dim for dim in cut.dims if dim not in fixed),
-                    tuple(dict([*cut.fixed, *fixed.items()]).items()),
+                inner = replace(
+                    cut,
+                    dims=tuple(dim for dim in cut.dims if dim not in fixed),
+                    fixed=tuple(dict([*cut.fixed, *fixed.items()]).items()),
                 )
                 return self._read(known.figure, inner, known.missing, terms)
             case Formula(operator=operator, values=values):

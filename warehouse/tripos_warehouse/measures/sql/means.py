@@ -16,10 +16,11 @@ from __future__ import annotations
 
 from tripos_compiler.language.figures import Scored
 from tripos_compiler.plan import Aggregate, Missing, Plan
-from tripos_warehouse.measures.sql.parts import Weights, condition, given_value, weight_sql, weights_of
+from tripos_warehouse.measures.sql.parts import Cut, Weights, condition, given_value, weight_sql, weights_of
+from tripos_warehouse.views import Graders
 
 
-def find_sql(plan: Plan, figure: Aggregate, scored: Scored, missing: Missing) -> str | None:
+def find_sql(plan: Plan, figure: Aggregate, scored: Scored, missing: Missing, graders: Graders) -> str | None:
     """The SQL of a mean, or of a mean of means, of scores by axes and arms; None for any other aggregate."""
     inner = figure if figure.of is None else figure.of
     plain = figure.function == inner.function == "mean" and inner.of is None and len(inner.values) == 1
@@ -27,7 +28,8 @@ def find_sql(plan: Plan, figure: Aggregate, scored: Scored, missing: Missing) ->
     if not plain or missing == "paired" or not scored.kept or of_items:
         return None
     weights = {} if "metric" in inner.by else weights_of(scored)
-    return mean_sql(plan.benchmark.name, condition(scored), inner.by, figure.by, weights, missing)
+    chosen = condition(plan, scored, Cut(graders=graders))
+    return mean_sql(plan.benchmark.name, chosen, inner.by, figure.by, weights, missing)
 
 
 def mean_sql(

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tripos_compiler.language.figures import Scored, conversations_before, judged_steps
-from tripos_compiler.plan import FIXED, Missing, Plan
+from tripos_compiler.plan import FIXED, Compare, Grade, Missing, Plan
 from tripos_warehouse.sql import name as named, text as quoted
-from tripos_warehouse.views import arm_columns
+from tripos_warehouse.views import Graders, apart_scorers, are_apart, arm_columns
 
 Weights = Mapping[str, Mapping[str, float]]
 """What a metric counts, by scenario and metric."""
@@ -60,17 +60,44 @@ def indented(text: str) -> str:
 
 @dataclass(frozen=True)
 class Cut:
-    """Which rows are looked at: the dimensions that they are parted by, and the values that a slice fixes."""
+    """Which rows are looked at: the dimensions that they are parted by, the values that a slice fixes, and whose scores
+    they are."""
 
     dims: tuple[str, ...] = ()
     fixed: tuple[tuple[str, str], ...] = ()
+    graders: Graders = "counted"
+
+    @property
+    def of_each(self) -> bool:
+        """True if every evaluator is taken apart, or one is named."""
+        return self.graders == "each" or "evaluator" in dict(self.fixed)
 
 
-def condition(scored: Scored) -> str:
-    """Return which rows of the view are of something scored."""
+def condition(plan: Plan, scored: Scored, cut: Cut) -> str:
+    """Return which rows of the view are of something scored, by the graders of the cut."""
     column = {"scorer": "scorer", "compare": "step"}.get(scored.kind, "metric")
     within = f" and scenario = {quoted(scored.within)}" if scored.within is not None else ""
-    return f"{column} = {quoted(scored.name)}{within}"
+    return f"{column} = {quoted(scored.name)}{within}{_by_graders(plan, scored, cut)}"
+
+
+def has_apart(plan: Plan, scored: Scored) -> bool:
+    """Return true if scores by people are apart from others of what is scored."""
+    return bool({step.scorer for step in _judged(scored)} & set(apart_scorers(plan)))
+
+
+def _by_graders(plan: Plan, scored: Scored, cut: Cut) -> str:
+    if cut.of_each or not has_apart(plan, scored):
+        return ""
+    judged = _judged(scored)
+    computed = len(judged) < len(scored.steps)
+    apart = are_apart(plan, scorers=None if computed else {step.scorer for step in judged})
+    if cut.graders == "people":
+        return f" and {apart}"
+    return f" and not coalesce({apart}, false)" if computed else f" and not {apart}"
+
+
+def _judged(scored: Scored) -> list[Grade | Compare]:
+    return [step for step in scored.steps if isinstance(step, Grade | Compare)]
 
 
 def weights_of(scored: Scored) -> Weights:
@@ -100,11 +127,10 @@ def weight_sql(weights: Weights) -> str:
 def rows_sql(plan: Plan, scored: Scored, cut: Cut, more: Sequence[str] = ()) -> str:
     """Return the rows of something scored: `model`, the dimensions, `item_id`, `sample_id`, `value`, `given`, and
     `more`."""
-    schema = named(plan.benchmark.name)
     view = "columns" if scored.kind == "column" else "scores"
     given = "given" if scored.kind == "column" else "NULL::varchar as given"
     picked = [columns(cut.dims), "scenario", "metric", "item_id", "sample_id", "value", given, *more]
-    return _from_view(schema, view, picked, scored, cut)
+    return _from_view(plan, view, picked, scored, cut)
 
 
 def compared_sql(plan: Plan, scored: Scored, cut: Cut) -> str:
@@ -112,7 +138,7 @@ def compared_sql(plan: Plan, scored: Scored, cut: Cut) -> str:
     own = ["item_id", "evaluator", "first_model", "second_model", "first_sample_id", "second_sample_id", '"round"']
     arms = [named(arm) for arm in arm_columns(plan)]
     picked = dict.fromkeys([*map(_dimension_name, cut.dims), "scenario", *own, *arms, "value"])
-    return _from_view(named(plan.benchmark.name), "comparisons", list(picked), scored, cut)
+    return _from_view(plan, "comparisons", list(picked), scored, cut)
 
 
 def with_talks(plan: Plan, parts: Parts, rows: str, scored: Scored) -> str:
@@ -143,14 +169,15 @@ def _dimension_name(dim: str) -> str:
     return dim if dim in FIXED else named(dim)
 
 
-def _from_view(schema: str, view: str, picked: Sequence[str], scored: Scored, cut: Cut) -> str:
+def _from_view(plan: Plan, view: str, picked: Sequence[str], scored: Scored, cut: Cut) -> str:
+    schema = named(plan.benchmark.name)
     fields = dict.fromkeys(name for name in (*cut.dims, *(name for name, _ in cut.fixed)) if "." in name)
     lines = [f"select {', '.join(picked)}", f"from {schema}.{view}"]
     if fields:
         read = ", ".join(f"fields ->> {quoted(_path(name))} as {named(name)}" for name in fields)
         lines.append(f"left join (select scenario, item_id, {read} from {schema}.items) using (scenario, item_id)")
     fixed = "".join(f" and {named(name)} = {quoted(value)}" for name, value in cut.fixed)
-    lines.append(f"where {condition(scored)}{fixed} and status <> 'not_applicable'")
+    lines.append(f"where {condition(plan, scored, cut)}{fixed} and status <> 'not_applicable'")
     return "\n".join(lines)
 
 

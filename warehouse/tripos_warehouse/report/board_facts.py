@@ -1,0 +1,94 @@
+"""Facts behind the standings of a board, by model: its items, its runs, who graded it and who took part beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import duckdb
+
+from tripos_compiler.plan import Ask, Converse, Measure, Plan, Retrieve
+from tripos_warehouse import sql
+from tripos_warehouse.views import RunRecord, are_counted, step_counts
+
+
+def items_by_model(connection: duckdb.DuckDBPyConnection, plan: Plan, measure: Measure) -> dict[str, frozenset[str]]:
+    """Return the items of every model, in the scenario of a measure where it has one."""
+    schema = sql.name(plan.benchmark.name)
+    there = "" if measure.scenario is None else f"where scenario = {sql.text(measure.scenario)}"
+    query = f"""select model, list(distinct item_id) from (
+      select model, item_id from {schema}.scores {there}
+      union all select model, item_id from {schema}.columns {there}) group by model"""
+    return {model: frozenset(items) for model, items in connection.execute(query).fetchall()}
+
+
+def runs_of(connection: duckdb.DuckDBPyConnection, benchmark: str, measure: Measure) -> dict[str, tuple[str, ...]]:
+    """The runs whose rows every model stands on."""
+    there = "" if measure.scenario is None else f"where scenario = {sql.text(measure.scenario)}"
+    schema = sql.name(benchmark)
+    both = (
+        f"select {side}_model as model, shown_run from {schema}.comparisons {there}" for side in ("first", "second")
+    )
+    query = f"""select model, list_sort(list(distinct shown_run)) from (
+      select model, shown_run from {schema}.scores {there}
+      union all select model, shown_run from {schema}.columns {there}
+      union all {" union all ".join(both)}) group by model"""
+    return {model: tuple(found) for model, found in connection.execute(query).fetchall()}
+
+
+def company_of(
+    plan: Plan, measure: Measure, shown: Mapping[str, tuple[str, ...]], runs: Sequence[RunRecord]
+) -> dict[str, tuple[str, ...]]:
+    """Return who took part in the replies of every model, beside it and its judges: by the roles that are asked, talk,
+    embed or make data sets."""
+    scenarios = [each for each in plan.scenarios if measure.scenario in (None, each.name)]
+    roles = {ask.role for made in plan.made for ask in made.asks}
+    for step in (step for scenario in scenarios for step in scenario.steps):
+        if isinstance(step, Ask):
+            roles.add(step.role)
+        elif isinstance(step, Converse):
+            roles |= {speaker.role for speaker in step.speakers}
+        elif isinstance(step, Retrieve) and step.using is not None:
+            roles.add(step.using)
+    by_id = {run.run_id: run for run in runs}
+    return {
+        model: tuple(
+            sorted(
+                {
+                    f"{role}={name}"
+                    for run in (by_id[each] for each in found if each in by_id)
+                    for role in roles - {run.compared_role}
+                    for name in run.roles.get(role, ())
+                }
+            )
+        )
+        for model, found in shown.items()
+    }
+
+
+def partly_of(
+    connection: duckdb.DuckDBPyConnection, plan: Plan, measure: Measure, models: Iterable[str]
+) -> tuple[str, ...]:
+    """Return the models that lack steps which others have, in the scenario of a measure where it has one."""
+    found = step_counts(connection, plan.benchmark.name, measure.scenario)
+    most = max((found.get(model, 0) for model in models), default=0)
+    return tuple(sorted(model for model in models if found.get(model, 0) < most))
+
+
+def graders_of(connection: duckdb.DuckDBPyConnection, plan: Plan, measure: Measure) -> dict[str, tuple[str, ...]]:
+    """Return who graded the replies of every model, inside expressions too, in the scenario of a measure where it has
+    one. People whose scores are apart are not among them."""
+    there = "" if measure.scenario is None else f"and scenario = {sql.text(measure.scenario)}"
+    schema, counted = sql.name(plan.benchmark.name), are_counted(plan)
+    inside = " union all ".join(
+        f"select model, unnest(judged_by) from {schema}.{table} where value is not null {there}"
+        for table in ("scores", "columns")
+    )
+    compared = " union all ".join(
+        f"select {side}_model, evaluator from {schema}.comparisons where value is not null {there} and {counted}"
+        for side in ("first", "second")
+    )
+    query = f"""select model, list_sort(list(distinct evaluator)) from (
+      select model, evaluator from {schema}.scores
+      where evaluator is not null and value is not null {there} and {counted}
+      union all {inside} union all {compared}) group by model"""
+    return {model: tuple(found) for model, found in connection.execute(query).fetchall()}
