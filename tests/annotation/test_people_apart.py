@@ -111,7 +111,8 @@ def test_people_have_their_own_values_beside_those_of_the_judge(spec: Path, trip
     assert "overall, of people: human/anna, human/ben" in text
     told = tripos("leaderboard").out
     assert "overall of people, who are apart: human/anna, human/ben" in told
-    assert "of people, who are apart" in tripos("leaderboard", "--format", "markdown").out
+    assert "overall of people: human/anna, human/ben" in tripos("leaderboard", "--format", "markdown").out
+    assert "overall, of people: human/anna, human/ben" in tripos("report", "--format", "markdown").out
     notes = " ".join(tripos("compare", "--models", "mock/careful,mock/careless").out.split())
     assert "scores by human/anna, human/ben are apart: no part of these figures" in notes
 

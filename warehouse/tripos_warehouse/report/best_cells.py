@@ -9,9 +9,10 @@ import duckdb
 
 from tripos_compiler.plan import Measure, Plan
 from tripos_warehouse.measures import Half, MeasureRow, MeasureTable, remeasure_cells
+from tripos_warehouse.report.board_facts import items_by_model
 from tripos_warehouse.report.comparison import graded_scores, mean_of
 from tripos_warehouse.report.pivot_table import is_pooled
-from tripos_warehouse.report.ranking import LEAST_ITEMS, LEVEL, items_by_model
+from tripos_warehouse.report.ranking import LEAST_ITEMS, LEVEL
 from tripos_warehouse.statistics import holm
 
 BestValue = tuple[str, tuple[Any, ...], str]

@@ -164,7 +164,7 @@ def board_of_people(board: Board) -> PaperTable:
         PaperColumn("n", tuple(row.n for row in rows)),
     )
     caption = f"{board.benchmark} {board.version}: {board.measure.name} of people: {', '.join(board.people)}"
-    return PaperTable(f"{board.benchmark}-{board.measure.name}-people", caption, columns, _notes(rows))
+    return PaperTable(f"{board.benchmark}-{board.measure.name}-people", caption, columns, tuple(_notes(rows)))
 
 
 def comparison_tables(comparison: Comparison, caption: str, a: str, b: str) -> list[PaperTable]:
