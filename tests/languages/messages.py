@@ -7,6 +7,7 @@ names of what its holes hold.
 from __future__ import annotations
 
 import ast
+import builtins
 import itertools
 import re
 import sys
@@ -20,7 +21,8 @@ LEGS = ("compiler/tripos_compiler", "runtime/tripos_runtime", "warehouse/tripos_
 MOST = 12
 """A text that may be put together in more ways than this keeps a hole where its parts differ."""
 SAYS = frozenset({"error", "warning", "report", "complain", "Label", "Failure", "Diagnostic", "RunWarning"})
-"""The calls whose texts reach a person as they are; so do those of every class whose name ends in `Error`."""
+"""The calls whose texts reach a person as they are; so do those of every class of ours whose name ends in
+`Error`."""
 HELPS = frozenset({"help", "help_", "description", "hint", "message", "notes"})
 """The names of arguments and variables whose texts do."""
 
@@ -90,7 +92,7 @@ def _texts(tree: ast.Module) -> Iterator[tuple[ast.AST, ast.expr, bool]]:
         inside = node if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) else scope
         if isinstance(node, ast.Call):
             name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-            says = name in SAYS or name.endswith("Error")
+            says = name in SAYS or (name.endswith("Error") and not hasattr(builtins, name))
             yield from visit(node.func, inside, False)
             for argument in node.args:
                 yield from visit(argument, inside, says)

@@ -230,7 +230,8 @@ class RunReplies:
             texts = ((words_for(language)["prompt"], asked),)
         scales = tuple(self._scale(step, mark, language) for mark in each.marks)
         scenario = unit.case.scenario
-        return ShownReply(language, scenario.title or scenario.name, texts, scales)
+        title = self.plan.title_of("scenario", scenario.name, language) or scenario.title or scenario.name
+        return ShownReply(language, title, texts, scales)
 
     def _asked(self, each: GradableReply) -> str | None:
         """Return what a model in the same role was asked about this reply, where one was."""

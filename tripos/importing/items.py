@@ -72,7 +72,8 @@ class ItemIndex:
         if said is None:
             return None
         for each in self.plan.scenarios:
-            if said.casefold() in (each.name.casefold(), each.title.casefold()):
+            titles = self.plan.titles.get("scenario", {}).get(each.name, {}).values()
+            if said.casefold() in {text.casefold() for text in (each.name, each.title, *titles)}:
                 return each
         known = [each.name for each in self.plan.scenarios]
         close = nearest(said, known)

@@ -16,6 +16,7 @@ def describe(plan: Plan) -> dict[str, Any]:
         "name": benchmark.name,
         "version": benchmark.version,
         "title": benchmark.title,
+        "titles": {kind: dict(names) for kind, names in plan.titles.items()},
         "license": benchmark.license,
         "cites": list(benchmark.cites),
         "languages": list(benchmark.languages),

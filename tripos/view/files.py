@@ -130,27 +130,27 @@ class ViewFiles:
     def _index(self, state: str) -> dict[str, Any]:
         with connect(self._store()) as connection:
             runs = list_runs(connection)
-            titles: dict[str, tuple[str, tuple[str, ...]]] = {}
+            plans: dict[str, Plan] = {}
             for listed in runs:
-                if listed.run.benchmark not in titles:
-                    benchmark = get_plan(connection, listed.run).benchmark
-                    titles[listed.run.benchmark] = benchmark.title, benchmark.headline
+                if listed.run.benchmark not in plans:
+                    plans[listed.run.benchmark] = get_plan(connection, listed.run)
             figures = _headline_figures(connection)
         return {
             "format": FORMAT,
             "tool": __version__,
             "state": state,
-            "benchmarks": sorted(titles),
+            "benchmarks": sorted(plans),
             "runs": [
                 {
                     **listed.to_row(),
-                    "title": titles[listed.run.benchmark][0],
+                    "title": plans[listed.run.benchmark].benchmark.title,
+                    "titles": plans[listed.run.benchmark].titles.get("benchmark", {}).get(listed.run.benchmark, {}),
                     "roles": {role: list(models) for role, models in listed.run.roles.items()},
                     "finished_at": _time(listed.run.finished_at),
                     "headline": [
                         figure
                         for figure in figures.get(listed.run.run_id, [])
-                        if figure["measure"] in titles[listed.run.benchmark][1]
+                        if figure["measure"] in plans[listed.run.benchmark].benchmark.headline
                     ],
                 }
                 for listed in runs

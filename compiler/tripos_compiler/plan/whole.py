@@ -73,7 +73,7 @@ class Plan(Part):
     exports: tuple[Export | Pairing, ...] = ()
     reveals: tuple[Reveal, ...] = ()
     titles: dict[str, dict[str, Labels]] = {}
-    """What readers see in place of names, by kind and name, where there is a text a language."""
+    """What readers see in place of names, by kind and name: a text a language."""
     calls: tuple[CallCount, ...]
 
     @property

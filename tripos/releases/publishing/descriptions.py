@@ -17,7 +17,7 @@ from tripos.failure import Failure
 from tripos.releases.frozen import open_roles
 from tripos.releases.manifest import ExternalFile, ReleasedArtefact, ReleasedFile, ReleasedItems
 from tripos.releases.release_toml import HUB, ReleaseToml
-from tripos_compiler.plan import Plan
+from tripos_compiler.plan import Plan, Scenario
 
 CROISSANT = "croissant.json"
 CONFORMS_TO = "http://mlcommons.org/croissant/1.1"
@@ -169,8 +169,13 @@ def what_it_measures(plan: Plan, about: ReleaseToml) -> str:
     """Return one paragraph on what a benchmark measures: what `release.toml` says, or its scenarios by title."""
     if about.measures:
         return about.measures.strip()
-    titles = ", ".join(scenario.title or scenario.name for scenario in plan.scenarios)
+    titles = ", ".join(_scenario_title(plan, scenario) for scenario in plan.scenarios)
     return f"{plan.benchmark.title}: {titles}."
+
+
+def _scenario_title(plan: Plan, scenario: Scenario) -> str:
+    """Return the title in English, the language of what surrounds it."""
+    return plan.title_of("scenario", scenario.name, "en") or scenario.title or scenario.name
 
 
 def _is_other(license_: str) -> bool:
@@ -192,7 +197,7 @@ def _body(
     yield from ("```console", f"$ tripos verify {benchmark.name}-{benchmark.version}")
     yield from (f"$ tripos run {benchmark.name}-{benchmark.version} --model PROVIDER/MODEL", "```", "")
     yield from ("## Items", "", "| scenario | items | what is asked |", "| --- | ---: | --- |")
-    titles = {scenario.name: scenario.title for scenario in plan.scenarios}
+    titles = {scenario.name: _scenario_title(plan, scenario) for scenario in plan.scenarios}
     for each in items:
         hidden = f" ({len(each.withheld):,} withheld)" if each.withheld else ""
         held = hidden if each.path is not None else " (not in this folder)"

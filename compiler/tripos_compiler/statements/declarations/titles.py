@@ -9,14 +9,16 @@ from tripos_compiler.resolve import Program
 
 TITLED = ("axis", "arm", "dimension", "scenario", "measure")
 """The declarations with a title that no model sees. Those of metrics and of values are in prompts."""
+NAMED = ("axis", "arm", "measure")
+"""Those of which the plan has nothing but their name elsewhere. The one text of others stands there already."""
 
 
 def lower_titles(program: Program) -> None:
-    """Check the title of everything that has one, and keep those that have a text a language."""
+    """Check the title of everything that has one, and keep what the plan says nowhere else."""
     for kind, name, what, statement in _titled(program):
         labels = statement.labels()
         texts = program.localised(labels, statement.head, what, for_readers=True)
-        if texts is not None and any(language is not None for language, _ in labels):
+        if texts is not None and (kind in NAMED or any(language is not None for language, _ in labels)):
             program.titles.setdefault(kind, {})[name] = {language: text.value for language, text in texts.items()}
 
 

@@ -14,6 +14,7 @@ export interface ListedRun {
   benchmark: string;
   version: string;
   title: string;
+  titles: Record<string, string>;
   models: string[];
   roles: Record<string, string[]>;
   samples: number;
@@ -70,6 +71,8 @@ export interface About {
   name: string;
   version: string;
   title: string;
+  /** Texts a language by kind and name: of the benchmark, axes, arms, dimensions, scenarios and measures. */
+  titles: Record<string, Record<string, Record<string, string>>>;
   license: string | null;
   cites: string[];
   languages: string[];

@@ -91,6 +91,7 @@ const ENGLISH = {
   arms: "Arms",
   metrics: "Metrics",
   scenarios: "Scenarios",
+  references: "References",
   roles: "Roles",
   steps: "Steps",
   skip: "Skip to content",
@@ -195,6 +196,7 @@ const CHINESE: Record<Word, string> = {
   arms: "实验条件",
   metrics: "指标",
   scenarios: "场景",
+  references: "参考文献",
   roles: "角色",
   steps: "步骤",
   skip: "跳到正文",
@@ -225,6 +227,11 @@ export function t(word: Word): string {
 export function title(titles: Record<string, string> | undefined, name: string, ...wanted: (string | null | undefined)[]): string {
   for (const each of wanted.length ? wanted : [language]) if (each && titles?.[each]) return titles[each]!;
   return Object.values(titles ?? {})[0] ?? name;
+}
+
+/** Return the title of a scenario, measure, axis or the like in the reader's language, or what it is called without. */
+export function titled(about: { titles?: Record<string, Record<string, Record<string, string>>>; languages: string[] }, kind: string, name: string, without: string, item?: string | null): string {
+  return title(about.titles?.[kind]?.[name], without, item, language, ...about.languages);
 }
 
 const plain = new Intl.NumberFormat(language);

@@ -2,15 +2,27 @@ import { useState } from "preact/hooks";
 import { HeatMap, Interval } from "../charts";
 import type { About, Board, Measure, MeasureRow, Report } from "../contract";
 import { at, Panel, Scroll, Status, visible } from "../ui";
-import { between, count, figure, language, money, percent, t, title, when } from "../words";
+import { between, count, figure, language, money, percent, t, title, titled, when } from "../words";
 
 /** Return what a value of a dimension is called: in the language of an item, else the reader's, else the benchmark's. */
 export function called(about: About, dimension: string, value: string, item?: string | null): string {
   const languages = [item, language, ...about.languages];
   if (dimension === "metric") return title(about.metrics.find((each) => each.name === value)?.title, value, ...languages);
-  if (dimension === "scenario") return about.scenarios.find((each) => each.name === value)?.title || value;
+  if (dimension === "scenario") return titled(about, "scenario", value, about.scenarios.find((each) => each.name === value)?.title || value, item);
+  if (dimension === "dimension") return titled(about, "dimension", value, value, item);
   const found = [...about.axes, ...about.arms].find((each) => each.name === dimension);
   return title(found?.values.find((each) => each.name === value)?.labels, value, ...languages);
+}
+
+/** Return what a dimension is called above its values. */
+export function headingOf(about: About, dimension: string): string {
+  return titled(about, "axis", dimension, titled(about, "arm", dimension, dimension));
+}
+
+/** Return the title of a measure, with its name, or its name alone. */
+export function measured(about: About | undefined, name: string): string {
+  const found = about ? titled(about, "measure", name, "") : "";
+  return found ? `${found} (${name})` : name;
 }
 
 /** The report of a run: the headline first. */
@@ -20,7 +32,7 @@ export function ReportPage({ report }: { report: Report }) {
   return (
     <>
       <header class="title">
-        <h1>{visible(about.title || run.benchmark)}</h1>
+        <h1>{visible(titled(about, "benchmark", about.name, about.title || run.benchmark))}</h1>
         <p class="facts">
           <span>{run.benchmark} {run.version}</span>
           <Status of={run.status} />
@@ -30,7 +42,7 @@ export function ReportPage({ report }: { report: Report }) {
         </p>
       </header>
       {report.only_proves_the_pipeline && <p class="caution">{t("proves")}</p>}
-      {headline.map((board) => <BoardPanel key={board.measure} board={board} run={run.run_id} />)}
+      {headline.map((board) => <BoardPanel key={board.measure} board={board} run={run.run_id} about={about} />)}
       <Notes report={report} />
       <Grid report={report} />
       <Axes report={report} />
@@ -53,10 +65,10 @@ export function isNarrow(rows: { value: number | null }[]): boolean {
   return rows.every((row) => row.value === null || Math.abs(row.value) <= 1);
 }
 
-export function BoardPanel({ board, run }: { board: Board; run?: string }) {
+export function BoardPanel({ board, run, about }: { board: Board; run?: string; about?: About }) {
   const [from, to] = ends(board.models);
   const narrow = isNarrow(board.models);
-  const name = run ? `${t("headline")}: ${board.measure}` : `${board.benchmark} ${board.version}: ${board.measure}`;
+  const name = run ? `${t("headline")}: ${visible(measured(about, board.measure))}` : `${board.benchmark} ${board.version}: ${board.measure}`;
   return (
     <Panel title={name}>
       <Scroll label={name}>
@@ -202,7 +214,7 @@ function Axes({ report }: { report: Report }) {
           const values = inOrder(mine.map((each) => each.value), known);
           return (
             <figure key={axis}>
-              <figcaption>{axis}</figcaption>
+              <figcaption>{visible(headingOf(about, axis))}</figcaption>
               <Scroll label={axis}>
                 <HeatMap
                   rows={values}
@@ -236,7 +248,7 @@ function MeasurePanel({ measure, about }: { measure: Measure; about: About }) {
   const narrow = isNarrow(rows);
   const shown = whole ? rows : rows.slice(0, MOST_ROWS);
   return (
-    <Panel title={measure.name}>
+    <Panel title={visible(measured(about, measure.name))}>
       {measure.error && <p class="problem">{visible(measure.error)}</p>}
       {measure.reason && <p class="small">{visible(measure.reason)}</p>}
       {rows.length > 0 && (
@@ -245,7 +257,7 @@ function MeasurePanel({ measure, about }: { measure: Measure; about: About }) {
             <thead>
               <tr>
                 <th scope="col">{t("model")}</th>
-                {measure.by.map((each) => <th scope="col" key={each}>{each}</th>)}
+                {measure.by.map((each) => <th scope="col" key={each}>{visible(headingOf(about, each))}</th>)}
                 <th scope="col" class="number">{t("value")}</th>
                 <th scope="col" class="picture">{t("interval")}</th>
                 <th scope="col" class="number">{t("items")}</th>

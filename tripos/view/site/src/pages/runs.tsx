@@ -1,6 +1,6 @@
 import type { Index } from "../contract";
 import { at, Panel, Scroll, Status, visible } from "../ui";
-import { count, figure, money, percent, t, when } from "../words";
+import { count, figure, money, percent, t, title, when } from "../words";
 
 /** The runs of the store, newest first. */
 export function Runs({ index }: { index: Index }) {
@@ -28,7 +28,7 @@ export function Runs({ index }: { index: Index }) {
                   <div class="small">{when(run.started_at)}</div>
                 </th>
                 <td>
-                  {visible(run.title || run.benchmark)}
+                  {visible(title(run.titles, run.title || run.benchmark))}
                   <div class="small">{run.benchmark} {run.version}</div>
                 </td>
                 <td>

@@ -1,6 +1,7 @@
 import type { About, Labelled, Report } from "../contract";
+import { headingOf } from "./report";
 import { Panel, Scroll, Text, visible } from "../ui";
-import { count, language, t, title } from "../words";
+import { count, language, t, title, titled } from "../words";
 
 /** The benchmark as it was run: its scenarios, axes, arms, metrics and roles. */
 export function SpecPage({ report }: { report: Report }) {
@@ -32,8 +33,8 @@ export function SpecPage({ report }: { report: Report }) {
             <tbody>
               {about.scenarios.map((each) => (
                 <tr key={each.name}>
-                  <th scope="row">{visible(each.title || each.name)}<div class="small">{each.name}</div></th>
-                  <td>{[...each.axes, ...each.arms].join(", ")}</td>
+                  <th scope="row">{visible(titled(about, "scenario", each.name, each.title || each.name))}<div class="small">{each.name}</div></th>
+                  <td>{[...each.axes, ...each.arms].map((name) => visible(headingOf(about, name))).join(", ")}</td>
                   <td>{each.steps.map((step) => <div key={step.name + step.kind}><span class="small">{step.kind}</span> {step.name}</div>)}</td>
                   <td class="number">{count(each.rows)}</td>
                 </tr>
@@ -49,7 +50,7 @@ export function SpecPage({ report }: { report: Report }) {
           {about.metrics.map((metric) => (
             <details key={metric.name}>
               <summary>
-                <strong>{name(metric.title, metric.name)}</strong> <span class="small">{metric.name} · {metric.dimension} · {metric.low}–{metric.high}</span>
+                <strong>{name(metric.title, metric.name)}</strong> <span class="small">{metric.name} · {visible(titled(about, "dimension", metric.dimension, metric.dimension))} · {metric.low}–{metric.high}</span>
               </summary>
               <p><Text value={title(metric.asks, "", language, ...about.languages)} /></p>
               <ul class="notes">
@@ -61,7 +62,7 @@ export function SpecPage({ report }: { report: Report }) {
           ))}
         </Panel>
       )}
-      {about.cites.length > 0 && <Panel title="References"><ul class="notes">{about.cites.map((each) => <li key={each}>{visible(each)}</li>)}</ul></Panel>}
+      {about.cites.length > 0 && <Panel title={t("references")}><ul class="notes">{about.cites.map((each) => <li key={each}>{visible(each)}</li>)}</ul></Panel>}
     </>
   );
 }
@@ -73,7 +74,7 @@ function Dimensions({ heading, of, about }: { heading: string; of: { name: strin
       <dl class="fields">
         {of.map((axis) => (
           <div key={axis.name}>
-            <dt>{axis.name}</dt>
+            <dt>{visible(headingOf(about, axis.name))}</dt>
             <dd>{axis.values.map((each) => visible(title(each.labels, each.name, language, ...about.languages))).join(" · ")}</dd>
           </div>
         ))}
