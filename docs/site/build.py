@@ -209,7 +209,7 @@ def ordered(sources: Sources, codes: list[str]) -> list[Any]:
         found: list[Any] = []
         for match in LINK.finditer(text):
             name = posixpath.normpath(posixpath.join(base, match["target"].partition("#")[0]))
-            if name in sources.pages and name not in placed:
+            if name in sources.pages and name not in placed and name.startswith(base):
                 placed.add(name)
                 title = match["text"].strip("[]").replace("`", "")
                 found.append({title[:1].upper() + title[1:]: name})
@@ -220,9 +220,8 @@ def ordered(sources: Sources, codes: list[str]) -> list[Any]:
     for title, text in zip(groups[::2], groups[1::2], strict=True):
         found = entries(text, "")
         if title == "Language":
-            index = sources.pages["language/index.md"]
-            rows = re.sub(r"\[`(\S+)[^`]*`\]", r"[\1]", index)
-            found.append({"Statements": entries(rows, "language")})
+            names = [name for each in entries(sources.pages["language/index.md"], "language") for name in each.values()]
+            found.append({"Statements": [{first_heading(sources.pages[name]): name} for name in names]})
         if title == "Reference":
             found.append({"Codes": [{Path(name).stem: name} for name in codes]})
             placed.update(codes)
@@ -230,6 +229,11 @@ def ordered(sources: Sources, codes: list[str]) -> list[Any]:
     rest = sorted(set(sources.pages) - placed)
     order[-1][title].append({"Sources": [{name.removesuffix(".md"): name} for name in rest]})
     return order
+
+
+def first_heading(text: str) -> str:
+    """Return the title of a page."""
+    return text.partition("# ")[2].partition(" {")[0].replace("`", "")
 
 
 def finish(site: Path) -> None:

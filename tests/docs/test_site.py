@@ -73,6 +73,8 @@ def test_every_page_of_the_documentation_is_in_the_site_and_in_a_group(site: Pat
     assert not [name for name in names if not (site / name).is_file()]
     tabs = re.findall(r'class="md-tabs__link">\s*(.+?)\s*</a>', (site / "running.html").read_text("utf-8"), re.DOTALL)
     assert tabs == ["Start", *GROUPS]
+    own = (site / "running.html").read_text("utf-8").partition("md-tabs__item--active")[2]
+    assert own.partition("</a>")[0].rstrip().endswith("Running")
 
 
 def test_specs_have_their_colours_and_files_their_names(site: Path) -> None:

@@ -1,0 +1,72 @@
+"""Packaging: the Pythons that are claimed and tried, the workflow of a release, the container."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+ROOT = Path(__file__).parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+JOBS: dict[str, Any] = yaml.safe_load((ROOT / ".github/workflows/release.yml").read_text("utf-8"))["jobs"]
+CONTAINER = (ROOT / "Containerfile").read_text("utf-8")
+INSTRUCTION = re.compile(r"^([A-Z]+) ((?:.*\\\n)*.*)$", re.MULTILINE)
+
+
+def claimed() -> list[str]:
+    """Return the versions of Python that the package claims to run on."""
+    prefix = "Programming Language :: Python :: "
+    return [each.removeprefix(prefix) for each in PROJECT["project"]["classifiers"] if each.startswith(prefix)]
+
+
+def commands(job: str) -> list[str]:
+    """Return the commands of a job in order; a step that uses an action counts as the name of the action."""
+    return [step.get("run", step.get("uses", "")) for step in JOBS[job]["steps"]]
+
+
+def test_the_pythons_that_are_claimed_are_tried_before_a_release() -> None:
+    assert PROJECT["project"]["requires-python"] == f">={claimed()[0]}"
+    assert JOBS["try"]["strategy"]["matrix"]["python"] == claimed() == ["3.11", "3.12", "3.13", "3.14"]
+    assert any("tests/bench/installed.py --wheel dist/*.whl" in each for each in commands("try"))
+    assert [JOBS[job]["needs"] for job in ("try", "publish", "attach")] == ["build", "try", "publish"]
+
+
+def test_a_release_has_the_documentation_in_its_wheel_and_the_extension_beside_it() -> None:
+    steps = commands("build")
+
+    def place(text: str) -> int:
+        return next(index for index, each in enumerate(steps) if text in each)
+
+    assert place("make docs") < place("hatchling build") < place("attest-build-provenance")
+    assert place("make vscode") < place("tripos.vsix") < place("attest-build-provenance")
+    assert PROJECT["tool"]["hatch"]["build"]["artifacts"] == ["tripos/handbook"]
+    assert "tripos/handbook/" in (ROOT / ".gitignore").read_text("utf-8").splitlines()
+    [attach] = [each for each in commands("attach") if "gh release" in each]
+    assert attach.endswith("extras/*")
+
+
+def test_no_step_of_a_release_takes_an_expression_into_its_command() -> None:
+    for name in JOBS:
+        assert not [each for each in commands(name) if "${{" in each], name
+
+
+def test_the_container_has_a_fixed_python_and_a_user_without_rights() -> None:
+    found = INSTRUCTION.findall(CONTAINER)
+    images = [value.split()[0] for name, value in found if name == "FROM"]
+    assert {re.fullmatch(r"docker\.io/library/python:([\d.]+)-slim-\w+", each)[1] for each in images} <= {*claimed()}  # type: ignore[index]
+    last = len(found) - 1 - [name for name, _ in reversed(found)].index("FROM")
+    names = [name for name, _ in found[last:]]
+    assert names.index("USER") > names.index("RUN")
+    assert dict(found)["USER"].isdigit() and dict(found)["USER"] != "0"
+    assert dict(found)["ENTRYPOINT"] == '["tripos"]'
+    assert "ADD" not in names and "--no-cache-dir" in CONTAINER
+
+
+def test_the_container_is_built_without_what_git_and_tools_leave_behind() -> None:
+    ignored = (ROOT / ".containerignore").read_text("utf-8").split()
+    assert {".git", ".venv", "results", "**/node_modules"} <= set(ignored)
+    kept = {"README.md", "LICENSE", "pyproject.toml", "specs", "docs", "tripos", "compiler", "runtime", "warehouse"}
+    assert not kept & set(ignored)
