@@ -16,7 +16,7 @@ from tripos.releases.fetching import TYPED, Reach, find_release
 from tripos.settings import check_given
 from tripos.untrusted_files import read_untrusted
 from tripos_compiler.compile import Compilation, compile_spec
-from tripos_compiler.diagnostics import deny
+from tripos_compiler.diagnostics import deny, not_utf8
 from tripos_compiler.plan import Plan
 from tripos_runtime.datasets import TRUSTED, DataFolders, Trust, access_of
 
@@ -90,7 +90,9 @@ class SpecSource:
         try:
             self._read(self.path.as_posix())
         except (OSError, UnicodeDecodeError) as own:
-            reason = getattr(own, "strerror", None) or "it is not UTF-8 text"
+            reason = getattr(own, "strerror", None)
+            if isinstance(own, UnicodeDecodeError):
+                reason, hint = not_utf8(own.object, str(self.path))
             return Failure("E0108", f"cannot read {self.path}: {reason}", hint)
         if (full := disk_failure(error)) is not None:
             return full
@@ -172,9 +174,10 @@ def holds_parts(path: Path) -> bool:
 
 
 def _text(path: Path) -> str:
+    """Return the text of a file, legible as far as it is ASCII: one in another encoding is found, and then refused."""
     try:
-        return path.read_text("utf-8")
-    except (OSError, UnicodeDecodeError):
+        return path.read_bytes().decode("utf-8", "replace").replace("\0", "")
+    except OSError:
         return ""
 
 

@@ -20,7 +20,7 @@ from tripos.settings.environment import PROFILE, settings_in, unknown_variables,
 from tripos.settings.toml_lines import find_line, read_toml
 from tripos.settings.trust import trust_of
 from tripos.ui import show_text
-from tripos_compiler.diagnostics import nearest
+from tripos_compiler.diagnostics import nearest, not_utf8
 from tripos_runtime.datasets import TRUSTED, Trust
 
 UNKNOWN_VARIABLE = "W1208"
@@ -167,9 +167,10 @@ def _read(path: Path) -> tuple[str, dict[str, Any]]:
         return read_toml(path)
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         reason = getattr(error, "strerror", None) or without_keys(str(error))
+        hint = "mend the file; it is TOML in UTF-8"
         if isinstance(error, UnicodeDecodeError):
-            reason = "it is not UTF-8 text"
-        raise Failure("R0203", f"cannot read {path}: {reason}", "mend the file; it is TOML in UTF-8") from error
+            reason, hint = not_utf8(error.object, str(path))
+        raise Failure("R0203", f"cannot read {path}: {reason}", hint) from error
 
 
 def _against(table: Mapping[str, Any], base: Path) -> dict[str, Any]:

@@ -2,6 +2,11 @@ from .codes import (
     CODES as CODES,
     find_page as find_page,
 )
+from .encodings import (
+    encoding_of as encoding_of,
+    not_utf8 as not_utf8,
+    to_utf8 as to_utf8,
+)
 from .formats import (
     to_data as to_data,
     to_github as to_github,

@@ -225,6 +225,7 @@ CODES: dict[str, str] = {
     "W0113": "names that look alike",
     "W0209": "never used",
     "W0309": "repeated row",
+    "W0310": "date in a text",
     "W0320": "may be undefined",
     "W0399": "tree not approved",
     "W0401": "axis perhaps never mentioned",

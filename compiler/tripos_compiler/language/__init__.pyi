@@ -57,6 +57,7 @@ from .rendering import (
 from .rows import (
     ABSENT as ABSENT,
     EMPTY_CELL as EMPTY_CELL,
+    DateCell as DateCell,
     DoesNotFit as DoesNotFit,
     Misfit as Misfit,
     find_value as find_value,

@@ -111,6 +111,12 @@ class EmptyCell(str):
 EMPTY_CELL = EmptyCell()
 
 
+class DateCell(str):
+    """A date in a cell of a spreadsheet, as its text in ISO 8601. Somebody may have typed `3/4` there."""
+
+    __slots__ = ()
+
+
 class DoesNotFit(Exception):
     """A value cannot be read as a type."""
 
@@ -159,7 +165,7 @@ def read_value(type_: Type, value: Any, axes: Mapping[str, Axis]) -> Any:
         return None if is_missing else read_value(type_.of, value, axes)
     match type_.kind:
         case "text":
-            return value if isinstance(value, str) else _lines(value)
+            return str(value) if isinstance(value, str) else _lines(value)  # a cell is a text of its own class
         case "path":
             return _path(value)
         case "integer" | "number":

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from tripos_compiler.constructs import Statement, read_statements
-from tripos_compiler.diagnostics import Diagnostic, Edit, Label
+from tripos_compiler.diagnostics import Diagnostic, Edit, Label, not_utf8
 from tripos_compiler.inputs import DIGEST, FoundRelease, ReleaseRequest, UnfitRelease, read_asked
 from tripos_compiler.plan import Dataset, Tree
 from tripos_compiler.resolve.memory import Memory
@@ -59,17 +59,19 @@ class SpecFiles:
                 used = Source(path, self.read(path))
             except (OSError, ValueError) as error:  # a name with a null character is a `ValueError`
                 program.diagnostics.lost_files = True
-                reason = "there is no such file" if isinstance(error, FileNotFoundError) else _reason(error)
+                reason, help_ = _reason(error), f"looked for `{path}`"
+                if isinstance(error, UnicodeDecodeError):
+                    reason, help_ = not_utf8(error.object, path)
                 message = f"cannot use `{text.value}`: {reason}"
-                program.diagnostics.error("E0108", message, text.span, help=f"looked for `{path}`")
+                program.diagnostics.error("E0108", message, text.span, help=help_)
                 continue
             self._load(used, (*chain, path), loaded, into)
 
 
 def _reason(error: OSError | ValueError) -> str:
-    if isinstance(error, OSError):
-        return (error.strerror or str(error)).lower()
-    return "it is not UTF-8 text" if isinstance(error, UnicodeDecodeError) else "that is no name of a file"
+    if isinstance(error, FileNotFoundError):
+        return "there is no such file"
+    return (error.strerror or str(error)).lower() if isinstance(error, OSError) else "that is no name of a file"
 
 
 def check_released(program: Program) -> None:

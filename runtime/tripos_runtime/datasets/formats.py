@@ -18,6 +18,7 @@ from typing import Any, cast
 
 import orjson
 
+from tripos_compiler.diagnostics import encoding_of, to_utf8
 from tripos_compiler.inputs import DataError, LocatedText
 from tripos_runtime.datasets.nesting import check_nesting
 from tripos_runtime.datasets.packed import PACKED, check_size, is_packed, lines_of, opened, too_large, whole
@@ -31,6 +32,8 @@ LONE = re.compile(rb"\\(?:u|U0000)[dD][89a-fA-F]")
 BROKEN = (OSError, EOFError, UnicodeDecodeError, zlib.error)
 """Errors that reading a damaged file may raise."""
 STANDARD = ReadLimits()
+ENCODING_READ = 1 << 16
+"""Bytes of a file that tell its encoding."""
 BATCH = 4_096
 """Rows of a Parquet file that are made at a time: a small file may say the same long text in each of them."""
 DAMAGED = (SystemError, MemoryError, OverflowError, ValueError, TypeError)
@@ -127,12 +130,19 @@ def _other_encoding(path: Path, shown: str) -> DataError:
     """Return what to say of a text that is not UTF-8: how spreadsheets and editors save it so."""
     help_ = "save it as UTF-8; in a spreadsheet that is `CSV UTF-8`"
     with opened(path, shown, STANDARD) as file:
+        likely = encoding_of(file.read(ENCODING_READ))
+    if likely is not None and not is_packed(path):
+        command = to_utf8(likely, shown)
+        help_ = f"save it as UTF-8; in a spreadsheet that is `CSV UTF-8`; or convert it: `{command}`"
+    if likely in ("UTF-16", "UTF-32"):
+        return DataError(f"{shown} is {likely}, not UTF-8", help_)
+    with opened(path, shown, STANDARD) as file:
         for number, line in enumerate(file, 1):
-            if number == 1 and line.startswith((b"\xff\xfe", b"\xfe\xff")):
-                return DataError(f"{shown} is UTF-16, not UTF-8", help_)
             try:
                 line.decode()
             except UnicodeDecodeError as error:
+                if likely is not None:
+                    return DataError(f"line {number} of {shown} is not UTF-8, but likely {likely}", help_)
                 byte = f"0x{line[error.start]:02x}"
                 return DataError(f"line {number} of {shown} is not UTF-8: no text has the byte {byte} there", help_)
     return DataError(f"{shown} is not UTF-8", help_)
@@ -185,6 +195,7 @@ def _loads(text: bytes, shown: str, number: int) -> Any:
         with suppress(ValueError, RecursionError):
             if LONE.search(text):
                 return _without_halves(json.loads(text, parse_constant=_refuse))
+        text.decode()  # raises where it is not UTF-8, and that is what to mend
         line = number + error.lineno - 1
         raise DataError(f"line {line} of {shown} is not JSON: {error.msg}", "mend that line") from error
 

@@ -13,7 +13,7 @@ from typing import IO, TYPE_CHECKING, Any
 from zipfile import ZipFile
 
 from tripos_compiler.inputs import DataError
-from tripos_compiler.language import EMPTY_CELL
+from tripos_compiler.language import EMPTY_CELL, DateCell
 from tripos_runtime.datasets.packed import too_large
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def _json_value(value: Any) -> Any:
     """Return a value as JSON knows it. A text has the characters that a workbook can only escape."""
     match value:
         case datetime() | date() | time():
-            return value.isoformat()
+            return DateCell(value.isoformat())
         case str():
             from openpyxl.utils.escape import unescape
 

@@ -17,6 +17,7 @@ from tripos.cli.inputs import open_store
 from tripos.cli.reports.formats import chosen_format, show_tables
 from tripos.failure import GOOD, Failure
 from tripos.ui import harmless, print_json, show_output, show_text, terminal_width
+from tripos_compiler.diagnostics import not_utf8
 from tripos_compiler.language.changes import are_comparable
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.formats import PaperTable
@@ -56,7 +57,10 @@ def _read(path: str) -> Iterator[Published]:
     try:
         with Path(path).open(encoding="utf-8-sig", newline="") as opened:
             rows = list(csv.DictReader(opened))
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
+    except UnicodeDecodeError as error:
+        reason, hint = not_utf8(error.object, path)
+        raise Failure("R0202", f"cannot read the published figures in `{path}`: {reason}", hint) from error
+    except (OSError, csv.Error) as error:
         raise Failure("R0202", f"cannot read the published figures in `{path}`: {error}", hint) from error
     for number, row in enumerate(rows, 2):
         lacking = [name for name in COLUMNS if not row.get(name)]

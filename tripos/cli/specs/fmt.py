@@ -14,7 +14,7 @@ from pathlib import Path
 from tripos.failure import GOOD, USAGE, Failure
 from tripos.settings import trust_of
 from tripos.ui import is_colored, show_output, show_text, terminal_width
-from tripos_compiler.diagnostics import Diagnostic, render_text, summary
+from tripos_compiler.diagnostics import Diagnostic, not_utf8, render_text, summary
 from tripos_compiler.editing import Unparsable, format_text
 
 WOULD_CHANGE = 1
@@ -107,7 +107,8 @@ def _decoded(content: bytes, shown: str) -> str:
     try:
         return content.decode()
     except UnicodeDecodeError as error:
-        raise Failure("E0108", f"cannot read {shown}: it is not UTF-8 text", "save it as UTF-8") from error
+        reason, hint = not_utf8(content, shown)
+        raise Failure("E0108", f"cannot read {shown}: {reason}", hint) from error
 
 
 def _difference(before: str, after: str, shown: str) -> str:

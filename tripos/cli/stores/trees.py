@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from tripos.failure import GOOD, Failure
 from tripos.importing import approve, check_suffix, read_outline, sound, tree_text
 from tripos.ui import harmless, print_json, show_text
+from tripos_compiler.diagnostics import not_utf8
 from tripos_compiler.language import ParsedTree
 from tripos_compiler.statements.declarations import DRAFT
 
@@ -68,7 +69,8 @@ def _text(path: str) -> str:
     except OSError as error:
         raise Failure("S0835", f"cannot read `{path}`: {error.strerror}", "check the path") from error
     except UnicodeDecodeError as error:
-        raise Failure("S0835", f"`{path}` is not text in UTF-8", "save it as a text file in UTF-8") from error
+        reason, hint = not_utf8(error.object, path)
+        raise Failure("S0835", f"cannot read `{path}`: {reason}", hint) from error
 
 
 def _drafted(options: Namespace) -> DraftedTree:

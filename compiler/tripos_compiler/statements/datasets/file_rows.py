@@ -8,7 +8,7 @@ from typing import Any
 
 from tripos_compiler.diagnostics import Label, nearest
 from tripos_compiler.inputs import DataError, FoundFile
-from tripos_compiler.language import ABSENT, Misfit, find_value, is_structured, item_id, read_row
+from tripos_compiler.language import ABSENT, DateCell, Misfit, find_value, is_structured, item_id, read_row
 from tripos_compiler.language.library import type_notation
 from tripos_compiler.plan import DataField, DataFile, Dataset
 from tripos_compiler.resolve import LoadedRow, Program
@@ -18,6 +18,10 @@ REPORTED_A_FILE = 3
 """After so many bad values of one file the rest are counted, not listed."""
 NAMED = 1000
 """So many columns of a file are remembered for a name like one that is not there."""
+
+
+AS_TEXT = "format the column as text and type it again: else `007` is kept as 7, `4.50` as 4.5, and `3/4` as a date"
+"""How to mend a cell of a spreadsheet that is no text."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +81,7 @@ class _Reading:
         repeats: list[int] = []
         unseen = {each.name: Lacking(each) for each in self.fields if each.type.kind != "optional"}
         had: dict[str, None] = {}
+        dates: dict[str, list[int]] = {}
         try:
             for number, record in enumerate(self.program.data.rows(file), 1):
                 raw = {**file.captures, **record}
@@ -84,6 +89,7 @@ class _Reading:
                 if unseen and not self._has_columns(file, number, raw, unseen, had):
                     continue
                 self._look_for_parts(raw)
+                self._look_for_dates(raw, number, dates)
                 row = read_row(self.columns.dataset, raw, self.program.axes)
                 if isinstance(row, Misfit):
                     bad += 1
@@ -96,6 +102,10 @@ class _Reading:
         if bad > REPORTED_A_FILE:
             message = f"{bad - REPORTED_A_FILE} more rows of {file.path} do not fit"
             self._error("E0305", message, self.columns.where, help="mend the file, or the types of the fields")
+        for name, numbers in dates.items():
+            rows = f"row {numbers[0]}" if len(numbers) == 1 else f"rows {numbers[0]} and {len(numbers) - 1} more"
+            message = f"{rows} of {file.path}: a date stands in the text `{name}`"
+            self.program.diagnostics.warning("W0310", message, *self.columns.places[name], help=AS_TEXT)
         for lacking in unseen.values():
             if lacking.rows:
                 self.absent.setdefault(lacking.of.name, []).append((file.path, list(had)))
@@ -150,6 +160,12 @@ class _Reading:
                 elif value is not ABSENT and value is not None:
                     del self.parts[each.name]
 
+    def _look_for_dates(self, raw: dict[str, Any], number: int, dates: dict[str, list[int]]) -> None:
+        """Note the texts for which a spreadsheet has a date."""
+        for each in self.fields:
+            if _is_text(each) and isinstance(find_value(each, raw)[1], DateCell):
+                dates.setdefault(each.name, []).append(number)
+
     def _repeats(self, file: FoundFile, number: int, row: dict[str, Any], warn: bool) -> bool:
         """Return true if a row says what an earlier one says; keeps it where it does not."""
         loaded = LoadedRow(row, file.path, number)
@@ -189,7 +205,11 @@ class _Reading:
         value = repr(misfit.value)
         value = value if len(value) <= 60 else value[:57] + "…"
         message = f"row {number} of {file.path}: {value} is not `{misfit.expected}`"
-        self._error("E0305", message, *self.columns.places[field.name], help="mend the row, or the field's type")
+        help_ = "mend the row, or the field's type"
+        if _is_text(field) and isinstance(misfit.value, int | float):
+            workbook = file.path.casefold().endswith(".xlsx")
+            help_ = AS_TEXT if workbook else "put it in quotation marks, or mend the field's type"
+        self._error("E0305", message, *self.columns.places[field.name], help=help_)
 
 
 def _is_text(field: DataField) -> bool:
