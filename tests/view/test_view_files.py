@@ -10,8 +10,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.conftest import Command
+from tests.warehouse.small_run import small_plan
+from tripos.releases import opening
 from tripos.view.files import ViewFiles
+from tripos.view.spec_files import spec_file
 from tripos.view.tables import TABLES
+from tripos_compiler.source import Source
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.store.store import Store
 
@@ -189,3 +193,35 @@ def test_the_history_has_a_point_for_every_run_and_model(view: ViewFiles, tripos
     assert tripos("run", "quiz.tripos", "--model", "mock/student", "--role", "judge=mock/fair").code == 0
     (history,) = read(view, "benchmarks/quiz.json")["history"]
     assert [point["broken"] for point in history["points"]][-1]
+
+
+def test_the_spec_is_kept_as_it_was_run_with_the_lines_of_its_declarations(view: ViewFiles, tripos: Command) -> None:
+    (run,) = read(view, "index.json")["runs"]
+    main = Path("quiz.tripos")
+    text = main.read_text("utf-8")
+    main.write_text(text.replace("measure", "# another measure\nmeasure", 1), "utf-8")
+    made = read(view, f"runs/{run['run_id']}/spec.json")
+    assert {each["path"]: each["text"] for each in made["files"]}["quiz.tripos"] == text
+    assert made["missing"] == [] and str(Path.cwd()) not in json.dumps(made)
+    places = {(each["kind"], each["name"]): each for each in made["places"]}
+    for measure in made["measures"]:
+        place = places["measure", measure["name"]]
+        lines = text.splitlines()[place["from"] - 1 : place["to"]]
+        assert lines[0].strip().startswith("measure ") and measure["name"].rpartition(".")[2] in lines[0]
+    assert {name for kind, name in places if kind == "metric"} >= {"CLEAR", "RIGHT"}
+
+
+def test_a_text_for_which_there_is_no_room_is_named_and_a_path_elsewhere_is_short(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(opening, "MOST_TEXT", 10)
+    main = tmp_path / "spec/bench/main.tripos"
+    elsewhere = tmp_path.parents[1] / "cache/quiz-1.0.0/spec/quiz.tripos"
+    sources = [Source(str(main), "12345678"), Source(str(main.parent / "b.tripos"), "345"), Source(str(elsewhere), "6")]
+    told = json.loads(opening.spec_text(main, sources) or "")
+    assert told == [
+        {"path": "main.tripos", "text": "12345678"},
+        {"path": "b.tripos", "text": None},
+        {"path": "quiz-1.0.0/spec/quiz.tripos", "text": "6"},
+    ]
+    assert spec_file(small_plan(), json.dumps(told))["missing"] == ["b.tripos"]

@@ -178,7 +178,7 @@ def open_run(
         run_id=new_run_id(datetime.now(UTC)),
         limits=limits,
         budget=prepared.budget,
-        origin=origin_of(spec.path, spec.main),
+        origin=origin_of(spec.path, spec.main, spec.compilation.sources),
     )
     return Run(prepared, job)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import subprocess
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -22,6 +24,8 @@ from tripos_compiler.plan import Plan
 from tripos_compiler.source import Source
 from tripos_runtime.datasets import TRUSTED, DataFolders, Trust, access_of
 
+MOST_TEXT = 2**20
+"""Characters of a spec's files that a run keeps."""
 GIT_S = 10
 """Seconds after which git is not waited for any longer."""
 
@@ -34,28 +38,51 @@ class RunOrigin:
     release: str | None = None
     git_commit: str | None = None
     git_dirty: bool | None = None
+    spec: str | None = None
+    """The files of the spec, JSON."""
 
     @property
     def columns(self) -> dict[str, Any]:
         """Its columns of the table `runs`."""
-        return {"release": self.release, "git_commit": self.git_commit, "git_dirty": self.git_dirty}
+        return {
+            "release": self.release,
+            "git_commit": self.git_commit,
+            "git_dirty": self.git_dirty,
+            "spec": self.spec,
+        }
 
 
 WORKING_TREE = RunOrigin()
 """A working tree of which nothing more is known."""
 
 
-def origin_of(given: str, main: Path) -> RunOrigin:
-    """Return what a command was given: a release, or the spec whose main file is `main`."""
+def origin_of(given: str, main: Path, sources: Sequence[Source] = ()) -> RunOrigin:
+    """Return what a command was given: a release, or the spec whose main file is `main`; `sources` are its files."""
+    spec = spec_text(main, sources)
     released = find_release(given)
     if released is not None:
-        return RunOrigin(open_release(released).digest)
+        return RunOrigin(open_release(released).digest, spec=spec)
     folder = main.resolve().parent
     commit = _git(folder, "rev-parse", "HEAD")
     if commit is None:
-        return WORKING_TREE
+        return RunOrigin(spec=spec)
     changed = _git(folder, "status", "--porcelain", "--ignore-submodules=all", "--", ".")
-    return RunOrigin(None, commit.strip(), None if changed is None else bool(changed.strip()))
+    return RunOrigin(None, commit.strip(), None if changed is None else bool(changed.strip()), spec)
+
+
+def spec_text(main: Path, sources: Sequence[Source]) -> str | None:
+    """Return the files of a spec as JSON for the row of a run, each by its path from the main file's folder; null in
+    place of a text for which there is no room."""
+    root, left, files = main.resolve().parent, MOST_TEXT, {}
+    for source in sources:
+        path = os.path.relpath(Path(source.path).resolve(), root).replace(os.sep, "/")
+        if path.startswith("../../"):  # of a release that lies elsewhere: where that is says nothing about the spec
+            path = "/".join(Path(source.path).parts[-3:])
+        fits = len(source.text) <= left
+        left -= len(source.text) if fits else 0
+        files[path] = source.text if fits else None
+    told = [{"path": path, "text": text} for path, text in files.items()]
+    return json.dumps(told, ensure_ascii=False) if told else None
 
 
 def _git(folder: Path, *arguments: str) -> str | None:

@@ -6,6 +6,7 @@
 | `benchmarks/NAME.json` | the leaderboards of a benchmark and the history of its headline |
 | `runs/RUN/report.json` | the report of a run, the names of its parts, and means for pictures |
 | `runs/RUN/judges.json` | agreement, severity and preferences of the evaluators |
+| `runs/RUN/spec.json` | the text of the spec, the lines of its declarations, and the figures of its measures |
 | `runs/RUN/tables.json` | where the tables of the run lie, with rows and bytes |
 | `runs/RUN/STATE/TABLE.parquet` | one of the tables (`tables.py`) as it was in that state of the store |
 | `compare/RUN.M~RUN.M.json` | the paired comparison of two models; `M` is the place of the model in its run |
@@ -30,6 +31,7 @@ import orjson
 from tripos.version import __version__
 from tripos.view.about import describe
 from tripos.view.pictures import axis_means, grid_means, judge_means, position_shares
+from tripos.view.spec_files import spec_file
 from tripos.view.tables import TABLES, RunTables
 from tripos_compiler.language.changes import are_comparable
 from tripos_compiler.plan import Plan
@@ -50,6 +52,8 @@ from tripos_warehouse.views import (
 )
 
 FORMAT = "tripos.view/1"
+OF_RUN = ("report", "judges", "spec")
+"""The files of a run beside those of its tables."""
 KEPT_OPEN = 2
 """Runs that stay open: a comparison looks at two."""
 KEPT_STATES = 3
@@ -120,9 +124,9 @@ class ViewFiles:
             return self._index(state)
         if found := re.fullmatch(r"benchmarks/(\w+)\.json", path):
             return self._benchmark(found[1])
-        if found := re.fullmatch(rf"runs/{_RUN}/(?P<what>report|judges|tables)\.json", path):
-            make = {"report": self._report, "judges": self._judges, "tables": self._tables}[found["what"]]
-            return make(found["run"], state)
+        if found := re.fullmatch(rf"runs/{_RUN}/(?P<what>{'|'.join(OF_RUN)}|tables)\.json", path):
+            make = {"report": self._report, "judges": self._judges, "spec": self._spec, "tables": self._tables}
+            return make[found["what"]](found["run"], state)
         if found := _COMPARED.fullmatch(path):
             return self._comparison(found["a"], int(found["m"]), found["b"], int(found["n"]), state)
         return None
@@ -213,6 +217,12 @@ class ViewFiles:
             "preference": judge_means(connection, plan, "model"),
             "position": position_shares(connection, plan),
         }
+
+    def _spec(self, run: str, state: str) -> dict[str, Any]:
+        connection, found, plan = self._opened(run, state)
+        query = "select spec from main.runs where run_id = ?"
+        [(kept,)] = connection.execute(query, [found.run_id]).fetchall()
+        return {"state": state, **spec_file(plan, kept)}
 
     def _tables(self, run: str, state: str) -> dict[str, Any]:
         connection, found, plan = self._opened(run, state)

@@ -11,7 +11,7 @@ from pathlib import Path
 import orjson
 
 from tripos.failure import Failure
-from tripos.view.files import ViewFiles
+from tripos.view.files import OF_RUN, ViewFiles
 from tripos.view.server import PAGE, page_part
 
 MOST_FOR_DISK = 64 * 2**20
@@ -59,7 +59,7 @@ def _files(view: ViewFiles, wanted: set[str]) -> Iterator[tuple[str, bytes | Pat
     yield "index.json", orjson.dumps(index)
     paths = [f"benchmarks/{name}.json" for name in index["benchmarks"]]
     for run in index["runs"]:
-        paths += [f"runs/{run['run_id']}/{what}.json" for what in ("report", "judges")]
+        paths += [f"runs/{run['run_id']}/{what}.json" for what in OF_RUN]
     paths += [f"compare/{a}~{b}.json" for a, b in _pairs(index["runs"])]
     for path in paths:
         if (data := view.json(path)) is not None:

@@ -10,7 +10,7 @@ import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tripos.view.files import ViewFiles
+from tripos.view.files import OF_RUN, ViewFiles
 from tripos.view.server import page_part
 from tripos.view.tables import TABLES
 
@@ -46,7 +46,8 @@ def write_report(view: ViewFiles, run: str, most: int = MOST_BYTES) -> str:
     index["runs"] = [each for each in index["runs"] if each["run_id"] == run]
     index["benchmarks"] = sorted({each["benchmark"] for each in index["runs"]})
     data: dict[str, Any] = {}
-    paths = [f"runs/{run}/report.json", f"runs/{run}/judges.json", f"benchmarks/{index['runs'][0]['benchmark']}.json"]
+    paths = [f"runs/{run}/{what}.json" for what in OF_RUN]
+    paths.append(f"benchmarks/{index['runs'][0]['benchmark']}.json")
     for path in paths:
         data[path] = orjson.loads(view.json(path) or b"{}")
     tables = orjson.loads(view.json(f"runs/{run}/tables.json") or b"{}")

@@ -50,9 +50,9 @@ _RELEASE = optional(RELEASE, pa.string())
 
 RUNS = make_table(
     "runs",
-    4,
+    5,
     "run_id",
-    "items_of benchmark version plan_digest compared_role tool_version",
+    "items_of benchmark version plan_digest spec compared_role tool_version",
     required("run_id", pa.string()),
     required("items_of", pa.string()),  # the run that listed the items: itself, or one that did all of the same before
     required("benchmark", pa.string()),
@@ -72,6 +72,7 @@ RUNS = make_table(
     # Of a working tree in a git repository: the commit, and whether the spec's folder differs from it.
     optional("git_commit", pa.string()),
     optional("git_dirty", pa.bool_()),
+    optional("spec", pa.string()),  # JSON, [{"path": "quiz.tripos", "text": "…"}], the text null where it has no room
 )
 
 RUN_ENDS = make_table(

@@ -98,6 +98,7 @@ MEANINGS: Mapping[str, str] = MappingProxyType(
         "release": "the digest of the [release](releases.md) of the run; null for a working tree",
         "git_commit": "for a working tree: the commit; null outside of git",
         "git_dirty": "for a working tree: true if the spec's files differed from the commit",
+        "spec": "the files of the spec as they were run, JSON; null for imported results",
         "started_at": "the start, UTC",
         "finished_at": "the end, UTC",
         "message": "the reason of the end, if the run did not finish",
