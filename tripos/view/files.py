@@ -214,7 +214,7 @@ class ViewFiles:
             "state": state,
             "agreement": agreement,
             "severity": judge_means(connection, plan, "metric"),
-            "preference": judge_means(connection, plan, "model"),
+            "preference": judge_means(connection, plan, "metric, model"),
             "position": position_shares(connection, plan),
         }
 

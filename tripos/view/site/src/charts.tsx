@@ -22,13 +22,14 @@ export function Interval({ value, low, high, from, to, narrow }: {
   );
 }
 
-/** Return the class of a share from 0 to 1, one of seven shades. */
-export function shade(share: number | null): string {
-  return share === null ? "shade none" : `shade s${Math.min(6, Math.max(0, Math.floor(share * 7)))}`;
-}
+const SHADES = 7;
+/** Scores that differ by less than this in all are one shade: a picture of noise would say more than they do. */
+const LEAST_RANGE = 0.05;
+/** As many columns have room on a phone; of more, each row is a card. */
+const FEW = 3;
 
-/** A heat map as a table: readable without its colours. */
-export function HeatMap({ rows, columns, value, row, column, label, onPick }: {
+/** A heat map as a table: readable without its colours, which go from the lowest of its scores to the highest. */
+export function HeatMap({ rows, columns, value, row, column, label, onPick, mark }: {
   rows: string[];
   columns: string[];
   value: (row: string, column: string) => { score: number | null; n: number } | undefined;
@@ -36,41 +37,54 @@ export function HeatMap({ rows, columns, value, row, column, label, onPick }: {
   column: (name: string) => string;
   label: string;
   onPick?: (row: string, column: string) => string;
+  mark?: (row: string, column: string) => boolean;
 }) {
+  const all = rows.flatMap((each) => columns.map((other) => value(each, other)?.score)).filter((each): each is number => each !== null && each !== undefined);
+  const [least, most] = [Math.min(...all), Math.max(...all)];
+  const range = Math.max(most - least, LEAST_RANGE);
+  const from = (least + most - range) / 2;
+  const shade = (score: number) => `shade s${Math.min(SHADES - 1, Math.max(0, Math.floor(((score - from) / range) * SHADES)))}`;
   return (
-    <table class="heat">
-      <caption>{label}</caption>
-      <thead>
-        <tr>
-          <td />
-          {columns.map((each) => (
-            <th scope="col" key={each} title={column(each)}><span>{column(each)}</span></th>
-          ))}
-        </tr>
-      </thead>
-      <tbody>
-        {rows.map((each) => (
-          <tr key={each}>
-            <th scope="row">{row(each)}</th>
-            {columns.map((other) => {
-              const found = value(each, other);
-              const text = found?.score === null || found === undefined ? "" : found.score.toFixed(2);
-              return (
-                <td key={other} class={shade(found?.score ?? null)} title={found ? `n = ${found.n}` : undefined}>
-                  {text && onPick ? <a href={onPick(each, other)}>{text}</a> : text}
-                </td>
-              );
-            })}
+    <>
+      <table class={`heat ${columns.length > FEW ? "wide" : ""}`} role="table" aria-label={label}>
+        <thead role="rowgroup">
+          <tr role="row">
+            <td role="cell" />
+            {columns.map((each) => <th role="columnheader" scope="col" key={each} title={column(each)}><span>{column(each)}</span></th>)}
           </tr>
-        ))}
-      </tbody>
-    </table>
+        </thead>
+        <tbody role="rowgroup">
+          {rows.map((each) => (
+            <tr role="row" key={each}>
+              <th role="rowheader" scope="row">{row(each)}</th>
+              {columns.map((other) => {
+                const found = value(each, other);
+                const score = found?.score ?? null;
+                const text = score === null ? "" : score.toFixed(2);
+                return (
+                  <td role="cell" key={other} data-label={column(other)} class={`${score === null ? "none" : shade(score)} ${mark?.(each, other) ? "marked" : ""}`} title={found ? `n = ${found.n}` : undefined}>
+                    {text && onPick ? <a href={onPick(each, other)}>{text}</a> : text}
+                  </td>
+                );
+              })}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      {all.length > 1 && (
+        <p class="scale small" aria-hidden="true">
+          {Math.max(0, from).toFixed(2)}
+          {Array.from({ length: SHADES }, (_, place) => <span key={place} class={`swatch s${place}`} />)}
+          {Math.min(1, from + range).toFixed(2)}
+        </p>
+      )}
+    </>
   );
 }
 
 /** Lines over runs, one a model, broken where the figure changed its meaning. */
 export function Lines({ points, label, narrow }: {
-  points: { x: number; series: string; value: number; low: number | null; high: number | null; broken: boolean; title: string }[];
+  points: { x: number; series: string; value: number; low: number | null; high: number | null; broken: boolean; title: string; day: string }[];
   label: string;
   narrow: boolean;
 }) {
@@ -85,12 +99,18 @@ export function Lines({ points, label, narrow }: {
       <ul class="legend">
         {series.map((name, place) => <li key={name} class={`c${place % 8}`}><bdi>{visible(name)}</bdi></li>)}
       </ul>
-    <svg class="lines" width={width} height="170" role="img" aria-label={label}>
+    <svg class="lines" width={width} height="190" role="img" aria-label={label}>
       {(most > least ? [least, (least + most) / 2, most] : [least]).map((value) => (
         <g key={value} class="tick">
           <line x1="58" x2={width} y1={y(value)} y2={y(value)} />
           <text x="52" y={y(value) + 4} text-anchor="end">{figure(value, narrow)}</text>
         </g>
+      ))}
+      {[...new Map(points.map((each) => [each.x, each.day]))].map(([place, day]) => (
+        <text key={place} class="day" x={x(place)} y="180" text-anchor="middle">{day}</text>
+      ))}
+      {[...new Set(points.filter((each) => each.broken).map((each) => each.x))].map((place) => (
+        <line key={place} class="break" x1={x(place) - CELL / 2} x2={x(place) - CELL / 2} y1="8" y2="162" />
       ))}
       {series.map((name, place) => {
         const mine = points.filter((each) => each.series === name);

@@ -177,8 +177,32 @@ export interface Tables {
 export interface Judges {
   agreement: Record<string, number | string | null>[];
   severity: { evaluator: string; metric: string; score: number | null; n: number }[];
-  preference: { evaluator: string; model: string; score: number | null; n: number }[];
+  preference: { evaluator: string; metric: string; model: string; score: number | null; n: number }[];
   position: { evaluator: string; step: string; share: number | null; n: number }[];
+}
+
+/** A figure, as the plan has it. */
+export type Figure =
+  | { op: "aggregate"; function: string; values?: string[]; scenario?: string | null; named?: Record<string, unknown>; across?: string | null; by?: string[]; of?: Figure | null }
+  | { op: "measure"; measure: string; slice?: Record<string, string> }
+  | { op: "formula"; operator: string; values: Figure[] }
+  | { op: "constant"; value: number };
+
+export interface PlannedMeasure {
+  name: string;
+  by: string[];
+  low: number | null;
+  high: number | null;
+  missing?: string;
+  lower_is_better?: boolean;
+  figure: Figure;
+}
+
+export interface SpecFile {
+  files: { path: string; text: string }[];
+  missing: string[];
+  places: { kind: string; name: string; path: string; from: number; to: number }[];
+  measures: PlannedMeasure[];
 }
 
 export interface ComparedRow {

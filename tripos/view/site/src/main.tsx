@@ -114,7 +114,7 @@ function Tab({ tab, row, report, query }: { tab: string; row: string | undefined
   if (tab === "samples") return <><Heading>{t("samples")}</Heading><Samples report={report} query={query} /></>;
   if (tab === "sample") return <SamplePage report={report} row={Number(row ?? 0)} query={query} />;
   if (tab === "judges") return <><Heading>{t("judges")}</Heading><JudgesPage report={report} /></>;
-  if (tab === "spec") return <><Heading>{visible(titled(report.about, "benchmark", report.about.name, report.about.title || report.about.name))}</Heading><SpecPage report={report} /></>;
+  if (tab === "spec") return <><Heading>{visible(titled(report.about, "benchmark", report.about.name, report.about.title || report.about.name))}</Heading><SpecPage report={report} query={query} /></>;
   return <ReportPage report={report} />;
 }
 

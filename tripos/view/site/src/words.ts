@@ -100,6 +100,21 @@ const ENGLISH = {
   rows: "Rows",
   noData: "There is nothing to show here.",
   noBaseline: "is not better than",
+  verdict: "Verdict",
+  whatItMeans: "What this measure means",
+  measures: "Measures",
+  specText: "The spec as it was run",
+  noSpecText: "This run kept no text of its spec: it was made by an older Tripos, or imported.",
+  line: "line",
+  lines: "lines",
+  madeOf: "Made of",
+  references: "References",
+  step: "Step",
+  firstWon: "First won",
+  positionMeans: "Of comparisons, the share that the reply shown first won; a tie counts half. Without a lean it is 50 %.",
+  selfPreference: "Preference for own replies, from −1 to 1 of the scale",
+  selfPreferenceMeans: "How much more a judge grades its own replies above those of others than the other judges do.",
+  ownLead: "Lead",
 };
 
 export type Word = keyof typeof ENGLISH;
@@ -205,7 +220,87 @@ const CHINESE: Record<Word, string> = {
   rows: "行数",
   noData: "没有可显示的内容。",
   noBaseline: "不优于",
+  verdict: "结论",
+  whatItMeans: "该度量的含义",
+  measures: "度量",
+  specText: "运行时的规范原文",
+  noSpecText: "本次运行没有保存规范原文：它由较早的 Tripos 产生，或是导入的。",
+  line: "第几行：",
+  lines: "行",
+  madeOf: "由以下度量组成",
+  references: "参考文献",
+  step: "步骤",
+  firstWon: "先展示者胜",
+  positionMeans: "在成对比较中，先展示的回复胜出的比例；平局算一半。没有偏向时为 50 %。",
+  selfPreference: "对自己回复的偏好（−1 到 1）",
+  selfPreferenceMeans: "与其他评审相比，某评审给自己的回复打分高出多少。",
+  ownLead: "领先",
 };
+
+interface Explaining {
+  functions: Record<string, string>;
+  missing: Record<string, string>;
+  and: (names: string[]) => string;
+  aggregate: (name: string, of: string, across: string | null) => string;
+  cells: (inner: string) => string;
+  by: (names: string) => string;
+  scale: (low: number, high: number) => string;
+  noScale: string;
+  lower: string;
+  higher: string;
+  interval: string;
+}
+
+const EXPLAINING: Record<string, Explaining> = {
+  en: {
+    functions: {
+      mean: "mean", share: "share", accuracy: "share of right answers", sum: "sum", count: "number", stdev: "standard deviation", min: "least", max: "greatest",
+      median: "median", pass_at: "chance that one of several tries is right", pass_all: "chance that all of several tries are right", precision: "precision", recall: "recall", f1: "F1",
+      kendall_w: "agreement (Kendall’s W)", krippendorff_alpha: "agreement (Krippendorff’s alpha)", kendall_tau: "rank correlation (Kendall’s tau)", spearman: "rank correlation (Spearman’s rho)",
+      cohen_kappa: "agreement (Cohen’s kappa)", quadratic_kappa: "agreement (quadratic kappa)", mean_tau_agreement: "mean agreement of rankings (tau)", win_rate: "share of comparisons won",
+      position_bias: "lean towards the reply shown first", flip_rate: "share of verdicts that change with the order", bradley_terry: "strength (Bradley–Terry)", self_preference: "preference of a judge for its own",
+    },
+    missing: {
+      skip: "Scores that are missing are left out; the coverage says how many.", zero: "Scores that are missing count as zero.",
+      fail: "If a score is missing, there is no value.", paired: "Items that lack a score under some arm are left out under all of them.",
+    },
+    and: (names) => names.join(", "),
+    aggregate: (name, of, across) => `${name} of ${of}${across ? `, across ${across}` : ""}`,
+    cells: (inner) => `cells, each the ${inner}`,
+    by: (names) => `, for each ${names}`,
+    scale: (low, high) => `Its scale goes from ${low} to ${high}.`,
+    noScale: "It has no bounded scale.",
+    lower: "A lower value is better.",
+    higher: "",
+    interval: "Of intervals made in this way, 95 in 100 hold the value over all items of this kind: items are drawn, not scores.",
+  },
+  zh: {
+    functions: {
+      mean: "平均值", share: "比例", accuracy: "正确率", sum: "总和", count: "数量", stdev: "标准差", min: "最小值", max: "最大值", median: "中位数",
+      pass_at: "多次尝试中至少一次正确的概率", pass_all: "多次尝试全部正确的概率", precision: "精确率", recall: "召回率", f1: "F1",
+      kendall_w: "一致性（Kendall W）", krippendorff_alpha: "一致性（Krippendorff α）", kendall_tau: "秩相关（Kendall τ）", spearman: "秩相关（Spearman ρ）",
+      cohen_kappa: "一致性（Cohen κ）", quadratic_kappa: "一致性（二次加权 κ）", mean_tau_agreement: "排序的平均一致性（τ）", win_rate: "比较的胜率",
+      position_bias: "对先展示回复的偏向", flip_rate: "随顺序改变的结论比例", bradley_terry: "强度（Bradley–Terry）", self_preference: "评审对自己的偏好",
+    },
+    missing: {
+      skip: "缺失的分数不计入；覆盖率说明有多少。", zero: "缺失的分数按零计。", fail: "只要缺一个分数，就没有数值。", paired: "在某个实验条件下缺分数的题目，在所有条件下都不计入。",
+    },
+    and: (names) => names.join("、"),
+    aggregate: (name, of, across) => `${of} 的${name}${across ? `（跨 ${across}）` : ""}`,
+    cells: (inner) => `各单元格（${inner}）`,
+    by: (names) => `，按 ${names} 分组`,
+    scale: (low, high) => `量表从 ${low} 到 ${high}。`,
+    noScale: "没有上下界。",
+    lower: "数值越低越好。",
+    higher: "",
+    interval: "这样得到的区间，100 个中有 95 个包含全部同类题目上的数值；抽样单位是题目，不是分数。",
+  },
+};
+
+/** Return how a measure is explained in the reader's language. */
+export function explaining(): Explaining {
+  return EXPLAINING[language]!;
+}
 
 const LANGUAGES: Record<string, Record<Word, string>> = { en: ENGLISH, zh: CHINESE };
 

@@ -1,7 +1,8 @@
 import { Lines } from "../charts";
 import type { BenchmarkFile, Index } from "../contract";
 import { json } from "../data";
-import { at, Panel, Scroll, useLoaded, Waiting } from "../ui";
+import { List } from "../table";
+import { at, Panel, Scroll, useLoaded, visible, Waiting } from "../ui";
 import { between, figure, t, when } from "../words";
 import { BoardPanel, isNarrow } from "./report";
 
@@ -27,7 +28,7 @@ function Figure({ name, of }: { name: string; of: BenchmarkFile["history"][numbe
   const runs = [...new Set(of.points.map((each) => each.run_id))];
   const points = of.points
     .filter((each) => each.value !== null)
-    .map((each) => ({ x: runs.indexOf(each.run_id), series: each.model, value: each.value!, low: each.low, high: each.high, broken: each.broken, title: `${each.run_id}, ${each.version}` }));
+    .map((each) => ({ x: runs.indexOf(each.run_id), series: each.model, value: each.value!, low: each.low, high: each.high, broken: each.broken, title: `${each.run_id}, ${each.version}`, day: each.started_at.slice(5, 10) }));
   if (points.length === 0) return null;
   const narrow = isNarrow(points);
   const heading = `${name}: ${of.measure}`;
@@ -35,23 +36,16 @@ function Figure({ name, of }: { name: string; of: BenchmarkFile["history"][numbe
   return (
     <Panel title={heading}>
       <Scroll label={heading}><Lines points={points} label={heading} narrow={narrow} /></Scroll>
-      {breaks.map((version) => <p class="small" key={version}>{t("version")} {version}: {t("changed")}</p>)}
+      {breaks.map((version) => <p class="small" key={version}><span class="break-mark" aria-hidden="true">┊</span> {t("version")} {version}: {t("changed")}</p>)}
       <details>
         <summary>{t("table")}</summary>
-        <table class="list">
-          <thead><tr><th scope="col">{t("run")}</th><th scope="col">{t("version")}</th><th scope="col">{t("model")}</th><th scope="col" class="number">{t("value")}</th><th scope="col">{t("interval")}</th></tr></thead>
-          <tbody>
-            {of.points.map((each) => (
-              <tr key={each.run_id + each.model}>
-                <th scope="row"><a href={at(`run/${each.run_id}`)}>{each.run_id}</a><div class="small">{when(each.started_at)}</div></th>
-                <td>{each.version}</td>
-                <td>{each.model}</td>
-                <td class="number">{figure(each.value, narrow)}</td>
-                <td>{between(each.low, each.high, narrow)}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
+        <List label={heading} rows={of.points} columns={[
+          { title: t("run"), kind: "head", cell: (each) => <><a href={at(`run/${each.run_id}`)}>{each.run_id}</a><div class="small">{when(each.started_at)}</div></> },
+          { title: t("version"), cell: (each) => each.version },
+          { title: t("model"), cell: (each) => <bdi>{visible(each.model)}</bdi> },
+          { title: t("value"), kind: "number", cell: (each) => figure(each.value, narrow) },
+          { title: t("interval"), cell: (each) => between(each.low, each.high, narrow) },
+        ]} />
       </details>
     </Panel>
   );

@@ -1,10 +1,11 @@
 import { diffWordsWithSpace } from "diff";
 import { useState } from "preact/hooks";
 import type { Columns } from "../columns";
-import type { Comparison, Index, ListedRun, Report } from "../contract";
+import type { ComparedRow, Comparison, Index, ListedRun, Report } from "../contract";
 import { json } from "../data";
 import { openRun, type OpenRun, reportOf } from "../run";
-import { at, go, Panel, Scroll, Text, useLoaded, visible, Waiting } from "../ui";
+import { type Column, List } from "../table";
+import { at, go, Panel, Text, useLoaded, visible, Waiting } from "../ui";
 import { between, count, figure, t } from "../words";
 import { called } from "./report";
 
@@ -86,37 +87,31 @@ function Figures({ found }: { found: Comparison }) {
   return (
     <Panel title={t("paired")}>
       <p class="small">{count(found.pairs)} {t("pairs")} · {count(found.items)} {t("items")} · {count(found.only_a + found.only_b)} {t("onlyOne")}</p>
-      {found.sections.map((section) => (
-        <Scroll key={section.kind} label={section.kind}>
-          <table class="list">
-            <thead>
-              <tr>
-                <th scope="col">{section.kind}</th>
-                <th scope="col" class="number">A</th>
-                <th scope="col" class="number">B</th>
-                <th scope="col" class="number">B − A</th>
-                <th scope="col">{t("interval")}</th>
-                <th scope="col" class="number">{t("pValue")}</th>
-                <td />
-              </tr>
-            </thead>
-            <tbody>
-              {section.rows.map((row) => (
-                <tr key={row.name + row.of}>
-                  <th scope="row">{visible(row.name)} <span class="small">{visible(row.of)}</span></th>
-                  <td class="number">{figure(row.a, false)}</td>
-                  <td class="number">{figure(row.b, false)}</td>
-                  <td class="number"><strong>{figure(row.difference, false)}</strong></td>
-                  <td>{between(row.low, row.high, false)}</td>
-                  <td class="number">{figure(row.p, true)}</td>
-                  <td class="small">{visible(row.verdict)}</td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </Scroll>
-      ))}
+      {found.sections.map((section) => <Section key={section.kind} section={section} />)}
     </Panel>
+  );
+}
+
+const MOST_ROWS = 6;
+
+/** The rows of one kind, those that tell the sides apart first; more than a few are shown when they are asked for. */
+function Section({ section }: { section: Comparison["sections"][number] }) {
+  const [whole, show] = useState(false);
+  const rows = [...section.rows].sort((x, y) => (x.p ?? 2) - (y.p ?? 2));
+  const columns: Column<ComparedRow>[] = [
+    { title: section.kind, kind: "head", cell: (row) => <>{visible(row.name)} <span class="small">{visible(row.of)}</span></> },
+    { title: "A", kind: "number", cell: (row) => figure(row.a, false) },
+    { title: "B", kind: "number", cell: (row) => figure(row.b, false) },
+    { title: "B − A", kind: "number", cell: (row) => <strong>{figure(row.difference, false)}</strong> },
+    { title: t("interval"), cell: (row) => between(row.low, row.high, false) },
+    { title: t("pValue"), kind: "number", cell: (row) => figure(row.p, true) },
+    { title: t("verdict"), cell: (row) => <span class="small">{visible(row.verdict)}</span> },
+  ];
+  return (
+    <>
+      <List label={section.kind} rows={whole ? rows : rows.slice(0, MOST_ROWS)} columns={columns} />
+      {!whole && rows.length > MOST_ROWS && <button type="button" class="more" onClick={() => show(true)}>{t("showMore")} ({count(rows.length)})</button>}
+    </>
   );
 }
 

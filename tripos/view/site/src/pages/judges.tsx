@@ -1,7 +1,9 @@
+import { useState } from "preact/hooks";
 import { HeatMap } from "../charts";
 import type { Judges, Report } from "../contract";
 import { json } from "../data";
-import { Panel, Scroll, useLoaded, visible, Waiting } from "../ui";
+import { List } from "../table";
+import { Panel, useLoaded, visible, Waiting } from "../ui";
 import { count, figure, percent, t } from "../words";
 import { called, inOrder } from "./report";
 
@@ -9,80 +11,115 @@ import { called, inOrder } from "./report";
 export function JudgesPage({ report }: { report: Report }) {
   const run = report.run.run_id;
   const found = useLoaded(() => json<Judges>(`runs/${run}/judges.json`), [run, report.state], true);
-  const metric = (name: string) => called(report.about, "metric", name);
+  return <Waiting of={found}>{(judges) => <OfJudges judges={judges} report={report} />}</Waiting>;
+}
+
+function OfJudges({ judges, report }: { judges: Judges; report: Report }) {
+  if (judges.severity.length === 0 && judges.position.length === 0) return <p>{t("noJudges")}</p>;
+  const metric = (name: string) => visible(called(report.about, "metric", name));
+  const evaluators = [...new Set(judges.severity.map((each) => each.evaluator))];
+  const metrics = inOrder(judges.severity.map((each) => each.metric), report.about.metrics.map((each) => each.name));
   return (
-    <Waiting of={found}>
-      {(judges) => {
-        if (judges.severity.length === 0 && judges.position.length === 0) return <p>{t("noJudges")}</p>;
-        const evaluators = [...new Set(judges.severity.map((each) => each.evaluator))];
-        const metrics = inOrder(judges.severity.map((each) => each.metric), report.about.metrics.map((each) => each.name));
-        const models = [...new Set(judges.preference.map((each) => each.model))];
-        return (
-          <>
-            {judges.agreement.length > 0 && (
-              <Panel title={t("agreement")}>
-                <Scroll label={t("agreement")}>
-                  <table class="list">
-                    <thead>
-                      <tr>
-                        <th scope="col">{t("metric")}</th>
-                        <th scope="col">{t("evaluator")}</th>
-                        <th scope="col" class="number">{t("pairs")}</th>
-                        <th scope="col" class="number">{t("exact")}</th>
-                        <th scope="col" class="number">{t("within")}</th>
-                        <th scope="col" class="number">{t("difference")}</th>
-                        <th scope="col" class="number">{t("correlation")}</th>
-                      </tr>
-                    </thead>
-                    <tbody>
-                      {judges.agreement.map((each, place) => (
-                        <tr key={place}>
-                          <th scope="row">{visible(metric(String(each["part"])))}</th>
-                          <td><bdi>{visible(String(each["evaluator_a"]))}</bdi> · <bdi>{visible(String(each["evaluator_b"]))}</bdi></td>
-                          <td class="number">{count(Number(each["n"]))}</td>
-                          <td class="number">{share(each["exact"])}</td>
-                          <td class="number">{share(each["within_1"])}</td>
-                          <td class="number">{figure(each["mean_difference"] as number | null, false)}</td>
-                          <td class="number">{figure(each["correlation"] as number | null, true)}</td>
-                        </tr>
-                      ))}
-                    </tbody>
-                  </table>
-                </Scroll>
-              </Panel>
-            )}
-            {evaluators.length > 0 && (
-              <Panel title={t("severity")}>
-                <Scroll label={t("severity")}>
-                  <HeatMap rows={metrics} columns={evaluators} row={metric} column={visible} label={t("severity")}
-                    value={(row, column) => judges.severity.find((each) => each.metric === row && each.evaluator === column)} />
-                </Scroll>
-              </Panel>
-            )}
-            {models.length > 0 && (
-              <Panel title={t("preference")}>
-                <Scroll label={t("preference")}>
-                  <HeatMap rows={models} columns={evaluators} row={visible} column={visible} label={t("preference")}
-                    value={(row, column) => judges.preference.find((each) => each.model === row && each.evaluator === column)} />
-                </Scroll>
-              </Panel>
-            )}
-            {judges.position.length > 0 && (
-              <Panel title={t("position")}>
-                <ul class="notes">
-                  {judges.position.map((each) => (
-                    <li key={each.evaluator + each.step}>
-                      <bdi>{visible(each.evaluator)}</bdi> · {each.step}: {each.share === null ? "—" : percent(each.share)} (n = {count(each.n)})
-                    </li>
-                  ))}
-                </ul>
-              </Panel>
-            )}
-          </>
-        );
-      }}
-    </Waiting>
+    <>
+      {judges.agreement.length > 0 && (
+        <Panel title={t("agreement")}>
+          <List label={t("agreement")} rows={judges.agreement} columns={[
+            { title: t("metric"), kind: "head", cell: (each) => metric(String(each["part"])) },
+            { title: t("evaluator"), cell: (each) => <span><bdi>{visible(String(each["evaluator_a"]))}</bdi> · <bdi>{visible(String(each["evaluator_b"]))}</bdi></span> },
+            { title: t("pairs"), kind: "number", cell: (each) => count(Number(each["n"])) },
+            { title: t("exact"), kind: "number", cell: (each) => share(each["exact"]) },
+            { title: t("within"), kind: "number", cell: (each) => share(each["within_1"]) },
+            { title: t("difference"), kind: "number", cell: (each) => figure(each["mean_difference"] as number | null, false) },
+            { title: t("correlation"), kind: "number", cell: (each) => figure(each["correlation"] as number | null, true) },
+          ]} />
+        </Panel>
+      )}
+      {evaluators.length > 0 && (
+        <Panel title={t("severity")}>
+          <HeatMap rows={metrics} columns={evaluators} row={metric} column={visible} label={t("severity")}
+            value={(row, column) => judges.severity.find((each) => each.metric === row && each.evaluator === column)} />
+        </Panel>
+      )}
+      <Preference judges={judges} evaluators={evaluators} metrics={metrics} called={metric} />
+      {judges.position.length > 0 && (
+        <Panel title={t("position")}>
+          <p class="small">{t("positionMeans")}</p>
+          <List label={t("position")} rows={judges.position} columns={[
+            { title: t("evaluator"), kind: "head", cell: (each) => <bdi>{visible(each.evaluator)}</bdi> },
+            { title: t("step"), cell: (each) => visible(each.step) },
+            { title: t("firstWon"), kind: "number", cell: (each) => (each.share === null ? "—" : percent(each.share)) },
+            { title: "n", kind: "number", cell: (each) => count(each.n) },
+          ]} />
+        </Panel>
+      )}
+    </>
   );
+}
+
+interface Mean {
+  score: number | null;
+  n: number;
+}
+
+/** What each evaluator gives each model, over one metric or all; what one gives its own replies is marked. */
+function Preference({ judges, evaluators, metrics, called }: { judges: Judges; evaluators: string[]; metrics: string[]; called: (name: string) => string }) {
+  const [metric, choose] = useState("");
+  const models = [...new Set(judges.preference.map((each) => each.model))];
+  if (models.length === 0) return null;
+  const mean = (evaluator: string, model: string, of: string): Mean | undefined => {
+    const mine = judges.preference.filter((each) => each.evaluator === evaluator && each.model === model && (!of || each.metric === of) && each.score !== null);
+    const n = mine.reduce((sum, each) => sum + each.n, 0);
+    return n ? { score: mine.reduce((sum, each) => sum + each.score! * each.n, 0) / n, n } : undefined;
+  };
+  const own = evaluators.filter((each) => models.includes(each));
+  const rows = ["", ...metrics].flatMap((of) => own.map((evaluator) => ({ of, evaluator, lead: ownLead(evaluator, models, evaluators, (e, m) => mean(e, m, of)?.score ?? null) })))
+    .filter((each) => each.lead !== null);
+  return (
+    <>
+      <Panel title={t("preference")}>
+        {metrics.length > 1 && (
+          <p class="choice">
+            <label>
+              {t("metric")}{" "}
+              <select value={metric} onChange={(event) => choose((event.target as HTMLSelectElement).value)}>
+                <option value="">{t("all")}</option>
+                {metrics.map((each) => <option key={each} value={each}>{called(each)}</option>)}
+              </select>
+            </label>
+          </p>
+        )}
+        <HeatMap rows={models} columns={evaluators} row={visible} column={visible} label={t("preference")}
+          value={(row, column) => mean(column, row, metric)} mark={(row, column) => row === column} />
+      </Panel>
+      {rows.length > 0 && (
+        <Panel title={t("selfPreference")}>
+          <p class="small">{t("selfPreferenceMeans")}</p>
+          <List label={t("selfPreference")} rows={rows} columns={[
+            { title: t("metric"), kind: "head", cell: (each) => (each.of ? called(each.of) : t("all")) },
+            { title: t("evaluator"), cell: (each) => <bdi>{visible(each.evaluator)}</bdi> },
+            { title: t("ownLead"), kind: "number", cell: (each) => <strong>{figure(each.lead, true)}</strong> },
+          ]} />
+        </Panel>
+      )}
+    </>
+  );
+}
+
+/** Return by how much more an evaluator favours its own replies over those of others than the other evaluators do; null
+ * where nobody else graded the same models. */
+function ownLead(evaluator: string, models: string[], evaluators: string[], mean: (evaluator: string, model: string) => number | null): number | null {
+  const lead = (who: string) => {
+    const mine = mean(who, evaluator);
+    const rest = models.filter((each) => each !== evaluator).map((each) => mean(who, each)).filter((each): each is number => each !== null);
+    return mine === null || rest.length === 0 ? null : mine - average(rest);
+  };
+  const own = lead(evaluator);
+  const others = evaluators.filter((each) => each !== evaluator).map(lead).filter((each): each is number => each !== null);
+  return own === null || others.length === 0 ? null : own - average(others);
+}
+
+function average(values: number[]): number {
+  return values.reduce((sum, each) => sum + each, 0) / values.length;
 }
 
 function share(value: unknown): string {

@@ -1,6 +1,7 @@
 import { useState } from "preact/hooks";
 import { HeatMap, Interval } from "../charts";
 import type { About, Board, Measure, MeasureRow, Report } from "../contract";
+import { type Column, List } from "../table";
 import { at, Panel, Scroll, Status, visible } from "../ui";
 import { between, count, figure, language, money, percent, t, title, titled, when } from "../words";
 
@@ -46,7 +47,7 @@ export function ReportPage({ report }: { report: Report }) {
       <Notes report={report} />
       <Grid report={report} />
       <Axes report={report} />
-      {report.measures.map((measure) => <MeasurePanel key={measure.name} measure={measure} about={about} />)}
+      {report.measures.map((measure) => <MeasurePanel key={measure.name} measure={measure} about={about} run={run.run_id} />)}
     </>
   );
 }
@@ -71,37 +72,18 @@ export function BoardPanel({ board, run, about }: { board: Board; run?: string; 
   const name = run ? `${t("headline")}: ${visible(measured(about, board.measure))}` : `${board.benchmark} ${board.version}: ${board.measure}`;
   return (
     <Panel title={name}>
-      <Scroll label={name}>
-        <table class="list board">
-          <thead>
-            <tr>
-              <th scope="col" class="number">{t("rank")}</th>
-              <th scope="col">{t("model")}</th>
-              <th scope="col" class="number">{t("value")}</th>
-              <th scope="col" class="picture">{t("interval")}</th>
-              <th scope="col" class="number">{t("items")}</th>
-              <th scope="col" class="number">{t("coverage")}</th>
-              <th scope="col">{t("group")}</th>
-            </tr>
-          </thead>
-          <tbody>
-            {board.models.map((each) => (
-              <tr key={each.model}>
-                <td class="number">{each.rank}{each.tied ? "=" : ""}</td>
-                <th scope="row"><bdi>{visible(each.model)}</bdi></th>
-                <td class="number"><strong>{figure(each.value, narrow)}</strong></td>
-                <td class="picture">
-                  <Interval value={each.value} low={each.low} high={each.high} from={from} to={to} narrow={narrow} />
-                  <span class="small">{between(each.low, each.high, narrow)}</span>
-                </td>
-                <td class="number">{count(each.items)}</td>
-                <td class="number">{each.coverage === null ? "—" : percent(each.coverage)}</td>
-                <td>{each.letters}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </Scroll>
+      <List label={name} rows={board.models} name="board" columns={[
+        { title: t("rank"), kind: "number", cell: (each) => `${each.rank}${each.tied ? "=" : ""}` },
+        { title: t("model"), kind: "head", cell: (each) => <bdi>{visible(each.model)}</bdi> },
+        { title: t("value"), kind: "number", cell: (each) => <strong>{figure(each.value, narrow)}</strong> },
+        { title: t("interval"), kind: "picture", cell: (each) => <>
+          <Interval value={each.value} low={each.low} high={each.high} from={from} to={to} narrow={narrow} />
+          <span class="small">{between(each.low, each.high, narrow)}</span>
+        </> },
+        { title: t("items"), kind: "number", cell: (each) => count(each.items) },
+        { title: t("coverage"), kind: "number", cell: (each) => (each.coverage === null ? "—" : percent(each.coverage)) },
+        { title: t("group"), cell: (each) => each.letters },
+      ]} />
       {board.notes.length > 0 && <ul class="notes">{board.notes.map((each) => <li key={each}>{visible(each)}</li>)}</ul>}
     </Panel>
   );
@@ -241,7 +223,7 @@ export function inOrder(found: string[], known: string[]): string[] {
 
 const MOST_ROWS = 60;
 
-function MeasurePanel({ measure, about }: { measure: Measure; about: About }) {
+function MeasurePanel({ measure, about, run }: { measure: Measure; about: About; run: string }) {
   const [whole, show] = useState(false);
   const rows = measure.rows ?? [];
   const [from, to] = ends(rows);
@@ -252,53 +234,29 @@ function MeasurePanel({ measure, about }: { measure: Measure; about: About }) {
       {measure.error && <p class="problem">{visible(measure.error)}</p>}
       {measure.reason && <p class="small">{visible(measure.reason)}</p>}
       {rows.length > 0 && (
-        <Scroll label={measure.name}>
-          <table class="list">
-            <thead>
-              <tr>
-                <th scope="col">{t("model")}</th>
-                {measure.by.map((each) => <th scope="col" key={each}>{visible(headingOf(about, each))}</th>)}
-                <th scope="col" class="number">{t("value")}</th>
-                <th scope="col" class="picture">{t("interval")}</th>
-                <th scope="col" class="number">{t("items")}</th>
-                <th scope="col" class="number">{t("scored")}</th>
-              </tr>
-            </thead>
-            <tbody>
-              {shown.map((row, place) => <MeasureLine key={place} row={row} by={measure.by} about={about} from={from} to={to} narrow={narrow} />)}
-            </tbody>
-          </table>
-        </Scroll>
+        <List label={measure.name} rows={shown} columns={[
+          { title: t("model"), kind: "head", cell: (row) => <bdi>{visible(row.model ?? "—")}</bdi> },
+          ...measure.by.map((by): Column<MeasureRow> => ({
+            title: visible(headingOf(about, by)),
+            cell: (row) => (row[by] === null || row[by] === undefined ? "—" : visible(called(about, by, String(row[by])))),
+          })),
+          { title: t("value"), kind: "number", cell: (row) => (row.value === null ? <span title={row.reason ?? ""}>—</span> : <strong>{figure(row.value, narrow)}</strong>) },
+          { title: t("interval"), kind: "picture", cell: (row) => <>
+            <Interval value={row.value} low={row.low} high={row.high} from={from} to={to} narrow={narrow} />
+            <span class="small">{row.low !== null ? between(row.low, row.high, narrow) : visible(row.reason ?? "—")}</span>
+          </> },
+          { title: t("items"), kind: "number", cell: (row) => count(row.items) },
+          { title: t("scored"), kind: "number", cell: (row) => `${count(row.n)} / ${count(row.total)}` },
+        ]} />
       )}
       {shown.length < rows.length && (
         <button type="button" class="more" onClick={() => show(true)}>{t("showMore")} ({count(rows.length)})</button>
       )}
+      <p class="small"><a href={at(`run/${run}/spec`, { measure: measure.name })}>{t("whatItMeans")}</a></p>
       <details>
         <summary>{t("meaning")}</summary>
         <pre tabIndex={0}>{measure.sql}</pre>
       </details>
     </Panel>
-  );
-}
-
-function MeasureLine({ row, by, about, from, to, narrow }: {
-  row: MeasureRow; by: string[]; about: About; from: number; to: number; narrow: boolean;
-}) {
-  return (
-    <tr>
-      <th scope="row"><bdi>{visible(row.model ?? "—")}</bdi></th>
-      {by.map((each) => (
-        <td key={each}>{row[each] === null || row[each] === undefined ? "—" : visible(called(about, each, String(row[each])))}</td>
-      ))}
-      <td class="number">{row.value === null ? <span title={row.reason ?? ""}>—</span> : <strong>{figure(row.value, narrow)}</strong>}</td>
-      <td class="picture">
-        <Interval value={row.value} low={row.low} high={row.high} from={from} to={to} narrow={narrow} />
-        <span class="small">
-          {row.low !== null ? between(row.low, row.high, narrow) : visible(row.reason ?? "—")}
-        </span>
-      </td>
-      <td class="number">{count(row.items)}</td>
-      <td class="number">{count(row.n)} / {count(row.total)}</td>
-    </tr>
   );
 }

@@ -1,55 +1,34 @@
-import type { Index } from "../contract";
-import { at, Panel, Scroll, Status, visible } from "../ui";
+import type { Index, ListedRun } from "../contract";
+import { List } from "../table";
+import { at, Panel, Status, visible } from "../ui";
 import { count, figure, money, percent, t, title, when } from "../words";
+import { isNarrow } from "./report";
 
 /** The runs of the store, newest first. */
 export function Runs({ index }: { index: Index }) {
   if (index.runs.length === 0) return <p>{t("noRuns")}</p>;
   return (
     <Panel title={t("runs")}>
-      <Scroll label={t("runs")}>
-        <table class="list">
-          <thead>
-            <tr>
-              <th scope="col">{t("run")}</th>
-              <th scope="col">{t("benchmark")}</th>
-              <th scope="col">{t("headline")}</th>
-              <th scope="col">{t("status")}</th>
-              <th scope="col" class="number">{t("samples")}</th>
-              <th scope="col" class="number">{t("coverage")}</th>
-              <th scope="col" class="number">{t("cost")}</th>
-            </tr>
-          </thead>
-          <tbody>
-            {index.runs.map((run) => (
-              <tr key={run.run_id}>
-                <th scope="row">
-                  <a href={at(`run/${run.run_id}`)}>{run.run_id}</a>
-                  <div class="small">{when(run.started_at)}</div>
-                </th>
-                <td>
-                  {visible(title(run.titles, run.title || run.benchmark))}
-                  <div class="small">{run.benchmark} {run.version}</div>
-                </td>
-                <td>
-                  {run.headline.slice(0, 6).map((each) => (
-                    <div key={each.measure + each.model}>
-                      <span class="model">{visible(each.model ?? "")}</span>{" "}
-                      <strong>{figure(each.value, true)}</strong>{" "}
-                      <span class="small">{each.measure}</span>
-                    </div>
-                  ))}
-                  {run.headline.length === 0 && run.models.map((model) => <div key={model} class="model">{visible(model)}</div>)}
-                </td>
-                <td><Status of={run.status} /></td>
-                <td class="number">{count(run.samples)}</td>
-                <td class="number">{run.scored_share === null ? "—" : percent(run.scored_share)}</td>
-                <td class="number">{money(run.cost_usd)}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </Scroll>
+      <List label={t("runs")} rows={index.runs} columns={[
+        { title: t("run"), kind: "head", cell: (run) => <><a href={at(`run/${run.run_id}`)}>{run.run_id}</a><div class="small">{when(run.started_at)}</div></> },
+        { title: t("benchmark"), cell: (run) => <>{visible(title(run.titles, run.title || run.benchmark))}<div class="small">{run.benchmark} {run.version}</div></> },
+        { title: t("headline"), cell: headline },
+        { title: t("status"), cell: (run) => <Status of={run.status} /> },
+        { title: t("samples"), kind: "number", cell: (run) => count(run.samples) },
+        { title: t("coverage"), kind: "number", cell: (run) => (run.scored_share === null ? "—" : percent(run.scored_share)) },
+        { title: t("cost"), kind: "number", cell: (run) => money(run.cost_usd) },
+      ]} />
     </Panel>
   );
+}
+
+const MOST_FIGURES = 6;
+
+function headline(run: ListedRun) {
+  if (run.headline.length === 0) return run.models.map((model) => <div key={model} class="model">{visible(model)}</div>);
+  return run.headline.slice(0, MOST_FIGURES).map((each) => (
+    <div key={each.measure + each.model} class="figure-line">
+      <strong>{figure(each.value, isNarrow(run.headline))}</strong> <bdi>{visible(each.model ?? "")}</bdi> <span class="small">{each.measure}</span>
+    </div>
+  ));
 }

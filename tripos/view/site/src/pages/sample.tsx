@@ -2,7 +2,8 @@ import { useEffect, useState } from "preact/hooks";
 import type { Report } from "../contract";
 import type { Row } from "../data";
 import { type OpenRun, openRun } from "../run";
-import { at, go, Panel, Scroll, Status, Text, useLoaded, visible, Waiting } from "../ui";
+import { type Column, List } from "../table";
+import { at, go, Panel, Status, Text, useLoaded, visible, Waiting } from "../ui";
 import { count, figure, money, t } from "../words";
 import { called } from "./report";
 import { selection, stateOf } from "./samples";
@@ -239,35 +240,24 @@ function Scores({ scores, judgements, report, language }: { scores: Row[]; judge
   }
   return (
     <Panel title={t("scores")}>
-      <Scroll label={t("scores")}>
-        <table class="list">
-          <thead>
-            <tr>
-              <th scope="col">{t("metric")}</th>
-              {evaluators.map((each) => <th scope="col" key={each}>{each ? <bdi>{visible(each)}</bdi> : t("value")}</th>)}
-            </tr>
-          </thead>
-          <tbody>
-            {metrics.map((metric) => (
-              <tr key={metric}>
-                <th scope="row">{visible(called(report.about, "metric", metric, language))}</th>
-                {evaluators.map((evaluator) => (
-                  <td key={evaluator}>
-                    {scores.filter((each) => each["metric"] === metric && String(each["evaluator"] ?? "") === evaluator).map((each, place) => (
-                      <div key={place}>
-                        {each["value"] === null || each["value"] === undefined ? <Status of={String(each["status"])} /> : <strong>{plainNumber(each["value"])}</strong>}
-                        {each["high"] !== null && each["high"] !== undefined && <span class="small"> / {String(each["high"])}</span>}
-                        {each["error"] ? <div class="small"><Text value={String(each["error"])} long={300} /></div> : null}
-                        {reasons.has(`${each["judgement_id"]} ${metric}`) && <div class="small reason"><Text value={reasons.get(`${each["judgement_id"]} ${metric}`)} long={400} /></div>}
-                      </div>
-                    ))}
-                  </td>
-                ))}
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </Scroll>
+      <List label={t("scores")} rows={metrics} columns={[
+        { title: t("metric"), kind: "head", cell: (metric) => visible(called(report.about, "metric", metric, language)) },
+        ...evaluators.map((evaluator): Column<string> => ({
+          title: evaluator ? visible(evaluator) : t("value"),
+          cell: (metric) => (
+            <div>
+              {scores.filter((each) => each["metric"] === metric && String(each["evaluator"] ?? "") === evaluator).map((each, place) => (
+                <div key={place}>
+                  {each["value"] === null || each["value"] === undefined ? <Status of={String(each["status"])} /> : <strong>{plainNumber(each["value"])}</strong>}
+                  {each["high"] !== null && each["high"] !== undefined && <span class="small"> / {String(each["high"])}</span>}
+                  {each["error"] ? <div class="small"><Text value={String(each["error"])} long={300} /></div> : null}
+                  {reasons.has(`${each["judgement_id"]} ${metric}`) && <div class="small reason"><Text value={reasons.get(`${each["judgement_id"]} ${metric}`)} long={400} /></div>}
+                </div>
+              ))}
+            </div>
+          ),
+        })),
+      ]} />
     </Panel>
   );
 }

@@ -138,7 +138,8 @@ function Filters({ open, report, query, change, clear }: {
   const evaluators = [...new Set(report.evaluators)];
   return (
     <aside class="filters" aria-label={t("filters")}>
-      <h2>{t("filters")}</h2>
+      <details open={isWide()}>
+      <summary><h2>{t("filters")}</h2></summary>
       {names.map((name) => {
         const column = samples.texts(name);
         const present = column.values.slice(1);
@@ -153,8 +154,14 @@ function Filters({ open, report, query, change, clear }: {
         </label>
       </p>
       <button type="button" onClick={clear}>{t("clear")}</button>
+      </details>
     </aside>
   );
+}
+
+/** On a phone the replies come first, and the filters when they are asked for. */
+function isWide(): boolean {
+  return window.matchMedia("(min-width: 761px)").matches;
 }
 
 const MOST_BOXES = 8;

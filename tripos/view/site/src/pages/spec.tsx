@@ -1,11 +1,15 @@
-import type { About, Labelled, Report } from "../contract";
-import { headingOf } from "./report";
-import { Panel, Scroll, Text, visible } from "../ui";
+import type { About, Labelled, Report, SpecFile } from "../contract";
+import { json } from "../data";
+import { List } from "../table";
+import { Panel, Text, useLoaded, visible, Waiting } from "../ui";
 import { count, language, t, title, titled } from "../words";
+import { headingOf } from "./report";
+import { SpecText } from "./spec_text";
 
 /** The benchmark as it was run: its scenarios, axes, arms, metrics and roles. */
-export function SpecPage({ report }: { report: Report }) {
+export function SpecPage({ report, query }: { report: Report; query: URLSearchParams }) {
   const { about, run } = report;
+  const spec = useLoaded(() => json<SpecFile>(`runs/${run.run_id}/spec.json`), [run.run_id, report.state], true);
   const name = (titles: Record<string, string>, fallback: string) => visible(title(titles, fallback, language, ...about.languages));
   return (
     <>
@@ -20,28 +24,12 @@ export function SpecPage({ report }: { report: Report }) {
         </dl>
       </Panel>
       <Panel title={t("scenarios")}>
-        <Scroll label={t("scenarios")}>
-          <table class="list">
-            <thead>
-              <tr>
-                <th scope="col">{t("scenario")}</th>
-                <th scope="col">{t("axes")}</th>
-                <th scope="col">{t("steps")}</th>
-                <th scope="col" class="number">{t("rows")}</th>
-              </tr>
-            </thead>
-            <tbody>
-              {about.scenarios.map((each) => (
-                <tr key={each.name}>
-                  <th scope="row">{visible(titled(about, "scenario", each.name, each.title || each.name))}<div class="small">{each.name}</div></th>
-                  <td>{[...each.axes, ...each.arms].map((name) => visible(headingOf(about, name))).join(", ")}</td>
-                  <td>{each.steps.map((step) => <div key={step.name + step.kind}><span class="small">{step.kind}</span> {step.name}</div>)}</td>
-                  <td class="number">{count(each.rows)}</td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </Scroll>
+        <List label={t("scenarios")} rows={about.scenarios} columns={[
+          { title: t("scenario"), kind: "head", cell: (each) => <>{visible(titled(about, "scenario", each.name, each.title || each.name))}<div class="small">{each.name}</div></> },
+          { title: t("axes"), cell: (each) => [...each.axes, ...each.arms].map((name) => visible(headingOf(about, name))).join(", ") },
+          { title: t("steps"), cell: (each) => <div>{each.steps.map((step) => <div key={step.name + step.kind}><span class="small">{step.kind}</span> {step.name}</div>)}</div> },
+          { title: t("rows"), kind: "number", cell: (each) => count(each.rows) },
+        ]} />
       </Panel>
       <Dimensions heading={t("axes")} of={about.axes} about={about} />
       <Dimensions heading={t("arms")} of={about.arms} about={about} />
@@ -62,6 +50,7 @@ export function SpecPage({ report }: { report: Report }) {
           ))}
         </Panel>
       )}
+      <Waiting of={spec}>{(found) => <SpecText spec={found} run={run.run_id} chosen={query.get("measure")} headline={about.headline} />}</Waiting>
       {about.cites.length > 0 && <Panel title={t("references")}><ul class="notes">{about.cites.map((each) => <li key={each}>{visible(each)}</li>)}</ul></Panel>}
     </>
   );
