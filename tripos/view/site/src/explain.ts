@@ -26,6 +26,7 @@ export function explained(figure: Figure): string {
       return say.aggregate(named ? `${name} (${named})` : name, of, figure.across ?? null) + by;
     }
   }
+  return ""; // a figure of a newer Tripos
 }
 
 /** Return what else is to be known of a measure to read its figure. */
