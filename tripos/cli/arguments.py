@@ -64,6 +64,13 @@ def above_zero(text: str) -> float:
     return value
 
 
+def length(text: str) -> float:
+    """Return a length in points, such as 238.11 of `8.4cm`."""
+    from tripos.plots import length_pt
+
+    return length_pt(text)
+
+
 def seconds(text: str) -> float:
     """Return a time above 0."""
     value = float(text)
@@ -76,6 +83,7 @@ def seconds(text: str) -> float:
 duration.__name__ = "time"
 positive.__name__ = count.__name__ = port.__name__ = "whole number"
 amount.__name__ = share.__name__ = above_zero.__name__ = "number"
+length.__name__ = "length such as 8.4cm"
 seconds.__name__ = "number of seconds"
 
 

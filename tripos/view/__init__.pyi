@@ -7,6 +7,9 @@ from .folder import (
 from .one_file import (
     write_report as write_report,
 )
+from .pictures import (
+    grid_means as grid_means,
+)
 from .server import (
     serve as serve,
 )

@@ -40,6 +40,10 @@ class StoreError(Exception):
     | S0613 | two sides that share no scored item                 |
     | S0614 | models of which it is not clear which to compare    |
     | S0615 | scores that mean different things                   |
+    | S0621 | a picture without figures                           |
+    | S0622 | the libraries that draw are not installed           |
+    | S0623 | no font with Chinese, Japanese or Korean            |
+    | S0624 | labels that leave no room for a picture             |
 
     >>> print(StoreError("S0101", "no store at `results`", "run a benchmark first"))
     S0101: no store at `results`

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from tripos.cli.arguments import add_deny, add_junit, add_store_options, add_untrusted
+from tripos.cli.arguments import above_zero, add_deny, add_junit, add_store_options, add_untrusted, length
 
 FORMATS = ("text", "md", "latex", "csv", "json", "html")
 SHORT = {"markdown": "md", "tex": "latex"}
@@ -76,6 +76,42 @@ def add_leaderboard(parser: argparse.ArgumentParser) -> None:
     help_ = "rank models of other major versions too, although their scores have another meaning"
     parser.add_argument("--anyway", action="store_true", help=help_)
     parser.add_argument("--json", action="store_true", help="print JSON, like --format json")
+
+
+PLOTS = ("leaderboard", "heatmap", "radar", "gain", "judges", "power", "cost")
+"""The kinds of pictures, which `tripos.plots` makes: its import would take longer than most commands."""
+
+
+def add_plot(parser: argparse.ArgumentParser) -> None:
+    """Options of `tripos plot`."""
+    parser.add_argument("kind", metavar="KIND", choices=PLOTS, help=", ".join(PLOTS))
+    help_ = "a run, or a prefix of its name (default: the last run; leaderboard and cost: all models of its benchmark)"
+    parser.add_argument("run", metavar="RUN", nargs="?", help=help_)
+    add_store_options(parser)
+    help_ = "write the picture to this file: .svg, .png, .pdf or .vl.json (Vega-Lite)"
+    parser.add_argument("--out", metavar="FILE", required=True, help=help_)
+    parser.add_argument(
+        "--measure", metavar="NAME", help="draw this measure (default: the headline, or the first that fits)"
+    )
+    parser.add_argument(
+        "--models", metavar="A,B", action="append", default=[], help="draw these models only, in this order"
+    )
+    parser.add_argument(
+        "--against", metavar="NAME", help="judges: hold judges against this evaluator (default: people)"
+    )
+    parser.add_argument("--metric", metavar="NAME", help="judges: draw the grades of this metric only")
+    help_ = "cost: USD for 1,000 replies, tokens written per reply, or seconds per reply (default: usd)"
+    parser.add_argument("--cost", choices=("usd", "tokens", "seconds"), help=help_)
+    sizes = ("column", "page", "slide")
+    help_ = "size of the picture: a column or a page of a paper, or a slide (default: page)"
+    parser.add_argument("--for", dest="size", choices=sizes, default="page", help=help_)
+    parser.add_argument("--width", type=length, metavar="LENGTH", help="width of the picture, such as 8.4cm or 3.3in")
+    parser.add_argument("--font", metavar="NAME", help="font of all texts")
+    parser.add_argument("--font-size", type=above_zero, metavar="POINTS", help="size of the texts in points")
+    parser.add_argument(
+        "--language", metavar="CODE", help="language of titles and words, such as en or zh (default: yours)"
+    )
+    parser.add_argument("--bare", action="store_true", help="leave out the title and the notes, which are printed")
 
 
 def add_sql(parser: argparse.ArgumentParser) -> None:

@@ -6,6 +6,7 @@ from .distillation import (
     score_names as score_names,
 )
 from .files import (
+    appearing as appearing,
     beside as beside,
     write_lines as write_lines,
 )

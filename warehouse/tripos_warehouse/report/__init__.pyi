@@ -2,6 +2,9 @@ from .best_cells import (
     BestValue as BestValue,
     best_values as best_values,
 )
+from .board_facts import (
+    items_by_model as items_by_model,
+)
 from .comparison import (
     Comparison as Comparison,
     Side as Side,
@@ -26,6 +29,7 @@ from .paper_tables import (
 from .ranking import (
     Board as Board,
     Standing as Standing,
+    headlines as headlines,
     leaderboard as leaderboard,
 )
 from .report_text import (

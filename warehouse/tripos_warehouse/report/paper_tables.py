@@ -109,23 +109,24 @@ def _below(
 
 def _notes(rows: Sequence[MeasureRow]) -> Iterable[str]:
     """Yield what values stand on, and why some are not there."""
-    yield f"{counts_of(rows)}; coverage {coverage(rows)}."
+    yield f"{counts_of(rows)}."
     missing = [row for row in rows if row.value is None and row.reason]
     for reason in dict.fromkeys(row.reason for row in missing):
         yield f"No value: {reason}."
 
 
-def counts_of(rows: Sequence[MeasureRow | Standing]) -> str:
-    """Return on how many scores and items values stand, such as `n = 12 scores of 6 items`."""
-    if not rows:
-        return "n = 0"
+COUNTS = "n = {n} scores of {items} items; coverage {coverage}"
+
+
+def counts_of(rows: Sequence[MeasureRow | Standing], form: str = COUNTS) -> str:
+    """Return on how many scores and items values stand, as `form` words it."""
     n, items = _range([row.n for row in rows]), _range([row.items for row in rows])
-    return f"n = {n} scores of {items} items"
+    return form.format(n=n, items=items, coverage=coverage(rows))
 
 
 def _range(numbers: Sequence[int]) -> str:
     low, high = min(numbers), max(numbers)
-    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
+    return f"{low:,}" if low == high else f"{low:,}–{high:,}"
 
 
 def board_table(board: Board, notes: Sequence[str] = (), published: Sequence[tuple[str, float]] = ()) -> PaperTable:

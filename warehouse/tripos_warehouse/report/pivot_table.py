@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from tripos_compiler.diagnostics import localized, reader_language
 from tripos_compiler.plan import Aggregate, Figure, Formula, Measured, Plan
@@ -118,7 +118,15 @@ def beside(
     return None
 
 
-def coverage(rows: Sequence[MeasureRow]) -> str:
+class HasCoverage(Protocol):
+    """A row of a measure, or of a board."""
+
+    @property
+    def coverage(self) -> float | None:
+        """The share of the scores behind its value."""
+
+
+def coverage(rows: Sequence[HasCoverage]) -> str:
     """The share of the scores behind the values; of several models, the least. Never 100 % where one is missing."""
     shares = [row.coverage for row in rows if row.coverage is not None]
     return f"{math.floor(min(shares) * 1000) / 10:g}%" if shares else NOTHING

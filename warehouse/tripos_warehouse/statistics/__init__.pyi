@@ -8,6 +8,7 @@ from .found import (
 from .power import (
     detectable_difference as detectable_difference,
     paired_variance as paired_variance,
+    power_of as power_of,
 )
 from .quantiles import (
     t_quantile as t_quantile,

@@ -1,0 +1,134 @@
+"""Figures of pictures: those that the report, the board and the macros have, and none of their own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Command
+from tests.each import each
+from tests.plots.conftest import MODELS
+from tripos.plots.kinds import KINDS, make_picture
+from tripos.plots.sources import PlotOptions
+from tripos_warehouse.errors import StoreError
+from tripos_warehouse.statistics.power import detectable_difference, power_of
+from tripos_warehouse.store.store import Store
+
+
+def test_a_leaderboard_has_the_figures_of_the_board(store: Store, tripos: Command) -> None:
+    picture = make_picture("leaderboard", store, options=PlotOptions(measure="tutoring.accuracy"))
+    [board] = tripos("leaderboard", "--measure", "lessons=tutoring.accuracy", "--json").data["boards"]
+    drawn = [(row["model"], row["value"], row["low"], row["high"], row["letters"]) for row in picture.rows]
+    assert drawn == [
+        tuple(row[name] for name in ("model", "value", "low", "high", "letters")) for row in board["models"]
+    ]
+    assert picture.notes[0] == "n = 20 scores of 10 items; coverage 100%"
+
+
+def test_a_gain_has_the_figures_of_the_report_without_what_it_starts_from(store: Store, tripos: Command) -> None:
+    measures = {each["name"]: each for each in tripos("report", "--json").data["measures"]}
+    picture = make_picture("gain", store)
+    wanted = {
+        (row["model"], row["value"], row["low"])
+        for row in measures["tutoring.gains"]["rows"]
+        if row["teaching"] == "lesson"
+    }
+    assert {row["model"]: (row["value"], row["low"]) for row in picture.rows} == {
+        model: pytest.approx(ends) for model, *ends in wanted
+    }
+    assert {row["row"] for row in picture.rows} == {"lesson"} and picture.notes[0] == "against teaching: none"
+    single = make_picture("gain", store, options=PlotOptions(measure="tutoring.gain"))
+    assert {row["row"] for row in single.rows} == set(MODELS)
+
+
+def test_a_radar_places_the_report_on_the_scale(store: Store, tripos: Command) -> None:
+    [measure] = [each for each in tripos("report", "--json").data["measures"] if each["name"] == "tutoring.quality"]
+    picture = make_picture("radar", store, options=PlotOptions(language="zh"))
+    found = {(row["model"], row["metric"]): row for row in picture.rows}
+    named = {"CLEAR": "清晰程度", "RIGHT": "准确程度", "WARM": "亲和程度"}
+    assert len(found) == 9 == len(measure["rows"])
+    for row in measure["rows"]:
+        drawn = found[row["model"], named[row["metric"]]]
+        assert [drawn[name] for name in ("value", "low", "high")] == pytest.approx(
+            [row["value"], row["low"], row["high"]]
+        )
+        assert drawn["place"] == pytest.approx((row["value"] - 1) / 9)
+
+
+def test_a_heat_map_has_the_means_of_the_page(store: Store) -> None:
+    picture = make_picture("heatmap", store)
+    found = {(row["model"], row["metric"]): (row["share"], row["n"]) for row in picture.rows}
+    assert found[MODELS[0], "Warmth & <care>"] == (pytest.approx(5 / 9), 10)
+    assert found[MODELS[2], "Correctness"][0] == pytest.approx((6 - 1) / 9)
+
+
+def test_judges_stand_beside_people_with_the_agreement_of_the_macro(store: Store, tripos: Command) -> None:
+    picture = make_picture("judges", store)
+    [row] = tripos("sql", "from lessons.agreement()", "--format", "json").data
+    assert sum(each["scores"] for each in picture.rows) == row["n"] == 90
+    same = sum(each["scores"] for each in picture.rows if each["given"] == each["judged"])
+    assert same / row["n"] == row["exact"]
+    assert picture.notes[0] == f"judge/strict: 90 scores; the same {row['exact']:.0%}, at most one apart " + (
+        f"{row['within_1']:.0%}, r = {row['correlation']:.2f}"
+    )
+    other = make_picture("judges", store, options=PlotOptions(against="judge/strict", metric="WARM"))
+    assert [(each["given"], each["judged"], each["scores"]) for each in other.rows] == [(6, 6, 30)]
+
+
+def test_a_power_curve_is_that_of_the_paired_error(store: Store) -> None:
+    options = PlotOptions(measure="tutoring.accuracy", models=MODELS[::2])
+    picture = make_picture("power", store, options=options)
+    board = make_picture("leaderboard", store, options=options)
+    assert {row["n"] for row in board.rows} == {20}
+    at_items = {row["difference"]: row["power"] for row in picture.rows if row["items"] == 10}
+    assert len(at_items) >= 3 and list(at_items.values()) == sorted(at_items.values())
+    assert any(abs(power - 0.8) < 0.02 for power in at_items.values())
+    assert detectable_difference(10, 0.25).value == pytest.approx(2.8016 * 0.5 / 10**0.5, rel=1e-3)
+    assert power_of(0.0, 10, 0.25).value == pytest.approx(0.05)
+
+
+def test_of_a_single_model_power_rests_on_the_largest_variance(store: Store) -> None:
+    options = PlotOptions(measure="tutoring.accuracy", models=MODELS[:1])
+    picture = make_picture("power", store, options=options)
+    least = detectable_difference(10, 0.25).value
+    assert f"{least:.2g}" in picture.notes[0] and "largest variance" in picture.notes[1]
+
+
+def test_cost_is_that_of_a_thousand_replies_and_the_line_joins_the_unbeaten(store: Store) -> None:
+    picture = make_picture("cost", store, options=PlotOptions(measure="tutoring.accuracy"))
+    assert [(row["model"], round(row["cost"], 6)) for row in picture.rows] == list(
+        zip(MODELS, (4, 0.4, 0.04), strict=True)
+    )
+    tokens = make_picture("cost", store, options=PlotOptions(measure="tutoring.accuracy", cost="tokens"))
+    assert [row["cost"] for row in tokens.rows] == [10, 20, 30]
+
+
+def test_models_are_drawn_in_the_order_that_was_asked_for(store: Store) -> None:
+    picture = make_picture("gain", store, options=PlotOptions(models=(MODELS[2], MODELS[0])))
+    assert [row["model"] for row in picture.rows] == [MODELS[2], MODELS[0]]
+
+
+@each(
+    "kind, options, code",
+    [
+        ("radar", PlotOptions(measure="tutoring.accuracy"), "S0621"),
+        ("gain", PlotOptions(measure="tutoring.accuracy"), "S0621"),
+        ("judges", PlotOptions(metric="NONE"), "S0621"),
+        ("judges", PlotOptions(against="nobody"), "S0621"),
+        ("cost", PlotOptions(cost="seconds"), "S0621"),
+        ("leaderboard", PlotOptions(measure="accurate"), "S0602"),
+        ("radar", PlotOptions(measure="tutoring.qualty"), "S0602"),
+        ("heatmap", PlotOptions(models=("lab/lage",)), "S0614"),
+    ],
+)
+def test_what_a_run_has_no_figures_for_is_refused(kind: str, options: PlotOptions, code: str, store: Store) -> None:
+    with pytest.raises(StoreError) as raised:
+        make_picture(kind, store, options=options)
+    assert raised.value.code == code and raised.value.hint
+
+
+def test_the_command_knows_every_kind(lessons: Path) -> None:
+    from tripos.cli.reports.options import PLOTS
+
+    assert tuple(KINDS) == PLOTS

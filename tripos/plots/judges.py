@@ -1,0 +1,110 @@
+"""Judges against people: every grade of a judge beside the grade that a person gave the same reply."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tripos.plots.marks import titled_plots
+from tripos.plots.picture import AnyChart, Picture, Row, data_of, nothing_to_draw
+from tripos.plots.sources import Source
+from tripos.plots.theme import COLOURS, GREY, Style
+from tripos_warehouse import sql
+from tripos_warehouse.query import run_query
+from tripos_warehouse.store import HUMAN
+
+ACROSS = 3
+"""Plots in a row."""
+
+
+def judges_picture(source: Source) -> Picture:
+    """Return the picture of every judge and person who graded the same replies. Raises `StoreError` S0621 where there
+    is no such pair."""
+    schema, words = sql.name(source.plan.benchmark.name), source.words
+    one = sql.text(source.options.metric) if source.options.metric else "null"
+    pairs = run_query(source.connection, f"from {schema}.agreement(metric := {one})").to_pylist()
+    people = _people(source, {name for pair in pairs for name in (pair["evaluator_a"], pair["evaluator_b"])})
+    rows: list[dict[str, Any]] = []
+    told: list[str] = []
+    for pair in pairs:
+        names = pair["evaluator_a"], pair["evaluator_b"]
+        if len(people & set(names)) != 1:
+            continue
+        human, judge = names if names[0] in people else names[::-1]
+        r = "—" if pair["correlation"] is None else f"{pair['correlation']:.2f}"
+        stats = words["judged"].format(n=f"{pair['n']:,}", exact=pair["exact"], within=pair["within_1"], r=r)
+        part = f"{judge} | {human}" if len(people) > 1 else judge
+        told.append(f"{part}: {stats}")
+        rows += [{"part": part, "human": human, "judge": judge, **each} for each in _counts(source, human, judge)]
+    if not rows:
+        named = source.options.against
+        hint = "import the grades of a person (`tripos import scores`), or name a judge: --against NAME"
+        raise nothing_to_draw(f"no judge graded what {named or 'a person'} graded", hint)
+    parts = list(dict.fromkeys(str(row["part"]) for row in rows))
+    human = ", ".join(sorted({str(row["human"]) for row in rows}))
+    grades = [float(row[name]) for row in rows for name in ("given", "judged")]
+    ends = [min(grades), max(grades)]
+
+    def draws(width: float, style: Style) -> AnyChart:
+        each = {part: [row for row in rows if row["part"] == part] for part in parts}
+        plots = [(part, _disc_plot(source, own, ends, width, style)) for part, own in each.items()]
+        return titled_plots(plots, style, ACROSS) if len(plots) > 1 else plots[0][1]
+
+    judges = ", ".join(dict.fromkeys(str(row["judge"]) for row in rows))
+    title = f"{source.title}: {words['judges_title'].format(judges=judges, human=human)}"
+    notes = (*told, words["judges_note"], *source.caution)
+    return Picture("judges", title, tuple(rows), notes, draws, several=min(ACROSS, len(parts)))
+
+
+def _disc_plot(source: Source, rows: Sequence[Row], ends: Sequence[float], width: float, style: Style) -> AnyChart:
+    """Return the grades of one judge beside those of one person, as discs around the line of agreement."""
+    import altair as alt
+
+    words = source.words
+    room = max(0.5, (ends[1] - ends[0]) * 0.06)
+    scale = alt.Scale(domain=[ends[0] - room, ends[1] + room], nice=False)
+    axis = alt.Axis(tickMinStep=1, tickCount=6, grid=True)
+    largest = min((width / 8) ** 2, style.size**2 * 8)
+    x = alt.X("given:Q", title=words["human"].format(human=rows[0]["human"]), scale=scale, axis=axis)
+    y = alt.Y("judged:Q", title=words["judge"].format(judge=rows[0]["judge"]), scale=scale, axis=axis)
+    size = alt.Size(
+        "scores:Q",
+        title=words["scores"],
+        scale=alt.Scale(rangeMin=0, rangeMax=largest, zero=True),
+        legend=alt.Legend(
+            orient="top", titleOrient="left", tickCount=3, symbolFillColor=COLOURS[0], symbolStrokeWidth=0
+        ),
+    )
+    line = alt.Chart(data_of([{"given": end, "judged": end} for end in ends]))
+    line = line.mark_line(color=GREY, strokeWidth=0.8, strokeDash=[3, 2]).encode(x=x, y=y)
+    dots = alt.Chart(data_of(rows)).mark_circle(opacity=0.75, color=COLOURS[0]).encode(x=x, y=y, size=size)
+    return alt.layer(line, dots).properties(width=width, height=width)
+
+
+def _people(source: Source, names: set[str]) -> set[str]:
+    """Return who the judges are held against: the one that was named, or everybody who is a person."""
+    wanted = source.options.against
+    if wanted is None:
+        return {name for name in names if name.startswith(HUMAN)}
+    found = {name for name in names if name in (wanted, f"{HUMAN}{wanted}")}
+    if not found:
+        some = ", ".join(sorted(names)) or "nobody"
+        raise nothing_to_draw(f"`{wanted}` graded nothing that another graded too", f"these did: {some}")
+    return found
+
+
+def _counts(source: Source, human: str, judge: str) -> list[dict[str, Any]]:
+    """Return how often each grade of the one stands beside each grade of the other, over the rows that `agreement`
+    counts: of an evaluator that scored several times, the last round."""
+    one = "" if source.options.metric is None else f"and score.metric = {sql.text(source.options.metric)}"
+    found = source.connection.execute(
+        f"""with given as (
+          select score.sample_id, score.scorer, score.metric, score.evaluator,
+            arg_max(score.value, coalesce(score.round, 0)) as value
+          from {sql.name(source.plan.benchmark.name)}.scores as score
+          where score.value is not null and score.evaluator in (?, ?) {one} group by all)
+        select a.value, b.value, count(*) from given as a join given as b using (sample_id, scorer, metric)
+        where a.evaluator = ? and b.evaluator = ? group by all order by all""",
+        [human, judge, human, judge],
+    ).fetchall()
+    return [{"given": a, "judged": b, "scores": n} for a, b, n in found]

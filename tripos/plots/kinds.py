@@ -1,0 +1,46 @@
+"""The kinds of pictures, and how each is made of a store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from tripos.plots.cost import cost_picture
+from tripos.plots.gain import gain_picture
+from tripos.plots.heatmap import heatmap_picture
+from tripos.plots.judges import judges_picture
+from tripos.plots.leaderboard import leaderboard_picture
+from tripos.plots.picture import Picture
+from tripos.plots.power import power_picture
+from tripos.plots.radar import radar_picture
+from tripos.plots.sources import PlotOptions, Source, opened
+from tripos_warehouse.store import Store
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of picture. Without a run, one that is `whole` shows all models of the benchmark, and any other the last
+    run."""
+
+    help: str
+    make: Callable[[Source], Picture]
+    whole: bool = False
+
+
+KINDS: Mapping[str, Kind] = {
+    "leaderboard": Kind("every model with its interval, the best first", leaderboard_picture, whole=True),
+    "heatmap": Kind("mean scores by scenario and metric", heatmap_picture),
+    "radar": Kind("a measure by metric around a circle", radar_picture),
+    "gain": Kind("gains of arms over the arm that they start from", gain_picture),
+    "judges": Kind("grades of judges beside those of people", judges_picture),
+    "power": Kind("the power to find a difference, by the number of items", power_picture),
+    "cost": Kind("cost against score", cost_picture, whole=True),
+}
+
+
+def make_picture(kind: str, store: Store, run: str | None = None, options: PlotOptions | None = None) -> Picture:
+    """Return a picture of `KINDS` of a run, or of what the store has. Raises `StoreError` as `connect_run` does, S0602
+    for a measure and S0614 for a model that there is not, and S0621 where nothing is to be drawn."""
+    chosen = KINDS[kind]
+    with opened(store, run, options or PlotOptions(), whole=chosen.whole) as source:
+        return chosen.make(source)

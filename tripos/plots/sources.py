@@ -1,0 +1,134 @@
+"""Where the figures of a picture come from: one run, or the latest state of a benchmark with all of its models."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import duckdb
+
+from tripos.plots.picture import nothing_to_draw
+from tripos.plots.words import words_for
+from tripos_compiler.diagnostics import nearest
+from tripos_compiler.language.changes import are_comparable
+from tripos_compiler.plan import Measure, Plan
+from tripos_warehouse.errors import StoreError
+from tripos_warehouse.measures import MeasureTable, evaluate
+from tripos_warehouse.report import PROVING, Board, leaderboard
+from tripos_warehouse.store import Store
+from tripos_warehouse.views import RunRecord, all_runs, connect, connect_run, dimension_label, get_selected
+
+
+@dataclass(frozen=True)
+class PlotOptions:
+    """What a picture shows: of which `measure`, which `models`, in which `language`."""
+
+    language: str = "en"
+    measure: str | None = None
+    models: tuple[str, ...] = ()
+    against: str | None = None
+    """Who graded, of those that the judges are held against; without a name every person."""
+    metric: str | None = None
+    """The metric whose grades are drawn; without a name all."""
+    cost: str = "usd"
+
+
+@dataclass(frozen=True)
+class Source:
+    """A connection that shows a run, or what is current of its benchmark where `whole`."""
+
+    connection: duckdb.DuckDBPyConnection
+    plan: Plan
+    run: RunRecord
+    runs: Sequence[RunRecord]
+    options: PlotOptions
+    whole: bool = False
+    words: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def title(self) -> str:
+        """The title of the benchmark, or its name."""
+        benchmark = self.plan.benchmark
+        told = self.plan.title_of("benchmark", benchmark.name, self.options.language) or benchmark.title
+        return told or f"{benchmark.name} {benchmark.version}"
+
+    def title_of(self, measure: Measure) -> str:
+        """Return the title of a measure in the language of the picture, or its name."""
+        return self.plan.title_of("measure", measure.name, self.options.language) or measure.name
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The models that are drawn, in the order of the run or of their names."""
+        every = (
+            tuple(dict.fromkeys(model for run in self.runs for model in run.models)) if self.whole else self.run.models
+        )
+        wanted = self.options.models
+        for name in wanted:
+            if name not in every:
+                close = nearest(name, every)
+                hint = f"did you mean `{close}`?" if close else f"its models are {', '.join(every)}"
+                raise StoreError("S0614", f"`{self.plan.benchmark.name}` has no model `{name}`", hint)
+        return wanted or every
+
+    @property
+    def caution(self) -> tuple[str, ...]:
+        """A note where a model stands in for a real one."""
+        told = any(
+            model.startswith(PROVING) for model in (*self.models, *(m for r in self.run.roles.values() for m in r))
+        )
+        return (self.words["caution"],) if told else ()
+
+    def label(self, dimension: str, value: object) -> str:
+        """Return the title of a value in the language of the picture, where the plan has one."""
+        return dimension_label(self.plan, dimension, value, self.options.language)
+
+    def measure(self, name: str) -> Measure:
+        """Return a measure by its name. Raises `StoreError` S0602."""
+        for measure in self.plan.measures:
+            if measure.name == name:
+                return measure
+        names = [each.name for each in self.plan.measures]
+        close = nearest(name, names)
+        hint = f"did you mean `{close}`?" if close else f"its measures are {', '.join(names)}"
+        raise StoreError("S0602", f"`{self.plan.benchmark.name}` has no measure `{name}`", hint)
+
+    def evaluate(self, measure: Measure) -> MeasureTable:
+        """Return the values of a measure for the models that are drawn. Raises `StoreError` S0621 without any."""
+        table = evaluate(self.connection, self.plan, measure)
+        models = self.models
+        rows = [row for row in table.rows if row.model in models and row.value is not None]
+        if not rows:
+            raise nothing_to_draw(
+                f"`{measure.name}` has no value in run `{self.run.run_id}`", "choose another: --measure"
+            )
+        rows.sort(key=lambda row: models.index(row.model))
+        return MeasureTable(measure, tuple(rows))
+
+    def board(self) -> Board:
+        """Return the first board of the benchmark, or that of the wanted measure. Raises `StoreError` S0621 where no
+        model has a value."""
+        name = self.plan.benchmark.name
+        wanted = {name: [self.options.measure]} if self.options.measure else {}
+        runs = list(self.runs) if self.whole else [self.run]
+        boards = leaderboard(self.connection, runs, wanted, benchmarks=[name], comparable=are_comparable)
+        boards = [board for board in boards if any(each.model in self.models for each in board.standings)]
+        if not boards:
+            raise nothing_to_draw(f"no model of `{name}` has a value of a headline", "choose a measure: --measure")
+        return boards[0]
+
+
+@contextmanager
+def opened(store: Store, run_id: str | None, options: PlotOptions, *, whole: bool) -> Iterator[Source]:
+    """Open what a picture shows. With `whole` and without a run it is the latest state of the benchmark of the last
+    run. Raises `StoreError`."""
+    connection, run = connect_run(store, run_id, macros=True)
+    with connection:
+        runs = [each for each in all_runs(connection) if each.benchmark == run.benchmark]
+        plan = get_selected(connection, run)
+        words = words_for(options.language)
+        if run_id is not None or not whole:
+            yield Source(connection, plan, run, runs, options, False, words)
+            return
+    with connect(store) as every:
+        yield Source(every, plan, run, runs, options, True, words)
