@@ -75,7 +75,7 @@ def shown(folder: Path, store: str, *, workbook: bool, held: Held | None = None)
         for each in board["models"]
         if run in each["runs"]
     }
-    alone, of_run = connect_run(opened, run, macros=True)
+    alone, of_run = connect_run(opened, run)
     with alone, _all_read_from(alone, of_run):
         for view in VIEWS:
             found[f"run {view}"] = _content(alone, f"from histories.{view}")

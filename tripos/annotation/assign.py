@@ -8,13 +8,12 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field
 from datetime import datetime
 
-import duckdb
-
 from tripos.annotation.batch import Batch, HandedReply, evaluator_of, every_batch, name_of, row_name, save_batch
 from tripos.annotation.replies import GradableReply, RunReplies, ShownReply, chosen_role
 from tripos.failure import Failure
 from tripos_compiler.language import Drawn
 from tripos_compiler.plan import Plan, digest
+from tripos_warehouse.query import Connection
 from tripos_warehouse.store import Store
 from tripos_warehouse.views import RunRecord
 
@@ -141,7 +140,7 @@ class AssignmentDesk:
     """A run of a store, and a person who grades it in a role; without a `round` for the first time."""
 
     store: Store
-    connection: duckdb.DuckDBPyConnection
+    connection: Connection
     plan: Plan
     run: RunRecord
     role: str

@@ -21,6 +21,7 @@ from tripos_runtime.drivers import given_bindings
 from tripos_runtime.roles import RoleBinding
 from tripos_warehouse import sql
 from tripos_warehouse.ledger import GivenScore, difference, imported_score, is_given, rows_of
+from tripos_warehouse.query import Connection
 from tripos_warehouse.store import JUDGEMENTS, Store
 from tripos_warehouse.views import RunRecord, connect, connect_run, get_plan
 
@@ -99,7 +100,7 @@ def _any_given(store: Store, prints: set[str]) -> bool:
         return True
 
 
-def _said(connection: duckdb.DuckDBPyConnection, prints: Iterable[str]) -> list[_GivenJudgement]:
+def _said(connection: Connection, prints: Iterable[str]) -> list[_GivenJudgement]:
     rows = connection.execute(
         f"""select judgement_id, sample_id, fingerprint, binding, evaluator, round, parsed from main.judgements
         where {is_given("evaluator", "round")} and list_contains($prints, fingerprint) and sample_id is not null
@@ -113,7 +114,7 @@ def _said(connection: duckdb.DuckDBPyConnection, prints: Iterable[str]) -> list[
 
 
 def _by_people(
-    connection: duckdb.DuckDBPyConnection, plan: Plan, run: RunRecord, every: Sequence[_GivenJudgement]
+    connection: Connection, plan: Plan, run: RunRecord, every: Sequence[_GivenJudgement]
 ) -> Iterator[GivenScore]:
     """Yield what people graded, of what they would be handed."""
     said = {each.judgement_id: each for each in every if each.round is None}
@@ -149,7 +150,7 @@ def _by_people(
 
 
 def _imported(
-    connection: duckdb.DuckDBPyConnection, plan: Plan, run: RunRecord, every: Sequence[_GivenJudgement]
+    connection: Connection, plan: Plan, run: RunRecord, every: Sequence[_GivenJudgement]
 ) -> Iterator[GivenScore]:
     """Yield what files rated, as far as the scales of the plan have it."""
     said: dict[tuple[str, str, str], list[_GivenJudgement]] = {}

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-import duckdb
 import orjson
 
 from tripos.annotation.batch import WantedGrade
@@ -27,6 +26,7 @@ from tripos_runtime.drivers import Human
 from tripos_runtime.program import BoundTreatment, Unit, World
 from tripos_runtime.roles import RoleBinding
 from tripos_warehouse.ledger import imported_score
+from tripos_warehouse.query import Connection
 from tripos_warehouse.store import HUMAN
 from tripos_warehouse.views import RunRecord
 
@@ -111,7 +111,7 @@ def chosen_role(plan: Plan, role: str | None, compared: str) -> str:
 class RunReplies:
     """The replies of a run, for the person `evaluator` in `role`. Without a `round` it is the first."""
 
-    connection: duckdb.DuckDBPyConnection
+    connection: Connection
     plan: Plan
     run: RunRecord
     role: str

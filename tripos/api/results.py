@@ -56,6 +56,7 @@ class Results:
         [(0,)]
         """
         statements = statements_of(self._connection, query)
+        self._connection.make_views()  # a condition that is put to the relation later may name any
         last = None
         for statement in statements:
             text = statement.query

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import duckdb
 import orjson
 
 from tripos.failure import Failure
@@ -21,6 +20,7 @@ from tripos_runtime.drivers import given_bindings
 from tripos_runtime.roles import RoleBinding
 from tripos_warehouse import sql
 from tripos_warehouse.ledger import GivenScore, imported_score
+from tripos_warehouse.query import Connection
 from tripos_warehouse.store import HUMAN
 from tripos_warehouse.views import RunRecord
 
@@ -57,7 +57,7 @@ class ScoreImport:
     repeating: int = 0
 
 
-def read_scores(table: FileRows, plan: Plan, run: RunRecord, connection: duckdb.DuckDBPyConnection) -> ScoreImport:
+def read_scores(table: FileRows, plan: Plan, run: RunRecord, connection: Connection) -> ScoreImport:
     """Return the scores of a file. `connection` shows `run` (`connect_run`), of which `plan` is.
 
     Raises `Failure`: S0502 where the mapping says what there is not, S0504 where the run has nothing to grade.
@@ -66,7 +66,7 @@ def read_scores(table: FileRows, plan: Plan, run: RunRecord, connection: duckdb.
 
 
 class _ScoreReader:
-    def __init__(self, table: FileRows, plan: Plan, run: RunRecord, connection: duckdb.DuckDBPyConnection) -> None:
+    def __init__(self, table: FileRows, plan: Plan, run: RunRecord, connection: Connection) -> None:
         self.table, self.plan = table, plan
         self.given = gradable(plan)
         metrics = {metric: None for by_metric in self.given.values() for metric in by_metric}
@@ -329,7 +329,7 @@ _TELLING: Mapping[str, Any] = {
 
 
 def replies_of(
-    connection: duckdb.DuckDBPyConnection,
+    connection: Connection,
     schema: str,
     run: RunRecord,
     arms: Sequence[str],
@@ -357,7 +357,7 @@ def replies_of(
     return list(found.values())
 
 
-def _items(connection: duckdb.DuckDBPyConnection, schema: str, plan: Plan) -> list[PlannedItem]:
+def _items(connection: Connection, schema: str, plan: Plan) -> list[PlannedItem]:
     names = [sql.name(axis.name) for axis in plan.axes]
     axes = [axis.name for axis in plan.axes]
     rows = connection.execute(
@@ -371,6 +371,6 @@ def _items(connection: duckdb.DuckDBPyConnection, schema: str, plan: Plan) -> li
     ]
 
 
-def _judges_of_runs(connection: duckdb.DuckDBPyConnection, benchmark: str) -> frozenset[str]:
+def _judges_of_runs(connection: Connection, benchmark: str) -> frozenset[str]:
     query = "select distinct evaluator from main.judgements where benchmark = ? and round is null"
     return frozenset(name for (name,) in connection.execute(query, [benchmark]).fetchall())

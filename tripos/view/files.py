@@ -25,7 +25,6 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-import duckdb
 import orjson
 
 from tripos.version import __version__
@@ -37,7 +36,7 @@ from tripos_compiler.language.changes import are_comparable
 from tripos_compiler.plan import Plan
 from tripos_warehouse import sql
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.query import run_query
+from tripos_warehouse.query import Connection, run_query
 from tripos_warehouse.report import Board, Report, Side, check_comparable, compare, leaderboard, report, verdicts
 from tripos_warehouse.store import Store
 from tripos_warehouse.views import (
@@ -66,7 +65,7 @@ _COMPARED = re.compile(r"compare/(?P<a>[\w.-]+)\.(?P<m>\d+)~(?P<b>[\w.-]+)\.(?P<
 class OpenRun(NamedTuple):
     """A run, and a connection that shows it alone."""
 
-    connection: duckdb.DuckDBPyConnection
+    connection: Connection
     run: RunRecord
     plan: Plan
 
@@ -182,7 +181,7 @@ class ViewFiles:
             for old in [each for each in self._open if each[1] != state] or list(self._open)[: 1 - KEPT_OPEN]:
                 self._open.pop(old)[0].close()
             with ExitStack() as closed:
-                connection, found = connect_run(self._store(), run, macros=True)
+                connection, found = connect_run(self._store(), run)
                 closed.enter_context(closing(connection))
                 plan = get_selected(connection, found)
                 self._open[key] = closed.pop_all(), OpenRun(connection, found, plan)
@@ -319,14 +318,14 @@ def _board(board: Board) -> dict[str, Any]:
     return {**board.to_json(), "notes": notes}
 
 
-def _evaluators(connection: duckdb.DuckDBPyConnection, plan: Plan) -> list[str]:
+def _evaluators(connection: Connection, plan: Plan) -> list[str]:
     """Return who graded replies, by name."""
     query = f"""select distinct evaluator from {sql.name(plan.benchmark.name)}.scores where evaluator is not null
       order by all"""
     return [name for (name,) in connection.execute(query).fetchall()]
 
 
-def _headline_figures(connection: duckdb.DuckDBPyConnection) -> dict[str, list[dict[str, Any]]]:
+def _headline_figures(connection: Connection) -> dict[str, list[dict[str, Any]]]:
     """Return the figures that are one for each model, as runs kept them at their end, by run."""
     found: dict[str, list[dict[str, Any]]] = {}
     query = """select run_id, measure, model, value, low, high, n, total from main.measures where dims = '{}'

@@ -13,13 +13,13 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tripos.view.pictures import PLACED, has_comparisons
 from tripos_compiler.plan import Plan
 from tripos_warehouse import sql
+from tripos_warehouse.query import Connection
 from tripos_warehouse.views import LANGUAGE, are_counted, arm_columns, axis_columns
 
 NARROW_ROWS = 131_072
@@ -33,7 +33,7 @@ TABLES = ("samples", "texts", "scores", "judgements", "turns", "comparisons", "i
 class RunTables:
     """The tables of one run, out of a connection that shows that run alone."""
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection, plan: Plan, compared_role: str) -> None:
+    def __init__(self, connection: Connection, plan: Plan, compared_role: str) -> None:
         self._connection = connection
         self._benchmark = plan.benchmark.name
         self._schema = sql.name(self._benchmark)

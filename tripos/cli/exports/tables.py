@@ -6,18 +6,17 @@ from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
 
-import duckdb
-
 from tripos.failure import Failure
 from tripos.ui import print_json, show_text
 from tripos_compiler.diagnostics import counted, nearest
 from tripos_compiler.plan import Plan
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.exports import TABLES, WrittenTable, open_fields, sources, to_data, write_csv, write_parquet
+from tripos_warehouse.query import Connection
 from tripos_warehouse.views import RunRecord
 
 
-def export_eee(connection: duckdb.DuckDBPyConnection, plan: Plan, run: RunRecord, options: Namespace) -> None:
+def export_eee(connection: Connection, plan: Plan, run: RunRecord, options: Namespace) -> None:
     """Write the files of Every Eval Ever. Raises what `write_eee` does."""
     from tripos_warehouse.exports.every_eval_ever import VERSION, write_eee
 
@@ -48,7 +47,7 @@ def export_eee(connection: duckdb.DuckDBPyConnection, plan: Plan, run: RunRecord
         show_text("the source is `unknown`: `--organization NAME` says who ran this")
 
 
-def export_tables(connection: duckdb.DuckDBPyConnection, plan: Plan, run: RunRecord, options: Namespace) -> None:
+def export_tables(connection: Connection, plan: Plan, run: RunRecord, options: Namespace) -> None:
     """Write the tables that were asked for, or all. Raises `StoreError` S0604 where the disk refuses."""
     names = _tables(options)
     path = Path(options.output)
@@ -85,7 +84,7 @@ def export_tables(connection: duckdb.DuckDBPyConnection, plan: Plan, run: RunRec
 
 
 def _workbook(
-    connection: duckdb.DuckDBPyConnection, plan: Plan, run: RunRecord, names: Sequence[str], path: Path, secrets: bool
+    connection: Connection, plan: Plan, run: RunRecord, names: Sequence[str], path: Path, secrets: bool
 ) -> list[WrittenTable]:
     from tripos_warehouse.exports import longest_texts, write_workbook
 

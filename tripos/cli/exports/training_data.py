@@ -8,8 +8,6 @@ from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 
-import duckdb
-
 from tripos.api import chosen_cases
 from tripos.cli.inputs import open_store
 from tripos.failure import Failure
@@ -32,6 +30,7 @@ from tripos_warehouse.exports import (
     score_names,
     write_lines,
 )
+from tripos_warehouse.query import Connection
 from tripos_warehouse.report import PROVING
 from tripos_warehouse.text_table import TextColumn, decimals_of, grid
 from tripos_warehouse.views import RunRecord, connect_run, dimension_label, get_plan
@@ -112,9 +111,7 @@ REASONS = {
 }
 
 
-def export_training(
-    connection: duckdb.DuckDBPyConnection, plan: Plan, run: RunRecord, options: Namespace, kind: str
-) -> None:
+def export_training(connection: Connection, plan: Plan, run: RunRecord, options: Namespace, kind: str) -> None:
     """Write the training data and its provenance. Raises `StoreError`, S0603 where there is none."""
     path = Path(options.output)
     wanted = wanted_of(options, plan, run, kind)

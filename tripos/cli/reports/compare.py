@@ -6,7 +6,6 @@ from argparse import Namespace
 from contextlib import ExitStack
 from typing import Any, NamedTuple
 
-import duckdb
 from rich.cells import cell_len
 
 from tripos.cli.inputs import open_store
@@ -17,6 +16,7 @@ from tripos_compiler.diagnostics import nearest
 from tripos_compiler.language.changes import are_comparable, find_changes
 from tripos_compiler.plan import Plan
 from tripos_warehouse.errors import StoreError
+from tripos_warehouse.query import Connection
 from tripos_warehouse.report import (
     CAUTION,
     PROVING,
@@ -81,11 +81,11 @@ def main(options: Namespace) -> int:
 
 
 def _sides(store: Store, options: Namespace, open_: ExitStack) -> tuple[Side, Side]:
-    found: list[tuple[duckdb.DuckDBPyConnection, Plan, RunRecord]] = []
+    found: list[tuple[Connection, Plan, RunRecord]] = []
     wanted = list(options.runs) or [None]
     while wanted:
-        connection, run = connect_run(store, wanted.pop())
-        open_.enter_context(connection)
+        opened, run = connect_run(store, wanted.pop())
+        connection: Connection = open_.enter_context(opened)
         found.insert(0, (connection, get_selected(connection, run), run))
         if not options.runs and len(found) == 1 and len(run.models) == 1:
             wanted += find_previous(connection, run)

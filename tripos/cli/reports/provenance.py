@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import duckdb
 import orjson
 
 from tripos.ui import harmless
@@ -17,6 +16,7 @@ from tripos_runtime.asking import conversation_id, judgement_id, sample_id, scor
 from tripos_runtime.roles import made_by
 from tripos_warehouse import sql
 from tripos_warehouse.errors import StoreError
+from tripos_warehouse.query import Connection
 from tripos_warehouse.views import read_plan
 
 TABLES = {
@@ -73,7 +73,7 @@ class Trace:
     comparison: Row | None = None
 
 
-def find(connection: duckdb.DuckDBPyConnection, text: str) -> Trace:
+def find(connection: Connection, text: str) -> Trace:
     """Return what the store has of the result whose name is `text` or alone begins with it.
 
     Raises `StoreError`: S0302 where there is none, S0303 where there are several.
@@ -82,7 +82,7 @@ def find(connection: duckdb.DuckDBPyConnection, text: str) -> Trace:
     return Finder(connection).told(table, key)
 
 
-def _key_of(connection: duckdb.DuckDBPyConnection, text: str) -> tuple[str, str]:
+def _key_of(connection: Connection, text: str) -> tuple[str, str]:
     wanted = text.strip().casefold()
     hint = "ids stand in the columns sample_id, judgement_id, score_id and comparison_id of the tables: `tripos sql`"
     if len(wanted) < SHORTEST:
@@ -106,7 +106,7 @@ def _key_of(connection: duckdb.DuckDBPyConnection, text: str) -> tuple[str, str]
 class Finder:
     """Looks rows up, and what they came from."""
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
+    def __init__(self, connection: Connection) -> None:
         self.connection = connection
         self.plans: dict[str, Plan | None] = {}
 

@@ -13,7 +13,7 @@ from tripos.cli.reports.transcripts import Transcript, Utterance, find, to_data
 from tripos.failure import GOOD, Failure
 from tripos.ui import harmless, show_json, show_text, terminal_width
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.query import duckdb, run_query
+from tripos_warehouse.query import Connection, run_query
 from tripos_warehouse.text_table import fold, render_table, wrapped
 from tripos_warehouse.views import connect
 
@@ -29,7 +29,7 @@ LISTED = f"""
     order by created_at desc, sample_id limit {SHOWN}"""
 
 
-def listing(connection: duckdb.DuckDBPyConnection, width: int) -> str:
+def listing(connection: Connection, width: int) -> str:
     """Return the last replies of a store, the newest first, in lines of `width` columns, and how more are found."""
     rows = run_query(connection, LISTED)
     [count] = run_query(connection, "select count(*) as n from samples")["n"].to_pylist()

@@ -5,13 +5,10 @@ from __future__ import annotations
 import os
 from argparse import Namespace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tripos.failure import GOOD, Failure
 from tripos.ui import show_json, show_output, show_text, terminal_width
-
-if TYPE_CHECKING:
-    import duckdb
+from tripos_warehouse.query import Connection
 
 MAX_ROWS = 40
 MOST_ROWS = 2_000
@@ -37,7 +34,7 @@ def quick_answer(options: Namespace) -> bool:
     from tripos_warehouse.views import connect_kept
 
     try:
-        connection = connect_kept(root, options.query)
+        connection = connect_kept(root)
         if connection is None:
             return False
         try:
@@ -92,7 +89,7 @@ def main(options: Namespace) -> int:
 
             statements = snippet(store)
             return print_snippet(statements) if options.duckdb is None else write_database(statements, options.duckdb)
-        connection = connect_run(store, options.run, macros=True)[0] if options.run else connect(store)
+        connection = connect_run(store, options.run)[0] if options.run else connect(store)
         if options.format != "text":
             _show_formatted(connection, options)
             return GOOD
@@ -108,7 +105,7 @@ def main(options: Namespace) -> int:
     return GOOD
 
 
-def _show_formatted(connection: duckdb.DuckDBPyConnection, options: Namespace) -> None:
+def _show_formatted(connection: Connection, options: Namespace) -> None:
     """Print the whole answer of a query in the format that is wanted."""
     from tripos.cli.reports.formats import chosen_format, show_tables
     from tripos_warehouse.formats import answer_table

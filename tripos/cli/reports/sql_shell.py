@@ -11,12 +11,10 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
-import duckdb
-
 from tripos.failure import GOOD, USAGE, Failure
 from tripos.ui import show_text
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.query import names_of
+from tripos_warehouse.query import Connection, names_of
 
 KEYWORDS = (
     *("and", "as", "asc", "avg(", "between", "case", "count(", "cross", "desc", "distinct", "else", "end", "exists"),
@@ -84,7 +82,7 @@ HISTORY_LINES = 2_000
 class Shell:
     """Reads queries and answers them, from a terminal or from a file."""
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection, output: str | None) -> None:
+    def __init__(self, connection: Connection, output: str | None) -> None:
         self.connection = connection
         self.output = output
         self.names = names_of(connection)
@@ -200,7 +198,7 @@ def _prepare_terminal(completer: Completer) -> None:
     readline.parse_and_bind("bind ^I rl_complete" if "libedit" in (readline.__doc__ or "") else "tab: complete")
 
 
-def show_answer(connection: duckdb.DuckDBPyConnection, query: str, output: str | None) -> None:
+def show_answer(connection: Connection, query: str, output: str | None) -> None:
     """Print what a query gives, or write it to `output`. Raises `StoreError`."""
     from tripos.ui import terminal_width
     from tripos_warehouse.query import run_query, write_answer

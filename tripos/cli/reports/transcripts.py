@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import duckdb
 import orjson
 
 from tripos.cli.reports.provenance import MOST_NAMED, SHORTEST, Finder, Row, TracedReply
@@ -15,6 +14,7 @@ from tripos.ui import harmless
 from tripos_compiler.plan import Ask
 from tripos_runtime.asking import sample_id, score_id
 from tripos_warehouse.errors import StoreError
+from tripos_warehouse.query import Connection
 
 HINT = "ids stand in the columns sample_id, conversation_id and turn_id of the views: `tripos sql`"
 
@@ -53,7 +53,7 @@ class Transcript:
     sittings: tuple[Sitting, ...] = field(default=())
 
 
-def find(connection: duckdb.DuckDBPyConnection, text: str) -> Transcript:
+def find(connection: Connection, text: str) -> Transcript:
     """Return the conversation or reply whose name is `text`, or alone begins with it; of a turn its conversation.
 
     Raises `StoreError`: S0302 where there is none, S0303 where there are several.

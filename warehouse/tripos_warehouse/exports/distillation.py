@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import duckdb
 import orjson
 
 from tripos_compiler.plan import Column, Compare, Grade, Measure, Plan, Score
@@ -17,6 +16,7 @@ from tripos_warehouse.errors import StoreError
 from tripos_warehouse.exports.held_out import NOTHING, HeldOut, read_held_out
 from tripos_warehouse.exports.replies import ExportedReply, Replies, ReplyQuery, place_columns, plain, read_replies
 from tripos_warehouse.measures import evaluate, is_called, looked_at
+from tripos_warehouse.query import Connection
 from tripos_warehouse.views import RunRecord, are_counted, dimension_place
 
 SCORE_DIMS = ("metric", "dimension", "evaluator", "scorer")
@@ -70,13 +70,13 @@ class Training:
 class Replied:
     """A run of which replies are taken: `connection` shows it alone, and `plan` is its own."""
 
-    connection: duckdb.DuckDBPyConnection
+    connection: Connection
     plan: Plan
     run: RunRecord
 
 
 def distil(
-    connection: duckdb.DuckDBPyConnection,
+    connection: Connection,
     plan: Plan,
     run: RunRecord,
     wanted: ReplyQuery,
@@ -177,7 +177,7 @@ def choose_best(
 
 
 def _values(
-    connection: duckdb.DuckDBPyConnection, plan: Plan, run: RunRecord, wanted: ReplyQuery
+    connection: Connection, plan: Plan, run: RunRecord, wanted: ReplyQuery
 ) -> tuple[Sequence[str], list[tuple[str, Cell, float | None]]]:
     measure = next((each for each in plan.measures if each.name == wanted.by), None)
     if measure is not None:
@@ -199,7 +199,7 @@ def _values(
 
 
 def _measured(
-    connection: duckdb.DuckDBPyConnection, plan: Plan, measure: Measure, per: Sequence[str]
+    connection: Connection, plan: Plan, measure: Measure, per: Sequence[str]
 ) -> tuple[Sequence[str], list[tuple[str, Cell, float | None]]]:
     if wrong := [name for name in per if name not in measure.by]:
         goes = ", ".join(f"`{name}`" for name in measure.by)
@@ -289,7 +289,7 @@ def score_names(plan: Plan) -> list[str]:
     return list(names)
 
 
-def _scored_cells(connection: duckdb.DuckDBPyConnection, run: RunRecord, per: Sequence[str]) -> dict[str, list[Cell]]:
+def _scored_cells(connection: Connection, run: RunRecord, per: Sequence[str]) -> dict[str, list[Cell]]:
     """Return the cells of `per` that each reply has a score in."""
     columns = ", ".join(map(sql.name, per))
     rows = connection.execute(

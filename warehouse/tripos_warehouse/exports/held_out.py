@@ -7,13 +7,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import duckdb
 import orjson
 
 from tripos_compiler.language.contamination import ALIKE, NearTexts, runs_of
 from tripos_compiler.plan import Plan
 from tripos_warehouse import sql
 from tripos_warehouse.exports.replies import Replies, ReplyQuery
+from tripos_warehouse.query import Connection
 from tripos_warehouse.views import RunRecord, SubsetCount, find_run, known_in_store
 
 SHORTEST = 24
@@ -83,7 +83,7 @@ class HeldOut:
 NOTHING = HeldOut()
 
 
-def read_held_out(connection: duckdb.DuckDBPyConnection, plan: Plan, run: RunRecord, wanted: ReplyQuery) -> HeldOut:
+def read_held_out(connection: Connection, plan: Plan, run: RunRecord, wanted: ReplyQuery) -> HeldOut:
     """Return what `wanted` holds out of the items of `run`. `connection` shows `run` alone.
 
     Of a subset that is every item that any run of the benchmark in the store has marked as one of its, in whatever
@@ -114,11 +114,11 @@ def read_held_out(connection: duckdb.DuckDBPyConnection, plan: Plan, run: RunRec
     )
 
 
-def _rows(connection: duckdb.DuckDBPyConnection, run_id: str) -> list[StoredItem]:
+def _rows(connection: Connection, run_id: str) -> list[StoredItem]:
     return _found(connection, f"listed.run_id = {sql.text(run_id)}")
 
 
-def _marked(connection: duckdb.DuckDBPyConnection, benchmark: str, subsets: tuple[str, ...]) -> list[StoredItem]:
+def _marked(connection: Connection, benchmark: str, subsets: tuple[str, ...]) -> list[StoredItem]:
     """Return the items that runs of a benchmark have marked as those of any of these subsets."""
     if not subsets:
         return []
@@ -126,7 +126,7 @@ def _marked(connection: duckdb.DuckDBPyConnection, benchmark: str, subsets: tupl
     return _found(connection, f"run.benchmark = {sql.text(benchmark)} and {marked}")
 
 
-def _found(connection: duckdb.DuckDBPyConnection, where: str) -> list[StoredItem]:
+def _found(connection: Connection, where: str) -> list[StoredItem]:
     found = connection.execute(
         f"""select item.scenario, item.item_id, any_value(item.fields)
         from main.items as item join main.run_items as listed

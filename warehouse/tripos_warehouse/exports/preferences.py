@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from itertools import combinations
 
-import duckdb
 import orjson
 
 from tripos_compiler.plan import Plan
@@ -14,6 +13,7 @@ from tripos_warehouse import sql
 from tripos_warehouse.exports.distillation import Example, Training, metric_weights, no_such_score, score_condition
 from tripos_warehouse.exports.held_out import read_held_out
 from tripos_warehouse.exports.replies import ExportedReply, ReplyQuery, plain, read_replies
+from tripos_warehouse.query import Connection
 from tripos_warehouse.views import RunRecord, are_counted
 
 Marks = Mapping[tuple[str, str | None], float]
@@ -23,7 +23,7 @@ ROUNDING = 1e-9
 """Differences below this are what rounding leaves of none."""
 
 
-def pairs(connection: duckdb.DuckDBPyConnection, plan: Plan, run: RunRecord, wanted: ReplyQuery) -> Training:
+def pairs(connection: Connection, plan: Plan, run: RunRecord, wanted: ReplyQuery) -> Training:
     """Return every two replies to one prompt of which one is better by `margin` at least, and by more than nothing.
 
     Two replies are compared on what both were given, metric by metric and judge by judge: the difference is the mean
@@ -98,7 +98,7 @@ def difference(one: Marks, two: Marks, weights: Mapping[str, float]) -> float | 
     return sum(weights.get(key[0], 1.0) * (one[key] - two[key]) for key in both) / total
 
 
-def _marks(connection: duckdb.DuckDBPyConnection, plan: Plan, run: RunRecord, by: str) -> dict[str, Marks]:
+def _marks(connection: Connection, plan: Plan, run: RunRecord, by: str) -> dict[str, Marks]:
     rows = connection.execute(
         f"""select sample_id, metric, evaluator, avg(value) from {sql.name(run.benchmark)}.scores
         where {score_condition(by)} and value is not null and {are_counted(plan)} group by all order by all"""

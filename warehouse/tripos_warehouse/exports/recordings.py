@@ -8,11 +8,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import duckdb
 import orjson
 
 from tripos_compiler.language import count_left_out, seen_by
 from tripos_compiler.language.library import Turn
+from tripos_warehouse.query import Connection
 from tripos_warehouse.store import FAILED, Row
 from tripos_warehouse.views import RunRecord
 
@@ -31,15 +31,13 @@ def settings_key(fingerprint: str, role: str) -> str:
     return f"{fingerprint} {role}"
 
 
-def conversations(connection: duckdb.DuckDBPyConnection, benchmark: str) -> frozenset[str]:
+def conversations(connection: Connection, benchmark: str) -> frozenset[str]:
     """Return the fingerprints of the samples that are conversations, which nobody was asked for as a whole."""
     query = "select distinct fingerprint from main.turns where benchmark = ?"
     return frozenset(fingerprint for (fingerprint,) in connection.execute(query, [benchmark]).fetchall())
 
 
-def sent_turns(
-    connection: duckdb.DuckDBPyConnection, wanted: Mapping[str, Any], batch: int
-) -> Iterator[tuple[Row, str, bool]]:
+def sent_turns(connection: Connection, wanted: Mapping[str, Any], batch: int) -> Iterator[tuple[Row, str, bool]]:
     """Every turn with what was sent for it as JSON, and whether that was answered: what had to be sent again with fewer
     turns was not."""
     reader = connection.cursor().sql(_TURNS, params=dict(wanted)).to_arrow_reader(batch)
@@ -135,7 +133,7 @@ class RecordedCall:
     draft: RecordedReply | None
 
 
-def recorded_calls(connection: duckdb.DuckDBPyConnection, run: RunRecord) -> Iterator[RecordedCall]:
+def recorded_calls(connection: Connection, run: RunRecord) -> Iterator[RecordedCall]:
     """Yield every call of a run that was answered, whichever run made it first; in no particular order. Calls that
     failed are not in it.
 
@@ -191,7 +189,7 @@ def open_file() -> sqlite3.Connection:
     return database
 
 
-def _rows(connection: duckdb.DuckDBPyConnection, query: str, params: Mapping[str, Any]) -> Iterator[tuple[Any, ...]]:
+def _rows(connection: Connection, query: str, params: Mapping[str, Any]) -> Iterator[tuple[Any, ...]]:
     reader = connection.cursor().sql(query, params=dict(params)).to_arrow_reader(BATCH)
     for batch in reader:  # a cursor's `fetchmany` would hold all rows
         yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)

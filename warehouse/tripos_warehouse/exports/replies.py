@@ -7,12 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-import duckdb
 import orjson
 
 from tripos_compiler.plan import Ask, Grade, Plan, Score
 from tripos_warehouse import sql
 from tripos_warehouse.errors import StoreError
+from tripos_warehouse.query import Connection
 from tripos_warehouse.views import LANGUAGE, RunRecord, arm_columns, axis_columns, dimension_place
 
 CUT = ("length", "max_tokens", "MAX_TOKENS")
@@ -86,7 +86,7 @@ def asked_steps(plan: Plan, role: str) -> tuple[str, ...]:
     return tuple(name for name in asks if name in own & scored) or tuple(name for name in asks if name in own)
 
 
-def read_replies(connection: duckdb.DuckDBPyConnection, plan: Plan, run: RunRecord, wanted: ReplyQuery) -> Replies:
+def read_replies(connection: Connection, plan: Plan, run: RunRecord, wanted: ReplyQuery) -> Replies:
     """Return the replies that `wanted` is made of, by scenario and item, and within an item by model and sample number.
 
     A reply that several arms share is there once for each. Raises `StoreError` S0602 for a step or model that the run

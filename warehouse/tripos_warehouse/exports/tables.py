@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -22,7 +21,7 @@ from tripos_warehouse import sql
 from tripos_warehouse.exports.files import appearing
 from tripos_warehouse.exports.replies import place_columns
 from tripos_warehouse.measures import evaluate
-from tripos_warehouse.query import cell, export_cell
+from tripos_warehouse.query import Connection, cell, export_cell
 from tripos_warehouse.views import RunRecord, arm_columns
 
 TABLES = ("items", "samples", "scores", "measures")
@@ -42,7 +41,7 @@ class TableSource:
 
 
 def sources(
-    connection: duckdb.DuckDBPyConnection, plan: Plan, run: RunRecord, names: Sequence[str], secrets: bool
+    connection: Connection, plan: Plan, run: RunRecord, names: Sequence[str], secrets: bool
 ) -> Iterator[TableSource]:
     """Yield the tables called `names`, one after the other; read each to its end before the next is taken."""
     schema = sql.name(run.benchmark)
@@ -59,7 +58,7 @@ def sources(
                 yield _measures(connection, plan)
 
 
-def _queried(connection: duckdb.DuckDBPyConnection, name: str, query: str) -> TableSource:
+def _queried(connection: Connection, name: str, query: str) -> TableSource:
     reader = connection.sql(query).to_arrow_reader(BATCH)
     return TableSource(name, reader.schema, reader)
 
@@ -83,7 +82,7 @@ def open_fields(plan: Plan, secrets: bool) -> dict[str, dict[str, None]]:
     return {name: {each.name: None for each in fields if secrets or not each.secret} for name, fields in found.items()}
 
 
-def _items(connection: duckdb.DuckDBPyConnection, plan: Plan, run: RunRecord, secrets: bool) -> TableSource:
+def _items(connection: Connection, plan: Plan, run: RunRecord, secrets: bool) -> TableSource:
     """Return items with a column for each field; a field that is an axis too has that one, and one that is called like
     a column of ours is `field_NAME`."""
     fields = open_fields(plan, secrets)
@@ -113,7 +112,7 @@ def _text(value: Any) -> str | None:
     return value if value is None or isinstance(value, str) else orjson.dumps(value).decode()
 
 
-def _measures(connection: duckdb.DuckDBPyConnection, plan: Plan) -> TableSource:
+def _measures(connection: Connection, plan: Plan) -> TableSource:
     rows = [row for measure in plan.measures for row in evaluate(connection, plan, measure).to_rows()]
     dims = list(dict.fromkeys(name for measure in plan.measures for name in measure.by))
     numbers = {"value": pa.float64(), "standard_error": pa.float64(), "low": pa.float64(), "high": pa.float64()}

@@ -13,14 +13,12 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import duckdb
-
 from tripos_compiler.plan import Plan
 from tripos_warehouse import sql
 from tripos_warehouse.exports.files import appearing
 from tripos_warehouse.exports.spreadsheet_text import put_text
 from tripos_warehouse.exports.tables import TableSource, WrittenTable, open_fields
-from tripos_warehouse.query import cell
+from tripos_warehouse.query import Connection, cell
 from tripos_warehouse.views import RunRecord
 
 if TYPE_CHECKING:
@@ -31,7 +29,7 @@ SHORT = 16_000
 """A text of so many characters fits into a cell whatever they are."""
 
 
-def longest_texts(connection: duckdb.DuckDBPyConnection, plan: Plan, run: RunRecord, name: str) -> dict[str, int]:
+def longest_texts(connection: Connection, plan: Plan, run: RunRecord, name: str) -> dict[str, int]:
     """Return the length of the longest text of each column of the table `name` that may not fit into a cell."""
     schema = sql.name(run.benchmark)
     match name:

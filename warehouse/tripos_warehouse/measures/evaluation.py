@@ -7,15 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-import duckdb
-
 from tripos_compiler.language.figures import scored_by, scored_values_of
 from tripos_compiler.plan import Aggregate, Measure, Plan
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.measures.figure_walk import aggregates, is_moved_median
 from tripos_warehouse.measures.gaps import why_missing
 from tripos_warehouse.measures.sql import graders_of, has_apart, sql_of
-from tripos_warehouse.query import run_query
+from tripos_warehouse.query import Connection, run_query
 from tripos_warehouse.statistics import StatisticResult, t_quantile
 from tripos_warehouse.statistics.intervals import ROUNDING, bounded, clopper_pearson, of_classes
 from tripos_warehouse.views import dimension_place
@@ -95,9 +93,7 @@ def has_people_apart(plan: Plan, measure: Measure) -> bool:
     )
 
 
-def evaluate(
-    connection: duckdb.DuckDBPyConnection, plan: Plan, measure: Measure, by_people: bool = False
-) -> MeasureTable:
+def evaluate(connection: Connection, plan: Plan, measure: Measure, by_people: bool = False) -> MeasureTable:
     """Return the values of `measure` with 95 % intervals; with `by_people` those by people whose scores are apart.
 
     Of a share of independent items the interval is the exact one of Clopper and Pearson. Where the SQL draws items
@@ -128,7 +124,7 @@ def evaluate(
     return MeasureTable(measure, tuple(rows))
 
 
-def _failed(connection: duckdb.DuckDBPyConnection, plan: Plan, measure: Measure, row: MeasureRow) -> MeasureRow:
+def _failed(connection: Connection, plan: Plan, measure: Measure, row: MeasureRow) -> MeasureRow:
     """Return a row that says which scores are missing, where `missing: fail` leaves it without a value for that."""
     if row.value is not None or row.n == row.total:
         return row
@@ -137,9 +133,7 @@ def _failed(connection: duckdb.DuckDBPyConnection, plan: Plan, measure: Measure,
     return replace(row, reason=f"{reason}: {told}" if told else reason)
 
 
-def evaluate_or_tell(
-    connection: duckdb.DuckDBPyConnection, plan: Plan, measure: Measure, by_people: bool = False
-) -> MeasureTable:
+def evaluate_or_tell(connection: Connection, plan: Plan, measure: Measure, by_people: bool = False) -> MeasureTable:
     """Return the same, but a measure whose SQL fails has its error instead of rows, so that it hides no other.
 
     Raises `StoreError` where it is not the SQL that fails, which no measure would stand.

@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import duckdb
-
 from tripos_compiler.plan import Expectation, Measure, Plan
 from tripos_warehouse.measures.evaluation import MeasureRow, evaluate_or_tell
+from tripos_warehouse.query import Connection
 
 CLOSE = 1e-9
 """Figures that are closer than this are equal: rounding makes such differences."""
@@ -78,9 +77,7 @@ class CheckedExpectation:
         }
 
 
-def expected(
-    connection: duckdb.DuckDBPyConnection, plan: Plan, expectation: Expectation, models: Sequence[str]
-) -> CheckedExpectation:
+def expected(connection: Connection, plan: Plan, expectation: Expectation, models: Sequence[str]) -> CheckedExpectation:
     """Return whether an expectation holds for `models`. One that nothing was scored for, or whose SQL fails, has an
     outcome that does not hold."""
     table = evaluate_or_tell(connection, plan, as_measure(expectation))

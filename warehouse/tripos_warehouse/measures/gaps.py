@@ -6,10 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-import duckdb
-
 from tripos_compiler.plan import Aggregate, Figure, Formula, Measured, Plan
 from tripos_warehouse import sql
+from tripos_warehouse.query import Connection
 
 UNDEFINED, NOT_APPLICABLE = "undefined", "not_applicable"
 """The statuses of what has no value because of a reply, and because of the row or a condition."""
@@ -42,7 +41,7 @@ class MissingResults:
         return asdict(self)
 
 
-def find_gaps(connection: duckdb.DuckDBPyConnection, benchmark: str) -> tuple[MissingResults, ...]:
+def find_gaps(connection: Connection, benchmark: str) -> tuple[MissingResults, ...]:
     """Return the gaps in what `connection` shows of a benchmark: scores that are undefined because of what a reply
     says, and calls that were not made because what they were to ask has no value; the most frequent first."""
     schema = sql.name(benchmark)
@@ -58,9 +57,7 @@ def find_gaps(connection: duckdb.DuckDBPyConnection, benchmark: str) -> tuple[Mi
     return tuple(sorted(found, key=lambda gap: (gap.kind, -gap.count, gap.name, gap.reason)))
 
 
-def _counted(
-    connection: duckdb.DuckDBPyConnection, rows: str, kind: str, statuses: tuple[str, ...]
-) -> Iterator[MissingResults]:
+def _counted(connection: Connection, rows: str, kind: str, statuses: tuple[str, ...]) -> Iterator[MissingResults]:
     lacking = ", ".join(map(sql.text, statuses))
     query = f"""select name, coalesce(error, 'no reason is kept'), count(distinct id) from ({rows})
     where status in ({lacking}) group by all"""
@@ -76,7 +73,7 @@ def _counted(
         yield MissingResults(kind, name, count, totals[name], told)
 
 
-def why_missing(connection: duckdb.DuckDBPyConnection, plan: Plan, figure: Figure, model: str) -> str:
+def why_missing(connection: Connection, plan: Plan, figure: Figure, model: str) -> str:
     """Return the statuses of the scores of a model under a figure that have no value: "undefined, refused", the most
     frequent first; empty where all have one."""
     schema = sql.name(plan.benchmark.name)

@@ -18,14 +18,13 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
-import duckdb
-
 from tripos_compiler.plan import Aggregate, Constant, Figure, Formula, Measure, Measured, Plan
 from tripos_warehouse import sql
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.measures.evaluation import evaluate
 from tripos_warehouse.measures.figure_walk import aggregates
 from tripos_warehouse.measures.sql import sql_of
+from tripos_warehouse.query import Connection
 from tripos_warehouse.statistics import StatisticResult
 from tripos_warehouse.statistics.intervals import ALIKE, ROUNDING, bounded, with_t
 from tripos_warehouse.views import dimension_label
@@ -84,7 +83,7 @@ Cell = tuple[Any, ...]
 class Half:
     """A side: a connection that shows its run, the schema there, and the models, each in the place of its pair."""
 
-    connection: duckdb.DuckDBPyConnection
+    connection: Connection
     schema: str
     models: tuple[str, ...]
 

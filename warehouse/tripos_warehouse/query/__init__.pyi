@@ -5,6 +5,11 @@ from .answers import (
     run_query as run_query,
     write_answer as write_answer,
 )
+from .connection import (
+    Connection as Connection,
+    StoreConnection as StoreConnection,
+    Views as Views,
+)
 from .functions import (
     add_functions as add_functions,
 )

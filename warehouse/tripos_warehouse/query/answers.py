@@ -12,17 +12,17 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.python_values import values_of
+from tripos_warehouse.query.connection import Connection
 from tripos_warehouse.query.statements import answering, statements_of
 
 
-def run_query(connection: duckdb.DuckDBPyConnection, sql: str) -> pa.Table:
+def run_query(connection: Connection, sql: str) -> pa.Table:
     """Return the table that a query gives; of several statements, that of the last.
 
     Raises `StoreError` S0203 for a statement that could do more than read, and what `answering` raises.
@@ -36,7 +36,7 @@ def run_query(connection: duckdb.DuckDBPyConnection, sql: str) -> pa.Table:
     return answer
 
 
-def _table(connection: duckdb.DuckDBPyConnection, query: str) -> pa.Table:
+def _table(connection: Connection, query: str) -> pa.Table:
     relation = connection.sql(query)
     return pa.table({}) if relation is None else _plain_texts(relation.to_arrow_table())
 

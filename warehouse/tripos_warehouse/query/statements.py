@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from tripos_warehouse.errors import StoreError
+from tripos_warehouse.query.connection import Connection
 from tripos_warehouse.query.sandbox import duckdb
 
 # DuckDB calls a statement that pivots MULTI, and so a `copy (pivot …) to …`, and an `explain` runs what it
@@ -51,7 +52,7 @@ FEW, SOME = 8, 1000
 Answer = TypeVar("Answer")
 
 
-def statements_of(connection: duckdb.DuckDBPyConnection, text: str) -> list[duckdb.Statement]:
+def statements_of(connection: Connection, text: str) -> list[duckdb.Statement]:
     """Return the statements of a text, all of which only read.
 
     Raises `StoreError`: S0203 for one that could do more, and what `answering` raises.
@@ -74,7 +75,7 @@ def statements_of(connection: duckdb.DuckDBPyConnection, text: str) -> list[duck
     return statements
 
 
-def answering(connection: duckdb.DuckDBPyConnection, ask: Callable[[], Answer]) -> Answer:
+def answering(connection: Connection, ask: Callable[[], Answer]) -> Answer:
     """Return what `ask` gives.
 
     Raises `StoreError` where DuckDB refuses, with its message in one line: S0204 for a table, column or function that
@@ -93,7 +94,7 @@ def answering(connection: duckdb.DuckDBPyConnection, ask: Callable[[], Answer]) 
         raise StoreError("S0201", told if len(told) <= LONGEST else f"{told[:LONGEST].rstrip()} …") from error
 
 
-def names_of(connection: duckdb.DuckDBPyConnection) -> dict[str, list[str]]:
+def names_of(connection: Connection) -> dict[str, list[str]]:
     """Return every table and macro that can be asked, as it is written, with its columns (those of a macro: its
     parameters).
 
@@ -122,7 +123,7 @@ def _written(schema: str, name: str) -> str:
     return ".".join(part if re.fullmatch(r"\w+", part) else '"' + part.replace('"', '""') + '"' for part in parts)
 
 
-def _did_you_mean(connection: duckdb.DuckDBPyConnection, message: str) -> str:
+def _did_you_mean(connection: Connection, message: str) -> str:
     missing = _NAME.search(message)
     if missing is None:
         return "`show all tables` lists what there is"
@@ -160,7 +161,7 @@ def _did_you_mean(connection: duckdb.DuckDBPyConnection, message: str) -> str:
     return "`show all tables` lists what there is"
 
 
-def _field(connection: duckdb.DuckDBPyConnection, wanted: str, names: dict[str, list[str]]) -> str:
+def _field(connection: Connection, wanted: str, names: dict[str, list[str]]) -> str:
     """Return how to get at a name that is no column but a field of the items, or of what was read from the replies."""
     if any(wanted.casefold() == column.casefold() for columns in names.values() for column in columns):
         return ""

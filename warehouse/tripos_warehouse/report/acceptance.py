@@ -6,11 +6,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import duckdb
-
 from tripos_compiler.diagnostics import localized, reader_language
 from tripos_compiler.plan import Made, Plan
 from tripos_warehouse import sql
+from tripos_warehouse.query import Connection
 from tripos_warehouse.text_table import NOTHING, TextColumn, grid, wrapped
 from tripos_warehouse.views import RunRecord, dimension_heading, dimension_label
 
@@ -51,13 +50,13 @@ class Acceptance:
         return {"dataset": self.dataset, "context": where, **counts, **rest}
 
 
-def acceptances(connection: duckdb.DuckDBPyConnection, plan: Plan, run: RunRecord) -> tuple[Acceptance, ...]:
+def acceptances(connection: Connection, plan: Plan, run: RunRecord) -> tuple[Acceptance, ...]:
     """Of every made data set of which slots were decided, with what the author of the run wrote: all of it, then by
     each axis of its context, or of the rows that it is made from, in the order of the plan."""
     return tuple(found for made in plan.made for found in _of(connection, plan, run, made))
 
 
-def _of(connection: duckdb.DuckDBPyConnection, plan: Plan, run: RunRecord, made: Made) -> Iterator[Acceptance]:
+def _of(connection: Connection, plan: Plan, run: RunRecord, made: Made) -> Iterator[Acceptance]:
     source = f"from {sql.name(run.benchmark)}.slots where dataset = {sql.text(made.name)}"
     carried = [each.name for each in made.fields if each.type.kind == "choice" and each.type.axis == each.name]
     for axis in (None, *(name for name in dict.fromkeys((*made.axes, *carried)) if name != LANGUAGE)):

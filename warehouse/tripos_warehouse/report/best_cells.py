@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import duckdb
-
 from tripos_compiler.plan import Measure, Plan
 from tripos_warehouse.measures import Half, MeasureRow, MeasureTable, remeasure_cells
+from tripos_warehouse.query import Connection
 from tripos_warehouse.report.board_facts import items_by_model
 from tripos_warehouse.report.comparison import graded_scores, mean_of
 from tripos_warehouse.report.pivot_table import is_pooled
@@ -19,9 +18,7 @@ BestValue = tuple[str, tuple[Any, ...], str]
 """A measure by its name, a cell of it, and the model that is best there."""
 
 
-def best_values(
-    connection: duckdb.DuckDBPyConnection, plan: Plan, tables: Sequence[MeasureTable]
-) -> frozenset[BestValue]:
+def best_values(connection: Connection, plan: Plan, tables: Sequence[MeasureTable]) -> frozenset[BestValue]:
     """Return the best value of every cell that differs from those of all other models there, at 5 % after Holm over the
     pairs and cells of its measure. Two models are compared over the items that all have, as `leaderboard` does. A
     measure of which nobody said which direction is good has none."""
@@ -43,7 +40,7 @@ def _has_direction(plan: Plan, measure: Measure) -> bool:
     return mean is not None and set(mean.values) <= graded_scores(plan)
 
 
-def _best(connection: duckdb.DuckDBPyConnection, plan: Plan, table: MeasureTable) -> list[tuple[tuple[Any, ...], str]]:
+def _best(connection: Connection, plan: Plan, table: MeasureTable) -> list[tuple[tuple[Any, ...], str]]:
     measure = table.measure
     of_model = items_by_model(connection, plan, measure)
     models = tuple(dict.fromkeys(row.model for row in table.rows if row.model in of_model))

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-import duckdb
-
 from tripos_compiler.plan import Ask, Converse, Measure, Plan, Retrieve
 from tripos_warehouse import sql
+from tripos_warehouse.query import Connection
 from tripos_warehouse.views import RunRecord, are_counted, step_counts
 
 
-def items_by_model(connection: duckdb.DuckDBPyConnection, plan: Plan, measure: Measure) -> dict[str, frozenset[str]]:
+def items_by_model(connection: Connection, plan: Plan, measure: Measure) -> dict[str, frozenset[str]]:
     """Return the items of every model, in the scenario of a measure where it has one."""
     schema = sql.name(plan.benchmark.name)
     there = "" if measure.scenario is None else f"where scenario = {sql.text(measure.scenario)}"
@@ -21,7 +20,7 @@ def items_by_model(connection: duckdb.DuckDBPyConnection, plan: Plan, measure: M
     return {model: frozenset(items) for model, items in connection.execute(query).fetchall()}
 
 
-def runs_of(connection: duckdb.DuckDBPyConnection, benchmark: str, measure: Measure) -> dict[str, tuple[str, ...]]:
+def runs_of(connection: Connection, benchmark: str, measure: Measure) -> dict[str, tuple[str, ...]]:
     """The runs whose rows every model stands on."""
     there = "" if measure.scenario is None else f"where scenario = {sql.text(measure.scenario)}"
     schema = sql.name(benchmark)
@@ -65,16 +64,14 @@ def company_of(
     }
 
 
-def partly_of(
-    connection: duckdb.DuckDBPyConnection, plan: Plan, measure: Measure, models: Iterable[str]
-) -> tuple[str, ...]:
+def partly_of(connection: Connection, plan: Plan, measure: Measure, models: Iterable[str]) -> tuple[str, ...]:
     """Return the models that lack steps which others have, in the scenario of a measure where it has one."""
     found = step_counts(connection, plan.benchmark.name, measure.scenario)
     most = max((found.get(model, 0) for model in models), default=0)
     return tuple(sorted(model for model in models if found.get(model, 0) < most))
 
 
-def graders_of(connection: duckdb.DuckDBPyConnection, plan: Plan, measure: Measure) -> dict[str, tuple[str, ...]]:
+def graders_of(connection: Connection, plan: Plan, measure: Measure) -> dict[str, tuple[str, ...]]:
     """Return who graded the replies of every model, inside expressions too, in the scenario of a measure where it has
     one. People whose scores are apart are not among them."""
     there = "" if measure.scenario is None else f"and scenario = {sql.text(measure.scenario)}"

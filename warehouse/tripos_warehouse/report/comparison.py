@@ -28,6 +28,7 @@ from tripos_warehouse import sql
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.exports import metric_weights
 from tripos_warehouse.measures import Half, aggregates, evaluate_or_tell, remeasure
+from tripos_warehouse.query import Connection
 from tripos_warehouse.statistics import StatisticResult, holm
 from tripos_warehouse.statistics.intervals import mean_of_cells
 from tripos_warehouse.views import (
@@ -52,7 +53,7 @@ class Side:
     The models of both sides belong together by their places: the first of one with the first of the other.
     """
 
-    connection: duckdb.DuckDBPyConnection
+    connection: Connection
     plan: Plan
     run: RunRecord
     models: tuple[str, ...]

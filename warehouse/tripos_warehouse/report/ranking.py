@@ -10,12 +10,11 @@ from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any
 
-import duckdb
-
 from tripos_compiler.language.figures import why_no_headline
 from tripos_compiler.plan import Measure, Plan
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.measures import Half, MeasureRow, evaluate, has_people_apart, remeasure_pairs
+from tripos_warehouse.query import Connection
 from tripos_warehouse.report.board_facts import company_of, graders_of, items_by_model, partly_of, runs_of
 from tripos_warehouse.statistics import StatisticResult, rank_by
 from tripos_warehouse.views import RunRecord, copied_scores, get_selected, people_apart
@@ -143,7 +142,7 @@ class Board:
 
 
 def leaderboard(
-    connection: duckdb.DuckDBPyConnection,
+    connection: Connection,
     runs: Sequence[RunRecord],
     wanted: Mapping[str, Sequence[str]] = {},
     *,
@@ -210,7 +209,7 @@ def _is_alone(plan: Plan, measure: Measure) -> bool:
 
 
 def _board(
-    connection: duckdb.DuckDBPyConnection,
+    connection: Connection,
     plan: Plan,
     newest: RunRecord,
     runs: Sequence[RunRecord],
@@ -282,7 +281,7 @@ def _board(
 
 
 def _of_people(
-    connection: duckdb.DuckDBPyConnection, plan: Plan, measure: Measure, models: Collection[str]
+    connection: Connection, plan: Plan, measure: Measure, models: Collection[str]
 ) -> tuple[tuple[str, ...], tuple[MeasureRow, ...]]:
     """Return the people whose scores are apart from those of models, and what these come to."""
     people = people_apart(connection, plan) if has_people_apart(plan, measure) else ()
@@ -317,7 +316,7 @@ def _of_other_versions(
 
 
 def _differences(
-    connection: duckdb.DuckDBPyConnection,
+    connection: Connection,
     plan: Plan,
     measure: Measure,
     items: Mapping[str, frozenset[str]],

@@ -6,16 +6,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
-import duckdb
 import orjson
 
 from tripos_compiler.language import Only, left_out_arm_values, names_in
 from tripos_compiler.plan import Ask, Converse, Grade, Plan, Score
 from tripos_warehouse import sql
+from tripos_warehouse.query import Connection
 from tripos_warehouse.views import RunRecord
 
 
-def several_snapshots(connection: duckdb.DuckDBPyConnection, schema: str) -> dict[str, dict[str, int]]:
+def several_snapshots(connection: Connection, schema: str) -> dict[str, dict[str, int]]:
     """Return the models whose replies among the rows shown came from more than one snapshot, and how many from each. A
     reply without one counts for none: not every endpoint tells."""
     of = "select {0} as model, model_served, count(distinct {1}) as replies from {2}.{3} group by all"
@@ -53,7 +53,7 @@ class Remark:
         return {"kind": self.kind, "text": self.text}
 
 
-def find_remarks(connection: duckdb.DuckDBPyConnection, plan: Plan, run: RunRecord, only: Only) -> tuple[Remark, ...]:
+def find_remarks(connection: Connection, plan: Plan, run: RunRecord, only: Only) -> tuple[Remark, ...]:
     """Return the remarks on a run, over what `connection` shows of its benchmark, which is what `only` says of it."""
     schema = sql.name(run.benchmark)
     return tuple(
@@ -73,11 +73,11 @@ def find_remarks(connection: duckdb.DuckDBPyConnection, plan: Plan, run: RunReco
     )
 
 
-def _rows(connection: duckdb.DuckDBPyConnection, query: str) -> list[tuple[Any, ...]]:
+def _rows(connection: Connection, query: str) -> list[tuple[Any, ...]]:
     return connection.execute(query).fetchall()
 
 
-def _selection(connection: duckdb.DuckDBPyConnection, plan: Plan, run: RunRecord) -> Iterator[Remark]:
+def _selection(connection: Connection, plan: Plan, run: RunRecord) -> Iterator[Remark]:
     """Yield how many of the benchmark's items the run was of, where it was told to leave some out."""
     found = _rows(connection, f"select options from main.runs where run_id = {sql.text(run.run_id)}")
     options = orjson.loads(found[0][0]) if found else {}
@@ -98,7 +98,7 @@ def _selection(connection: duckdb.DuckDBPyConnection, plan: Plan, run: RunRecord
         yield Remark("selection", f"on {some:,} of {every:,} items: {' '.join(told)}")
 
 
-def _shown(connection: duckdb.DuckDBPyConnection, run: RunRecord, only: Only) -> Iterator[Remark]:
+def _shown(connection: Connection, run: RunRecord, only: Only) -> Iterator[Remark]:
     """Yield how many of the run's items the report is of, where it was told to leave some out."""
     if not only:
         return
@@ -113,7 +113,7 @@ def _treatments(plan: Plan, only: Only) -> Iterator[Remark]:
         yield Remark("selection", f"without {arms}, which `--only` left out: what is measured against it has no figure")
 
 
-def _left_out(connection: duckdb.DuckDBPyConnection, plan: Plan, schema: str) -> Iterator[Remark]:
+def _left_out(connection: Connection, plan: Plan, schema: str) -> Iterator[Remark]:
     """Yield scores that a condition on a reply leaves out: what a model says decides what it is scored on."""
     metrics: dict[str, None] = {}
     for treatment in (treatment for scenario in plan.scenarios for treatment in scenario.treatments):
@@ -134,7 +134,7 @@ def _left_out(connection: duckdb.DuckDBPyConnection, plan: Plan, schema: str) ->
         yield Remark("left_out", told)
 
 
-def _cut_off(connection: duckdb.DuckDBPyConnection, run: RunRecord, schema: str) -> Iterator[Remark]:
+def _cut_off(connection: Connection, run: RunRecord, schema: str) -> Iterator[Remark]:
     counts = _rows(
         connection,
         f"""select model, count(distinct sample_id) filter (finish_reason in {sql.texts(CUT)} or status = 'truncated')
@@ -145,7 +145,7 @@ def _cut_off(connection: duckdb.DuckDBPyConnection, run: RunRecord, schema: str)
         yield Remark("cut_off", f"{cut:,} of {count:,} replies of {model} were cut off: raise `max_tokens`")
 
 
-def _uneven(connection: duckdb.DuckDBPyConnection, schema: str) -> Iterator[Remark]:
+def _uneven(connection: Connection, schema: str) -> Iterator[Remark]:
     """Metrics that are of more items of one model than of another; scores that failed count."""
     counts = _rows(
         connection,
@@ -159,7 +159,7 @@ def _uneven(connection: duckdb.DuckDBPyConnection, schema: str) -> Iterator[Rema
         yield Remark("uneven", f"models stand on different numbers of items for `{metric}`: {', '.join(models)}")
 
 
-def _one_value(connection: duckdb.DuckDBPyConnection, schema: str) -> Iterator[Remark]:
+def _one_value(connection: Connection, schema: str) -> Iterator[Remark]:
     """Yield scores that are the same for every reply, and judges that give every reply the same grade."""
     counts = _rows(
         connection,
@@ -175,7 +175,7 @@ def _one_value(connection: duckdb.DuckDBPyConnection, schema: str) -> Iterator[R
             yield Remark("one_grade", f"{evaluator} gives {value:g} on `{metric}` to every one of {count:,} replies")
 
 
-def _copies(connection: duckdb.DuckDBPyConnection, run: RunRecord, schema: str) -> Iterator[Remark]:
+def _copies(connection: Connection, run: RunRecord, schema: str) -> Iterator[Remark]:
     """Samples of a row that are one reply several times."""
     counts = _rows(
         connection,
@@ -191,7 +191,7 @@ def _copies(connection: duckdb.DuckDBPyConnection, run: RunRecord, schema: str) 
         yield Remark("copies", told)
 
 
-def _snapshots(connection: duckdb.DuckDBPyConnection, schema: str) -> Iterator[Remark]:
+def _snapshots(connection: Connection, schema: str) -> Iterator[Remark]:
     """Yield models whose replies came from more than one snapshot, as their endpoint reports it."""
     for model, counts in several_snapshots(connection, schema).items():
         told = ", ".join(f"{count:,} by {served}" for served, count in counts.items())

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-import duckdb
 import orjson
 
 from tripos_compiler.language import Only
@@ -24,6 +23,7 @@ from tripos_warehouse.measures import (
     has_people_apart,
 )
 from tripos_warehouse.measures.sql import sql_of
+from tripos_warehouse.query import Connection
 from tripos_warehouse.report.acceptance import Acceptance, acceptances
 from tripos_warehouse.report.baselines import matched
 from tripos_warehouse.report.remarks import Remark, find_remarks
@@ -193,9 +193,7 @@ def _text(value: Any) -> str | None:
     return None if value is None else str(value)
 
 
-def report(
-    connection: duckdb.DuckDBPyConnection, plan: Plan, run: RunRecord, only: Only = MappingProxyType({})
-) -> Report:
+def report(connection: Connection, plan: Plan, run: RunRecord, only: Only = MappingProxyType({})) -> Report:
     """Return the report of `run`, over what `connection` shows of its benchmark: open it with the run's id, and with
     `only` where the report is restricted to some values of axes and arms. A measure whose SQL fails has its error
     instead of rows."""
@@ -203,7 +201,7 @@ def report(
         return _reported(connection, plan, run, only)
 
 
-def _reported(connection: duckdb.DuckDBPyConnection, plan: Plan, run: RunRecord, only: Only) -> Report:
+def _reported(connection: Connection, plan: Plan, run: RunRecord, only: Only) -> Report:
     schema = sql.name(run.benchmark)
     compared = f"where role = {sql.text(run.compared_role)}"
     several = shows_several_times(plan, run.compared_role)
@@ -228,9 +226,7 @@ def _reported(connection: duckdb.DuckDBPyConnection, plan: Plan, run: RunRecord,
     )
 
 
-def _unworked(
-    connection: duckdb.DuckDBPyConnection, plan: Plan, run: RunRecord, tables: Sequence[MeasureTable]
-) -> dict[str, str]:
+def _unworked(connection: Connection, plan: Plan, run: RunRecord, tables: Sequence[MeasureTable]) -> dict[str, str]:
     empty = [table.measure for table in tables if not table.rows and table.error is None]
     if not empty:
         return {}
@@ -240,13 +236,13 @@ def _unworked(
     return {name: why for name, why in told if why is not None}
 
 
-def _by_people(connection: duckdb.DuckDBPyConnection, plan: Plan) -> dict[str, MeasureTable]:
+def _by_people(connection: Connection, plan: Plan) -> dict[str, MeasureTable]:
     measures = [measure for measure in plan.measures if has_people_apart(plan, measure)]
     tables = [evaluate_or_tell(connection, plan, measure, by_people=True) for measure in measures]
     return {table.measure.name: table for table in tables if any(row.n for row in table.rows)}
 
 
-def _people(connection: duckdb.DuckDBPyConnection, schema: str) -> dict[str, int]:
+def _people(connection: Connection, schema: str) -> dict[str, int]:
     found = connection.execute(
         f"""select evaluator, count(distinct score_id) from {schema}.scores
         where starts_with(evaluator, {sql.text(HUMAN)}) group by all order by all"""
@@ -254,7 +250,7 @@ def _people(connection: duckdb.DuckDBPyConnection, schema: str) -> dict[str, int
     return dict(found)
 
 
-def _by_status(connection: duckdb.DuckDBPyConnection, source: str, key: str | None, good: str) -> dict[str, int]:
+def _by_status(connection: Connection, source: str, key: str | None, good: str) -> dict[str, int]:
     """Return how many there are of each status. With `key`, what stands there several times counts once."""
     order = f"status <> {sql.text(good)}, count(*) desc, status"
     found = f"select distinct {key}, status from {source}" if key is not None else f"from {source}"

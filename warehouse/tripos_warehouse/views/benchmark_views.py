@@ -148,11 +148,9 @@ def benchmark_views(
     current: Current,
     values: Mapping[str, Sequence[str]] = MappingProxyType({}),
     imported: bool = False,
-    *,
-    macros: bool = True,
 ) -> list[str]:
     """Return the statements that make the schema: its enumerations, `items`, `slots`, `samples`, `judgements`,
-    `metrics`, `scores`, `columns`, `rationales`, `comparisons`, `conversations`, `turns`, and the `macros`, if wanted.
+    `metrics`, `scores`, `columns`, `rationales`, `comparisons`, `conversations`, `turns`, and the macros.
     `values` are those that the data have in the columns that are enumerations; `imported`: somebody's scores came from
     outside a run."""
     plan = current.plan
@@ -238,17 +236,13 @@ def benchmark_views(
         select {_TURNS.format(context=context("turn", "item.context", arms))}
         from ({rows.rows("turns", "turn_id")}) as turn
         left join main.items as item on {item_key.format("turn")}{join_arms(plan, "turn")}""",
-        *(
-            benchmark_macros(
-                plan.benchmark.name,
-                [LANGUAGE, *axes, *arms],
-                types.types,
-                shows_several_times(plan, current.compared_role),
-                arms,
-                are_counted(plan, "score"),
-            )
-            if macros
-            else ()
+        *benchmark_macros(
+            plan.benchmark.name,
+            [LANGUAGE, *axes, *arms],
+            types.types,
+            shows_several_times(plan, current.compared_role),
+            arms,
+            are_counted(plan, "score"),
         ),
     ]
 

@@ -8,6 +8,7 @@ from contextlib import contextmanager, suppress
 import duckdb
 
 from tripos_warehouse import sql
+from tripos_warehouse.query import Connection
 
 COPIED = ("scores", "columns")
 """Each is a join over the whole run, which every query would do again."""
@@ -16,7 +17,7 @@ MOST_ROWS = 300_000
 
 
 @contextmanager
-def copied_scores(connection: duckdb.DuckDBPyConnection, benchmark: str) -> Iterator[None]:
+def copied_scores(connection: Connection, benchmark: str) -> Iterator[None]:
     """Show the scores of a benchmark out of a copy in memory, and at the end out of the store again. Where they are
     copied already, or too many, nothing changes."""
     schema = sql.name(benchmark)
@@ -38,13 +39,13 @@ def copied_scores(connection: duckdb.DuckDBPyConnection, benchmark: str) -> Iter
                 connection.execute(f"drop table main.{_copy(benchmark, view)}")
 
 
-def _are_few(connection: duckdb.DuckDBPyConnection, schema: str) -> bool:
+def _are_few(connection: Connection, schema: str) -> bool:
     counts = " + ".join(f"(select count(*) from {schema}.{view})" for view in COPIED)
     [(rows,)] = connection.execute(f"select {counts}").fetchall()
     return bool(rows <= MOST_ROWS)
 
 
-def _are_copied(connection: duckdb.DuckDBPyConnection, benchmark: str) -> bool:
+def _are_copied(connection: Connection, benchmark: str) -> bool:
     name = f"{benchmark} {COPIED[0]} in memory"
     return bool(connection.execute("select 1 from duckdb_tables() where table_name = ?", [name]).fetchall())
 

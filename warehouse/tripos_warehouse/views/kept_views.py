@@ -11,23 +11,16 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import re
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.query import duckdb, open_box
+from tripos_warehouse.query import StoreConnection, Views, open_box
 from tripos_warehouse.store import check_links, is_plain, part_path, read_plain
 
 CACHE = "cache"
 NAME = "views.json"
-
-
-_ASKS_WHAT = re.compile(r"\b(?:show|information_schema|duckdb_\w+|pg_\w+|sqlite_\w+)\b", re.IGNORECASE)
-_NAME = r"(\w+|\"(?:[^\"]|\"\")*\")"
-_MADE = re.compile(rf"create or replace (?:view|macro|table) {_NAME}\.{_NAME}")
 
 
 @dataclass(frozen=True)
@@ -81,41 +74,11 @@ def read(root: Path) -> CachedViews | None:
         return None
 
 
-def connect_kept(root: Path, query: str) -> duckdb.DuckDBPyConnection | None:
-    """As `views.connect` of the store at `root`, from what is kept, with as much as `query` needs; `None` where there
-    is nothing of use. Functions in Python are not there, so a query that fails here may yet succeed on the other.
-    Raises `duckdb.Error`."""
+def connect_kept(root: Path) -> StoreConnection | None:
+    """As `views.connect` of the store at `root`, from what is kept; `None` where there is nothing of use. Functions in
+    Python are not there, so a query that fails here may yet succeed on the other. Raises `duckdb.Error`."""
     kept = read(root)
-    if kept is None:
-        return None
-    connection = open_box(kept.files)
-    try:
-        for statement in needed((*kept.tables, *kept.benchmarks), query):
-            connection.execute(statement)
-    except BaseException:
-        connection.close()
-        raise
-    return connection
-
-
-def needed(statements: Sequence[str], query: str) -> list[str]:
-    """Return the statements that a query needs, in their order: to make a view takes as long as many a query. A query
-    that asks what there is needs all.
-
-    >>> made = ["create schema q", "create or replace view q.a as select 1", "create or replace view q.b as from q.a"]
-    >>> len(needed(made, "from q.b")), len(needed(made, "from q.a")), len(needed(made, "show all tables"))
-    (3, 2, 3)
-    """
-    if _ASKS_WHAT.search(query):
-        return list(statements)
-    found: list[str] = []
-    wanted = query.casefold()
-    for statement in reversed(statements):
-        named = _MADE.match(statement)
-        if named is None or named[2].strip('"').casefold() in wanted:
-            found.append(statement)
-            wanted += statement.casefold() if named is not None else ""
-    return found[::-1]
+    return None if kept is None else StoreConnection(open_box(kept.files), Views((*kept.tables, *kept.benchmarks)))
 
 
 def write(root: Path, kept: CachedViews) -> None:

@@ -10,10 +10,9 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Literal
 
-import duckdb
-
 from tripos_compiler.plan import Plan
 from tripos_warehouse import sql
+from tripos_warehouse.query import Connection
 from tripos_warehouse.store import HUMAN
 
 Graders = Literal["counted", "people", "each"]
@@ -44,7 +43,7 @@ def are_apart(plan: Plan, row: str = "", scorers: Collection[str] | None = None)
     return f"({by_person} and {before}scorer in {sql.texts(apart)})" if apart else "false"
 
 
-def people_apart(connection: duckdb.DuckDBPyConnection, plan: Plan) -> tuple[str, ...]:
+def people_apart(connection: Connection, plan: Plan) -> tuple[str, ...]:
     """Return the people whose scores no figure of models has, over what `connection` shows of the benchmark."""
     if not apart_scorers(plan):
         return ()

@@ -15,10 +15,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-import duckdb
-
 from tripos_compiler.language import Only
 from tripos_warehouse import sql
+from tripos_warehouse.query import Connection
 from tripos_warehouse.views.dimensions import LANGUAGE
 
 INTERNAL = "tripos internal"
@@ -166,7 +165,7 @@ _SHOWN = (
 _LISTED = "listed.run_id = step.run_id and listed.scenario = row.scenario and listed.item_id = row.{}"
 
 
-def step_counts(connection: duckdb.DuckDBPyConnection, benchmark: str, scenario: str | None) -> dict[str, int]:
+def step_counts(connection: Connection, benchmark: str, scenario: str | None) -> dict[str, int]:
     """Of how many steps there is something to show about each compared model; in one scenario, or in all."""
     there = "" if scenario is None else f"and scenario = {sql.text(scenario)}"
     query = f"""select model, count(distinct (scenario, fingerprint)) from {_name("steps", benchmark)}
@@ -179,7 +178,7 @@ def rows_of_run(run_id: str, of: AskedSteps, only: Only) -> RunRows:
     return RunRows(of, (), run_id, several=False, only=only)
 
 
-def latest_rows(connection: duckdb.DuckDBPyConnection, of: AskedSteps) -> RunRows:
+def latest_rows(connection: Connection, of: AskedSteps) -> RunRows:
     """Return the latest state of a benchmark."""
     steps = f"""select step.scenario, step.fingerprint, step.binding, step.model, step.other, step.run_id, run.status,
         run.started_at

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-import duckdb
 import orjson
 
 from tripos_compiler.language import select_treatments
 from tripos_compiler.plan import Plan
 from tripos_warehouse.errors import StoreError
+from tripos_warehouse.query import Connection
 from tripos_warehouse.views.benchmark_views import read_plan
 
 _COLUMNS = (
@@ -110,7 +110,7 @@ class ListedRun:
         }
 
 
-def list_runs(connection: duckdb.DuckDBPyConnection) -> list[ListedRun]:
+def list_runs(connection: Connection) -> list[ListedRun]:
     """Return every run, newest first, with counts over what is current for it."""
     runs = {run.run_id: run for run in all_runs(connection)}
     counts: dict[str, list[int]] = {run_id: [0, 0, 0] for run_id in runs}
@@ -125,7 +125,7 @@ def list_runs(connection: duckdb.DuckDBPyConnection) -> list[ListedRun]:
     return [ListedRun(run, *counts[run.run_id]) for run in runs.values()]
 
 
-def find_run(connection: duckdb.DuckDBPyConnection, text: str | None = None) -> RunRecord:
+def find_run(connection: Connection, text: str | None = None) -> RunRecord:
     """Return the run whose id is `text` or alone begins with it; without `text` the latest.
 
     Raises `StoreError` S0301 where there is none, or more than one.
@@ -147,14 +147,14 @@ def find_run(connection: duckdb.DuckDBPyConnection, text: str | None = None) -> 
     raise StoreError("S0301", f"no run `{text}`", hint)
 
 
-def find_previous(connection: duckdb.DuckDBPyConnection, run: RunRecord) -> list[str]:
+def find_previous(connection: Connection, run: RunRecord) -> list[str]:
     """Return the id of the last run of the same benchmark that began before `run`; none where it is the first."""
     query = """select run_id from main.runs where benchmark = ? and (started_at, run_id) < (?, ?)
     order by started_at desc, run_id desc limit 1"""
     return [run_id for (run_id,) in connection.execute(query, [run.benchmark, run.started_at, run.run_id]).fetchall()]
 
 
-def get_plan(connection: duckdb.DuckDBPyConnection, run: RunRecord) -> Plan:
+def get_plan(connection: Connection, run: RunRecord) -> Plan:
     """Return the plan that `run` was made from. Raises `StoreError` S0104 where it is of a format that we do not
     know."""
     # All of it: a result that is not read to its end keeps a connection from its next query.
@@ -164,12 +164,12 @@ def get_plan(connection: duckdb.DuckDBPyConnection, run: RunRecord) -> Plan:
     return read_plan(found[0][0], run.run_id, run.benchmark)
 
 
-def get_selected(connection: duckdb.DuckDBPyConnection, run: RunRecord) -> Plan:
+def get_selected(connection: Connection, run: RunRecord) -> Plan:
     """Return the plan of `run` with the treatments that the run selected. Raises as `get_plan` does."""
     return select_treatments(get_plan(connection, run), run.only)
 
 
-def all_runs(connection: duckdb.DuckDBPyConnection) -> list[RunRecord]:
+def all_runs(connection: Connection) -> list[RunRecord]:
     """Return every run, newest first."""
     rows = connection.execute(f"select {_COLUMNS} from main.runs order by started_at desc, run_id desc").fetchall()
     return [_run(row) for row in rows]

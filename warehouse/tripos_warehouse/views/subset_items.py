@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-import duckdb
 import orjson
 
 from tripos_compiler.language import Drawn
+from tripos_warehouse.query import Connection
 
 
 @dataclass(frozen=True)
@@ -33,22 +33,20 @@ class SubsetCount:
         return f"{self.there:,} {of}items of {subset}"
 
 
-def marked_items(connection: duckdb.DuckDBPyConnection, run_id: str, subset: str) -> Drawn:
+def marked_items(connection: Connection, run_id: str, subset: str) -> Drawn:
     """Return the items of a run that it has marked as those of a subset: pairs of scenario and `item_id`."""
     query = "select scenario, item_id from main.run_items where run_id = ? and list_contains(subsets, ?)"
     return frozenset(connection.execute(query, [run_id, subset]).fetchall())
 
 
-def known_in_run(connection: duckdb.DuckDBPyConnection, run_id: str, subset: str, there: int) -> SubsetCount:
+def known_in_run(connection: Connection, run_id: str, subset: str, there: int) -> SubsetCount:
     """Return how much of a subset `there` items of a run are."""
     query = """select listed.options from main.runs as listed
       where listed.run_id in (select items_of from main.runs where run_id = ?)"""
     return SubsetCount(there, _of(connection.execute(query, [run_id]).fetchall(), subset))
 
 
-def known_in_store(
-    connection: duckdb.DuckDBPyConnection, benchmark: str, subsets: Iterable[str]
-) -> Mapping[str, SubsetCount]:
+def known_in_store(connection: Connection, benchmark: str, subsets: Iterable[str]) -> Mapping[str, SubsetCount]:
     """Return how much of every subset any run of the benchmark has marked. Of how many, says the last run that could
     tell."""
     rows = connection.execute(

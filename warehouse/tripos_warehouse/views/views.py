@@ -1,7 +1,7 @@
 """Views over the committed parts, in a DuckDB that can read them and nothing else.
 
-A connection is a snapshot: it sees what was committed when it was opened. Schema `main` has the tables
-over all runs; each benchmark has a schema of its own (`benchmark_views`).
+A connection is a snapshot: it sees what was committed when it was opened. A view is made when a query first names it.
+Schema `main` has the tables over all runs; each benchmark has a schema of its own (`benchmark_views`).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tripos_compiler.language import Only, select_treatments
 from tripos_compiler.plan import Plan
 from tripos_warehouse import sql
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.query import add_functions, open_box
+from tripos_warehouse.query import Connection, StoreConnection, Views, add_functions, open_box
 from tripos_warehouse.store import (
     FAILED,
     FORMER,
@@ -42,7 +42,7 @@ from tripos_warehouse.views.runs import RunRecord, find_run
 IMPORTED = "select 1 from main.scores where round is not null limit 1"
 
 
-def connect(store: Store, run_id: str | None = None) -> duckdb.DuckDBPyConnection:
+def connect(store: Store, run_id: str | None = None) -> StoreConnection:
     """Return an in-memory DuckDB with views over the store, without access to anything else.
 
     With `run_id` the schema of that run's benchmark shows exactly that run; every other shows what is
@@ -64,26 +64,23 @@ def connect_run(
     text: str | None = None,
     plan: Plan | None = None,
     only: Only = MappingProxyType({}),
-    *,
-    macros: bool = False,
-) -> tuple[duckdb.DuckDBPyConnection, RunRecord]:
+) -> tuple[StoreConnection, RunRecord]:
     """Return the run whose id is `text` or alone begins with it, and a connection that shows it as `connect` does;
     without `text` the latest run. With a `plan` it shows what of the run is as that plan has it, and not as its own;
-    with `only` what of it has these values of axes and arms. The macros of the benchmarks, for people who write
-    queries, are there where `macros` asks for them: to make them takes as long as many a query.
+    with `only` what of it has these values of axes and arms.
 
     Raises `StoreError` as `connect` and `find_run` do, and S0210 for a plan of another benchmark.
     """
     found: list[RunRecord] = []
 
-    def chosen(connection: duckdb.DuckDBPyConnection) -> str:
+    def chosen(connection: Connection) -> str:
         found.append(find_run(connection, text))
         if plan is not None and plan.benchmark.name != found[0].benchmark:
             message = f"run `{found[0].run_id}` is of `{found[0].benchmark}`, and the spec of `{plan.benchmark.name}`"
             raise StoreError("S0210", message, "name a run of that benchmark: `tripos list` shows them")
         return found[0].run_id
 
-    return _opened(store, chosen, plan=plan, only=only, macros=macros), found[0]
+    return _opened(store, chosen, plan=plan, only=only), found[0]
 
 
 def snippet(store: Store) -> list[str]:
@@ -96,41 +93,41 @@ def snippet(store: Store) -> list[str]:
 
 def _opened(
     store: Store,
-    choose: Callable[[duckdb.DuckDBPyConnection], str | None],
+    choose: Callable[[Connection], str | None],
     made: list[kept_views.CachedViews] | None = None,
     plan: Plan | None = None,
     only: Only = MappingProxyType({}),
-    macros: bool = True,
-) -> duckdb.DuckDBPyConnection:
+) -> StoreConnection:
     """Return a connection over the tables, with the views of the run that is chosen once the tables are there."""
     try:
-        return _shown(store, choose, made, plan, only, macros)
+        return _shown(store, choose, made, plan, only)
     except StoreError:
         if not store.sweep():
             raise
-    return _shown(store, choose, made, plan, only, macros)
+    return _shown(store, choose, made, plan, only)
 
 
 def _shown(
     store: Store,
-    choose: Callable[[duckdb.DuckDBPyConnection], str | None],
+    choose: Callable[[Connection], str | None],
     made: list[kept_views.CachedViews] | None,
     plan: Plan | None,
     only: Only,
-    macros: bool,
-) -> duckdb.DuckDBPyConnection:
+) -> StoreConnection:
     """As `_opened`, without what is known to be damaged."""
     state = kept_views.state_of(store.root)
     found = store.files()
     files = tuple(str(path) for paths in found.values() for path in paths)
     kept = None if store.damages else kept_views.read(store.root)
-    connection = open_box(files)
-    _open.add(connection)
+    database = open_box(files)
+    _open.add(database)
     try:
-        add_functions(connection)
-        tables = kept.tables if kept is not None else _tables(connection, store, found)
-        for statement in tables:
-            connection.execute(statement)
+        add_functions(database)
+        if kept is not None:
+            _read_feet(database, found)
+        tables = kept.tables if kept is not None else _tables(database, store, found)
+        views = Views(tables)
+        connection = StoreConnection(database, views)
         run_id = choose(connection)
         values = kept.values if kept is not None else _values(connection)
         if kept is not None and run_id is None:
@@ -140,24 +137,28 @@ def _shown(
             benchmarks = tuple(
                 statement
                 for current in _currents(connection, run_id, plan, only, store.leave_out)
-                for statement in benchmark_views(
-                    current, values.get(current.plan.benchmark.name, {}), imported, macros=macros
-                )
+                for statement in benchmark_views(current, values.get(current.plan.benchmark.name, {}), imported)
             )
-        for statement in benchmarks:
-            connection.execute(statement)
+        views.add(benchmarks)
         whole = kept_views.CachedViews(state, files, tables, benchmarks, values)
         if kept is None and run_id is None and not store.damages and kept_views.state_of(store.root) == state:
             kept_views.write(store.root, whole)
         if made is not None:
             made.append(whole)
     except duckdb.Error as error:
-        connection.close()
+        database.close()
         raise StoreError("S0103", f"the store cannot be read: {' '.join(str(error).split())}") from error
     except BaseException:
-        connection.close()
+        database.close()
         raise
     return connection
+
+
+def _read_feet(database: duckdb.DuckDBPyConnection, found: Mapping[str, Sequence[Path]]) -> None:
+    """Read the foot of a file of every table, so that a store that cannot be read is told when it is opened."""
+    first = [str(paths[0]) for paths in found.values() if paths]
+    if first:
+        database.execute(f"select 1 from parquet_file_metadata({sql.texts(first)})").fetchall()
 
 
 def _tables(
@@ -271,7 +272,7 @@ def _listed_view(table: TableSchema, listed: str) -> str:
 
 
 def _currents(
-    connection: duckdb.DuckDBPyConnection, run_id: str | None, plan: Plan | None, only: Only, leave_out: Tell
+    connection: Connection, run_id: str | None, plan: Plan | None, only: Only, leave_out: Tell
 ) -> list[Current]:
     """Return what each benchmark's schema shows, by benchmark name: the run `run_id`, as `plan` has it and where `only`
     says, where it is of that benchmark; else its latest state. `leave_out` is told of a plan that cannot be read."""
@@ -316,7 +317,7 @@ def _selected(plan: Plan, fingerprints: Collection[str], only: Only) -> tuple[Pl
     return selected, fingerprints if selected is plan else selected.fingerprints
 
 
-def _shared(connection: duckdb.DuckDBPyConnection, chosen: Mapping[str, Collection[str]]) -> set[str]:
+def _shared(connection: Connection, chosen: Mapping[str, Collection[str]]) -> set[str]:
     """Return the benchmarks with steps that runs of others have too."""
     runs = connection.execute("select distinct benchmark, unnest(fingerprints) from main.runs").fetchall()
     return {
@@ -326,7 +327,7 @@ def _shared(connection: duckdb.DuckDBPyConnection, chosen: Mapping[str, Collecti
     }
 
 
-def _values(connection: duckdb.DuckDBPyConnection) -> dict[str, dict[str, list[str]]]:
+def _values(connection: Connection) -> dict[str, dict[str, list[str]]]:
     """By benchmark, the values that the data have in columns that are enumerations: of scenarios, metrics and axes.
     A plan lists those of today; an item that an earlier one had may have others."""
     found: dict[str, dict[str, list[str]]] = {}

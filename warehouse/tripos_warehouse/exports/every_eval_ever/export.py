@@ -18,7 +18,6 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import orjson
 
 from tripos_compiler.plan import Plan
@@ -34,6 +33,7 @@ from tripos_warehouse.exports.every_eval_ever.results import (
 from tripos_warehouse.exports.files import Written, write_lines
 from tripos_warehouse.exports.replies import place_columns
 from tripos_warehouse.exports.tables import open_fields
+from tripos_warehouse.query import Connection
 from tripos_warehouse.views import RunRecord, are_counted, arm_columns
 
 VERSION = "0.3.0"
@@ -52,7 +52,7 @@ class Exported:
 
 
 def write_eee(
-    connection: duckdb.DuckDBPyConnection, plan: Plan, run: RunRecord, folder: Path, organization: str, secrets: bool
+    connection: Connection, plan: Plan, run: RunRecord, folder: Path, organization: str, secrets: bool
 ) -> list[Exported]:
     """Write both files of every compared model below `folder`, under the paths that the datastore has.
 
@@ -69,7 +69,7 @@ def write_eee(
 
 
 def _write(
-    connection: duckdb.DuckDBPyConnection,
+    connection: Connection,
     plan: Plan,
     run: RunRecord,
     model: str,
@@ -136,13 +136,13 @@ def _write(
     return Exported(model, path, details, len(results), _without_value(connection, run, model))
 
 
-def _rows(connection: duckdb.DuckDBPyConnection, plan: Plan, run: RunRecord, model: str) -> Iterator[dict[str, Any]]:
+def _rows(connection: Connection, plan: Plan, run: RunRecord, model: str) -> Iterator[dict[str, Any]]:
     """Every reply of a model with the mean over judges of what it got on a metric."""
     schema, arms = sql.name(run.benchmark), arm_columns(plan)
     keys = ["scenario", "metric", "scorer", *arms, "sample_id"]
     same = " and ".join(f"score.{sql.name(key)} is not distinct from sample.{sql.name(key)}" for key in arms)
     cursor = connection.cursor()
-    cursor.execute(
+    found = cursor.execute(
         f"""select score.metric, score.scorer, score.value, sample.*, item.fields, item.dataset
         from (
           select {", ".join(map(sql.name, keys))}, avg(value) as value
@@ -155,8 +155,8 @@ def _rows(connection: duckdb.DuckDBPyConnection, plan: Plan, run: RunRecord, mod
         order by sample.scenario, sample.item_id, sample.sample_number, sample.sample_id, score.metric
           {"".join(f", sample.{sql.name(arm)}" for arm in arms)}"""
     )
-    names = [each[0] for each in cursor.description]
-    while rows := cursor.fetchmany(500):
+    names = [each[0] for each in found.description or ()]
+    while rows := found.fetchmany(500):
         yield from (dict(zip(names, row, strict=True)) for row in rows)
     cursor.close()
 
@@ -211,7 +211,7 @@ def _reference(plan: Plan, row: Mapping[str, Any]) -> list[str]:
     return [each if isinstance(each, str) else orjson.dumps(each).decode() for each in found]
 
 
-def _without_value(connection: duckdb.DuckDBPyConnection, run: RunRecord, model: str) -> int:
+def _without_value(connection: Connection, run: RunRecord, model: str) -> int:
     query = f"""select count(*) from {sql.name(run.benchmark)}.scores
     where model = {sql.text(model)} and value is null and status <> 'not_applicable'"""
     return int(connection.execute(query).fetchall()[0][0])

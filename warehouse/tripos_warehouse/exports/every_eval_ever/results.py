@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import duckdb
 import orjson
 
 from tripos_compiler.language.figures import enclosing_range, ranges_of
@@ -26,6 +25,7 @@ from tripos_compiler.plan import (
     Template,
 )
 from tripos_warehouse.measures import CONFIDENCE, MeasureRow, evaluate
+from tripos_warehouse.query import Connection
 from tripos_warehouse.statistics.intervals import mean_of_cells
 from tripos_warehouse.views import RunRecord
 
@@ -126,9 +126,7 @@ DRAWN = ("bootstrap", "jackknife")
 """How errors are found that no formula gives."""
 
 
-def results_of_measures(
-    connection: duckdb.DuckDBPyConnection, plan: Plan, run: RunRecord, model: str
-) -> list[dict[str, Any]]:
+def results_of_measures(connection: Connection, plan: Plan, run: RunRecord, model: str) -> list[dict[str, Any]]:
     """Return every value of every measure of a model."""
     found = []
     for measure in plan.measures:

@@ -1,0 +1,174 @@
+"""A view is made when a query first names it, and whoever asks sees no difference."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import duckdb
+import pytest
+
+from tests.each import each
+from tripos.api.results import Results
+from tripos_warehouse.errors import StoreError
+from tripos_warehouse.query import StoreConnection, Views, names_of
+from tripos_warehouse.store.store import Store
+from tripos_warehouse.views import kept_views
+from tripos_warehouse.views.views import connect, snippet
+
+Build = Callable[..., dict[str, list[dict[str, Any]]]]
+
+
+@pytest.fixture
+def full(store: Store, run_rows: Build) -> Store:
+    """A store with a failure that was made good, so that some rows do not count."""
+    store.append(run_rows("r1", status="provider_error"))
+    store.append(run_rows("r1", minutes=1))
+    return store
+
+
+def eager(store: Store) -> duckdb.DuckDBPyConnection:
+    """Return a database in which all is made."""
+    connection = connect(store)
+    connection.make_views()
+    return connection.database
+
+
+def made(connection: StoreConnection) -> set[str]:
+    """Return the views and macros that are there."""
+    found = connection.database.execute(
+        """select schema_name || '.' || view_name from duckdb_views() where not internal
+        union all select schema_name || '.' || function_name from duckdb_functions()
+        where function_type = 'table_macro' and not internal"""
+    ).fetchall()
+    return {name for (name,) in found}
+
+
+def test_every_view_and_macro_gets_all_that_it_needs_and_no_query_fails_first(full: Store) -> None:
+    every = eager(full)
+    names = names_of(every)
+    assert {"scores", "edubench.scores", "edubench.leaderboard()", "spending()"} <= names.keys()
+    for name in names:
+        query = f"from {name} order by all"
+        alone = duckdb.connect()
+        for statement in Views(snippet(full)).needed(query):
+            alone.execute(statement)
+        wanted = every.execute(query).fetchall()
+        if "tripos_" not in query:
+            assert alone.execute(query).fetchall() == wanted, name
+        assert connect(full).execute(query).fetchall() == wanted, name
+
+
+def test_a_query_makes_no_more_than_it_names(full: Store) -> None:
+    connection = connect(full)
+    before = made(connection)
+    assert not {name for name in before if name.startswith("edubench.")}
+    connection.execute("select count(*) from edubench.metrics")
+    assert made(connection) - before == {"edubench.metrics"}
+    connection.execute("from edubench.leaderboard()")
+    assert {"edubench.leaderboard", "edubench.scores"} <= made(connection)
+    assert not {"edubench.worst", "edubench.turns", "main.vectors"} & made(connection)
+
+
+@each(
+    "query",
+    [
+        "select count(*) from EduBench.SCORES",
+        'select count(*) from "edubench" . "scores"',
+        "select count(*) from\n edubench\n.\nscores",
+        "select count(*) from edubench /* of today */ . /* all */ scores",
+        "select count(*) from memory.edubench.scores",
+        "select count(*) from query_table('edubench.sco' || 'res')",
+        "select count(*) from query('from edubench.sco' || 'res')",
+        "with kept as (from edubench.scores) select count(*) from kept",
+        "pivot (select count(*) as n from edubench.scores) on n using first(n)",
+    ],
+)
+def test_a_view_is_found_however_it_is_named(full: Store, query: str) -> None:
+    assert connect(full).execute(query).fetchall() == eager(full).execute(query).fetchall()
+
+
+@each(
+    "query",
+    [
+        "show tables",
+        "show all tables",
+        "describe",
+        "desc",
+        "/* all */ desc;",
+        "from (describe)",
+        "describe edubench.scores",
+        "select table_schema, table_name from information_schema.tables order by all",
+        "select schema_name, view_name from duckdb_views() where not internal order by all",
+        "select table_name, column_name from duckdb_columns() where not internal order by all",
+        "select function_name from duckdb_functions() where not internal order by all",
+        "select tablename from pg_catalog.pg_tables order by all",
+        "select name from sqlite_master order by all",
+        "from query('from duckdb_' || 'views()') order by all",
+    ],
+)
+def test_who_asks_what_there_is_sees_all(full: Store, query: str) -> None:
+    lazy = connect(full).execute(query).fetchall()
+    wanted = eager(full).execute(query).fetchall()
+    assert [_without_place(row) for row in lazy] == [_without_place(row) for row in wanted] != []
+
+
+def _without_place(row: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return the texts of a row: numbers of the catalogue tell in which order things were made."""
+    return tuple(each for each in row if isinstance(each, str | list))
+
+
+def test_a_name_that_is_nowhere_is_an_error_as_ever(full: Store) -> None:
+    connection = connect(full)
+    for query, error in (("from edubench.nothing", duckdb.CatalogException), ("select x", duckdb.BinderException)):
+        for ask in (connection.execute, connection.sql):
+            with pytest.raises(error):
+                ask(query)
+
+
+def test_cursors_and_threads_make_a_view_once(full: Store) -> None:
+    connection = connect(full)
+    queries = [f"select count(*) from edubench.{view}" for view in ("scores", "samples", "rationales", "items")] * 4
+    with ThreadPoolExecutor(4) as threads:
+        found = list(threads.map(lambda query: connection.cursor().execute(query).fetchall(), queries))
+    every = eager(full)
+    assert found == [every.execute(query).fetchall() for query in queries]
+
+
+def test_rows_that_are_fetched_bit_by_bit_outlive_a_view_that_is_made(full: Store) -> None:
+    connection = connect(full)
+    reader = connection.cursor().sql("from edubench.scores").to_arrow_reader(1)
+    assert reader is not None
+    first = reader.read_next_batch()
+    connection.execute("from edubench.judgements").fetchall()
+    assert first.num_rows + sum(batch.num_rows for batch in reader) == 16
+
+
+def test_a_relation_takes_a_condition_that_names_another_view(full: Store) -> None:
+    with Results(full) as results:
+        scores = results.sql("from edubench.scores")
+        assert len(scores.filter("item_id in (select item_id from edubench.items)").fetchall()) == 16
+        assert len(scores.filter("item_id in (select transcript from edubench.conversations)").fetchall()) == 0
+
+
+def test_a_store_that_cannot_be_read_is_told_when_it_is_opened(full: Store) -> None:
+    connect(full)
+    part = full.parts("scores")[0]
+    size = part.stat().st_size
+    part.chmod(0o644)
+    part.write_bytes(b"\0" * size)
+    assert kept_views.read(full.root) is not None
+    with pytest.raises(StoreError, match="the store cannot be read") as raised:
+        connect(full)
+    assert raised.value.code == "S0103"
+
+
+def test_a_view_that_cannot_be_made_is_an_error_of_the_store(full: Store) -> None:
+    connection = connect(full)
+    part = full.parts("judgements")[0]
+    part.chmod(0o644)
+    part.unlink()
+    with pytest.raises((StoreError, duckdb.Error)) as raised:
+        connection.execute("from edubench.judgements")
+    assert isinstance(raised.value, duckdb.Error) or raised.value.code == "S0103"

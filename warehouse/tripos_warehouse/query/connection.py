@@ -1,0 +1,170 @@
+"""A connection that makes a view when a query first names it: to make all of them takes longer than most queries.
+
+It holds the statements that make the views. Before a query runs, those that the query names are made, and those that
+these name. A name that only DuckDB can read, as in `query_table('sco' || 'res')`, is found when DuckDB fails over it:
+then all are made, and the query is asked again. A query that asks what there is needs all.
+Imports nothing but DuckDB, since every query waits for it.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Protocol, Self
+
+from tripos_warehouse.errors import StoreError
+from tripos_warehouse.query.sandbox import duckdb
+
+# A bare `describe` or `desc` lists the tables; `desc` stands in many an order too. `query` and its like run a text.
+# What `duckdb_tables` lists is not for people: of a store they see views.
+_ASKS_WHAT = re.compile(
+    r"""\b(?:show|describe|query|json_execute_serialized_sql|information_schema|duckdb_(?!tables\b)\w+|pg_\w+|sqlite_\w+)\b
+    | (?:^|[(;/])\s*desc\b""",
+    re.IGNORECASE | re.MULTILINE | re.VERBOSE,
+)
+_NAME = r"(\w+|\"(?:[^\"]|\"\")*\")"
+_MADE = re.compile(
+    rf"create\s+(?:or\s+replace\s+)?(schema|type|table|view|macro)\s+(?:if\s+not\s+exists\s+)?{_NAME}(?:\.{_NAME})?"
+)
+_JOINT = re.compile(r"\s*([.(])\s*")
+_WORD = re.compile(r"\w+")
+_MAIN = "main"
+
+
+class Connection(Protocol):
+    """The part of a DuckDB connection that readers of a store use."""
+
+    def execute(self, query: str | duckdb.Statement, parameters: object = None) -> duckdb.DuckDBPyConnection:
+        """Run statements; the rows are fetched from the answer."""
+
+    def sql(self, query: str | duckdb.Statement, *, params: object = None) -> duckdb.DuckDBPyRelation:
+        """Return a query as a relation."""
+
+    def extract_statements(self, query: str) -> list[duckdb.Statement]:
+        """Return the statements of a text."""
+
+    def cursor(self) -> Connection:
+        """Return another connection to the same database, for a thread or for rows that are fetched bit by bit."""
+
+    def close(self) -> None:
+        """Let go of the database."""
+
+
+class Views:
+    """The statements that make the views of a database, and which of them still wait to be run.
+
+    >>> made = ["create schema q", "create or replace view q.a as select 1", "create or replace view q.b as from q.a"]
+    >>> [len(Views(made).needed(query)) for query in ("from q.b", "from Q . a", "show all tables", "from a")]
+    [3, 2, 3, 0]
+    """
+
+    def __init__(self, statements: Sequence[str] = ()) -> None:
+        self._waiting: list[str] = []
+        self._lock = threading.Lock()
+        self.add(statements)
+
+    def add(self, statements: Sequence[str]) -> None:
+        """Have more statements wait, which may build on the others."""
+        self._waiting += statements
+
+    def needed(self, query: str) -> list[str]:
+        """Return the statements that a query needs, in their order."""
+        if _ASKS_WHAT.search(query):
+            return list(self._waiting)
+        text = _plain(query)
+        words = set(_WORD.findall(text))
+        found: list[str] = []
+        for statement in reversed(self._waiting):
+            if _is_named(statement, text, words):
+                found.append(statement)
+                body = _plain(statement)
+                text += f"\n{body}"
+                words.update(_WORD.findall(body))
+        return found[::-1]
+
+    def make(self, database: duckdb.DuckDBPyConnection, query: str | None = None) -> bool:
+        """Make what a query needs, or all, and return true if there was something to make. Raises `StoreError`
+        S0103."""
+        with self._lock:
+            chosen = list(self._waiting) if query is None else self.needed(query) if self._waiting else []
+            try:
+                for statement in chosen:
+                    database.execute(statement)
+                    self._waiting.remove(statement)
+            except duckdb.Error as error:
+                raise StoreError("S0103", f"the store cannot be read: {' '.join(str(error).split())}") from error
+        return bool(chosen)
+
+
+class StoreConnection:
+    """A connection to a database whose `views` are made when a query first names them."""
+
+    def __init__(self, database: duckdb.DuckDBPyConnection, views: Views) -> None:
+        self.database = database
+        self.views = views
+
+    def execute(self, query: str | duckdb.Statement, parameters: object = None) -> duckdb.DuckDBPyConnection:
+        """Run statements; the rows are fetched from the answer. Raises `duckdb.Error`, and `StoreError` S0103 where a
+        view cannot be made."""
+        self._make(query)
+        try:
+            return self.database.execute(query, parameters)
+        except (duckdb.CatalogException, duckdb.BinderException):
+            if not self._make(None):
+                raise
+        return self.database.execute(query, parameters)
+
+    def sql(self, query: str | duckdb.Statement, *, params: object = None) -> duckdb.DuckDBPyRelation:
+        """Return a query as a relation. Raises as `execute` does."""
+        self._make(query)
+        try:
+            return self.database.sql(query, params=params)
+        except (duckdb.CatalogException, duckdb.BinderException):
+            if not self._make(None):
+                raise
+        return self.database.sql(query, params=params)
+
+    def extract_statements(self, query: str) -> list[duckdb.Statement]:
+        """Return the statements of a text."""
+        return self.database.extract_statements(query)
+
+    def make_views(self) -> None:
+        """Make all views, for queries that grow after they were asked. Raises `StoreError` S0103."""
+        self._make(None)
+
+    def cursor(self) -> StoreConnection:
+        """Return another connection to the same database."""
+        return StoreConnection(self.database.cursor(), self.views)
+
+    def close(self) -> None:
+        """Let go of the database."""
+        self.database.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def _make(self, query: str | duckdb.Statement | None) -> bool:
+        return self.views.make(self.database, query if isinstance(query, str | None) else query.query)
+
+
+def _is_named(statement: str, text: str, words: set[str]) -> bool:
+    made = _MADE.match(statement)
+    if made is None:
+        return True
+    kind, outer, inner = made[1], _plain(made[2]), _plain(made[3] or "")
+    end = "(" if kind == "macro" else ""
+    if kind == "schema":
+        return f"{outer}." in text
+    if outer == _MAIN:
+        return inner in words and f"{inner}{end}" in text
+    return f"{outer}.{inner}{end}" in text
+
+
+def _plain(text: str) -> str:
+    """Return a text without quotes and capitals, and without spaces around the joints of names."""
+    return _JOINT.sub(r"\1", text.casefold().replace('"', ""))
