@@ -6,8 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-import duckdb
-
 from tripos.plots.picture import nothing_to_draw
 from tripos.plots.words import words_for
 from tripos_compiler.diagnostics import nearest
@@ -15,6 +13,7 @@ from tripos_compiler.language.changes import are_comparable
 from tripos_compiler.plan import Measure, Plan
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.measures import MeasureTable, evaluate
+from tripos_warehouse.query import Connection
 from tripos_warehouse.report import PROVING, Board, leaderboard
 from tripos_warehouse.store import Store
 from tripos_warehouse.views import RunRecord, all_runs, connect, connect_run, dimension_label, get_selected
@@ -38,7 +37,7 @@ class PlotOptions:
 class Source:
     """A connection that shows a run, or what is current of its benchmark where `whole`."""
 
-    connection: duckdb.DuckDBPyConnection
+    connection: Connection
     plan: Plan
     run: RunRecord
     runs: Sequence[RunRecord]
