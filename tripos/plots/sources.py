@@ -121,7 +121,7 @@ class Source:
 def opened(store: Store, run_id: str | None, options: PlotOptions, *, whole: bool) -> Iterator[Source]:
     """Open what a picture shows. With `whole` and without a run it is the latest state of the benchmark of the last
     run. Raises `StoreError`."""
-    connection, run = connect_run(store, run_id, macros=True)
+    connection, run = connect_run(store, run_id)
     with connection:
         runs = [each for each in all_runs(connection) if each.benchmark == run.benchmark]
         plan = get_selected(connection, run)
