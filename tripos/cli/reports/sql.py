@@ -15,6 +15,8 @@ MOST_ROWS = 2_000
 """More are counted faster in Arrow, which need not make a Python value of each."""
 SETTINGS = ("tripos.toml", ".env")
 PREFIX = "TRIPOS_"
+LANGUAGES = (("TRIPOS_LANG", "en"), ("TRIPOS_LANG", "zh"))
+"""Variables that are right as they are, and tell nothing of a store."""
 
 
 def quick_answer(options: Namespace) -> bool:
@@ -58,7 +60,7 @@ def quick_answer(options: Namespace) -> bool:
 def _store_of(options: Namespace) -> Path | None:
     """Return the folder of the store; `None` where it is not plain which one that is, since there are settings."""
     here = Path.cwd()
-    set_ = any(name.startswith(PREFIX) for name in os.environ)
+    set_ = any(name.startswith(PREFIX) and (name, value) not in LANGUAGES for name, value in os.environ.items())
     if options.profile or set_ or any((each / name).exists() for each in (here, *here.parents) for name in SETTINGS):
         from tripos.settings import chosen_settings
 
