@@ -16,11 +16,15 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from tripos_compiler.diagnostics import counted
+
 ROOT = Path(__file__).parents[2]
 LEGS = ("compiler/tripos_compiler", "runtime/tripos_runtime", "warehouse/tripos_warehouse", "tripos")
 MOST = 12
 """A text that may be put together in more ways than this keeps a hole where its parts differ."""
-SAYS = frozenset({"error", "warning", "report", "complain", "Label", "Failure", "Diagnostic", "RunWarning"})
+SAYS = frozenset(
+    {"error", "warning", "report", "complain", "Label", "Failure", "Diagnostic", "RunWarning", "Verb", "localized"}
+)
 """The calls whose texts reach a person as they are; so do those of every class of ours whose name ends in
 `Error`."""
 HELPS = frozenset({"help", "help_", "description", "hint", "message", "notes"})
@@ -113,6 +117,8 @@ def _is_text(node: ast.expr) -> bool:
             return True
         case ast.BinOp(op=ast.Add(), left=left, right=right):
             return _is_text(left) or _is_text(right)
+        case ast.Call(func=ast.Name("counted"), args=[_, ast.Constant()]):
+            return True
         case ast.BinOp(op=ast.Mult(), left=left):
             return isinstance(left, ast.Constant) and isinstance(left.value, str)
         case ast.IfExp(body=body, orelse=other):
@@ -152,6 +158,9 @@ def _expanded(node: ast.expr, scope: ast.AST, depth: int) -> Iterator[tuple[Piec
                 list(_expanded(left, scope, depth)), list(_expanded(right, scope, depth))
             ):
                 yield (*one, *other)
+        case ast.Call(func=ast.Name("counted"), args=[number, ast.Constant(value=str(noun))]):
+            hole = ast.FormattedValue(number, -1, ast.JoinedStr([ast.Constant(",")]))
+            yield from ((hole, f" {noun}"), (hole, f" {counted(2, noun)[2:]}"))
         case ast.BinOp(left=ast.Constant(value=str(text)), op=ast.Mult()):
             yield from ((text,), ("",))
         case ast.IfExp(body=body, orelse=other) if _is_text(body) and _is_text(other):
@@ -204,7 +213,7 @@ def _key(pieces: Iterable[Piece]) -> tuple[str, tuple[str, ...]]:
 
 WORD = re.compile(r"[A-Za-z]{2,}")
 CODE = re.compile(
-    r"^\s*(select|with|create|attach|insert|copy|drop|set|from|union|case|cast|where|join|left join|group by|order by)\b"
+    r"^\s*(select|with \w+ as|create|attach|insert|copy \w+ to|drop|set \w+ *=|from|union|case|cast|where|join|left join|group by|order by)\b"
     r"|\(select|::|::\w+$|^[\w.-]+$|^\W*$|\\d|\(\?|^[/.~]|^https?:|</|^<|^[\w-]+/[\w./-]+$|^#\w",
     re.IGNORECASE,
 )

@@ -8,8 +8,10 @@ import re
 from collections.abc import Iterable
 from typing import Any, NamedTuple, NoReturn
 
+from tripos.cli.help_text import listed_verbs, localized_formatter
 from tripos.failure import Failure
 from tripos.version import __version__
+from tripos_compiler.diagnostics import localized, reader_language
 from tripos_warehouse.store import why_no_folder
 
 EXAMPLES = """\
@@ -100,6 +102,11 @@ EMPTY = re.compile(r"argument (\S+): expected one argument")
 class Parser(argparse.ArgumentParser):
     """Says what is wrong with a command in our own form."""
 
+    def _get_formatter(self) -> argparse.HelpFormatter:
+        if reader_language() == "en":
+            return super()._get_formatter()
+        return localized_formatter(self.formatter_class)(prog=self.prog)
+
     def error(self, message: str) -> NoReturn:
         hint = f"`{self.prog} --help` shows how it is written"
         if wrong := INVALID.fullmatch(message):
@@ -155,10 +162,9 @@ class WholeParser(Parser):
 
     def format_help(self) -> str:
         width = max(map(len, VERBS))
-        lines = [f"usage: {self.prog} VERB ...", "", str(self.description)]
-        for group, verbs in GROUPS.items():
-            lines += ["", f"{group}:", *(f"  {name:<{width}}  {verb.help}" for name, verb in verbs.items())]
-        return "\n".join([*lines, "", str(self.epilog)])
+        groups = ((group, [(name, verb.help) for name, verb in verbs.items()]) for group, verbs in GROUPS.items())
+        lines = [localized("usage: ") + f"{self.prog} VERB ...", "", localized(str(self.description))]
+        return "\n".join([*lines, *listed_verbs(groups, width), "", localized(str(self.epilog))])
 
 
 def build_parser(chosen: str | None = None) -> argparse.ArgumentParser:

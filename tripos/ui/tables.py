@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator, Sequence
 
 from tripos.ui.terminal import harmless, is_colored, terminal_width as terminal_columns
+from tripos_compiler.diagnostics import localized
 from tripos_warehouse.text_table import TextColumn, grid
 
 
@@ -24,6 +25,8 @@ def columns_of(headings: Sequence[str], rows: Sequence[Sequence[str]], left: Seq
     the others hold numbers."""
     cells = list(zip(*rows, strict=True)) or [()] * len(headings)
     return [
-        TextColumn(harmless(heading), tuple(map(harmless, texts)), right=heading not in left, fold=heading in left)
+        TextColumn(
+            harmless(localized(heading)), tuple(map(harmless, texts)), right=heading not in left, fold=heading in left
+        )
         for heading, texts in zip(headings, cells, strict=True)
     ]

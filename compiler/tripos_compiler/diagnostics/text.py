@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from tripos_compiler.diagnostics.model import Diagnostic, Label
+from tripos_compiler.diagnostics.quantities import counted
 from tripos_compiler.diagnostics.suppressions import Silenced
 from tripos_compiler.diagnostics.translation import localized
 from tripos_compiler.diagnostics.wrapping import display_width, printable, wrap
@@ -214,8 +215,8 @@ def summary(diagnostics: Iterable[Diagnostic]) -> str:
     counts = {"error": 0, "warning": 0}
     for diagnostic in diagnostics:
         counts[diagnostic.severity] += 1
-    parts = [_counted(count, name) for name, count in counts.items() if count]
-    return localized(", ".join(parts) or "no mistakes")
+    parts = {"error": counted(counts["error"], "error"), "warning": counted(counts["warning"], "warning")}
+    return localized(", ".join(text for name, text in parts.items() if counts[name]) or "no mistakes")
 
 
 def render_silenced(silenced: Iterable[Silenced], *, width: int = 80) -> str:
@@ -229,16 +230,12 @@ def render_silenced(silenced: Iterable[Silenced], *, width: int = 80) -> str:
         told.append(localized(f"{each.diagnostic.code} at {place} ({why})"))
     if not told:
         return ""
-    head = localized(f"{_counted(len(told), 'warning')} silenced:")
+    head = localized(f"{counted(len(told), 'warning')} silenced:")
     if len(told) == 1:
         lines = _hung(f"{head} ", told[0], width, hang=2)
     else:
         lines = [head, *(line for each in told for line in _hung("  ", each, width, hang=4))]
     return "\n".join(lines) + "\n"
-
-
-def _counted(count: int, name: str) -> str:
-    return f"{count} {name}{'s' if count != 1 else ''}"
 
 
 def _block(diagnostic: Diagnostic, color: bool, width: int) -> str:

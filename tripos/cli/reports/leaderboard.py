@@ -17,7 +17,7 @@ from tripos.cli.inputs import open_store
 from tripos.cli.reports.formats import chosen_format, show_tables
 from tripos.failure import GOOD, Failure
 from tripos.ui import harmless, print_json, show_output, show_text, terminal_width
-from tripos_compiler.diagnostics import not_utf8
+from tripos_compiler.diagnostics import localized, not_utf8
 from tripos_compiler.language.changes import are_comparable
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.formats import PaperTable
@@ -136,7 +136,7 @@ def main(options: Namespace) -> int:
 def _text(boards: Sequence[Board], width: int, published: Sequence[Published]) -> list[str]:
     lines: list[str] = []
     if any(each.model.startswith(PROVING) for board in boards for each in board.standings):
-        lines += [*fold(CAUTION, width), ""]
+        lines += [*fold(localized(CAUTION), width), ""]
     for board in boards:
         lines += [*fold(_title(board), width), *_table(_rows(board, published)), ""]
         if board.by_people:
@@ -146,33 +146,33 @@ def _text(boards: Sequence[Board], width: int, published: Sequence[Published]) -
         lines += [""] if notes else []
     if len(boards) > 1:
         lines += [*_side_by_side(boards, width), ""]
-    lines += fold(LETTERS, width)
+    lines += fold(localized(LETTERS), width)
     return lines
 
 
 def _note(note: str, width: int) -> list[str]:
-    first, *rest = fold(harmless(note), width - 4)
+    first, *rest = fold(harmless(localized(note)), width - 4)
     return [f"  {first}", *(f"    {each}" for each in rest)]
 
 
 def _title(board: Board) -> str:
-    turned = " (lower is better)" if board.measure.lower_is_better else ""
+    turned = localized(" (lower is better)") if board.measure.lower_is_better else ""
     return harmless(f"{board.benchmark} {board.version}: {board.measure.name}{turned}")
 
 
 def _people_title(board: Board) -> str:
-    return harmless(f"{board.measure.name} of people, who are apart: {', '.join(board.people)}")
+    return harmless(localized(f"{board.measure.name} of people, who are apart: {', '.join(board.people)}"))
 
 
 def _people_rows(board: Board) -> list[list[str]]:
     return [
-        ["model", "value", "95 % interval", "items", "n"],
+        [*map(localized, ("model", "value", "95 % interval", "items", "n"))],
         *([row.model, *_figures(board, row), f"{row.n:,}"] for row in board.by_people),
     ]
 
 
 def _rows(board: Board, published: Sequence[Published]) -> list[list[str]]:
-    head = ["rank", "model", "value", "95 % interval", "items", "group"]
+    head = [*map(localized, ("rank", "model", "value", "95 % interval", "items", "group"))]
     show = _shower(board)
     beside = [[NOTHING, each.model, show(each.value), NOTHING, NOTHING, MARK] for each in on_board(published, board)]
     ranked = [[_rank(each), each.model, *_figures(board, each), each.letters] for each in board.standings]
@@ -182,9 +182,10 @@ def _rows(board: Board, published: Sequence[Published]) -> list[list[str]]:
 def _figures(board: Board, each: Standing | MeasureRow) -> list[str]:
     show = _shower(board)
     low, high = (each.low, each.high) if isinstance(each, Standing) else (each.interval_low, each.interval_high)
-    interval = NOTHING if low is None or high is None else f"{show(low)} to {show(high)}"
+    interval = NOTHING if low is None or high is None else localized(f"{show(low)} to {show(high)}")
     value = NOTHING if each.value is None else show(each.value)
-    return [f"{value} on {each.n:,} of {each.total:,}" if _is_short(each) else value, interval, f"{each.items:,}"]
+    told = localized(f"{value} on {each.n:,} of {each.total:,}") if _is_short(each) else value
+    return [told, interval, f"{each.items:,}"]
 
 
 def _is_short(each: Standing | MeasureRow) -> bool:
@@ -274,7 +275,7 @@ def _side_by_side(boards: Sequence[Board], width: int) -> list[str]:
         for board, of in zip(boards, found, strict=True)
     ]
     sizes = [max([len(label), *map(len, column)]) for label, column in zip(labels, cells, strict=True)]
-    lines = ["side by side, with ranks:"]
+    lines = [localized("side by side, with ranks:")]
     lines += [f"  {label}  {_title(board)}" for label, board in zip(labels, boards, strict=True)]
     lines = [part for line in lines for part in fold(line, width)]
     at = 0
@@ -283,7 +284,7 @@ def _side_by_side(boards: Sequence[Board], width: int) -> list[str]:
         while end < len(boards) and used + 2 + sizes[end] <= width:
             used += 2 + sizes[end]
             end += 1
-        names = TextColumn("model", tuple(map(harmless, models)), fold=True, most=WIDEST_MODEL)
+        names = TextColumn(localized("model"), tuple(map(harmless, models)), fold=True, most=WIDEST_MODEL)
         beside = [TextColumn(labels[i], tuple(cells[i]), right=True) for i in range(at, end)]
         lines += ["", *grid([names, *beside], UNBOUNDED)]
         at = end

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from argparse import Namespace
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from tripos.releases.frozen import withheld_note
 from tripos.settings import ChosenSettings, chosen_settings
 from tripos.ui import columns_of, harmless, show_json, show_text, table_lines, terminal_width
 from tripos_compiler.compile import Compilation
+from tripos_compiler.diagnostics import localized, reader_language, wrap
 from tripos_compiler.language import left_out_arm_values, steps_sharing_replies
 from tripos_compiler.plan import Plan, Scenario, Walk
 from tripos_runtime.datasets import DataFolders, Planned, Selection
@@ -48,8 +48,9 @@ def design_lines(items: Mapping[str, int], width: int = 80) -> list[str]:
     counts = {name: count for name, count in items.items() if count}
     if len(counts) > 1:
         least = min(counts, key=lambda name: counts[name])
-        told += f" Within `{least}`, with {counts[least]:,}: {_least(counts[least])}."
-    return textwrap.wrap(told, width)
+        within = localized(f" Within `{least}`, with {counts[least]:,}: {_least(counts[least])}.")
+        return wrap(localized(told) + within, width)
+    return wrap(localized(told), width)
 
 
 def _least(items: int, paired: bool = True) -> str:
@@ -100,7 +101,7 @@ def _plan_compiled(options: Namespace, chosen: ChosenSettings, compilation: Comp
     items, models, slots = dict(found.items), dict(found.roles), dict(found.slots)
     show_plan(plan, found.selection, items, models, slots, found.steps)
     for path in sorted(folders.access.outside if folders.access is not None else ()):
-        show_text(f"reads a file outside of the benchmark: {path}")
+        show_text(localized(f"reads a file outside of the benchmark: {path}"))
     if told := withheld_note(found.source, found.selection):
         show_text(told)
     if found.forecast is not None and found.prepared is not None:
@@ -142,36 +143,38 @@ def show_plan(
 
     with console.capture() as shown:
         benchmark = plan.benchmark
-        say(f"{benchmark.title} {benchmark.version}   plan {whole.digest[:12]}", style="bold")
+        title = whole.title_of("benchmark", benchmark.name, reader_language()) or benchmark.title
+        say(localized(f"{title} {benchmark.version}   plan {whole.digest[:12]}"), style="bold")
         for release in plan.extends:
-            say(f"extends {release.name} {release.version}, {release.digest[:12]}")
+            say(localized(f"extends {release.name} {release.version}, {release.digest[:12]}"))
         roles = [role.name for role in plan.roles if any(each.role == role.name for each in planned)]
         lines = list(_lines(plan, planned, items, slots))
         table = _wide(lines, roles) if len(roles) <= MOST_COLUMNS else _long(lines, roles)
         for line in table_lines(table, sums=True):
             console.print(Text.from_ansi(line), soft_wrap=True)
-        filled = ", ".join(f"{models.get(role, 1)} for {role}" for role in roles)
-        say(f"Calls for this many models: {filled}. A reply that cannot be read is asked for once more.")
+        filled = ", ".join(localized(f"{models.get(role, 1)} for {role}") for role in roles)
+        say(localized(f"Calls for this many models: {filled}. A reply that cannot be read is asked for once more."))
         spans = (_span(line.steps, role) for line in lines for role in roles)
         if (span := next((each for each in spans if PARTED in each), None)) is not None:
             least, _, most = span.partition(PARTED)
-            say(f"`{span}`: at least {least} and at most {most}, as the replies will have it.")
+            say(localized(f"`{span}`: at least {least} and at most {most}, as the replies will have it."))
         if (told := left_out_arm_values(plan, selection.only)) is not None:
-            say(f"Left out by `--only`: {told}.")
+            say(localized(f"Left out by `--only`: {told}."))
         for line in walk_lines(plan, planned):
-            say(line)
+            say(localized(line))
         for scenario in plan.scenarios:
             for shared in steps_sharing_replies(plan, scenario) if scenario.name in items else ():
-                say(f"{scenario.name}: {shared.shown}.")
+                say(f"{scenario.name}{localized(': ')}{localized(shared.shown)}.")
         for line in design_lines(items, terminal_width()):
             say(line)
         if plan.reveals:
-            say(f"{len(plan.reveals)} secret{'s are' if len(plan.reveals) > 1 else ' is'} shown by `reveal`:")
+            many = "secrets are" if len(plan.reveals) > 1 else "secret is"
+            say(localized(f"{len(plan.reveals)} {many} shown by `reveal`:"))
             for reveal in plan.reveals:
                 say(f"  {reveal.scenario}, {reveal.step}: {reveal.shown}")
         declared = [each.name for each in plan.plugins if each.purity == "declared"]
         if declared:
-            say(f"Taken to read no secret, since the spec says `pure`: {', '.join(declared)}.")
+            say(localized(f"Taken to read no secret, since the spec says `pure`: {', '.join(declared)}."))
     # rich fills lines and cells with blanks up to their end.
     show_text("\n".join(line.rstrip() for line in shown.get().splitlines()), styled=True)
 
@@ -180,7 +183,7 @@ def _lines(plan: Plan, planned: Sequence[Planned], items: dict[str, int], slots:
     for made in plan.made:
         own = tuple(each for each in planned if each.place == made.name)
         if made.name in slots:
-            yield PlanLine(f"data set {made.name}", "", f"≤ {slots[made.name]:,}", own)
+            yield PlanLine(localized(f"data set {made.name}"), "", f"≤ {slots[made.name]:,}", own)
     shown = [scenario for scenario in plan.scenarios if scenario.name in items]
     for scenario in shown:
         own = tuple(each for each in planned if each.place == scenario.name)
@@ -193,7 +196,7 @@ def _lines(plan: Plan, planned: Sequence[Planned], items: dict[str, int], slots:
         for label, steps in groups.items():
             yield PlanLine(f"  {label}", steps=tuple(steps))
     cells = sum(scenario.cells for scenario in shown)
-    yield PlanLine("total", f"{cells:,}", f"{sum(items.values()):,}", tuple(planned), total=True)
+    yield PlanLine(localized("total"), f"{cells:,}", f"{sum(items.values()):,}", tuple(planned), total=True)
 
 
 def _wide(lines: Sequence[PlanLine], roles: Sequence[str]) -> list[TextColumn]:
@@ -236,7 +239,7 @@ def _span(steps: Sequence[Planned] | None, role: str) -> str:
 
 def _by_arms(steps: Sequence[Planned], scenario: Scenario) -> dict[str, list[Planned]]:
     """Return the steps by the arms that share them, in words; those of every arm first."""
-    every = "in every arm"
+    every = localized("in every arm")
     groups: dict[str, list[Planned]] = {every: []} if scenario.arms else {}
     for each in steps:
         if len(each.arms) in (0, len(scenario.treatments)):

@@ -17,7 +17,7 @@ from tripos.settings import check_given, chosen_denials, load_config, trust_of
 from tripos.ui import print_json, show_text, terminal_width
 from tripos.version import __version__
 from tripos_compiler.compile import Compilation
-from tripos_compiler.diagnostics import render_silenced, summary, to_data
+from tripos_compiler.diagnostics import counted, localized, render_silenced, summary, to_data
 
 if TYPE_CHECKING:
     from tripos.cli.specs.worlds import Tried
@@ -59,7 +59,7 @@ def main(options: Namespace) -> int:
             show_diagnostics(diagnostics, every=options.all)
             for path, compilation in found.items():
                 if compilation.plan is not None:
-                    show_text(f"{path}: {_size(compilation)}")
+                    show_text(localized(f"{path}: {_size(compilation)}"))
                 if path in trials:
                     show_text(*trials[path].lines(path), sep="\n")
             if diagnostics:
@@ -98,8 +98,11 @@ def _size(compilation: Compilation) -> str:
     cells = sum(scenario.cells for scenario in plan.scenarios)
     items = sum(scenario.row_count for scenario in plan.scenarios)
     counts = ", ".join(
-        f"{count:,} {noun if count == 1 else noun + 's'}"
-        for count, noun in ((len(plan.scenarios), "scenario"), (cells, "context"), (items, "item"))
+        (
+            counted(len(plan.scenarios), "scenario"),
+            counted(cells, "context"),
+            counted(items, "item"),
+        )
     )
     return f"{plan.benchmark.name} {plan.benchmark.version} is well formed: {counts}"
 

@@ -188,11 +188,12 @@ def _header(report: Report, width: int) -> list[str]:
         "scores": _statuses(report.scores),
         **({"comparisons": _statuses(report.comparisons)} if report.comparisons else {}),
     }
-    room = max(cell_len(localized(name)) for name in told)
+    roles = (run.compared_role, *run.evaluators)
+    shown = {name: name if name in roles else localized(name) for name in told}
+    room = max(map(cell_len, shown.values()))
     for name, value in told.items():
-        shown = localized(name) if name != run.compared_role else name
         indent = " " * (room + len(GAP))
-        begin = shown + indent[cell_len(shown) :]
+        begin = shown[name] + indent[cell_len(shown[name]) :]
         lines.append((begin + wrapped(value, width - len(indent)).replace("\n", "\n" + indent)).rstrip())
     return lines
 

@@ -17,15 +17,15 @@ from tripos_compiler.diagnostics.translation.templates import Template, fill_tra
 
 PARTS = "parts.json"
 """The file with parts of messages, which only stand in a hole; alone they are too short to know a message by."""
-DEEPEST = 3
+DEEPEST = 6
 """So many messages inside each other are translated."""
 HOLE = re.compile(r"(?<!\{)\{(\d+)(~?)\}")
 """A hole of a translation, and whether its value is translated too."""
 SHORT = 16
 """A template with fewer characters of its own needs values that it knows."""
-JOINTS = {": ": "：", "; ": "；", ". ": ". "}
+JOINTS = {": ": "：", "; ": "；", ". ": ". ", ", ": "，"}
 QUOTED = re.compile(r"`[^`]*`|“[^”]*”|\"[^\"]*\"")
-PROSE = re.compile(r"[a-z]{2,} [a-z]{2,}")
+PROSE = re.compile(r"[a-z]{2,} [a-z]{2,}|\d [a-z]{2,}")
 
 
 def localized(text: str, language: str | None = None) -> str:
@@ -44,7 +44,7 @@ def _translated(text: str, language: str, depth: int) -> str:
     if text in exact:
         return exact[text]
     found = [
-        (template.size, filled)
+        ((template.size, sum(template.numbers)), filled)
         for template, said in templates
         if (values := template.match(text)) is not None
         and (filled := _filled(template, said, values, language, depth)) is not None
