@@ -304,7 +304,7 @@ def test_a_store_that_has_no_room_to_be_compacted_is_reported_on_all_the_same(
     monkeypatch.setattr("tripos.api.run.compact_if_needed", refuse)
     done = tripos("run", "quiz.tripos", *CAREFUL)
     assert done.code == 0
-    assert "by_metric" in done.out
+    assert "\nlength\n" in done.out
 
 
 def test_a_run_whose_words_nobody_reads_ends_as_any_other(
@@ -370,5 +370,6 @@ def test_a_measure_that_the_database_refuses_is_told_in_its_place_and_the_run_en
     for each in (done, again):
         assert each.code == 1
         assert "Traceback" not in each.err
-        assert "no values: internal error: the SQL of measure `spread` failed" in " ".join(each.out.split())
-        assert "by_metric by metric" in each.out and "no_such_function" in each.out
+    assert "no values of spread: the database refused the SQL" in done.out and "\nlength\n" in done.out
+    assert "no values: internal error: the SQL of measure `spread` failed" in " ".join(again.out.split())
+    assert "by_metric by metric" in again.out and "no_such_function" in again.out

@@ -76,7 +76,7 @@ def test_a_person_teaches_one_lesson_after_another(tripos: Command, teach: Any) 
 
 
 def test_a_person_is_told_what_a_model_would_be_and_never_the_question(teach: Any) -> None:
-    shown = teach(WHOLE).out.partition("teacher  human/anna")[0]
+    shown = teach(WHOLE).out.partition("lessons 1.0.0: ")[0]
     assert "Teach halves. When it is understood, say LESSON OVER." in shown
     assert ROWS[0]["question"] not in shown
     assert max(map(len, shown.splitlines())) <= 80

@@ -371,7 +371,7 @@ def test_a_report_says_how_much_was_accepted_by_level_and_why_the_rest_was_not(
         str(whole["attempts"]),
         f"{whole['accepted']:.1%}",
     ]
-    assert max(map(len, text.partition("SQL of")[0].splitlines())) <= 80
+    assert max(map(len, text.partition("Ask more")[0].splitlines())) <= 80
 
 
 PLACED = """\

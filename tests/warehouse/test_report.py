@@ -99,7 +99,7 @@ def test_a_measure_whose_sql_fails_hides_no_other(
     data = found.to_json()["measures"]
     assert (data[1]["rows"], "Binder Error" in data[1]["error"], data[0]["error"]) == (None, True, None)
     text = render_report(found, 80).plain
-    assert all(cell_len(line) <= 80 for line in text.split("\nSQL of")[0].splitlines())
+    assert all(cell_len(line) <= 80 for line in text.split("\nAsk more")[0].splitlines())
     assert "no values: internal error: the SQL of measure `broken` failed: Binder Error" in " ".join(text.split())
     assert text.index("broken\n") < text.index("by_metric")
 
@@ -123,13 +123,13 @@ def test_only_sql_is_wider_than_the_terminal(
     store: Store, run_rows: Build, models: tuple[str, ...], width: int
 ) -> None:
     store.append(run_rows("r1", models))
-    lines = render_report(reported(store, "r1"), width).plain.split("\nSQL of")[0].splitlines()
+    lines = render_report(reported(store, "r1"), width).plain.split("\nAsk more")[0].splitlines()
     assert max(map(cell_len, lines)) <= width
 
 
 def test_all_sql_is_shown_on_demand(store: Store, run_rows: Build) -> None:
     store.append(run_rows("r1"))
-    assert render_report(reported(store, "r1")).plain.count("SQL of") == 1
+    assert render_report(reported(store, "r1")).plain.count("SQL of") == 0
     assert render_report(reported(store, "r1"), sql=True).plain.count("SQL of") == 3
 
 

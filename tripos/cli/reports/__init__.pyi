@@ -1,4 +1,4 @@
 from .report import (
-    show_report as show_report,
+    show_headline as show_headline,
     write_junit as write_junit,
 )

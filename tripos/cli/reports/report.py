@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tripos.cli.inputs import open_store
 from tripos.cli.reports.formats import PAPER, chosen_format, show_tables
+from tripos.cli.reports.next_commands import next_lines, store_options
 from tripos.failure import GOOD, NOT_HELD, SOME_FAILED, USAGE, Failure
-from tripos.ui import columns_of, print_json, show_output, show_text, table_lines, with_marks
+from tripos.ui import columns_of, print_json, show_output, show_text, table_lines, terminal_width, with_marks
 from tripos_compiler.language import select_treatments
 from tripos_compiler.plan import Plan
 from tripos_warehouse.errors import StoreError
@@ -22,12 +23,16 @@ from tripos_warehouse.report import (
     Report,
     best_values,
     junit,
+    render_headline,
     render_report,
     report as report_of,
     report_tables,
 )
 from tripos_warehouse.store import Store
 from tripos_warehouse.views import RunRecord, connect, connect_run, get_selected, list_runs
+
+if TYPE_CHECKING:
+    from rich.text import Text
 
 
 def list_main(options: Namespace) -> int:
@@ -87,7 +92,7 @@ def main(options: Namespace) -> int:
     elif options.html:
         show_text(f"written to {options.html}")
     else:
-        show_report(report, sql=options.sql, store=options.store)
+        show_report(report, sql=options.sql, options=options)
     if report.failed:
         return SOME_FAILED
     return GOOD if report.held else NOT_HELD
@@ -129,17 +134,24 @@ def _within(run: RunRecord, only: Mapping[str, tuple[str, ...]]) -> dict[str, tu
     return found
 
 
-def show_report(report: Report, *, sql: bool, store: str | None) -> None:
-    """Print a report; `store` is the folder that was given with `--store`, if any."""
+def show_report(report: Report, *, sql: bool, options: Namespace) -> None:
+    """Print a report; `options` have what the commands at its end need to find the store."""
+    _show(render_report(report, terminal_width(), sql, store_options(options)))
+
+
+def show_headline(report: Report, *, sql: bool, options: Namespace) -> None:
+    """Print the headline of a report, and what to do next."""
+    _show(render_headline(report, terminal_width(), sql=sql))
+    show_text("", *next_lines(report, store_options(options)), sep="\n")
+
+
+def _show(text: Text) -> None:
     from rich.console import Console
 
-    width = shutil.get_terminal_size((80, 24)).columns
-    where = f"--store {store}" if store else ""
-    console = Console(file=sys.stdout, width=width, highlight=False)
-    text = render_report(report, width, sql, where)
+    console = Console(file=sys.stdout, width=terminal_width(), highlight=False)
     text.plain = with_marks(text.plain)
     with console.capture() as captured:  # rich would end the program where nobody reads this any more
-        console.print(text, soft_wrap=True)
+        console.print(text, soft_wrap=True, end="")
     show_text(captured.get(), end="", styled=True)
 
 

@@ -45,7 +45,8 @@ def _add_running(parser: argparse.ArgumentParser) -> None:
     add_junit(parser)
     help_ = "show every endpoint too: running calls, waiting calls and retries"
     parser.add_argument("-v", "--verbose", action="store_true", help=help_)
-    parser.add_argument("--json", action="store_true", help="print a summary as JSON instead of the report")
+    parser.add_argument("--sql", action="store_true", help="print the SQL of the headline too")
+    parser.add_argument("--json", action="store_true", help="print a summary as JSON instead of the headline")
 
 
 def add_teach(parser: argparse.ArgumentParser) -> None:

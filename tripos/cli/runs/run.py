@@ -1,4 +1,4 @@
-"""`tripos run`: compiles a benchmark, runs it, keeps everything, and reports."""
+"""`tripos run`: compiles a benchmark, runs it, keeps everything, and ends with its headline."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from tripos.api import (
 )
 from tripos.cli.inputs import compile_given, warning_printer
 from tripos.cli.progress import Ended, Events, shown_progress, summary_data, summary_lines, wrapped
-from tripos.cli.reports import show_report, write_junit
+from tripos.cli.reports import show_headline, write_junit
 from tripos.failure import GOOD, INTERRUPTED, NOT_HELD, SOME_FAILED, USAGE, Failure
 from tripos.releases.frozen import withheld_note
 from tripos.settings import ChosenSettings, Config, chosen_settings, without_keys
@@ -154,13 +154,13 @@ class _Run:
         return GOOD if report is None or report.held else NOT_HELD
 
     def _tell(self, ended: Ended, report: Report | None) -> None:
-        """Print the summary and the report. Raises `BrokenPipeError` where nobody reads them any more."""
+        """Print the summary and the headline. Raises `BrokenPipeError` where nobody reads them any more."""
         if self.options.json and not self._events_on_stdout:
             print_json(_machines(ended, report))
         elif not self.options.json:
             print_stderr("\n".join(summary_lines(ended)))
             if report is not None and self.job.tally.samples and not self._events_on_stdout:
-                show_report(report, sql=False, store=self.options.store)
+                show_headline(report, sql=self.options.sql, options=self.options)
                 sys.stdout.flush()
 
     def _report(self) -> Report:

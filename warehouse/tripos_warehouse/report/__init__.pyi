@@ -15,6 +15,9 @@ from .comparison_text import (
     render_comparison as render_comparison,
     verdicts as verdicts,
 )
+from .headline_text import (
+    render_headline as render_headline,
+)
 from .junit_xml import (
     junit as junit,
 )
@@ -34,6 +37,7 @@ from .ranking import (
 )
 from .report_text import (
     CAUTION as CAUTION,
+    further_query as further_query,
     render_report as render_report,
 )
 from .run_report import (

@@ -97,8 +97,9 @@ def beside(
     letters = [_letter(place) for place in range(len(heads))]
     legend = [f"{letter}  {head}" for letter, head in zip(letters, heads, strict=True)]
     counted = [line for line in lines if line.keyed]
-    told = f"items {_range([r.items for r in _all(counted)])}, n {_range([r.n for r in _all(counted)])}, coverage "
-    told = localized(told + coverage(_all(counted)))
+    behind = _all(counted)
+    told = f"items {number_range([row.items for row in behind])}, n {number_range([row.n for row in behind])}"
+    told = localized(f"{told}, coverage {coverage(behind)}")
     widest = max((row.half_width for row in rows if row.half_width is not None), default=None)
     without = [] if widest is None else [localized(f"95 % intervals: at most ±{widest:.{decimals}f}")]
     for names, counts, intervals, notes in (
@@ -110,7 +111,7 @@ def beside(
         columns = [
             *_labels(titles, lines),
             *_values(names, heads, lines, decimals, intervals),
-            *(_counts(lines) if counts else []),
+            *(counts_of([list(line.cells.values()) for line in lines]) if counts else []),
         ]
         needed = [column.width if column.right else min(column.width, LABEL_ROOM) for column in columns]
         if sum(needed) + len(GAP) * (len(needed) - 1) <= width:
@@ -216,16 +217,23 @@ def _values(
     ]
 
 
-def _counts(lines: Sequence[PivotLine]) -> list[TextColumn]:
-    rows = [list(line.cells.values()) for line in lines]
+def counts_of(rows: Sequence[Sequence[MeasureRow]]) -> list[TextColumn]:
+    """Return the columns of items, scores and coverage, of the values that each line has."""
     return [
-        TextColumn(localized("items"), tuple(_range([row.items for row in each]) for each in rows), right=True),
-        TextColumn("n", tuple(_range([row.n for row in each]) for each in rows), right=True),
+        TextColumn(localized("items"), tuple(number_range([row.items for row in each]) for each in rows), right=True),
+        TextColumn("n", tuple(number_range([row.n for row in each]) for each in rows), right=True),
         TextColumn(localized("coverage"), tuple(coverage(each) for each in rows), right=True),
     ]
 
 
-def _range(numbers: Sequence[int]) -> str:
+def number_range(numbers: Sequence[int]) -> str:
+    """Return the least and the largest of some numbers, or the one that all are.
+
+    >>> number_range([3, 1200]), number_range([3, 3]), number_range([])
+    ('3–1,200', '3', '—')
+    """
+    if not numbers:
+        return NOTHING
     low, high = min(numbers), max(numbers)
     return f"{low:,}" if low == high else f"{low:,}–{high:,}"
 

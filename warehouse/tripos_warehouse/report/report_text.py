@@ -12,12 +12,12 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from tripos_compiler.diagnostics import localized, reader_language, usd
-from tripos_compiler.plan import Plan
+from tripos_compiler.plan import Measure, Plan
 from tripos_warehouse.measures import CheckedExpectation, ExpectationOutcome, MeasureRow, MeasureTable, as_measure
 from tripos_warehouse.measures.sql import graders_of, sql_of
 from tripos_warehouse.report.acceptance import acceptance_lines
 from tripos_warehouse.report.baselines import Matched, matched
-from tripos_warehouse.report.pivot_table import ALL, beside, coverage, is_pooled, with_interval
+from tripos_warehouse.report.pivot_table import ALL, beside, counts_of, is_pooled, with_interval
 from tripos_warehouse.text_table import GAP, NOTHING, TextColumn, decimals_of, grid, wrapped
 from tripos_warehouse.views import dimension_heading, dimension_label
 
@@ -108,8 +108,8 @@ MOST_GAPS = 3
 def render_report(report: Report, width: int = 80, sql: bool = False, where: str = "") -> Text:
     """Return the report, to be printed with `console.print(…, soft_wrap=True)` or read as `.plain`.
 
-    Lines take at most `width` cells, but for SQL, which is never broken: that of every measure with `sql`,
-    otherwise that of the first that has any. `where` is the option that the commands at the end need to find the store.
+    Lines take at most `width` cells, but for the SQL of every measure, which `sql` adds and which is never broken.
+    `where` is the option that the commands at the end need to find the store.
     """
     text = Text()
     for line in _header(report, width):
@@ -125,17 +125,17 @@ def render_report(report: Report, width: int = 80, sql: bool = False, where: str
         if table in alone:
             continue
         text.append(f"\n{shown_title(report.plan, table)}\n", style="bold")
-        lines = _measure(report.plan, table, report.run.models, of_same(report, table), width)
+        lines = measure_lines(report.plan, table, report.run.models, of_same(report, table), width)
         if (why := report.unworked.get(table.measure.name)) is not None:
             lines = [wrapped(localized(NO_SCORES) + localized(": ") + localized(why), width)]
-        text.append("\n".join([*lines, *_reasons(report.plan, table, width)]) + "\n")
+        text.append("\n".join([*lines, *reason_lines(report.plan, table, width)]) + "\n")
         for line in baseline_lines(report.plan, table, width):
             text.append(line + "\n", style="yellow")
         if (own := report.by_people.get(table.measure.name)) is not None:
             told = f"{shown_title(report.plan, table)}{localized(', of people: ')}{', '.join(report.apart)}"
             text.append("\n" + wrapped(told, width) + "\n", style="bold")
-            lines = _measure(report.plan, own, report.run.models, tuple(report.by_people.values()), width)
-            text.append("\n".join([*lines, *_reasons(report.plan, own, width)]) + "\n")
+            lines = measure_lines(report.plan, own, report.run.models, tuple(report.by_people.values()), width)
+            text.append("\n".join([*lines, *reason_lines(report.plan, own, width)]) + "\n")
     if alone:
         told = f"Of several evaluators, and here is one: {', '.join(table.measure.name for table in alone)}."
         text.append("\n" + wrapped(localized(told), width) + "\n")
@@ -250,9 +250,10 @@ def shown_title(plan: Plan, table: MeasureTable) -> str:
     return named + localized(" (lower is better)") if table.measure.lower_is_better else named
 
 
-def _measure(
+def measure_lines(
     plan: Plan, table: MeasureTable, models: Sequence[str], others: Sequence[MeasureTable], width: int
 ) -> list[str]:
+    """Return the table of a measure: models beside each other where there is room, and else below each other."""
     if table.error is not None:
         return [
             wrapped(localized(f"no values: {shorten(table.error, LONGEST_ERROR, placeholder=' …')}"), width),
@@ -268,10 +269,10 @@ def _measure(
     if is_pooled(plan, table.measure.figure):
         rows = tuple(replace(row, model=ALL) for row in table.rows if row.model == shown[0])
         table, shown = replace(table, rows=rows), [ALL]
-    return grid(_models_below(plan, table, shown), width)
+    return grid(columns_below(plan, table, shown), width)
 
 
-def _models_below(plan: Plan, table: MeasureTable, models: Sequence[str]) -> list[TextColumn]:
+def columns_below(plan: Plan, table: MeasureTable, models: Sequence[str]) -> list[TextColumn]:
     """Return a row for each value of the dimensions and model; without dimensions the best value first."""
     rows = sorted(table.rows, key=lambda row: models.index(row.model))
     if table.measure.by:
@@ -288,20 +289,20 @@ def _models_below(plan: Plan, table: MeasureTable, models: Sequence[str]) -> lis
     ]
     if len(models) > 1 or not table.measure.by:
         columns.append(TextColumn(localized("model"), tuple(row.model for row in rows), whole=True))
-    figure = _figure(rows)
+    figure = figure_of(rows)
     if table.measure.by and len(models) > 1:
         columns.append(TextColumn(localized("value"), tuple(with_interval(row, figure) for row in rows), right=True))
-        return columns + _counts(rows)
+        return columns + counts_of([[row] for row in rows])
     intervals = (
         NOTHING if row.interval_low is None else f"{figure(row.interval_low)} – {figure(row.interval_high)}"
         for row in rows
     )
     columns.append(TextColumn(localized("value"), tuple(figure(row.value) for row in rows), right=True))
     columns.append(TextColumn(localized("95 % interval"), tuple(intervals), right=True))
-    return columns + _counts(rows)
+    return columns + counts_of([[row] for row in rows])
 
 
-def _reasons(plan: Plan, table: MeasureTable, width: int) -> list[str]:
+def reason_lines(plan: Plan, table: MeasureTable, width: int) -> list[str]:
     """Return why values, or their intervals, are not there: a line a reason. A figure of all models counts once."""
     once = is_pooled(plan, table.measure.figure)
     rows = [row for row in table.rows if not once or row.model == table.rows[0].model]
@@ -315,14 +316,6 @@ def _reasons(plan: Plan, table: MeasureTable, width: int) -> list[str]:
     return [wrapped(localized(line), width) for line in lines]
 
 
-def _counts(rows: Sequence[MeasureRow]) -> list[TextColumn]:
-    return [
-        TextColumn(localized("items"), tuple(f"{row.items:,}" for row in rows), right=True),
-        TextColumn("n", tuple(f"{row.n:,}" for row in rows), right=True),
-        TextColumn(localized("coverage"), tuple(coverage([row]) for row in rows), right=True),
-    ]
-
-
 def _labels(plan: Plan, table: MeasureTable, keys: Sequence[tuple[Any, ...]]) -> list[TextColumn]:
     language = reader_language()
     return [
@@ -334,20 +327,16 @@ def _labels(plan: Plan, table: MeasureTable, keys: Sequence[tuple[Any, ...]]) ->
     ]
 
 
-def _figure(rows: Sequence[MeasureRow]) -> Callable[[float | None], str]:
+def figure_of(rows: Sequence[MeasureRow]) -> Callable[[float | None], str]:
     """Return how to print a value of the table: all with the decimals that its values need."""
     decimals = decimals_of([row.value for row in rows])
     return lambda value: NOTHING if value is None else f"{value:.{decimals}f}"
 
 
 def _footer(report: Report, sql: bool, where: str) -> list[str]:
-    said = [(table.measure.name, table.measure) for table in report.measures]
-    if sql:
-        said += [(f"expect {gate.expectation.shown}", as_measure(gate.expectation)) for gate in report.gates]
-    lines: list[str] = []
-    for name, measure in said if sql else said[:1]:
-        query = sql_of(report.plan, measure).strip()
-        lines += ["", localized(f"SQL of {name}:"), *(f"  {line}" for line in query.splitlines())]
+    gates = [(f"expect {gate.expectation.shown}", as_measure(gate.expectation)) for gate in report.gates]
+    said = [*((table.measure.name, table.measure) for table in report.measures), *gates]
+    lines = sql_lines(report.plan, said) if sql else []
     schema = report.run.benchmark
     command = f"tripos sql {where}".rstrip()
     made = [each.dataset for each in report.made if each.made < each.attempts]
@@ -356,7 +345,7 @@ def _footer(report: Report, sql: bool, where: str) -> list[str]:
         *lines,
         "",
         localized("Ask more:"),
-        f'  {command} "{_further(report)}"',
+        f'  {command} "{further_query(report)}"',
         *(
             [f'  {command} "select value, metric, reason from {schema}.rationales order by 1 limit 5"']
             if judged
@@ -366,8 +355,17 @@ def _footer(report: Report, sql: bool, where: str) -> list[str]:
     ]
 
 
-def _further(report: Report) -> str:
-    """A query to begin with."""
+def sql_lines(plan: Plan, said: Sequence[tuple[str, Measure]]) -> list[str]:
+    """Return the SQL of measures under their names."""
+    lines: list[str] = []
+    for name, measure in said:
+        query = sql_of(plan, measure).strip()
+        lines += ["", localized(f"SQL of {name}:"), *(f"  {line}" for line in query.splitlines())]
+    return lines
+
+
+def further_query(report: Report) -> str:
+    """Return a query to begin with."""
     if report.comparisons and not report.scores:
         return f"select first_model, second_model, avg(value) from {report.run.benchmark}.comparisons group by all"
     return f"select model, language, avg(value) from {report.run.benchmark}.scores group by all"
