@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.warehouse.keeping import committed, name, sample, unit
-from tripos_warehouse.store import commits
+from tripos_warehouse.store import TABLES, commits, misleads, parts
 from tripos_warehouse.store.commits import Commit
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.upkeep import compaction
@@ -48,6 +48,36 @@ def test_a_store_that_is_compact_is_left_alone(store: Store) -> None:
     assert compact(store) is None
     fill(store, 2)
     assert compact(store) is not None
+    assert compact(store) is None
+
+
+@pytest.mark.parametrize("commits", [1, 3])
+def test_a_compacted_store_has_no_statistics_that_mislead(
+    store: Store, monkeypatch: pytest.MonkeyPatch, commits: int
+) -> None:
+    def errors() -> list[tuple[Any, ...]]:
+        with connect(store) as connection:
+            return connection.execute("select sample_id from samples where error is null order by all").fetchall()
+
+    def misleading() -> int:
+        found = 0
+        for path in store.parts("samples"):
+            with pq.ParquetFile(path) as file:
+                found += misleads("samples", file)
+        return found
+
+    with monkeypatch.context() as earlier:
+        earlier.setattr(parts, "layout", lambda table: {"use_dictionary": list(TABLES[table].repeating)})
+        for number in range(commits):
+            failed = sample(2 * number, status="provider_error", reply=None, error="no answer")
+            store.append({"samples": [failed, sample(2 * number + 1)]})
+    assert misleading() == commits
+    before = samples(store)
+    done = compact(store)
+    assert done is not None
+    assert done.doubles == misleading() == 0
+    assert samples(store) == before
+    assert errors() == sorted((name("sample", 2 * number + 1),) for number in range(commits))
     assert compact(store) is None
 
 

@@ -58,6 +58,7 @@ from .parts import (
     conform as conform,
     count_rows as count_rows,
     layout as layout,
+    misleads as misleads,
     new_part as new_part,
     reading as reading,
     stem_of as stem_of,

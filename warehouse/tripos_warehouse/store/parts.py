@@ -60,14 +60,26 @@ def layout(table: str) -> dict[str, Any]:
     Nullable texts without a dictionary have no statistics. Where a row group has one value and nulls, DuckDB 2.0 takes
     the column for a constant by its statistics, and `error is null` keeps every row.
     """
-    schema, repeating = TABLES[table].schema, TABLES[table].repeating
-    bare = {field.name for field in schema if field.nullable and pa.types.is_string(field.type)}.difference(repeating)
+    bare = _without_statistics(table)
     return {
         "compression": COMPRESSION,
         "compression_level": COMPRESSION_LEVEL,
-        "use_dictionary": list(repeating),
-        "write_statistics": [name for name in schema.names if name not in bare],
+        "use_dictionary": list(TABLES[table].repeating),
+        "write_statistics": [name for name in TABLES[table].schema.names if name not in bare],
     }
+
+
+def misleads(table: str, file: pq.ParquetFile) -> bool:
+    """Return true if a part has statistics that `layout` leaves out, as an earlier Tripos wrote them."""
+    bare = _without_statistics(table)
+    groups = (file.metadata.row_group(number) for number in range(file.num_row_groups))
+    columns = (group.column(place) for group in groups for place in range(group.num_columns))
+    return any(column.path_in_schema in bare and column.is_stats_set for column in columns)
+
+
+def _without_statistics(table: str) -> set[str]:
+    schema, repeating = TABLES[table].schema, TABLES[table].repeating
+    return {field.name for field in schema if field.nullable and pa.types.is_string(field.type)}.difference(repeating)
 
 
 def stem_of(path: Path) -> str:

@@ -29,12 +29,13 @@ from tripos_warehouse.store import (
     check_schema,
     conform,
     layout,
+    misleads,
     new_part,
     number_of,
     place_of,
     reading,
 )
-from tripos_warehouse.upkeep.deduplication import Numbers, lost_rows, without
+from tripos_warehouse.upkeep.deduplication import NO_ROWS, Numbers, lost_rows, without
 
 BIG_BYTES = 128 * 2**20
 """A part of this size is big: it is written no further, and not written again but to drop a double."""
@@ -53,8 +54,8 @@ class Compacted:
 
 
 def compact(store: Store, big_bytes: int = BIG_BYTES) -> Compacted | None:
-    """Put the small parts of every table together and drop doubles. `None` where there is nothing to gain, or where
-    another process is at it or was faster.
+    """Put the small parts of every table together, drop doubles, and write parts again whose statistics mislead
+    (`misleads`). `None` where there is nothing to gain, or where another process is at it or was faster.
 
     Readers see what was there before or what is there after. The old files stay until `collect` takes them away.
     Raises `StoreError`: S0102 where the disk refuses, S0103 for a damaged part, S0104 for a newer schema.
@@ -83,14 +84,16 @@ def _compact(store: Store, big_bytes: int) -> Compacted | None:
     latest = max((number_of(commit.name) for commit in store.all_commits()), default=0)
     commits = store.commits()
     parts: dict[str, list[ParquetPart]] = {}
+    lost: dict[Path, Numbers] = {}
     for commit in commits:
         for part in commit.parts:
             if part.table in TABLES:
                 path = check_part(store.root, part, commit)
                 with reading(path) as file:
                     check_schema(part.table, path, file.schema_arrow)
+                    if misleads(part.table, file):
+                        lost[path] = NO_ROWS  # it is written again, with all of its rows
             parts.setdefault(part.table, []).append(part)
-    lost: dict[Path, Numbers] = {}
     for table, some in parts.items():
         if table in TABLES:
             lost.update(lost_rows(TABLES[table], [store.root / part.path for part in some]))

@@ -19,6 +19,7 @@ from tripos_warehouse.errors import StoreError
 from tripos_warehouse.store import FAILED, TableSchema
 
 Numbers = npt.NDArray[np.int64]
+NO_ROWS: Numbers = np.empty(0, np.int64)
 
 
 def open_database() -> duckdb.DuckDBPyConnection:
