@@ -56,7 +56,7 @@ def answer(tripos: Command, query: str) -> Any:
 
 
 def tables(view: ViewFiles, run: str) -> dict[str, list[dict[str, Any]]]:
-    listed = read(view, f"runs/{run}/tables.json")["tables"]
+    listed = view.tables(run)["tables"]
     found = {}
     for name in TABLES:
         path = view.table(listed[name]["path"])
@@ -80,7 +80,20 @@ def test_the_report_is_that_of_the_command(view: ViewFiles, tripos: Command) -> 
     made = read(view, f"runs/{run['run_id']}/report.json")
     printed = tripos("report", "--json").data
     assert {name: made[name] for name in printed} == printed
-    assert made["evaluators"] == ["mock/fair", "mock/severe"]
+    about = read(view, f"runs/{run['run_id']}/about.json")
+    assert about["evaluators"] == ["mock/fair", "mock/severe"] and {"CLEAR", "RIGHT"} <= set(about["metrics"])
+    boards = read(view, f"runs/{run['run_id']}/boards.json")["boards"]
+    ranked = tripos("leaderboard", "--json").data["boards"]
+    assert [{name: board[name] for name in ranked[0]} for board in boards] == ranked
+
+
+def test_a_table_is_made_when_it_is_asked_for(view: ViewFiles) -> None:
+    (run,) = read(view, "index.json")["runs"]
+    listed = read(view, f"runs/{run['run_id']}/tables.json")["tables"]
+    assert listed["samples"]["rows"] == 10 and listed["texts"] == {**listed["texts"], "rows": None, "bytes": None}
+    path = view.table(listed["texts"]["path"])
+    assert path is not None and pq.read_table(path).num_rows == 10
+    assert view.table(listed["texts"]["path"].replace(run["run_id"], "nobody")) is None
 
 
 def test_means_of_the_grid_are_those_of_the_scores_on_their_scales(view: ViewFiles, tripos: Command) -> None:

@@ -4,7 +4,9 @@
 | --- | --- |
 | `index.json` | the runs of the store, newest first |
 | `benchmarks/NAME.json` | the leaderboards of a benchmark and the history of its headline |
-| `runs/RUN/report.json` | the report of a run, the names of its parts, and means for pictures |
+| `runs/RUN/about.json` | the names of the parts of a run, who graded, and on which metrics |
+| `runs/RUN/report.json` | the report of a run, and means for pictures |
+| `runs/RUN/boards.json` | its models by its headline, with ranks |
 | `runs/RUN/judges.json` | agreement, severity and preferences of the evaluators |
 | `runs/RUN/spec.json` | the text of the spec, the lines of its declarations, and the figures of its measures |
 | `runs/RUN/tables.json` | where the tables of the run lie, with rows and bytes |
@@ -26,9 +28,11 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import orjson
+import pyarrow.parquet as pq
 
 from tripos.version import __version__
 from tripos.view.about import describe
+from tripos.view.figures import board_json, headline_figures, history_points, section_json, time_json
 from tripos.view.pictures import axis_means, grid_means, judge_means, position_shares
 from tripos.view.spec_files import spec_file
 from tripos.view.tables import TABLES, RunTables
@@ -37,7 +41,7 @@ from tripos_compiler.plan import Plan
 from tripos_warehouse import sql
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.query import Connection, run_query
-from tripos_warehouse.report import Board, Report, Side, check_comparable, compare, leaderboard, report, verdicts
+from tripos_warehouse.report import Board, Report, Side, check_comparable, compare, leaderboard, report
 from tripos_warehouse.store import Store
 from tripos_warehouse.views import (
     RunRecord,
@@ -51,7 +55,7 @@ from tripos_warehouse.views import (
 )
 
 FORMAT = "tripos.view/1"
-OF_RUN = ("report", "judges", "spec")
+OF_RUN = ("about", "report", "boards", "judges", "spec")
 """The files of a run beside those of its tables."""
 KEPT_OPEN = 2
 """Runs that stay open: a comparison looks at two."""
@@ -59,6 +63,8 @@ KEPT_STATES = 3
 """States of which tables are kept: a page that began to read the tables of one can go on after the store has grown."""
 _RUN = r"(?P<run>[\w.-]+)"
 _TABLE = re.compile(rf"runs/{_RUN}/(?P<state>[0-9a-f]+)/(?P<table>{'|'.join(TABLES)})\.parquet")
+_SLOW = re.compile(r"benchmarks/.*|compare/.*|runs/[^/]*/(report|boards)\.json")
+"""Files that need measures taken."""
 _COMPARED = re.compile(r"compare/(?P<a>[\w.-]+)\.(?P<m>\d+)~(?P<b>[\w.-]+)\.(?P<n>\d+)\.json")
 
 
@@ -68,6 +74,22 @@ class OpenRun(NamedTuple):
     connection: Connection
     run: RunRecord
     plan: Plan
+    tables: list[RunTables]
+    """What its tables are made from, once one was."""
+
+
+class _Lane:
+    """What is asked one after another, with the runs that stay open for it: a report over a million scores takes long,
+    and keeps nobody from their samples."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.open: OrderedDict[tuple[str, str], tuple[ExitStack, OpenRun]] = OrderedDict()
+
+    def close(self) -> None:
+        with self.lock:
+            while self.open:
+                self.open.popitem()[1][0].close()
 
 
 class ViewFiles:
@@ -83,16 +105,14 @@ class ViewFiles:
         self._store = store
         self._folder = folder
         self._reports = reports
-        self._lock = threading.Lock()
         self._made: dict[str, tuple[str, bytes]] = {}
         self._states: OrderedDict[tuple[str, str], None] = OrderedDict()
-        self._open: OrderedDict[tuple[str, str], tuple[ExitStack, OpenRun]] = OrderedDict()
+        self._quick, self._slow = _Lane(), _Lane()
 
     def close(self) -> None:
         """Let go of the store. What is asked afterwards opens it again."""
-        with self._lock:
-            while self._open:
-                self._open.popitem()[1][0].close()
+        self._quick.close()
+        self._slow.close()
 
     def state(self) -> str:
         """Return a name of the state of the store: it changes with every commit."""
@@ -102,7 +122,7 @@ class ViewFiles:
     def json(self, path: str) -> bytes | None:
         """Return a JSON file, or None where the view has none of that path."""
         state = self.state()
-        with self._lock:
+        with (self._slow if _SLOW.fullmatch(path) else self._quick).lock:
             if (kept := self._made.get(path)) is not None and kept[0] == state:
                 return kept[1]
             made = self._json(path, state)
@@ -113,10 +133,25 @@ class ViewFiles:
             return data
 
     def table(self, path: str) -> Path | None:
-        """Return where a table lies, or None where the view has none of that path."""
+        """Return where a table lies, made now if it was not yet, or None where the view has none of that path."""
         match = _TABLE.fullmatch(path)
-        found = self._folder / path if match else None
-        return found if found is not None and found.is_file() else None
+        if match is None:
+            return None
+        found, run, state = self._folder / path, match["run"], match["state"]
+        if not found.is_file() and (run, state) in self._states and state == self.state():
+            with self._quick.lock:
+                if not found.is_file():
+                    self._write(run, state, match["table"])
+        return found if found.is_file() else None
+
+    def tables(self, run: str) -> dict[str, Any]:
+        """Return what is in `tables.json`, once all tables of the run are made: for those who copy them."""
+        told: dict[str, Any] = orjson.loads(self.json(f"runs/{run}/tables.json") or b"{}")
+        for each in told["tables"].values():
+            path = self.table(each["path"])
+            assert path is not None
+            each.update(rows=pq.read_metadata(path).num_rows, bytes=path.stat().st_size)
+        return told
 
     def _json(self, path: str, state: str) -> Any:
         if path == "index.json":
@@ -124,7 +159,14 @@ class ViewFiles:
         if found := re.fullmatch(r"benchmarks/(\w+)\.json", path):
             return self._benchmark(found[1])
         if found := re.fullmatch(rf"runs/{_RUN}/(?P<what>{'|'.join(OF_RUN)}|tables)\.json", path):
-            make = {"report": self._report, "judges": self._judges, "spec": self._spec, "tables": self._tables}
+            make = {
+                "about": self._about,
+                "report": self._report,
+                "boards": self._boards,
+                "judges": self._judges,
+                "spec": self._spec,
+                "tables": self._tables,
+            }
             return make[found["what"]](found["run"], state)
         if found := _COMPARED.fullmatch(path):
             return self._comparison(found["a"], int(found["m"]), found["b"], int(found["n"]), state)
@@ -137,7 +179,7 @@ class ViewFiles:
             for listed in runs:
                 if listed.run.benchmark not in plans:
                     plans[listed.run.benchmark] = get_plan(connection, listed.run)
-            figures = _headline_figures(connection)
+            figures = headline_figures(connection)
         return {
             "format": FORMAT,
             "tool": __version__,
@@ -149,7 +191,7 @@ class ViewFiles:
                     "title": plans[listed.run.benchmark].benchmark.title,
                     "titles": plans[listed.run.benchmark].titles.get("benchmark", {}).get(listed.run.benchmark, {}),
                     "roles": {role: list(models) for role, models in listed.run.roles.items()},
-                    "finished_at": _time(listed.run.finished_at),
+                    "finished_at": time_json(listed.run.finished_at),
                     "headline": [
                         figure
                         for figure in figures.get(listed.run.run_id, [])
@@ -167,46 +209,62 @@ class ViewFiles:
             if not mine:
                 return None
             boards = leaderboard(connection, runs, benchmarks=[name], comparable=are_comparable)
-            figures = _headline_figures(connection)
+            figures = headline_figures(connection)
         measures = list(dict.fromkeys(board.measure.name for board in boards))
         return {
-            "boards": [_board(board) for board in boards],
-            "history": [{"measure": each, "points": _points(each, mine, figures)} for each in measures],
+            "boards": [board_json(board) for board in boards],
+            "history": [{"measure": each, "points": history_points(each, mine, figures)} for each in measures],
         }
 
-    def _opened(self, run: str, state: str) -> OpenRun:
+    def _opened(self, run: str, state: str, lane: _Lane | None = None) -> OpenRun:
         """Return a connection that shows a run, which stays open for what is asked next of it."""
+        opened = (lane or self._quick).open
         key = run, state
-        if key not in self._open:
-            for old in [each for each in self._open if each[1] != state] or list(self._open)[: 1 - KEPT_OPEN]:
-                self._open.pop(old)[0].close()
+        if key not in opened:
+            for old in [each for each in opened if each[1] != state] or list(opened)[: 1 - KEPT_OPEN]:
+                opened.pop(old)[0].close()
             with ExitStack() as closed:
                 connection, found = connect_run(self._store(), run)
                 closed.enter_context(closing(connection))
                 plan = get_selected(connection, found)
-                self._open[key] = closed.pop_all(), OpenRun(connection, found, plan)
-        self._open.move_to_end(key)
-        return self._open[key][1]
+                opened[key] = closed.pop_all(), OpenRun(connection, found, plan, [])
+        opened.move_to_end(key)
+        return opened[key][1]
+
+    def _about(self, run: str, state: str) -> dict[str, Any]:
+        connection, found, plan, _ = self._opened(run, state)
+        query = f"select distinct metric::varchar, evaluator from {sql.name(found.benchmark)}.scores order by all"
+        pairs = connection.execute(query).fetchall()
+        return {
+            "run": {"run_id": found.run_id, "models": found.models, "roles": found.roles},
+            "state": state,
+            "about": describe(plan),
+            "metrics": list(dict.fromkeys(metric for metric, _ in pairs)),
+            "evaluators": sorted({evaluator for _, evaluator in pairs if evaluator is not None}),
+        }
 
     def _report(self, run: str, state: str) -> dict[str, Any]:
-        connection, found, plan = self._opened(run, state)
+        connection, found, plan, _ = self._opened(run, state, self._slow)
         with copied_scores(connection, found.benchmark):
             made = self._reports.get(run) or report(connection, plan, found)
-            boards: list[Board] = []
-            if made.scores or made.comparisons:
-                boards = leaderboard(connection, [found], benchmarks=[found.benchmark], comparable=are_comparable)
             return {
                 **made.to_json(),
                 "state": state,
-                "about": describe(plan),
-                "evaluators": _evaluators(connection, plan),
-                "boards": [_board(board) for board in boards],
                 "grid": grid_means(connection, plan),
                 "axes": axis_means(connection, plan),
             }
 
+    def _boards(self, run: str, state: str) -> dict[str, Any]:
+        connection, found, _, _ = self._opened(run, state, self._slow)
+        schema = sql.name(found.benchmark)
+        there = " or ".join(f"exists (from {schema}.{table})" for table in ("scores", "columns", "comparisons"))
+        boards: list[Board] = []
+        if connection.execute(f"select {there}").fetchall() == [(True,)]:
+            boards = leaderboard(connection, [found], benchmarks=[found.benchmark], comparable=are_comparable)
+        return {"state": state, "boards": [board_json(board) for board in boards]}
+
     def _judges(self, run: str, state: str) -> dict[str, Any]:
-        connection, found, plan = self._opened(run, state)
+        connection, found, plan, _ = self._opened(run, state)
         schema = sql.name(found.benchmark)
         agreement = run_query(connection, f"from {schema}.agreement(per := 'metric')").to_pylist()
         return {
@@ -218,30 +276,35 @@ class ViewFiles:
         }
 
     def _spec(self, run: str, state: str) -> dict[str, Any]:
-        connection, found, plan = self._opened(run, state)
+        connection, found, plan, _ = self._opened(run, state)
         query = "select spec from main.runs where run_id = ?"
         [(kept,)] = connection.execute(query, [found.run_id]).fetchall()
         return {"state": state, **spec_file(plan, kept)}
 
     def _tables(self, run: str, state: str) -> dict[str, Any]:
-        connection, found, plan = self._opened(run, state)
-        folder = self._folder / "runs" / found.run_id / state
-        folder.mkdir(parents=True, exist_ok=True)
-        with closing(RunTables(connection, plan, found.compared_role)) as tables:
-            rows = {name: tables.write(name, folder / f"{name}.parquet") for name in TABLES}
-        self._keep(found.run_id, state)
+        """Return where the tables are: that of samples, which every page begins with, is made; others when they are
+        asked for, and what they hold is not known before."""
+        run = self._opened(run, state).run.run_id
+        rows, size = self._write(run, state, "samples")
+        self._keep(run, state)
+        known = {"samples": {"rows": rows, "bytes": size}}
+        nothing = {"rows": None, "bytes": None}
         return {
             "state": state,
-            "dimensions": tables.dimensions,
+            "dimensions": self._opened(run, state).tables[0].dimensions,
             "tables": {
-                name: {
-                    "path": f"runs/{found.run_id}/{state}/{name}.parquet",
-                    "rows": rows[name],
-                    "bytes": (folder / f"{name}.parquet").stat().st_size,
-                }
-                for name in TABLES
+                name: {"path": f"runs/{run}/{state}/{name}.parquet", **known.get(name, nothing)} for name in TABLES
             },
         }
+
+    def _write(self, run: str, state: str, table: str) -> tuple[int, int]:
+        """Write a table, and return how many rows and bytes it has."""
+        connection, found, plan, tables = self._opened(run, state)
+        if not tables:
+            tables.append(RunTables(connection, plan, found.compared_role))
+        path = self._folder / "runs" / run / state / f"{table}.parquet"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return tables[0].write(table, path), path.stat().st_size
 
     def _keep(self, run: str, state: str) -> None:
         self._states[run, state] = None
@@ -251,8 +314,8 @@ class ViewFiles:
             shutil.rmtree(self._folder / "runs" / old[0] / old[1], ignore_errors=True)
 
     def _comparison(self, a: str, m: int, b: str, n: int, state: str) -> dict[str, Any] | None:
-        one, run_a, plan_a = self._opened(a, state)
-        two, run_b, plan_b = self._opened(b, state)
+        one, run_a, plan_a, _ = self._opened(a, state, self._slow)
+        two, run_b, plan_b, _ = self._opened(b, state, self._slow)
         if m >= len(run_a.models) or n >= len(run_b.models):
             return None
         sides = (
@@ -276,83 +339,5 @@ class ViewFiles:
             "only_a": made.only_a,
             "only_b": made.only_b,
             "unpaired": [{"name": name, "reason": reason} for name, reason in made.unpaired],
-            "sections": [
-                {
-                    "kind": section.kind,
-                    "rows": [
-                        {
-                            "name": row.name,
-                            "of": row.of,
-                            "a": row.a,
-                            "b": row.b,
-                            "difference": row.difference.value,
-                            "low": row.difference.low,
-                            "high": row.difference.high,
-                            "p": row.p,
-                            "lower_is_better": row.lower_is_better,
-                            "verdict": said,
-                        }
-                        for row, said in zip(section.rows, verdicts(section), strict=True)
-                    ],
-                }
-                for section in made.sections
-            ],
+            "sections": [section_json(section) for section in made.sections],
         }
-
-
-def _time(value: Any) -> str | None:
-    return None if value is None else value.isoformat() + "Z"
-
-
-def _board(board: Board) -> dict[str, Any]:
-    notes = [
-        *(f"{model}: {told}" for model, told in board.partial.items()),
-        *(f"left out: {model}, which ran under version {', '.join(old)} only" for model, old in board.left_out.items()),
-    ]
-    if board.graded_by_others:
-        notes.append("not all models were graded by the same judges, and those are not told apart")
-    if board.in_other_company:
-        notes.append("not all models had the same models in the other roles, and those are not told apart")
-    if not board.same_items:
-        notes.append("not all models have the same items; two are compared over those that both have")
-    return {**board.to_json(), "notes": notes}
-
-
-def _evaluators(connection: Connection, plan: Plan) -> list[str]:
-    """Return who graded replies, by name."""
-    query = f"""select distinct evaluator from {sql.name(plan.benchmark.name)}.scores where evaluator is not null
-      order by all"""
-    return [name for (name,) in connection.execute(query).fetchall()]
-
-
-def _headline_figures(connection: Connection) -> dict[str, list[dict[str, Any]]]:
-    """Return the figures that are one for each model, as runs kept them at their end, by run."""
-    found: dict[str, list[dict[str, Any]]] = {}
-    query = """select run_id, measure, model, value, low, high, n, total from main.measures where dims = '{}'
-      order by measure, value desc, model"""
-    for run, measure, model, value, low, high, n, total in connection.execute(query).fetchall():
-        figure = {"measure": measure, "model": model, "value": value, "low": low, "high": high, "n": n, "total": total}
-        found.setdefault(run, []).append(figure)
-    return found
-
-
-def _points(measure: str, runs: list[RunRecord], figures: dict[str, list[dict[str, Any]]]) -> list[dict[str, Any]]:
-    """Return a measure over the runs, oldest first; `broken` where a figure means something else than before."""
-    points: list[dict[str, Any]] = []
-    version: str | None = None
-    for run in reversed(runs):
-        mine = [each for each in figures.get(run.run_id, []) if each["measure"] == measure]
-        broken = version is not None and not are_comparable(version, run.version)
-        for each in mine:
-            points.append(
-                {
-                    **each,
-                    "run_id": run.run_id,
-                    "started_at": _time(run.started_at),
-                    "version": run.version,
-                    "broken": broken,
-                }
-            )
-        if mine:
-            version = run.version
-    return points

@@ -65,11 +65,9 @@ def _files(view: ViewFiles, wanted: set[str]) -> Iterator[tuple[str, bytes | Pat
         if (data := view.json(path)) is not None:
             yield path, data
     for run in index["runs"]:
-        path = f"runs/{run['run_id']}/tables.json"
-        if (data := view.json(path)) is None:
-            continue
-        yield path, data
-        for table in orjson.loads(data)["tables"].values():
+        tables = view.tables(run["run_id"])
+        yield f"runs/{run['run_id']}/tables.json", orjson.dumps(tables)
+        for table in tables["tables"].values():
             if (found := view.table(table["path"])) is not None:
                 yield table["path"], found
 

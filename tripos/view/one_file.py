@@ -50,7 +50,7 @@ def write_report(view: ViewFiles, run: str, most: int = MOST_BYTES) -> str:
     paths.append(f"benchmarks/{index['runs'][0]['benchmark']}.json")
     for path in paths:
         data[path] = orjson.loads(view.json(path) or b"{}")
-    tables = orjson.loads(view.json(f"runs/{run}/tables.json") or b"{}")
+    tables = view.tables(run)
     rows, left_out = _bounded(view, tables, most)
     for name in TABLES:
         tables["tables"][name].update(path=name, rows=len(rows[name]), bytes=0)

@@ -27,6 +27,15 @@ NARROW_ROWS = 131_072
 WIDE_ROWS = 64
 """Rows of a group of wide columns, of which one is read at a time."""
 WIDE = ("texts", "judgements", "turns", "items")
+PLACED_COLUMNS = {
+    "scores": ("metric", "evaluator", "round", "value", "status", "scorer", "low", "high", "judgement_id"),
+    "judgements": (
+        *("scorer", "evaluator", "round", "source", "status", "cost_usd", "latency_s", "tokens_in", "tokens_out"),
+        "judgement_id",
+    ),
+    "turns": ("number", "role", "model", "status", "left_out", "tokens_out", "cost_usd", "latency_s"),
+}
+"""The narrow columns of the rows that belong to a reply; they are held while the tables of a run are made."""
 TABLES = ("samples", "texts", "scores", "judgements", "turns", "comparisons", "items")
 
 
@@ -50,11 +59,6 @@ class RunTables:
         connection.execute(f"create or replace temp table shown as {self._shown()}")
         for table in ("scores", "judgements", "turns"):
             connection.execute(f"create or replace temp table {table}_at as {self._placed(table)}")
-
-    def close(self) -> None:
-        """Drop what the tables were made from."""
-        for table in ("shown", "scores_at", "judgements_at", "turns_at"):
-            self._connection.execute(f"drop table temp.{table}")
 
     def write(self, name: str, path: Path) -> int:
         """Write one of `TABLES` and return how many rows it has. The file appears whole or not at all."""
@@ -94,10 +98,10 @@ class RunTables:
         inner = {"scores": "metric, evaluator, round, score_id", "judgements": "scorer, evaluator, round, judgement_id"}
         order = inner.get(table, "number")
         arms = "".join(f" and row.{sql.name(arm)} is not distinct from shown.{sql.name(arm)}" for arm in self._arms)
-        wide = {"scores": "error", "turns": "text, error"}.get(table, "messages, reply, parsed, error")
         model = "" if table == "turns" else " and row.model is not distinct from shown.model"
         key = {"scores": "score_id", "judgements": "judgement_id", "turns": "turn_id"}[table]
-        return f"""select shown.n, row.* exclude ({wide}),
+        kept = ", ".join(f"row.{name}" for name in PLACED_COLUMNS[table])
+        return f"""select shown.n, {kept},
               row_number() over (order by shown.n, {", ".join(f"row.{each.strip()}" for each in order.split(","))}) - 1
                 as place, row.{key} as own
             from {self._schema}.{table} as row join shown on row.{ids} = shown.sample_id
@@ -144,7 +148,7 @@ class RunTables:
     def _scores(self) -> str:
         return f"""select mine.n::integer as n, cast(mine.metric as varchar) as metric, mine.evaluator,
               mine.round::integer as round, mine.value, mine.status, mine.scorer, mine.low::integer as low,
-              mine.high::integer as high, row.error, mine.judgement_id, mine.score_id
+              mine.high::integer as high, row.error, mine.judgement_id, mine.own as score_id
             from scores_at as mine join (select distinct score_id, error from {self._schema}.scores) as row
               on row.score_id = mine.own order by mine.place"""
 

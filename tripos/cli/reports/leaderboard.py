@@ -23,7 +23,17 @@ from tripos_warehouse.errors import StoreError
 from tripos_warehouse.formats import PaperTable
 from tripos_warehouse.measures import MeasureRow
 from tripos_warehouse.query import export_cell
-from tripos_warehouse.report import CAUTION, PROVING, Board, Standing, board_of_people, board_table, leaderboard
+from tripos_warehouse.report import (
+    CAUTION,
+    PROVING,
+    Board,
+    Standing,
+    board_notes,
+    board_of_people,
+    board_table,
+    is_short,
+    leaderboard,
+)
 from tripos_warehouse.text_table import TextColumn, fold, grid
 from tripos_warehouse.views import all_runs, connect
 
@@ -184,13 +194,8 @@ def _figures(board: Board, each: Standing | MeasureRow) -> list[str]:
     low, high = (each.low, each.high) if isinstance(each, Standing) else (each.interval_low, each.interval_high)
     interval = NOTHING if low is None or high is None else localized(f"{show(low)} to {show(high)}")
     value = NOTHING if each.value is None else show(each.value)
-    told = localized(f"{value} on {each.n:,} of {each.total:,}") if _is_short(each) else value
+    told = localized(f"{value} on {each.n:,} of {each.total:,}") if is_short(each) else value
     return [told, interval, f"{each.items:,}"]
-
-
-def _is_short(each: Standing | MeasureRow) -> bool:
-    """Return true if so many scores lack a value that the figure does not stand for all of them."""
-    return each.coverage is not None and each.coverage < 0.995
 
 
 def _rank(each: Standing) -> str:
@@ -208,47 +213,11 @@ def _notes(board: Board, published: Sequence[Published]) -> list[str]:
     notes = []
     if figures := on_board(published, board):
         notes.append(f"published: {sources_of(figures)}; what was not run here is not ranked")
-    if not board.standings:
-        notes.append("no model has a value")
-    if board.graded_by_others:
-        by: dict[tuple[str, ...], list[str]] = defaultdict(list)
-        for each in board.standings:
-            by[each.graders].append(each.model)
-        told = "; ".join(f"{', '.join(models)} by {', '.join(graders) or 'nobody'}" for graders, models in by.items())
-        notes.append(f"! not all were graded by the same, and those are not told apart: {told}")
-    if board.in_other_company:
-        beside: dict[tuple[str, ...], list[str]] = defaultdict(list)
-        for each in board.standings:
-            beside[each.company].append(each.model)
-        shared = set.intersection(*map(set, beside))
-        told = "; ".join(
-            f"{', '.join(models)} with {', '.join(sorted(set(company) - shared)) or 'nobody'}"
-            for company, models in beside.items()
-        )
-        notes.append(f"! not all had the same models in the other roles, and those are not told apart: {told}")
-    notes += [
-        f"! {model}: its last run was of another spec, or not of all scenarios: some scores are missing"
-        for model in board.partly
-    ]
-    if not board.same_items or len({each.items for each in board.standings}) > 1:
-        notes.append("! not all have the same items; two are compared over those that both have")
-    notes += [f"! {model}: {told}" for model, told in board.partial.items()]
-    short = [each for each in board.standings if _is_short(each)]
-    notes += [
-        f"! {each.model}: only {each.coverage:.0%} of its scores have a value, {each.n:,} of {each.total:,}"
-        for each in short
-    ]
-    notes += [
-        f"! left out: {model}, which ran under version {', '.join(versions)} only: scores mean something else there"
-        for model, versions in board.left_out.items()
-    ]
+    told = board_notes(board)
+    notes += [f"! {each.text}" if each.caution else each.text for each in told if each.kind != "mixed"]
     if board.left_out:
         notes.append("  rank them all the same: --anyway")
-    notes += [
-        f"! {model} ran under version {', '.join(versions)} only: its scores mean something else"
-        for model, versions in board.mixed.items()
-    ]
-    return notes
+    return notes + [f"! {each.text}" for each in told if each.kind == "mixed"]
 
 
 def _table(rows: Sequence[Sequence[str]], left: Sequence[int] = (0, 1, 5), names: int = 1) -> list[str]:

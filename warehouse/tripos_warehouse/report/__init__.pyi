@@ -7,6 +7,7 @@ from .board_facts import (
 )
 from .comparison import (
     Comparison as Comparison,
+    Section as Section,
     Side as Side,
     check_comparable as check_comparable,
     compare as compare,
@@ -31,8 +32,11 @@ from .paper_tables import (
 )
 from .ranking import (
     Board as Board,
+    BoardNote as BoardNote,
     Standing as Standing,
+    board_notes as board_notes,
     headlines as headlines,
+    is_short as is_short,
     leaderboard as leaderboard,
 )
 from .report_text import (

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from tripos_compiler.plan import Ask, Converse, Measure, Plan, Retrieve
 from tripos_warehouse import sql
@@ -89,3 +90,19 @@ def graders_of(connection: Connection, plan: Plan, measure: Measure) -> dict[str
       where evaluator is not null and value is not null {there} and {counted}
       union all {inside} union all {compared}) group by model"""
     return {model: tuple(found) for model, found in connection.execute(query).fetchall()}
+
+
+def of_other_versions(
+    newest: RunRecord, runs: Sequence[RunRecord], comparable: Callable[[str, str], bool]
+) -> dict[str, tuple[str, ...]]:
+    """Return the models that ran only under versions whose figures mean something else than those of the newest run."""
+    under: dict[str, list[str]] = defaultdict(list)
+    for run in runs:
+        for model in run.models:
+            if run.version not in under[model]:
+                under[model].append(run.version)
+    return {
+        model: tuple(versions)
+        for model, versions in under.items()
+        if not any(comparable(version, newest.version) for version in versions)
+    }

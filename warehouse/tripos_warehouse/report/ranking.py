@@ -8,14 +8,21 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
-from typing import Any
+from typing import Any, NamedTuple
 
 from tripos_compiler.language.figures import why_no_headline
 from tripos_compiler.plan import Measure, Plan
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.measures import Half, MeasureRow, evaluate, has_people_apart, remeasure_pairs
 from tripos_warehouse.query import Connection
-from tripos_warehouse.report.board_facts import company_of, graders_of, items_by_model, partly_of, runs_of
+from tripos_warehouse.report.board_facts import (
+    company_of,
+    graders_of,
+    items_by_model,
+    of_other_versions,
+    partly_of,
+    runs_of,
+)
 from tripos_warehouse.statistics import StatisticResult, rank_by
 from tripos_warehouse.views import RunRecord, copied_scores, get_selected, people_apart
 
@@ -141,6 +148,66 @@ class Board:
         }
 
 
+class BoardNote(NamedTuple):
+    """A remark on a board; `caution` where it makes a figure mean less."""
+
+    kind: str
+    text: str
+    caution: bool = True
+
+
+APART = "and those are not told apart"
+WHOLE_COVERAGE = 0.995
+"""With less, so many scores lack a value that a figure does not stand for all of them."""
+
+
+def is_short(each: Standing | MeasureRow) -> bool:
+    """Return true if so many scores lack a value that the figure does not stand for all of them."""
+    return each.coverage is not None and each.coverage < WHOLE_COVERAGE
+
+
+def board_notes(board: Board) -> list[BoardNote]:
+    """Return what is to be known of a board beside its ranks."""
+    notes = [] if board.standings else [BoardNote("empty", "no model has a value", caution=False)]
+    if board.graded_by_others:
+        told = _groups((each.model, each.graders) for each in board.standings)
+        notes.append(BoardNote("graders", f"not all were graded by the same, {APART}: {_told(told, 'by')}"))
+    if board.in_other_company:
+        shared = set.intersection(*(set(each.company) for each in board.standings))
+        others = ((each.model, tuple(n for n in each.company if n not in shared)) for each in board.standings)
+        text = f"not all had the same models in the other roles, {APART}: {_told(_groups(others), 'with')}"
+        notes.append(BoardNote("company", text))
+    for model in board.partly:
+        text = f"{model}: its last run was of another spec, or not of all scenarios: some scores are missing"
+        notes.append(BoardNote("partly", text))
+    if not board.same_items or len({each.items for each in board.standings}) > 1:
+        notes.append(BoardNote("items", "not all have the same items; two are compared over those that both have"))
+    notes += [BoardNote("partial", f"{model}: {told}") for model, told in board.partial.items()]
+    for each in filter(is_short, board.standings):
+        counts = f"{each.coverage:.0%} of its scores have a value, {each.n:,} of {each.total:,}"
+        notes.append(BoardNote("short", f"{each.model}: only {counts}"))
+    for model, old in board.left_out.items():
+        ran = f"left out: {model}, which ran under version {', '.join(old)} only"
+        notes.append(BoardNote("left_out", f"{ran}: scores mean something else there"))
+    for model, old in board.mixed.items():
+        text = f"{model} ran under version {', '.join(old)} only: its scores mean something else"
+        notes.append(BoardNote("mixed", text))
+    return notes
+
+
+def _groups(members: Iterable[tuple[str, tuple[str, ...]]]) -> dict[tuple[str, ...], list[str]]:
+    found: dict[tuple[str, ...], list[str]] = defaultdict(list)
+    for model, names in members:
+        found[names].append(model)
+    return found
+
+
+def _told(groups: Mapping[tuple[str, ...], Sequence[str]], between: str) -> str:
+    return "; ".join(
+        f"{', '.join(models)} {between} {', '.join(names) or 'nobody'}" for names, models in groups.items()
+    )
+
+
 def leaderboard(
     connection: Connection,
     runs: Sequence[RunRecord],
@@ -171,7 +238,7 @@ def leaderboard(
         of_it = by_benchmark[name]
         newest = next((run for run in of_it if run.status not in ("stopped", "failed")), of_it[0])
         plan = get_selected(connection, newest)
-        other = _of_other_versions(newest, of_it, comparable)
+        other = of_other_versions(newest, of_it, comparable)
         measures = [_measure(plan, each) for each in wanted[name]] if name in wanted else headlines(plan)
         with copied_scores(connection, name):
             boards += [_board(connection, plan, newest, of_it, measure, other, anyway) for measure in measures]
@@ -297,22 +364,6 @@ def _partial(runs: Sequence[RunRecord], models: Iterable[str]) -> dict[str, str]
     """On how many of how many items the last run of a model stands, where a release withholds some."""
     last = {model: next((run for run in runs if model in run.models), None) for model in models}
     return {model: run.partial for model, run in last.items() if run is not None and run.partial is not None}
-
-
-def _of_other_versions(
-    newest: RunRecord, runs: Sequence[RunRecord], comparable: Callable[[str, str], bool]
-) -> dict[str, tuple[str, ...]]:
-    """Return the models that ran only under versions whose figures mean something else than those of the newest run."""
-    under: dict[str, list[str]] = defaultdict(list)
-    for run in runs:
-        for model in run.models:
-            if run.version not in under[model]:
-                under[model].append(run.version)
-    return {
-        model: tuple(versions)
-        for model, versions in under.items()
-        if not any(comparable(version, newest.version) for version in versions)
-    }
 
 
 def _differences(

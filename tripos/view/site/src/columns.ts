@@ -22,8 +22,11 @@ export class Columns {
   private asked = new Map<string, Promise<void>>();
   constructor(readonly table: Table, readonly numeric: ReadonlySet<string>) {}
 
+  private counted = 0;
+
+  /** How many rows there are, once a column was loaded. */
   get rows(): number {
-    return this.table.of.rows;
+    return this.table.of.rows ?? this.counted;
   }
 
   get(name: string): Column {
@@ -50,6 +53,7 @@ export class Columns {
   }
 
   private async read(names: string[]) {
+    this.counted = await this.table.count();
     const codes = new Map<string, Map<string, number>>();
     for (const name of names) {
       if (this.numeric.has(name)) {

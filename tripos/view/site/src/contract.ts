@@ -7,6 +7,8 @@ export interface Headline {
   value: number | null;
   low: number | null;
   high: number | null;
+  n: number;
+  total: number;
 }
 
 export interface ListedRun {
@@ -95,13 +97,14 @@ export interface About {
 
 export interface Standing {
   model: string;
-  rank: number;
+  /** Null until ranks are there. */
+  rank: number | null;
   tied: boolean;
   letters: string;
   value: number;
   low: number | null;
   high: number | null;
-  items: number;
+  items: number | null;
   n: number;
   total: number;
   coverage: number | null;
@@ -136,6 +139,20 @@ export interface AxisCell {
   n: number;
 }
 
+/** What every page of a run needs; the figures of its report come later. */
+export interface RunAbout {
+  run: { run_id: string; models: string[]; roles: Record<string, string[]> };
+  state: string;
+  about: About;
+  metrics: string[];
+  evaluators: string[];
+}
+
+export interface Boards {
+  state: string;
+  boards: Board[];
+}
+
 export interface Report {
   format: string;
   run: {
@@ -161,10 +178,7 @@ export interface Report {
   only_proves_the_pipeline: boolean;
   no_better_than_a_baseline: Record<string, unknown>[];
   expectations: Record<string, unknown>[];
-  about: About;
   state: string;
-  evaluators: string[];
-  boards: Board[];
   grid: Cell[];
   axes: AxisCell[];
 }

@@ -62,11 +62,18 @@ export async function json<T>(path: string): Promise<T> {
 
 export interface TableFile {
   path: string;
-  rows: number;
-  bytes: number;
+  /** Null of a table that the server makes when it is asked for. */
+  rows: number | null;
+  bytes: number | null;
 }
 
 export type Row = Record<string, unknown>;
+
+async function sizeOf(url: string): Promise<number> {
+  const answer = await fetch(url, { method: "HEAD" });
+  if (!answer.ok) throw new Error(`${url}: ${answer.status}`);
+  return Number(answer.headers.get("Content-Length"));
+}
 
 /** A Parquet file of which rows and columns are read as they are needed. */
 export class Table {
@@ -87,16 +94,22 @@ export class Table {
       return { byteLength: bytes.byteLength, slice: (from, to) => bytes.slice(from, to) };
     }
     const url = this.of.path;
+    const length = this.of.bytes ?? (await sizeOf(url));
     return {
-      byteLength: this.of.bytes,
+      byteLength: length,
       slice: async (from, to) => {
-        const answer = await fetch(url, { headers: { Range: `bytes=${from}-${(to ?? this.of.bytes) - 1}` } });
+        const answer = await fetch(url, { headers: { Range: `bytes=${from}-${(to ?? length) - 1}` } });
         if (!answer.ok) throw new Error(`${url}: ${answer.status}`);
         const bytes = await answer.arrayBuffer();
         // A host that knows no ranges sends the whole file.
         return answer.status === 206 ? bytes : bytes.slice(from, to);
       },
     };
+  }
+
+  /** Return how many rows there are. */
+  async count(): Promise<number> {
+    return this.of.rows ?? Number((await this.open()).metadata.num_rows);
   }
 
   async rows(from: number, to: number, columns?: string[]): Promise<Row[]> {
@@ -115,6 +128,7 @@ export class Table {
     }
     if (this.of.rows === 0) return;
     const { file, metadata } = await this.open();
+    if (metadata.num_rows === 0n) return;
     await parquetRead({
       file,
       metadata,

@@ -1,7 +1,7 @@
 import { render } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import "./style.css";
-import type { Index, Report } from "./contract";
+import type { Index, ListedRun, RunAbout } from "./contract";
 import { alone, json } from "./data";
 import { Boards, HistoryPage } from "./pages/boards";
 import { ComparePage } from "./pages/compare";
@@ -11,7 +11,7 @@ import { Runs } from "./pages/runs";
 import { SamplePage } from "./pages/sample";
 import { Samples } from "./pages/samples";
 import { SpecPage } from "./pages/spec";
-import { reportOf } from "./run";
+import { aboutOf } from "./run";
 import { at, Heading, useLoaded, visible, Waiting } from "./ui";
 import { t, titled } from "./words";
 
@@ -95,7 +95,8 @@ function Page({ here, index }: { here: Place; index: Index }) {
 }
 
 function RunPage({ here, index, run }: { here: Place; index: Index; run: string }) {
-  const report = useLoaded(() => reportOf(run, index.state), [run, index.state], true);
+  const report = useLoaded(() => aboutOf(run, index.state), [run, index.state], true);
+  const listed = index.runs.find((each) => each.run_id === run);
   const [, , tab = "", row] = here.parts;
   const tabs: [string, string][] = [["", t("report")], ["samples", t("samples")], ["judges", t("judges")], ["spec", t("spec")]];
   return (
@@ -105,17 +106,17 @@ function RunPage({ here, index, run }: { here: Place; index: Index; run: string 
           <a key={path} href={at(path ? `run/${run}/${path}` : `run/${run}`)} aria-current={tab === path || (path === "samples" && tab === "sample") ? "page" : undefined}>{name}</a>
         ))}
       </nav>
-      <Waiting of={report}>{(found) => <Tab tab={tab} row={row} report={found} query={here.query} />}</Waiting>
+      <Waiting of={report}>{(found) => <Tab tab={tab} row={row} report={found} listed={listed} query={here.query} />}</Waiting>
     </>
   );
 }
 
-function Tab({ tab, row, report, query }: { tab: string; row: string | undefined; report: Report; query: URLSearchParams }) {
+function Tab({ tab, row, report, listed, query }: { tab: string; row: string | undefined; report: RunAbout; listed: ListedRun | undefined; query: URLSearchParams }) {
   if (tab === "samples") return <><Heading>{t("samples")}</Heading><Samples report={report} query={query} /></>;
   if (tab === "sample") return <SamplePage report={report} row={Number(row ?? 0)} query={query} />;
   if (tab === "judges") return <><Heading>{t("judges")}</Heading><JudgesPage report={report} /></>;
   if (tab === "spec") return <><Heading>{visible(titled(report.about, "benchmark", report.about.name, report.about.title || report.about.name))}</Heading><SpecPage report={report} query={query} /></>;
-  return <ReportPage report={report} />;
+  return <ReportPage of={report} listed={listed} />;
 }
 
 render(<App />, document.getElementById("app")!);

@@ -1,6 +1,6 @@
 /** The tables of a run, opened once. */
 import { Columns } from "./columns";
-import type { Report, Tables } from "./contract";
+import type { RunAbout, Tables } from "./contract";
 import { json, Table } from "./data";
 
 const NUMERIC = new Set([
@@ -16,11 +16,11 @@ export interface OpenRun {
 }
 
 const opened = new Map<string, Promise<OpenRun>>();
-const reports = new Map<string, Promise<Report>>();
+const abouts = new Map<string, Promise<RunAbout>>();
 
-/** Return the report of a run as it was in a state of the store; read once for each. */
-export function reportOf(run: string, state: string): Promise<Report> {
-  return once(reports, `${run} ${state}`, () => json<Report>(`runs/${run}/report.json`));
+/** Return what a run is about, as it was in a state of the store; read once for each. */
+export function aboutOf(run: string, state: string): Promise<RunAbout> {
+  return once(abouts, `${run} ${state}`, () => json<RunAbout>(`runs/${run}/about.json`));
 }
 
 export function openRun(run: string, state: string): Promise<OpenRun> {

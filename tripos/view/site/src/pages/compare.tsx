@@ -1,9 +1,9 @@
 import { diffWordsWithSpace } from "diff";
 import { useState } from "preact/hooks";
 import type { Columns } from "../columns";
-import type { ComparedRow, Comparison, Index, ListedRun, Report } from "../contract";
+import type { ComparedRow, Comparison, Index, ListedRun, RunAbout } from "../contract";
 import { json } from "../data";
-import { openRun, type OpenRun, reportOf } from "../run";
+import { openRun, type OpenRun, aboutOf } from "../run";
 import { type Column, List } from "../table";
 import { at, go, Panel, Text, useLoaded, visible, Waiting } from "../ui";
 import { between, count, figure, t } from "../words";
@@ -155,7 +155,7 @@ async function pairsOf(one: OpenRun, two: OpenRun, a: string, b: string): Promis
 function Items({ a, b, state }: { a: Side; b: Side; state: string }) {
   const [many, more] = useState(SHOWN);
   const found = useLoaded(async () => {
-    const [one, two, report] = await Promise.all([openRun(a.run.run_id, state), openRun(b.run.run_id, state), reportOf(a.run.run_id, state)]);
+    const [one, two, report] = await Promise.all([openRun(a.run.run_id, state), openRun(b.run.run_id, state), aboutOf(a.run.run_id, state)]);
     return { one, two, report, pairs: await pairsOf(one, two, a.run.models[a.model]!, b.run.models[b.model]!) };
   }, [keyOf(a), keyOf(b), state], true);
   return (
@@ -173,7 +173,7 @@ function Items({ a, b, state }: { a: Side; b: Side; state: string }) {
   );
 }
 
-function PairLine({ pair, one, two, report, sides }: { pair: Pair; one: OpenRun; two: OpenRun; report: Report; sides: [Side, Side] }) {
+function PairLine({ pair, one, two, report, sides }: { pair: Pair; one: OpenRun; two: OpenRun; report: RunAbout; sides: [Side, Side] }) {
   const [open, set] = useState(false);
   const of = (name: string) => {
     const column = one.samples.texts(name);

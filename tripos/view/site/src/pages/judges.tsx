@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import { HeatMap } from "../charts";
-import type { Judges, Report } from "../contract";
+import type { Judges, RunAbout } from "../contract";
 import { json } from "../data";
 import { List } from "../table";
 import { Panel, useLoaded, visible, Waiting } from "../ui";
@@ -8,13 +8,13 @@ import { count, figure, percent, t } from "../words";
 import { called, inOrder } from "./report";
 
 /** Agreement, severity, and preferences of the evaluators. */
-export function JudgesPage({ report }: { report: Report }) {
+export function JudgesPage({ report }: { report: RunAbout }) {
   const run = report.run.run_id;
   const found = useLoaded(() => json<Judges>(`runs/${run}/judges.json`), [run, report.state], true);
   return <Waiting of={found}>{(judges) => <OfJudges judges={judges} report={report} />}</Waiting>;
 }
 
-function OfJudges({ judges, report }: { judges: Judges; report: Report }) {
+function OfJudges({ judges, report }: { judges: Judges; report: RunAbout }) {
   if (judges.severity.length === 0 && judges.position.length === 0) return <p>{t("noJudges")}</p>;
   const metric = (name: string) => visible(called(report.about, "metric", name));
   const evaluators = [...new Set(judges.severity.map((each) => each.evaluator))];

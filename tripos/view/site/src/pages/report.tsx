@@ -1,8 +1,9 @@
 import { useState } from "preact/hooks";
 import { HeatMap, Interval } from "../charts";
-import type { About, Board, Measure, MeasureRow, Report } from "../contract";
+import type { About, Board, Boards, ListedRun, Measure, MeasureRow, Report, RunAbout } from "../contract";
+import { json } from "../data";
 import { type Column, List } from "../table";
-import { at, Panel, Scroll, Status, visible } from "../ui";
+import { at, Panel, Scroll, Status, useLoaded, visible, Waiting } from "../ui";
 import { between, count, figure, language, money, percent, t, title, titled, when } from "../words";
 
 /** Return what a value of a dimension is called: in the language of an item, else the reader's, else the benchmark's. */
@@ -26,30 +27,59 @@ export function measured(about: About | undefined, name: string): string {
   return found ? `${found} (${name})` : name;
 }
 
-/** The report of a run: the headline first. */
-export function ReportPage({ report }: { report: Report }) {
-  const { run, about } = report;
-  const headline = report.boards;
+/** The report of a run: the headline first, as the run kept it, and the ranks and the rest as they come. */
+export function ReportPage({ of, listed }: { of: RunAbout; listed: ListedRun | undefined }) {
+  const { about, run } = of;
+  const report = useLoaded(() => json<Report>(`runs/${run.run_id}/report.json`), [run.run_id, of.state], true);
+  const boards = useLoaded(() => json<Boards>(`runs/${run.run_id}/boards.json`), [run.run_id, of.state], true);
+  const headline = boards.value?.boards ?? (listed ? keptBoards(listed) : []);
   return (
     <>
       <header class="title">
-        <h1>{visible(titled(about, "benchmark", about.name, about.title || run.benchmark))}</h1>
-        <p class="facts">
-          <span>{run.benchmark} {run.version}</span>
-          <Status of={run.status} />
-          <span>{when(run.started_at)}</span>
-          <span>{count(run.items)} {t("items")}</span>
-          <span>{t("cost")} {money(run.cost_usd)}</span>
-        </p>
+        <h1>{visible(titled(about, "benchmark", about.name, about.title || about.name))}</h1>
+        {listed && (
+          <p class="facts">
+            <span>{about.name} {listed.version}</span>
+            <Status of={listed.status} />
+            <span>{when(listed.started_at)}</span>
+            <span>{count(listed.items)} {t("items")}</span>
+            <span>{t("cost")} {money(listed.cost_usd)}</span>
+          </p>
+        )}
       </header>
-      {report.only_proves_the_pipeline && <p class="caution">{t("proves")}</p>}
+      {report.value?.only_proves_the_pipeline && <p class="caution">{t("proves")}</p>}
       {headline.map((board) => <BoardPanel key={board.measure} board={board} run={run.run_id} about={about} />)}
-      <Notes report={report} />
-      <Grid report={report} />
-      <Axes report={report} />
-      {report.measures.map((measure) => <MeasurePanel key={measure.name} measure={measure} about={about} run={run.run_id} />)}
+      {boards.error && <Waiting of={boards}>{() => null}</Waiting>}
+      <Waiting of={report}>
+        {(found) => (
+          <>
+            <Notes report={found} />
+            <Grid report={found} about={about} />
+            <Axes report={found} about={about} />
+            {found.measures.map((measure) => <MeasurePanel key={measure.name} measure={measure} about={about} run={run.run_id} />)}
+          </>
+        )}
+      </Waiting>
     </>
   );
+}
+
+/** The headline as the run kept it at its end: without ranks, which take longer. */
+function keptBoards(listed: ListedRun): Board[] {
+  return [...new Set(listed.headline.map((each) => each.measure))].map((measure) => ({
+    benchmark: listed.benchmark,
+    version: listed.version,
+    measure,
+    lower_is_better: false,
+    same_items: true,
+    left_out: {},
+    partial: {},
+    notes: [],
+    models: listed.headline.filter((each) => each.measure === measure && each.value !== null).map((each) => ({
+      model: each.model, rank: null, tied: false, letters: "", value: each.value!, low: each.low, high: each.high,
+      items: null, n: each.n, total: each.total, coverage: each.total ? each.n / each.total : null, runs: [listed.run_id],
+    })),
+  }));
 }
 
 /** The ends of a picture: those of all values and intervals, and 0 where it is near. */
@@ -73,14 +103,14 @@ export function BoardPanel({ board, run, about }: { board: Board; run?: string; 
   return (
     <Panel title={name}>
       <List label={name} rows={board.models} name="board" columns={[
-        { title: t("rank"), kind: "number", cell: (each) => `${each.rank}${each.tied ? "=" : ""}` },
+        { title: t("rank"), kind: "number", cell: (each) => (each.rank === null ? "…" : `${each.rank}${each.tied ? "=" : ""}`) },
         { title: t("model"), kind: "head", cell: (each) => <bdi>{visible(each.model)}</bdi> },
         { title: t("value"), kind: "number", cell: (each) => <strong>{figure(each.value, narrow)}</strong> },
         { title: t("interval"), kind: "picture", cell: (each) => <>
           <Interval value={each.value} low={each.low} high={each.high} from={from} to={to} narrow={narrow} />
           <span class="small">{between(each.low, each.high, narrow)}</span>
         </> },
-        { title: t("items"), kind: "number", cell: (each) => count(each.items) },
+        { title: t("items"), kind: "number", cell: (each) => (each.items === null ? "…" : count(each.items)) },
         { title: t("coverage"), kind: "number", cell: (each) => (each.coverage === null ? "—" : percent(each.coverage)) },
         { title: t("group"), cell: (each) => each.letters },
       ]} />
@@ -134,11 +164,11 @@ function Notes({ report }: { report: Report }) {
   );
 }
 
-function Grid({ report }: { report: Report }) {
+function Grid({ report, about }: { report: Report; about: About }) {
   const [model, choose] = useState("");
   const cells = report.grid.filter((each) => each.score !== null && (!model || each.model === model));
   if (cells.length === 0) return null;
-  const { about, run } = report;
+  const { run } = report;
   const scenarios = inOrder(cells.map((each) => each.scenario ?? ""), about.scenarios.map((each) => each.name));
   const metrics = inOrder(cells.map((each) => each.metric), about.metrics.map((each) => each.name));
   const found = new Map<string, { sum: number; n: number }>();
@@ -183,8 +213,8 @@ export function ModelChoice({ models, chosen, choose }: { models: string[]; chos
   );
 }
 
-function Axes({ report }: { report: Report }) {
-  const { about, run } = report;
+function Axes({ report, about }: { report: Report; about: About }) {
+  const { run } = report;
   const axes = [...new Set(report.axes.map((each) => each.axis))];
   if (axes.length === 0) return null;
   return (

@@ -1,5 +1,5 @@
 import { useEffect, useState } from "preact/hooks";
-import type { Report } from "../contract";
+import type { RunAbout } from "../contract";
 import type { Row } from "../data";
 import { type OpenRun, openRun } from "../run";
 import { type Column, List } from "../table";
@@ -9,7 +9,7 @@ import { called } from "./report";
 import { selection, stateOf } from "./samples";
 
 /** One reply with all that belongs to it. */
-export function SamplePage({ report, row, query }: { report: Report; row: number; query: URLSearchParams }) {
+export function SamplePage({ report, row, query }: { report: RunAbout; row: number; query: URLSearchParams }) {
   const run = report.run.run_id;
   const found = useLoaded(async () => {
     const open = await openRun(run, stateOf(report));
@@ -82,7 +82,7 @@ async function othersOf(open: OpenRun, head: Row, row: number): Promise<{ n: num
 }
 
 /** Steps through the selection that the sample was opened from: by keys j and k too. */
-function Steps({ report, open, row, query }: { report: Report; open: OpenRun; row: number; query: URLSearchParams }) {
+function Steps({ report, open, row, query }: { report: RunAbout; open: OpenRun; row: number; query: URLSearchParams }) {
   const asked = new URLSearchParams(query);
   asked.delete("at");
   const found = useLoaded(() => selection(open, asked), [asked.toString(), open], true);
@@ -115,7 +115,7 @@ function Steps({ report, open, row, query }: { report: Report; open: OpenRun; ro
   );
 }
 
-function Sample({ report, sample }: { report: Report; sample: SampleRows }) {
+function Sample({ report, sample }: { report: RunAbout; sample: SampleRows }) {
   const { head, texts, scores, judgements, turns, item, others } = sample;
   const { about } = report;
   const language = head["language"] as string | null;
@@ -226,7 +226,7 @@ function Conversation({ turns, compared }: { turns: Row[]; compared: string[] })
 }
 
 /** Every metric a row, every evaluator a column, with reasons. */
-function Scores({ scores, judgements, report, language }: { scores: Row[]; judgements: Row[]; report: Report; language: string | null }) {
+function Scores({ scores, judgements, report, language }: { scores: Row[]; judgements: Row[]; report: RunAbout; language: string | null }) {
   const evaluators = [...new Set(scores.map((each) => String(each["evaluator"] ?? "")))];
   const metrics = [...new Set(scores.map((each) => String(each["metric"])))];
   const reasons = new Map<string, string>();

@@ -1,6 +1,6 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { type Columns, select, sortBy } from "../columns";
-import type { Report } from "../contract";
+import type { RunAbout } from "../contract";
 import type { Row } from "../data";
 import { type OpenRun, openRun } from "../run";
 import { at, go, Status, useLoaded, visible, Waiting } from "../ui";
@@ -76,7 +76,7 @@ async function scoresOf(scores: Columns, rows: number, metric: string | null, ev
   return [sums.map((sum, row) => (counts[row] ? sum / counts[row]! : NaN)), given];
 }
 
-export function Samples({ report, query }: { report: Report; query: URLSearchParams }) {
+export function Samples({ report, query }: { report: RunAbout; query: URLSearchParams }) {
   const run = report.run.run_id;
   const opened = useLoaded(async () => {
     const open = await openRun(run, stateOf(report));
@@ -86,11 +86,11 @@ export function Samples({ report, query }: { report: Report; query: URLSearchPar
   return <Waiting of={opened}>{(open) => <List open={open} report={report} query={query} />}</Waiting>;
 }
 
-export function stateOf(report: Report): string {
+export function stateOf(report: RunAbout): string {
   return report.state;
 }
 
-function List({ open, report, query }: { open: OpenRun; report: Report; query: URLSearchParams }) {
+function List({ open, report, query }: { open: OpenRun; report: RunAbout; query: URLSearchParams }) {
   const run = report.run.run_id;
   const asked = query.toString();
   const found = useLoaded(() => selection(open, query), [asked, open], true);
@@ -125,7 +125,7 @@ function List({ open, report, query }: { open: OpenRun; report: Report; query: U
 }
 
 function Filters({ open, report, query, change, clear }: {
-  open: OpenRun; report: Report; query: URLSearchParams; change: (name: string, values: string[]) => void; clear: () => void;
+  open: OpenRun; report: RunAbout; query: URLSearchParams; change: (name: string, values: string[]) => void; clear: () => void;
 }) {
   const { about } = report;
   const { samples } = open;
@@ -134,7 +134,7 @@ function Filters({ open, report, query, change, clear }: {
       ? about.scenarios.map((each) => each.name)
       : ([...about.axes, ...about.arms].find((each) => each.name === name)?.values.map((each) => each.name) ?? []);
   const names = [...open.dimensions, "model", "status", "step"];
-  const metrics = inOrder(report.grid.map((each) => each.metric), about.metrics.map((each) => each.name));
+  const metrics = inOrder(report.metrics, about.metrics.map((each) => each.name));
   const evaluators = [...new Set(report.evaluators)];
   return (
     <aside class="filters" aria-label={t("filters")}>
@@ -249,7 +249,7 @@ function useSearch(open: OpenRun, rows: Uint32Array | undefined): [Uint32Array |
 
 /** Lines of samples, of which only those in sight are made. */
 function Window({ rows, values, open, report, query }: {
-  rows: Uint32Array; values: Float64Array; open: OpenRun; report: Report; query: URLSearchParams;
+  rows: Uint32Array; values: Float64Array; open: OpenRun; report: RunAbout; query: URLSearchParams;
 }) {
   const frame = useRef<HTMLDivElement>(null);
   const [top, scroll] = useState(0);
@@ -296,7 +296,7 @@ async function textsOf(open: OpenRun, rows: number[]): Promise<Map<number, strin
 }
 
 function Line({ row, place, score, open, report, query, text }: {
-  row: number; place: number; score: number; open: OpenRun; report: Report; query: URLSearchParams; text: string | undefined;
+  row: number; place: number; score: number; open: OpenRun; report: RunAbout; query: URLSearchParams; text: string | undefined;
 }) {
   const { samples, dimensions } = open;
   const of = (name: string) => {

@@ -1,4 +1,4 @@
-import type { About, Labelled, Report, SpecFile } from "../contract";
+import type { About, Labelled, RunAbout, SpecFile } from "../contract";
 import { json } from "../data";
 import { List } from "../table";
 import { Panel, Text, useLoaded, visible, Waiting } from "../ui";
@@ -7,7 +7,7 @@ import { headingOf } from "./report";
 import { SpecText } from "./spec_text";
 
 /** The benchmark as it was run: its scenarios, axes, arms, metrics and roles. */
-export function SpecPage({ report, query }: { report: Report; query: URLSearchParams }) {
+export function SpecPage({ report, query }: { report: RunAbout; query: URLSearchParams }) {
   const { about, run } = report;
   const spec = useLoaded(() => json<SpecFile>(`runs/${run.run_id}/spec.json`), [run.run_id, report.state], true);
   const name = (titles: Record<string, string>, fallback: string) => visible(title(titles, fallback, language, ...about.languages));

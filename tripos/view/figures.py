@@ -1,0 +1,78 @@
+"""Figures of boards, comparisons and headlines as JSON values of a page."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from tripos_compiler.language.changes import are_comparable
+from tripos_warehouse.query import Connection
+from tripos_warehouse.report import Board, Section, board_notes, verdicts
+from tripos_warehouse.views import RunRecord
+
+
+def section_json(section: Section) -> dict[str, Any]:
+    """Return the rows of a comparison, each with its verdict."""
+    return {
+        "kind": section.kind,
+        "rows": [
+            {
+                "name": row.name,
+                "of": row.of,
+                "a": row.a,
+                "b": row.b,
+                "difference": row.difference.value,
+                "low": row.difference.low,
+                "high": row.difference.high,
+                "p": row.p,
+                "lower_is_better": row.lower_is_better,
+                "verdict": said,
+            }
+            for row, said in zip(section.rows, verdicts(section), strict=True)
+        ],
+    }
+
+
+def time_json(value: datetime | None) -> str | None:
+    """Return a time of the store in ISO 8601."""
+    return None if value is None else value.isoformat() + "Z"
+
+
+def board_json(board: Board) -> dict[str, Any]:
+    """Return a board with its notes."""
+    return {**board.to_json(), "notes": [each.text for each in board_notes(board)]}
+
+
+def headline_figures(connection: Connection) -> dict[str, list[dict[str, Any]]]:
+    """Return the figures that are one for each model, as runs kept them at their end, by run."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    query = """select run_id, measure, model, value, low, high, n, total from main.measures where dims = '{}'
+      order by measure, value desc, model"""
+    for run, measure, model, value, low, high, n, total in connection.execute(query).fetchall():
+        figure = {"measure": measure, "model": model, "value": value, "low": low, "high": high, "n": n, "total": total}
+        found.setdefault(run, []).append(figure)
+    return found
+
+
+def history_points(
+    measure: str, runs: list[RunRecord], figures: dict[str, list[dict[str, Any]]]
+) -> list[dict[str, Any]]:
+    """Return a measure over the runs, oldest first; `broken` where a figure means something else than before."""
+    points: list[dict[str, Any]] = []
+    version: str | None = None
+    for run in reversed(runs):
+        mine = [each for each in figures.get(run.run_id, []) if each["measure"] == measure]
+        broken = version is not None and not are_comparable(version, run.version)
+        for each in mine:
+            points.append(
+                {
+                    **each,
+                    "run_id": run.run_id,
+                    "started_at": time_json(run.started_at),
+                    "version": run.version,
+                    "broken": broken,
+                }
+            )
+        if mine:
+            version = run.version
+    return points
