@@ -25,7 +25,7 @@ PICTURE = re.compile(r"^<!-- picture: (?P<page>\S+) -->\n\n!\[[^\]]+\]\((?P<path
 PUBLISHED = (
     "run specs/edubench/shipped.tripos --limit 4 --model mock/careful,mock/careless --role judge=mock/fair,mock/severe"
 )
-WIDTH, HEIGHT = 1200, 900
+WIDTH, HEIGHT = 1200, 1000
 
 
 def pictures() -> dict[str, str]:
