@@ -52,7 +52,7 @@ def test_every_option_of_a_folder_or_a_file_refuses_an_address(
         if action.option_strings and action.required and option not in action.option_strings:
             others += [action.option_strings[-1], "x"]
         if not action.option_strings and action.nargs not in ("?", "*") and action.metavar != "ACTION":
-            others += ["x"]
+            others += [next(iter(action.choices or ("x",)))]
     result = tripos(*words, *others, option, "s3://bucket/results")
     assert result.code == USAGE
     assert "error[S0106]: `s3://bucket/results` is an address of `s3`, which is not served" in result.err

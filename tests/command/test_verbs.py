@@ -128,7 +128,7 @@ def test_sql_writes_files(ran: Path, tripos: Command, form: str) -> None:
         (("run", "quiz.tripos", *CAREFUL, "--store", "quiz.tripos"), "S0102", "a file is in the way"),
         (("explain", "E9999"), "R0202", "E9999"),
         (("explain", "R9"), "R0202", "the nearest is R0"),
-        (("frobnicate",), "R0202", "choose from init, check"),
+        (("frobnicate",), "R0202", "choose from init, new, check"),
         (("rum",), "R0202", "did you mean `run`?"),
         (("run", "quiz.tripos", "--modl", "mock/careful"), "R0202", "did you mean `--model`?"),
         (("list", "quiz.tripos"), "R0202", "one word more than `tripos list` takes"),

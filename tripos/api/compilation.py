@@ -52,6 +52,8 @@ class SpecSource:
     releases: ReleaseFolders = field(default_factory=ReleaseFolders)
     release: Release | None = None
     """The release that it was frozen in: then its plan is taken as it is, once it was held against its sources."""
+    texts: Mapping[str, str] = field(default_factory=dict)
+    """Texts in place of those of files, by path: what an edit would make of them."""
 
     def compile(
         self, denied: Mapping[str, str] = NOTHING, against: Plan | None = None, secrecy: bool = True
@@ -101,6 +103,8 @@ class SpecSource:
         return error
 
     def _read(self, path: str) -> str:
+        if path in self.texts:
+            return self.texts[path]
         access = self.folders.access
         return Path(path).read_text("utf-8") if access is None else access.read_text(path)
 

@@ -40,6 +40,7 @@ class Verb(NamedTuple):
 GROUPS = {
     "write a benchmark": {
         "init": Verb("begin a benchmark: a folder with a spec that runs at once", "starting.init"),
+        "new": Verb("add a scenario, a metric or a data set to a spec", "specs.new"),
         "check": Verb("find every error that can be found without a model", "specs.check"),
         "fmt": Verb("format spec files", "specs.fmt"),
         "describe": Verb("print statistics of the data sets of a benchmark", "specs.describe"),

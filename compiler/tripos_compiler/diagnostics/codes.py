@@ -106,6 +106,7 @@ CODES: dict[str, str] = {
     "R0206": "language server not installed",
     "R0207": "key in the settings",
     "R0208": "file in the way",
+    "R0209": "cannot be added",
     "R0215": "documentation not installed",
     "R0231": "no reward model",
     "R0232": "a reward model writes no text",

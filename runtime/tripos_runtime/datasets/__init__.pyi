@@ -23,6 +23,7 @@ from .file_access import (
 )
 from .formats import (
     placed_in as placed_in,
+    rows_in as rows_in,
 )
 from .nesting import (
     check_nesting as check_nesting,

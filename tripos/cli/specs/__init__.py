@@ -1,1 +1,1 @@
-"""Verbs about specs: check, fmt, describe."""
+"""Verbs about specs: new, check, fmt, describe."""

@@ -60,7 +60,7 @@ def _change(path: Path | None, shown: str, before: str, after: str, options: Nam
     if path is None:
         show_output(after)
     else:
-        _write(path, after)
+        write_spec(path, after)
         show_text(f"formatted {shown}")
 
 
@@ -121,7 +121,7 @@ def _lines(text: str) -> list[str]:
     return [f"{line}\n" for line in lines] + ([f"{last}\n\\ No newline at end of file\n"] if last else [])
 
 
-def _write(path: Path, text: str) -> None:
+def write_spec(path: Path, text: str) -> None:
     """Replace a file at once, keeping its mode; a link still leads to it. Raises `Failure` where the disk refuses."""
     target = path.resolve()
     try:

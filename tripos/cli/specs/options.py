@@ -1,4 +1,4 @@
-"""Options of the verbs that work on a spec: check, fmt, describe."""
+"""Options of the verbs that work on a spec: new, check, fmt, describe."""
 
 from __future__ import annotations
 
@@ -13,6 +13,26 @@ from tripos.cli.arguments import (
     add_untrusted,
     positive,
 )
+
+
+def add_new(parser: argparse.ArgumentParser) -> None:
+    """Options of `tripos new`."""
+    parser.add_argument(
+        "kind", metavar="KIND", choices=("scenario", "metric", "dataset"), help="scenario, metric or dataset"
+    )
+    parser.add_argument("name", metavar="NAME", help="the name that it gets")
+    help_ = "add it to this spec: a .tripos file, or a folder that holds one (default: print it)"
+    parser.add_argument("--in", dest="path", metavar="PATH", help=help_)
+    parser.add_argument("--from", dest="file", metavar="FILE", help="dataset: the data file, whose columns it declares")
+    parser.add_argument("--over", metavar="NAME", help="scenario: the data set that it runs over (default: the first)")
+    parser.add_argument(
+        "--dimension", metavar="NAME", help="metric: the dimension that it belongs to (default: the only one)"
+    )
+    help_ = "metric: grade it in this scenario; may be repeated (default: where its dimension is graded)"
+    parser.add_argument("--scenario", metavar="NAME", action="append", default=[], help=help_)
+    parser.add_argument(
+        "--data", metavar="DIR", action="append", default=[], help="search this folder for data files too"
+    )
 
 
 def add_check(parser: argparse.ArgumentParser) -> None:
