@@ -27,6 +27,8 @@ HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 SITE = ROOT / "tripos/handbook"
 """Where the wheel takes it from, and `tripos docs` finds it."""
+MARK = "codes.json"
+"""A file of every site: the page of each code."""
 SHIM = "https://unpkg.com/iframe-worker/shim"
 FENCE = re.compile(r"^(?P<indent> *)```(?P<info>[^`\n]*)\n(?P<text>.*?)^ *```[ \t]*$", re.DOTALL | re.MULTILINE)
 HEADING = re.compile(r"^(?P<marks>#+) +(?P<text>.+)$", re.MULTILINE)
@@ -38,8 +40,11 @@ CODE_FAMILY = re.compile(r"^## (?P<prefix>[A-Z]\d*) (?P<name>.+)$", re.MULTILINE
 
 
 def main(arguments: list[str]) -> int:
-    """Build the site into a folder, which it replaces."""
+    """Build the site into a folder. A site that is there is replaced, and nothing else."""
     target = Path(arguments[0]) if arguments else SITE
+    if target.exists() and not (target / MARK).is_file():
+        sys.stderr.write(f"{target} is there and is no site of the documentation: name another folder\n")
+        return 2
     with tempfile.TemporaryDirectory(prefix="tripos-docs-") as folder:
         work = Path(folder)
         order = write_pages(work / "docs")
@@ -53,11 +58,20 @@ def main(arguments: list[str]) -> int:
             sys.stderr.write(told.stdout + told.stderr)
             return 1
         finish(work / "site")
-        shutil.rmtree(target, ignore_errors=True)
-        shutil.copytree(work / "site", target)
+        replace(target, work / "site")
     size = sum(path.stat().st_size for path in target.rglob("*") if path.is_file())
     print(f"written to {target}: {len(list(target.rglob('*.html')))} pages, {size / 1e6:.1f} MB")
     return 0
+
+
+def replace(target: Path, built: Path) -> None:
+    """Put a built site into its place at once: a reader sees the old one or the new one."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=f".{target.name}-", dir=target.parent) as beside:
+        shutil.copytree(built, Path(beside, "new"))
+        if target.exists():
+            target.rename(Path(beside, "old"))
+        Path(beside, "new").rename(target)
 
 
 @dataclass
@@ -247,7 +261,7 @@ def finish(site: Path) -> None:
         page.write_text(text, "utf-8")
     for name in ("sitemap.xml", "search.json", "objects.inv", "404.html"):
         (site / name).unlink(missing_ok=True)
-    (site / "codes.json").write_text(json.dumps({code: family_of(code) for code in CODES}), "utf-8")
+    (site / MARK).write_text(json.dumps({code: family_of(code) for code in CODES}), "utf-8")
 
 
 if __name__ == "__main__":

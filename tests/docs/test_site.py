@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 import subprocess
 import sys
@@ -126,6 +127,51 @@ def test_the_command_prints_the_address_of_a_page(
     assert tripos("docs", "E0501", "--print").out == f"{(site / 'codes/E05.html').as_uri()}#e0501\n"
     assert opened == []
     assert tripos("docs").out.splitlines() == opened == [(site / "index.html").as_uri()]
+
+
+BUILDS = """
+import pathlib, sys
+folder = pathlib.Path(sys.argv[1])
+folder.mkdir(exist_ok=True)
+(folder / "index.html").write_text("built")
+(folder / "codes.json").write_text("{}")
+"""
+
+
+@pytest.fixture
+def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A checkout whose builder writes an empty site."""
+    (tmp_path / "docs/site").mkdir(parents=True)
+    (tmp_path / "docs/site/build.py").write_text(BUILDS)
+    (tmp_path / "tripos").mkdir()
+    monkeypatch.setattr("tripos.cli.tools.docs.HANDBOOK", tmp_path / "tripos/handbook")
+    monkeypatch.setattr("tripos.cli.tools.docs.BUILDER", tmp_path / "docs/site/build.py")
+    return tmp_path
+
+
+def test_a_checkout_builds_the_site_where_it_is_missing_or_older_than_a_page(checkout: Path, tripos: Command) -> None:
+    built = checkout / "tripos/handbook/index.html"
+    assert tripos("docs", "--print").err == "building the documentation, which takes some seconds\n"
+    built.write_text("kept")
+    assert (tripos("docs", "--print").err, built.read_text()) == ("", "kept")
+    (checkout / "docs/new.md").write_text("# New\n")
+    os.utime(built, (0, 0))
+    assert tripos("docs", "--print").out == f"{built.as_uri()}\n"
+    assert built.read_text() == "built"
+
+
+def test_a_checkout_that_cannot_build_the_site_says_why(checkout: Path, tripos: Command) -> None:
+    (checkout / "docs/site/build.py").write_text("raise SystemExit('No module named zensical')")
+    done = tripos("docs", "--print")
+    assert done.code == 2 and "the documentation cannot be built: No module named zensical" in done.err
+
+
+def test_the_builder_replaces_a_site_and_no_other_folder(tmp_path: Path) -> None:
+    (tmp_path / "mine").write_text("kept")
+    command = [sys.executable, str(DOCS / "site/build.py"), str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 2 and "is no site of the documentation" in done.stderr
+    assert (tmp_path / "mine").read_text() == "kept"
 
 
 SEARCH = "[...document.querySelectorAll('*')].find(each => each.shadowRoot)?.shadowRoot"

@@ -18,6 +18,8 @@ HANDBOOK = Path(__file__).parents[2] / "handbook"
 """The built pages: in the package, and in a checkout where `make docs` writes them."""
 BUILDER = Path(__file__).parents[3] / "docs/site/build.py"
 """The program that builds them, in a checkout alone."""
+SOURCES = ("docs", "specs", "compiler/tripos_compiler/diagnostics/pages")
+"""The folders of a checkout that they are built from."""
 
 
 def main(options: Namespace) -> int:
@@ -60,7 +62,7 @@ def _build_in_checkout() -> None:
     if not BUILDER.is_file():
         return
     built = HANDBOOK / "index.html"
-    sources = [path for path in BUILDER.parents[1].rglob("*") if path.is_file()]
+    sources = (path for name in SOURCES for path in (BUILDER.parents[2] / name).rglob("*") if path.is_file())
     if built.is_file() and built.stat().st_mtime >= max(path.stat().st_mtime for path in sources):
         return
     show_text("building the documentation, which takes some seconds", stderr=True, flush=True)
