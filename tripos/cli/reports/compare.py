@@ -12,7 +12,7 @@ from tripos.cli.inputs import open_store
 from tripos.cli.reports.formats import chosen_format, show_rows, show_tables
 from tripos.failure import GOOD, Failure
 from tripos.ui import harmless, print_json, show_text, terminal_width
-from tripos_compiler.diagnostics import nearest
+from tripos_compiler.diagnostics import localized, nearest
 from tripos_compiler.language.changes import are_comparable, find_changes
 from tripos_compiler.plan import Plan
 from tripos_warehouse.errors import StoreError
@@ -176,7 +176,7 @@ def _head(one: Side, two: Side, changed: list[ChangeLine]) -> list[str]:
     for letter, side in (("A", one), ("B", two)):
         lines.append(f"{letter}  {', '.join(side.models)}  ({side.run.run_id})")
     if any(model.startswith(PROVING) for side in (one, two) for model in side.models):
-        lines += ["", *fold(CAUTION, terminal_width())]
+        lines += ["", *fold(localized(CAUTION), terminal_width())]
     if one.run.run_id != two.run.run_id:
         lines += ["", "changed in between:"] if changed else ["", "nothing of the spec changed in between"]
         lines += [f"  {'!' if each.scoring else ' '} {each}" for each in changed[:MOST_CHANGES]]

@@ -192,7 +192,7 @@ def _rows(board: Board, published: Sequence[Published]) -> list[list[str]]:
 def _figures(board: Board, each: Standing | MeasureRow) -> list[str]:
     show = _shower(board)
     low, high = (each.low, each.high) if isinstance(each, Standing) else (each.interval_low, each.interval_high)
-    interval = NOTHING if low is None or high is None else localized(f"{show(low)} to {show(high)}")
+    interval = NOTHING if low is None or high is None else f"{show(low)}{localized(' to ')}{show(high)}"
     value = NOTHING if each.value is None else show(each.value)
     told = localized(f"{value} on {each.n:,} of {each.total:,}") if is_short(each) else value
     return [told, interval, f"{each.items:,}"]

@@ -14,6 +14,7 @@ from tripos.cli.reports.formats import PAPER, chosen_format, show_tables
 from tripos.cli.reports.next_commands import next_lines, store_options
 from tripos.failure import GOOD, NOT_HELD, SOME_FAILED, USAGE, Failure
 from tripos.ui import columns_of, print_json, show_output, show_text, table_lines, terminal_width, with_marks
+from tripos_compiler.diagnostics import localized
 from tripos_compiler.language import select_treatments
 from tripos_compiler.plan import Plan
 from tripos_warehouse.errors import StoreError
@@ -49,7 +50,8 @@ def list_main(options: Namespace) -> int:
         share = row["scored_share"]
         scored = "—" if share is None else f"{share:.0%}"
         name = f"{row['benchmark']} {row['version']}"
-        status = f"{row['status']}, {row['withheld']:,} items withheld" if row["withheld"] else row["status"]
+        status = localized(row["status"])
+        status += localized(f", {row['withheld']:,} items withheld") if row["withheld"] else ""
         shown.append((row["run_id"], name, ", ".join(row["models"]), f"{row['samples']:,}", scored, status))
     headings = ("run", "benchmark", "models", "samples", "scored", "status")
     run, *others = columns_of(headings, shown, left=("run", "benchmark", "models", "status"))

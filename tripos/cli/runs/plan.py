@@ -48,8 +48,8 @@ def design_lines(items: Mapping[str, int], width: int = 80) -> list[str]:
     counts = {name: count for name, count in items.items() if count}
     if len(counts) > 1:
         least = min(counts, key=lambda name: counts[name])
-        within = localized(f" Within `{least}`, with {counts[least]:,}: {_least(counts[least])}.")
-        return wrap(localized(told) + within, width)
+        within = localized(f"Within `{least}`, with {counts[least]:,}: {_least(counts[least])}.")
+        return wrap(f"{localized(told)} {within}", width)
     return wrap(localized(told), width)
 
 
