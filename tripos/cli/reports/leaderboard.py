@@ -214,10 +214,10 @@ def _notes(board: Board, published: Sequence[Published]) -> list[str]:
     if figures := on_board(published, board):
         notes.append(f"published: {sources_of(figures)}; what was not run here is not ranked")
     told = board_notes(board)
-    notes += [f"! {each.text}" if each.caution else each.text for each in told if each.kind != "mixed"]
+    notes += [f"! {localized(each.text)}" if each.caution else each.text for each in told if each.kind != "mixed"]
     if board.left_out:
         notes.append("  rank them all the same: --anyway")
-    return notes + [f"! {each.text}" for each in told if each.kind == "mixed"]
+    return notes + [f"! {localized(each.text)}" for each in told if each.kind == "mixed"]
 
 
 def _table(rows: Sequence[Sequence[str]], left: Sequence[int] = (0, 1, 5), names: int = 1) -> list[str]:
