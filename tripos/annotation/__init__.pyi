@@ -16,9 +16,6 @@ from .grades_file import (
     GradesFile as GradesFile,
     read_grades as read_grades,
 )
-from .grading_page import (
-    GradingPage as GradingPage,
-)
 from .ingest import (
     GradeError as GradeError,
     IngestedGrades as IngestedGrades,
@@ -30,4 +27,7 @@ from .replies import (
 from .sheet import (
     read_sheet as read_sheet,
     sheet_bytes as sheet_bytes,
+)
+from .web import (
+    serve as serve,
 )

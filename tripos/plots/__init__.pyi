@@ -1,20 +1,14 @@
-from .choices import (
-    FontWarning as FontWarning,
-    PlotChoices as PlotChoices,
-    PlotKind as PlotKind,
-    plot as plot,
-)
 from .drawing import (
     Drawing as Drawing,
     draw as draw,
 )
-from .figures import (
+from .kinds import (
     KINDS as KINDS,
     make_picture as make_picture,
 )
 from .output import (
     FORMATS as FORMATS,
-    why_no_font as why_no_font,
+    warn_of_fonts as warn_of_fonts,
     write_drawing as write_drawing,
 )
 from .picture import (

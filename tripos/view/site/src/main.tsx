@@ -5,7 +5,6 @@ import type { Index, ListedRun, RunAbout } from "./contract";
 import { alone, json } from "./data";
 import { Boards, HistoryPage } from "./pages/boards";
 import { ComparePage } from "./pages/compare";
-import { GradePage } from "./pages/grade";
 import { JudgesPage } from "./pages/judges";
 import { ReportPage } from "./pages/report";
 import { Runs } from "./pages/runs";
@@ -30,6 +29,7 @@ function place(): Place {
 
 function App() {
   const [here, set] = useState(place);
+  const [round, next] = useState(0);
   useEffect(() => {
     const move = () => set(place());
     window.addEventListener("hashchange", move);
@@ -39,23 +39,6 @@ function App() {
       window.removeEventListener("popstate", move);
     };
   }, []);
-  useEffect(() => {
-    document.getElementById("content")?.focus({ preventScroll: true });
-    window.scrollTo(0, 0);
-  }, [here.parts.join("/")]);
-  // Who grades sees nothing of models and results, and no way to them.
-  const grading = here.parts[0] === "grade";
-  return (
-    <>
-      <a class="skip" href="#content" onClick={(event) => { event.preventDefault(); document.getElementById("content")?.focus(); }}>{t("skip")}</a>
-      {grading ? null : <Top here={here} />}
-      <main id="content" tabIndex={-1}>{grading ? <GradePage /> : <Site here={here} />}</main>
-    </>
-  );
-}
-
-function Site({ here }: { here: Place }) {
-  const [round, next] = useState(0);
   const index = useLoaded(() => json<Index>("index.json"), [round], true);
   const under = index.value?.runs.some((run) => run.status === "unfinished") ?? false;
   useEffect(() => {
@@ -64,7 +47,19 @@ function Site({ here }: { here: Place }) {
     const timer = setInterval(() => document.visibilityState === "visible" && next((old) => old + 1), EVERY);
     return () => clearInterval(timer);
   }, [under]);
-  return <Waiting of={index}>{(found) => <Page here={here} index={found} />}</Waiting>;
+  useEffect(() => {
+    document.getElementById("content")?.focus({ preventScroll: true });
+    window.scrollTo(0, 0);
+  }, [here.parts.join("/")]);
+  return (
+    <>
+      <a class="skip" href="#content" onClick={(event) => { event.preventDefault(); document.getElementById("content")?.focus(); }}>{t("skip")}</a>
+      <Top here={here} />
+      <main id="content" tabIndex={-1}>
+        <Waiting of={index}>{(found) => <Page here={here} index={found} />}</Waiting>
+      </main>
+    </>
+  );
 }
 
 function Top({ here }: { here: Place }) {
