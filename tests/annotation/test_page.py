@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,8 +18,9 @@ from tests.annotation.conftest import MODELS, Rows
 from tests.conftest import Command
 from tripos.annotation.assign import Assignment, AssignmentDesk, AssignmentOptions
 from tripos.annotation.grades_file import GradesFile, read_grades
-from tripos.annotation.web import app_of, done_count, page_data, runner_of
+from tripos.annotation.grading_page import GradingPage
 from tripos.failure import Failure
+from tripos.view.server import app_of, runner_of, serve
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.views.runs import get_plan
 from tripos_warehouse.views.views import connect_run
@@ -42,11 +44,17 @@ def grades(hand: Assignment) -> GradesFile:
     return GradesFile(PATH, hand.batch, AT.isoformat())
 
 
+def app(hand: Assignment, grades: GradesFile) -> web.Application:
+    """Return the page's server for a batch."""
+    page = GradingPage(hand, grades, lambda: AT)
+    return app_of(page, TOKEN, page.take)
+
+
 def asked(hand: Assignment, grades: GradesFile, go: Callable[[TestClient[Any, Any]], Awaitable[Any]]) -> Any:
     """Return what `go` finds out with a client of the page."""
 
     async def served() -> Any:
-        async with TestClient(TestServer(app_of(hand, grades, TOKEN, lambda: AT))) as client:
+        async with TestClient(TestServer(app(hand, grades))) as client:
             return await go(client)
 
     return asyncio.run(served())
@@ -70,7 +78,7 @@ def posted(hand: Assignment, grades: GradesFile, *said: Any, **headers: str) -> 
 
 
 def test_only_who_has_the_token_gets_in(hand: Assignment, grades: GradesFile) -> None:
-    for path in ("/", "/x/", f"/{TOKEN[:-1]}/", "/x/items.json", "/x/page.js"):
+    for path in ("/", "/x/", f"/{TOKEN[:-1]}/", "/x/grading.json", "/x/view.js"):
         response, text = got(hand, grades, path)
         assert response.status == 404 and "Clarity" not in text
     assert got(hand, grades, f"/{TOKEN}/")[0].status == 200
@@ -80,7 +88,7 @@ def test_only_who_has_the_token_gets_in(hand: Assignment, grades: GradesFile) ->
 def test_another_site_is_kept_out_also_where_it_has_the_token(
     hand: Assignment, grades: GradesFile, headers: dict[str, str]
 ) -> None:
-    assert got(hand, grades, f"/{TOKEN}/items.json", **headers)[0].status == 403
+    assert got(hand, grades, f"/{TOKEN}/grading.json", **headers)[0].status == 403
     row = hand.batch.rows[0].row
     assert posted(hand, grades, {"row": row, "metric": "CLEAR", "value": 3}, **headers) == [403]
     assert not grades.values[row]
@@ -92,15 +100,16 @@ def test_nothing_is_loaded_from_elsewhere(hand: Assignment, grades: GradesFile) 
     assert "default-src 'none'" in policy and "unsafe" not in policy and "*" not in policy
     assert response.headers["Referrer-Policy"] == "no-referrer"
     assert response.headers["X-Content-Type-Options"] == "nosniff"
-    parts = page + "".join(got(hand, grades, f"/{TOKEN}/{name}")[1] for name in ("page.js", "page.css"))
-    assert "://" not in parts and "innerHTML" not in parts and "style=" not in parts and "onclick" not in parts
+    parts = page + "".join(got(hand, grades, f"/{TOKEN}/{name}")[1] for name in ("view.js", "view.css"))
+    hosts = set(re.findall(r"(?:https?:)?//([\w.-]+\.\w+)", parts)) - {"www.w3.org"}
+    assert not hosts and "dangerouslySetInnerHTML:" not in parts and "style=" not in page and "onclick" not in page
 
 
 def test_what_is_no_http_is_refused_without_a_word_to_who_serves(
     hand: Assignment, grades: GradesFile, capsys: pytest.CaptureFixture[str]
 ) -> None:
     async def told() -> bytes:
-        runner = runner_of(app_of(hand, grades, TOKEN, lambda: AT))
+        runner = runner_of(app(hand, grades))
         await runner.setup()
         await web.TCPSite(runner, "127.0.0.1", 0).start()
         reader, writer = await asyncio.open_connection(*runner.addresses[0])
@@ -115,20 +124,25 @@ def test_what_is_no_http_is_refused_without_a_word_to_who_serves(
 
 
 def test_the_files_of_the_machine_are_not_served(hand: Assignment, grades: GradesFile) -> None:
-    for name in ("web.py", "..%2fweb.py", "%2e%2e/web.py", "page.html%00", "../../etc/passwd"):
+    for name in ("sheet.py", "..%2fserver.py", "%2e%2e/server.py", "index.html%00", "../../etc/passwd"):
         assert got(hand, grades, f"/{TOKEN}/{name}")[0].status == 404
 
 
 def test_the_page_is_blind(hand: Assignment, grades: GradesFile, ask: Rows) -> None:
-    text = got(hand, grades, f"/{TOKEN}/items.json")[1]
+    text = got(hand, grades, f"/{TOKEN}/grading.json")[1]
     secrets = {*MODELS, *(row["s"] for row in ask("select sample_id as s from main.samples"))}
     secrets |= {row["i"] for row in ask("select item_id as i from main.items")}
     secrets |= {row.judgement_id for row in hand.batch.rows}
     assert not [secret for secret in secrets if secret in text]
 
 
+def test_who_grades_reads_no_file_of_the_results(hand: Assignment, grades: GradesFile) -> None:
+    for path in ("index.json", "benchmarks/quiz.json", f"runs/{hand.batch.run_id}/report.json"):
+        assert got(hand, grades, f"/{TOKEN}/{path}")[0].status == 404
+
+
 def test_the_page_shows_every_reply_in_the_order_of_the_batch(hand: Assignment, grades: GradesFile) -> None:
-    data = page_data(hand, grades)
+    data = GradingPage(hand, grades, lambda: AT).data()
     assert [item["row"] for item in data["items"]] == [row.row for row in hand.batch.rows]
     assert {(scale["metric"], len(scale["values"])) for item in data["items"] for scale in item["scales"]} == {
         ("CLEAR", 10), ("RIGHT", 10),
@@ -179,7 +193,7 @@ def test_the_same_file_is_gone_on_with(hand: Assignment, grades: GradesFile) -> 
     again = GradesFile(PATH, hand.batch, AT.isoformat())
     assert again.values[row.row] == {mark.metric: 4.0 for mark in row.marks}
     assert again.rationales == {hand.batch.rows[1].row: "why"}
-    assert done_count(hand, again) == 1
+    assert GradingPage(hand, again, lambda: AT).done == 1
 
 
 def test_half_a_line_that_a_crash_left_is_not_read_and_not_built_on(hand: Assignment, grades: GradesFile) -> None:
@@ -213,13 +227,12 @@ def test_the_file_of_another_batch_is_left_alone(hand: Assignment, grades: Grade
 def test_a_port_that_is_taken_is_told(hand: Assignment, grades: GradesFile) -> None:
     import socket
 
-    from tripos.annotation.web import serve
-
+    page = GradingPage(hand, grades, lambda: AT)
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         with pytest.raises(Failure) as caught:
-            serve(hand, grades, taken.getsockname()[1], TOKEN, lambda: AT, lambda url: None)
+            serve(page, taken.getsockname()[1], TOKEN, lambda url: None, page.take)
     assert caught.value.code == "S0708"
 
 

@@ -43,7 +43,8 @@ from tripos_warehouse.views.views import connect
 
 DOCS = Path(__file__).parents[2] / "docs"
 README = "../README.md"
-PAGES = [*sorted(p.relative_to(DOCS).as_posix() for p in DOCS.rglob("*.md")), README]
+READMES = (README, "../README.zh.md")
+PAGES = [*sorted(p.relative_to(DOCS).as_posix() for p in DOCS.rglob("*.md")), *READMES]
 FENCE = re.compile(r"^```(?P<info>[^`\n]*)\n(?P<text>.*?)^```[ \t]*$", re.DOTALL | re.MULTILINE)
 LINK = re.compile(r"\[(?:`[^`\n]*`|[^\]`])*\]\(([^)\s]+)\)")
 """A link or a picture."""
@@ -180,7 +181,10 @@ def test_every_command_of_a_page_has_options_that_there_are(page: str) -> None:
 
 
 @pytest.mark.parametrize("page", played())
-def test_a_page_does_what_it_says(page: str, folder: Path, request: pytest.FixtureRequest) -> None:
+def test_a_page_does_what_it_says(
+    page: str, folder: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRIPOS_LANG", "zh" if page.startswith("zh/") or page.endswith(".zh.md") else "en")
     if "<!-- results: edubench -->" in text_of(page):
         shutil.copytree(request.getfixturevalue("store"), folder / "results")
     for block in blocks(page):
@@ -351,7 +355,7 @@ def slug(heading: str) -> str:
 def test_the_index_names_every_page_but_those_of_the_reference_which_has_its_own() -> None:
     linked = {target.partition("#")[0] for target in LINK.findall(prose("index.md"))}
     reference = {target.partition("#")[0] for target in LINK.findall(prose("language/index.md"))}
-    assert set(PAGES) - {"index.md", README} <= linked | {f"language/{name}" for name in reference}
+    assert set(PAGES) - {"index.md", *READMES} <= linked | {f"language/{name}" for name in reference}
 
 
 def options_of(parser: argparse.ArgumentParser) -> set[str]:

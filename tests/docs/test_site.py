@@ -14,7 +14,7 @@ from urllib.parse import unquote
 import pytest
 
 from tests.conftest import Command
-from tests.docs.test_docs import DOCS, PAGES, README
+from tests.docs.test_docs import DOCS, PAGES, READMES
 from tests.view.chromium import PROGRAM, Browser, Page
 from tripos.cli.tools.docs import find_address
 from tripos.failure import Failure
@@ -70,7 +70,7 @@ def test_every_link_of_the_site_leads_somewhere_and_nothing_is_loaded_from_elsew
 
 
 def test_every_page_of_the_documentation_is_in_the_site_and_in_a_group(site: Path) -> None:
-    names = {page.replace("README.md", "index.md").replace(".md", ".html") for page in PAGES if page != README}
+    names = {page.replace("README.md", "index.md").replace(".md", ".html") for page in PAGES if page not in READMES}
     assert not [name for name in names if not (site / name).is_file()]
     tabs = re.findall(r'class="md-tabs__link">\s*(.+?)\s*</a>', (site / "running.html").read_text("utf-8"), re.DOTALL)
     assert tabs == ["Start", *GROUPS]

@@ -25,11 +25,12 @@ from tests.fuzz.trying import BrokenRule, Refused
 from tripos.annotation.assign import Assignment
 from tripos.annotation.batch import Answers, Batch, HandedReply, WantedGrade
 from tripos.annotation.grades_file import FORMAT, GradesFile, read_grades
+from tripos.annotation.grading_page import GradingPage
 from tripos.annotation.ingest import check
 from tripos.annotation.replies import ShownReply, ShownScale
 from tripos.annotation.sheet import read_sheet, sheet_bytes
-from tripos.annotation.web import HOST, LOG, app_of, runner_of
 from tripos.importing import read_mapping, read_scores, read_table, settle
+from tripos.view.server import HOST, LOG, app_of, runner_of
 from tripos_warehouse.store import Store
 from tripos_warehouse.views import connect_run, get_plan
 
@@ -128,7 +129,7 @@ def request_seeds() -> Sequence[bytes]:
         body = written(said)
         head = f"POST /{TOKEN}/grade HTTP/1.1\r\nHost: {HOST}\r\nContent-Type: application/json\r\n"
         made.append(f"{head}Connection: close\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body)
-    for name in ("", "items.json", "page.js"):
+    for name in ("", "grading.json", "view.js"):
         made.append(f"GET /{TOKEN}/{name} HTTP/1.1\r\nHost: {HOST}\r\nConnection: close\r\n\r\n".encode())
     return [*made, made[0].replace(b"Content-Length: ", b"Transfer-Encoding: chunked\r\nX: ")]
 
@@ -161,7 +162,8 @@ class _Page:
         handler = logging.Handler()
         handler.emit = lambda record: self.broken.append(record.getMessage())  # type: ignore[method-assign]
         LOG.addHandler(handler)
-        app = app_of(hand, GradesFile(path, batch, AT.isoformat()), TOKEN, lambda: AT)
+        page = GradingPage(hand, GradesFile(path, batch, AT.isoformat()), lambda: AT)
+        app = app_of(page, TOKEN, page.take)
         threading.Thread(target=self.loop.run_forever, daemon=True).start()
         self.port = asyncio.run_coroutine_threadsafe(self._serve(app), self.loop).result()
 

@@ -17,7 +17,7 @@ from tests.each import each
 from tests.plots.conftest import MODELS
 from tripos.plots import drawing as drawings, output
 from tripos.plots.drawing import draw, with_wide_fonts
-from tripos.plots.kinds import KINDS, make_picture
+from tripos.plots.figures.kinds import KINDS, make_picture
 from tripos.plots.sources import PlotOptions
 from tripos.plots.theme import SIZES
 from tripos_warehouse.store.store import Store
@@ -128,7 +128,7 @@ def test_pictures_without_their_libraries_name_the_extra(
 
 def test_nothing_else_imports_the_libraries() -> None:
     code = (
-        "import sys, tripos, tripos.api.run, tripos.api.results, tripos.plots.theme, tripos.plots.kinds, tripos.cli.main as m\n"
+        "import sys, tripos, tripos.api.run, tripos.api.results, tripos.plots.theme, tripos.plots.figures.kinds, tripos.cli.main as m\n"
         "m.build_parser(); assert not {'altair', 'vl_convert', 'pandas', 'polars'} & set(sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

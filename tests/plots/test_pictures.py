@@ -9,7 +9,7 @@ import pytest
 from tests.conftest import Command
 from tests.each import each
 from tests.plots.conftest import MODELS
-from tripos.plots.kinds import KINDS, make_picture
+from tripos.plots.figures.kinds import KINDS, make_picture
 from tripos.plots.sources import PlotOptions
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.statistics.power import detectable_difference, power_of

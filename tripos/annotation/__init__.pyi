@@ -16,6 +16,9 @@ from .grades_file import (
     GradesFile as GradesFile,
     read_grades as read_grades,
 )
+from .grading_page import (
+    GradingPage as GradingPage,
+)
 from .ingest import (
     GradeError as GradeError,
     IngestedGrades as IngestedGrades,
@@ -27,7 +30,4 @@ from .replies import (
 from .sheet import (
     read_sheet as read_sheet,
     sheet_bytes as sheet_bytes,
-)
-from .web import (
-    serve as serve,
 )

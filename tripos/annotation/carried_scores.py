@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-import duckdb
 import orjson
 
 from tripos.annotation.replies import RunReplies
@@ -20,7 +19,8 @@ from tripos_compiler.plan import Grade, Plan
 from tripos_runtime.drivers import given_bindings
 from tripos_runtime.roles import RoleBinding
 from tripos_warehouse import sql
-from tripos_warehouse.ledger import GivenScore, difference, imported_score, is_given, rows_of
+from tripos_warehouse.errors import StoreError
+from tripos_warehouse.ledger import GivenScore, any_given, difference, imported_score, is_given, rows_of
 from tripos_warehouse.query import Connection
 from tripos_warehouse.store import JUDGEMENTS, Store
 from tripos_warehouse.views import RunRecord, connect, connect_run, get_plan
@@ -88,15 +88,9 @@ def _grades(plan: Plan) -> Iterator[Grade]:
 def _any_given(store: Store, prints: set[str]) -> bool:
     """Return true if anything was said from outside in the place of such judgements, without opening the whole
     store."""
-    parts = [str(path) for path in store.parts(JUDGEMENTS.name)]
-    if not (prints and parts):
-        return False
-    query = f"""select 1 from read_parquet($parts, union_by_name := true)
-      where {is_given("evaluator", "round")} and list_contains($prints, fingerprint) limit 1"""
     try:
-        with duckdb.connect() as connection:
-            return bool(connection.execute(query, {"parts": parts, "prints": sorted(prints)}).fetchall())
-    except duckdb.Error:  # whoever opens the store says what is wrong with it
+        return bool(prints) and any_given(store.parts(JUDGEMENTS.name), prints)
+    except StoreError:  # whoever opens the store says what is wrong with it
         return True
 
 

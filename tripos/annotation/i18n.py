@@ -1,4 +1,4 @@
-"""The texts around the replies in a sheet and on the page, in the languages in which Tripos has words for it."""
+"""The texts around the replies in a sheet, in the languages in which Tripos has words for it."""
 
 from __future__ import annotations
 
@@ -20,21 +20,8 @@ ENGLISH = MappingProxyType(
         "whole": "… the whole text is on the sheet",
         "off": "Choose a value of the scale:",
         "prompt": "Prompt",
-        "previous": "Previous",
-        "next": "Next",
-        "of": "of",
-        "graded": "graded",
-        "saved": "Saved",
-        "unsaved": (
-            "Not saved: nothing answers where this page was started. Start it there again with the same command, and"
-            " give the last grades once more on the new page."
-        ),
-        "done": "All replies are graded. Press Ctrl-C where the page was started.",
-        "next_open": "Next without grade",
-        "keys": (
-            "Keys: 1–9 give a grade (0 for 10) and go to the next criterion, n next, p previous, u next without grade,"
-            " r rationale, Esc leaves a text, Backspace takes a grade away."
-        ),
+        "yes": "Yes",
+        "no": "No",
     }
 )
 CHINESE = MappingProxyType(
@@ -52,18 +39,8 @@ CHINESE = MappingProxyType(
         "whole": "……全文见工作表",
         "off": "请选择量表中的分值：",
         "prompt": "提示",
-        "previous": "上一条",
-        "next": "下一条",
-        "of": "/",
-        "graded": "已评",
-        "saved": "已保存",
-        "unsaved": "未保存：服务没有响应。请用同一命令重新启动，并在新页面上补评最后几项。",
-        "done": "全部评完。请在启动本页的终端按 Ctrl-C。",
-        "next_open": "下一条未评",
-        "keys": (
-            "快捷键：1–9 打分（0 为 10 分）并跳到下一指标，n 下一条，p 上一条，u 下一条未评，r 理由，"
-            "Esc 退出输入框，退格键撤销打分。"
-        ),
+        "yes": "是",
+        "no": "否",
     }
 )
 WORDS: Mapping[str, Mapping[str, str]] = MappingProxyType({"en": ENGLISH, "zh": CHINESE})
@@ -76,8 +53,8 @@ _NAMES = MappingProxyType(
 def words_for(language: str) -> Mapping[str, str]:
     """Return the words for a language, English where there are none.
 
-    >>> words_for("zh")["next"], words_for("fr")["next"]
-    ('下一条', 'Next')
+    >>> words_for("zh")["rubric"], words_for("fr")["rubric"]
+    ('评分标准', 'Rubric')
     """
     return WORDS.get(language, ENGLISH)
 

@@ -247,7 +247,9 @@ class RunReplies:
     def _scale(self, step: Grade, mark: WantedGrade, language: str) -> ShownScale:
         bare = ShownScale(mark.metric, mark.metric, "", mark.low, mark.high, mark.whole, ())
         if not step.metrics:
-            return bare
+            gives, words = self.plan.scorer(step.scorer).gives, words_for(language)
+            is_choice = gives is not None and gives.kind == "bool"
+            return replace(bare, levels=((1, 1, words["yes"]), (0, 0, words["no"]))) if is_choice else bare
         metric: Metric = self.plan.metric(mark.metric)
         levels = sorted(metric.levels, key=lambda level: -level.low)
         return replace(

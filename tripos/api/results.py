@@ -5,25 +5,27 @@ from __future__ import annotations
 import warnings
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
 import duckdb
 
+from tripos.api.display import ShownReport, bundle, runs_table
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.query import answering, names_of, reading, statements_of
+from tripos_warehouse.query import Table, answering, as_table, names_of, reading, statements_of
 from tripos_warehouse.report import Report
 from tripos_warehouse.store import Store
 from tripos_warehouse.views import connect, connect_run, snippet
 
 if TYPE_CHECKING:
+    from tripos.plots import PlotChoices, PlotKind
     from tripos_compiler.plan import Plan
     from tripos_warehouse.report import Report
     from tripos_warehouse.views import ListedRun
 
 
-def measure_table(report: Report) -> duckdb.DuckDBPyRelation:
+def measure_table(report: Report) -> Table:
     """Return every value of every measure as a row, as a relation."""
-    return duckdb.connect().from_arrow(report.to_arrow())
+    return as_table(duckdb.connect().from_arrow(report.to_arrow()))
 
 
 class Results:
@@ -41,9 +43,9 @@ class Results:
         """The folder of the store."""
         return self._store.root
 
-    def sql(self, query: str, params: object = None) -> duckdb.DuckDBPyRelation:
-        """Return what a query gives, as a relation of DuckDB: `.df()` of it is pandas, `.pl()` polars,
-        `.to_arrow_table()` Arrow, `.fetchall()` tuples; it is computed when it is asked for one of these. `params` fill
+    def sql(self, query: str, params: object = None) -> Table:
+        """Return what a query gives, as a relation of DuckDB: `.to_pandas()`, `.to_polars()` and
+        `.to_arrow()` are these, `.fetchall()` tuples; it is computed when it is asked for one of these. `params` fill
         `?` or `$name`. What would write a file or run a statement, such as `.to_parquet(…)` or `.query(…)`, raises
         `StoreError` S0205.
 
@@ -63,7 +65,7 @@ class Results:
             last = answering(self._connection, lambda text=text: self._connection.sql(text, params=params))  # type: ignore[misc]
         if last is None:
             last = self._connection.sql("select NULL as nothing where false")
-        relation: duckdb.DuckDBPyRelation = reading(last)
+        relation: Table = reading(last)
         return relation
 
     def tables(self) -> dict[str, list[str]]:
@@ -84,7 +86,7 @@ class Results:
 
         connection, found = connect_run(self._store, run)
         try:
-            return report(connection, get_selected(connection, found), found)
+            return ShownReport.of(report(connection, get_selected(connection, found), found))
         finally:
             connection.close()
 
@@ -93,6 +95,15 @@ class Results:
         from tripos_warehouse.views import find_run, get_plan
 
         return get_plan(self._connection, find_run(self._connection, run))
+
+    def plot(self, kind: PlotKind, run: str | None = None, **choices: Unpack[PlotChoices]) -> Any:
+        """Return a picture as a chart of Altair, of the last run without `run`; `leaderboard` and `cost` then show all
+        models of its benchmark. The keywords are the options of `tripos plot`: `measure`, `models`, `against`,
+        `metric`, `cost`, `size`, `width`, `font`, `font_size`, `language`, `bare` and `out`, a file to write. Raises
+        `StoreError` S0621 where nothing is to be drawn, S0622 without the extra `plot`, and others as `report` does."""
+        from tripos.plots import plot
+
+        return plot(self._store, kind, run, choices).chart
 
     def snippet(self) -> str:
         """Return the SQL that makes the same views and macros in any DuckDB."""
@@ -106,6 +117,14 @@ class Results:
     def close(self) -> None:
         """Let go of the store."""
         self._connection.close()
+
+    def __repr__(self) -> str:
+        return f"<Results in {self.path}>"
+
+    def _repr_mimebundle_(self, *_: Any, **__: Any) -> dict[str, str]:
+        runs = self.runs()
+        count = "1 run" if len(runs) == 1 else f"{len(runs):,} runs"
+        return bundle(f"{count} in {self.path}", [runs_table(runs)] if runs else [])
 
     def __enter__(self) -> Self:
         return self

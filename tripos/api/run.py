@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Coroutine, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 from tripos.api.compilation import CompiledSpec
 from tripos.api.job import Around, Job, RunEnding
@@ -25,9 +25,9 @@ from tripos_warehouse.store import Store
 from tripos_warehouse.upkeep import compact_if_needed
 
 if TYPE_CHECKING:
-    import duckdb
-
     from tripos.api.results import Results
+    from tripos.plots import PlotChoices, PlotKind
+    from tripos_warehouse.query import Table
     from tripos_warehouse.report import Report
 
 Value = TypeVar("Value")
@@ -87,7 +87,7 @@ class Run:
         return None if self.job.tally.cost_unknown else self.job.tally.cost_usd
 
     @property
-    def measures(self) -> duckdb.DuckDBPyRelation:
+    def measures(self) -> Table:
         """The measures as a table, one row for each value: a relation of DuckDB, as `Results.sql` gives.
 
         Its columns are `measure`, `model`, a column for each dimension of any measure, `value`, `standard_error`,
@@ -100,12 +100,13 @@ class Run:
     def report(self) -> Report:
         """Return the report: every measure with its standard error and interval. Raises `StoreError`."""
         if self._report is None:
+            from tripos.api.display import ShownReport
             from tripos_warehouse.report import report
             from tripos_warehouse.views import connect_run, get_selected
 
             connection, found = connect_run(self.job.store, self.id)
             with connection:
-                self._report = report(connection, get_selected(connection, found), found)
+                self._report = ShownReport.of(report(connection, get_selected(connection, found), found))
         return self._report
 
     def results(self) -> Results:
@@ -113,6 +114,24 @@ class Run:
         from tripos.api.results import open as open_results
 
         return open_results(self.store)
+
+    @property
+    def samples(self) -> Table:
+        """The replies of the compared role as a table: what was asked, what came, with its status, tokens and cost."""
+        from tripos_warehouse import sql
+        from tripos_warehouse.query import reading
+        from tripos_warehouse.views import connect_run
+
+        connection, found = connect_run(self.job.store, self.id)
+        role, schema = sql.text(found.compared_role), sql.name(found.benchmark)
+        relation: Table = reading(connection.sql(f"from {schema}.samples where role = {role}"))
+        return relation
+
+    def plot(self, kind: PlotKind, **choices: Unpack[PlotChoices]) -> Any:
+        """Return a picture of this run as a chart of Altair, as `Results.plot` does. Raises `StoreError`."""
+        from tripos.plots import plot
+
+        return plot(self.job.store, kind, self.id, choices).chart
 
     def stop(self) -> None:
         """Finish the calls under way and stop. May be called from another thread, or from a progress callback."""
@@ -149,6 +168,11 @@ class Run:
         benchmark = self.prepared.plan.benchmark
         counts = f"{self.asked:,} asked, {self.reused:,} reused, {self.failed:,} failed"
         return f"<Run {self.id} of {benchmark.name} {benchmark.version}: {self.status}, {counts}>"
+
+    def _repr_mimebundle_(self, *_: Any, **__: Any) -> dict[str, str]:
+        from tripos.api.display import bundle, shortened
+
+        return bundle(repr(self)[1:-1], [] if self._ending is None else shortened(self.report()))
 
 
 def open_run(

@@ -134,7 +134,8 @@ class Parser(argparse.ArgumentParser):
             hint = f"`{self.prog} --help` shows how it is written"
             if not said.startswith("-"):
                 raise Failure("R0202", f"`{said}` is one word more than `{self.prog}` takes", hint)
-            hint = self._without_option(said) or _near_option(said, self._option_string_actions) or hint
+            known = self._option_string_actions
+            hint = _of_requests(said, known) or self._without_option(said) or _near_option(said, known) or hint
             raise Failure("R0202", f"`{self.prog}` has no option `{said}`", hint)
         return found, rest
 
@@ -185,6 +186,17 @@ def build_parser(chosen: str | None = None) -> argparse.ArgumentParser:
             options = importlib.import_module(f"tripos.cli.{VERBS[verb].options}")
             getattr(options, f"add_{verb}")(added)
     return parser
+
+
+def _of_requests(said: str, known: Iterable[str]) -> str | None:
+    """Return where a setting of requests is written, and how a judge is named, on verbs that have models."""
+    if "--model" not in known:
+        return None
+    if said in ("--judge", "--judges", "--grader") and "--role" in known:
+        return "name the role of the spec: `--role judge=MODEL`"
+    from tripos_compiler.constructs import place_of_setting
+
+    return place_of_setting(said)
 
 
 def _near_option(said: str, known: Iterable[str]) -> str | None:

@@ -21,7 +21,7 @@ from lsprotocol.types import (
 
 from tripos.lsp.benchmarks import MOST_CHARS, TooLong
 from tripos.lsp.session import Checked, Session, View, text_of
-from tripos_compiler.diagnostics import Diagnostic as Mistake, Diagnostics
+from tripos_compiler.diagnostics import Diagnostic as Mistake, Diagnostics, localized
 from tripos_compiler.source import Source
 from tripos_compiler.syntax import parse
 
@@ -100,9 +100,10 @@ def to_lsp(session: Session, finding: SharedMistake, mains: Iterable[str] = ()) 
     mistake in some of them only, the message says in which."""
     mistake = finding.mistake
     first, rest = mistake.labels[:1], mistake.labels[1:]
-    lines = [mistake.message + (f" ({first[0].text})" if first and first[0].text else "")]
-    lines += [f"note: {note}" for note in mistake.notes]
-    lines += [f"help: {mistake.help}"] if mistake.help else []
+    colon = localized(": ")
+    lines = [localized(mistake.message) + (f" ({localized(first[0].text)})" if first and first[0].text else "")]
+    lines += [f"{localized('note')}{colon}{localized(note)}" for note in mistake.notes]
+    lines += [f"{localized('help')}{colon}{localized(mistake.help)}"] if mistake.help else []
     if set(finding.within) < set(mains):
         names = " and ".join(sorted(name.rpartition("/")[2] for name in finding.within))
         lines.append(f"note: as part of {names}")

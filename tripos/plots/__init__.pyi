@@ -1,14 +1,20 @@
+from .choices import (
+    FontWarning as FontWarning,
+    PlotChoices as PlotChoices,
+    PlotKind as PlotKind,
+    plot as plot,
+)
 from .drawing import (
     Drawing as Drawing,
     draw as draw,
 )
-from .kinds import (
+from .figures import (
     KINDS as KINDS,
     make_picture as make_picture,
 )
 from .output import (
     FORMATS as FORMATS,
-    warn_of_fonts as warn_of_fonts,
+    why_no_font as why_no_font,
     write_drawing as write_drawing,
 )
 from .picture import (

@@ -52,7 +52,7 @@ def estimates(
             x=alt.value(width + style.size), y=shared["y"], text=f"{beside}:N"
         )
         layers.append(text)
-    return alt.layer(*layers).properties(width=width, height=alt.Step(step))
+    return alt.layer(*layers).properties(width=width, height=alt.Step(step, **{"for": "position"}))
 
 
 def titled_plots(plots: Sequence[tuple[str, AnyChart]], style: Style, columns: int) -> AnyChart:

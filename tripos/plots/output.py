@@ -62,7 +62,7 @@ FORMATS: Mapping[str, Callable[[Drawing], bytes]] = {
 }
 
 
-def warn_of_fonts(drawing: Drawing) -> str | None:
+def why_no_font(drawing: Drawing) -> str | None:
     """Return what is wrong where a picture has Chinese, Japanese or Korean and no font here draws it; else None."""
     texts = re.findall(r">([^<]+)</text>|>([^<]+)</tspan>", drawing.svg)
     if not any(is_wide(char) for pair in texts for text in pair for char in text) or draws_chinese():

@@ -20,6 +20,7 @@ from tripos.settings.environment import PROFILE, settings_in, unknown_variables,
 from tripos.settings.toml_lines import find_line, read_toml
 from tripos.settings.trust import trust_of
 from tripos.ui import show_text
+from tripos_compiler.constructs import place_of_setting
 from tripos_compiler.diagnostics import nearest, not_utf8
 from tripos_runtime.datasets import TRUSTED, Trust
 
@@ -213,6 +214,7 @@ def _validate(model: type[BaseModel], table: Mapping[str, Any], path: Path | Non
             known = known_settings(place[:-1])
             close = nearest(place[-1], known)
             hint = f"did you mean `{close}`?" if close else f"settings here are {', '.join(known)}"
+            hint = place_of_setting(place[-1]) or hint
             message = f"there is no setting `{_shown(place)}`{others}"
         else:
             message, hint = f"`{_shown(place)}` {value_fault(first)}{others}", "docs/settings.md shows every setting"

@@ -1,22 +1,25 @@
-"""Serves the page and the files of a view to the browser of this machine: read only, on loopback.
+"""Serves the page, and the files that it shows, to the browser of this machine: on loopback.
 
-The address holds a token, so that no other page in the browser and no other user of the machine can read; names of
-hosts are checked, so that a foreign name that is made to point here does not help either.
+The address holds a token, so that no other page in the browser and no other user of the machine can read or write;
+names of hosts are checked, so that a foreign name that is made to point here does not help either. Only what a `taker`
+was given for can be written: the results of a store never are.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import secrets
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from importlib.resources import files
+from importlib import resources
 from pathlib import Path
+from typing import Protocol
 
 from aiohttp import web
+from aiohttp.http import HttpProcessingError
 
 from tripos.failure import Failure
-from tripos.view.files import ViewFiles
 from tripos_warehouse.errors import StoreError
 
 HOST = "127.0.0.1"
@@ -37,20 +40,35 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 def page_part(name: str) -> bytes:
     """Return a file of the page, one of `PAGE`."""
-    return files("tripos.view").joinpath("built", name).read_bytes()
+    return resources.files("tripos.view").joinpath("built", name).read_bytes()
 
 
-def serve(view: ViewFiles, port: int, token: str, opened: Callable[[str], None]) -> None:
-    """Serve until it is interrupted; `opened` is told the address.
+class ServedFiles(Protocol):
+    """What the page shows: files by their paths, and None for one that is not there."""
+
+    def json(self, path: str) -> bytes | None:
+        """Return a JSON file."""
+
+    def table(self, path: str) -> Path | None:
+        """Return where a table lies."""
+
+
+Taker = Callable[[bytes], bytes]
+"""Takes what the page sends and answers it. Raises `ValueError` for what it cannot take, and `OSError` where the disk
+refuses."""
+
+
+def serve(files: ServedFiles, port: int, token: str, opened: Callable[[str], None], taker: Taker | None = None) -> None:
+    """Serve until it is interrupted; `opened` is told the address. Without a `taker` nothing can be sent.
 
     Raises `Failure` S0708 where the port cannot be had.
     """
     with suppress(KeyboardInterrupt):
-        asyncio.run(_serve(view, port, token, opened))
+        asyncio.run(_serve(app_of(files, token, taker), port, token, opened))
 
 
-async def _serve(view: ViewFiles, port: int, token: str, opened: Callable[[str], None]) -> None:
-    runner = web.AppRunner(app_of(view, token), access_log=None)
+async def _serve(app: web.Application, port: int, token: str, opened: Callable[[str], None]) -> None:
+    runner = runner_of(app)
     await runner.setup()
     try:
         site = web.TCPSite(runner, HOST, port)
@@ -65,8 +83,22 @@ async def _serve(view: ViewFiles, port: int, token: str, opened: Callable[[str],
         await runner.cleanup()
 
 
-def app_of(view: ViewFiles, token: str) -> web.Application:
-    """Return the application: `/TOKEN/` with the page, and below it the files of the view."""
+LOG = logging.getLogger(__name__)
+
+
+def runner_of(app: web.Application) -> web.AppRunner:
+    """Return what serves the application. It logs failures of ours, and not what visitors send that is no HTTP."""
+    LOG.addFilter(_told)
+    return web.AppRunner(app, access_log=None, logger=LOG)
+
+
+def _told(record: logging.LogRecord) -> bool:
+    return not (record.exc_info and isinstance(record.exc_info[1], HttpProcessingError))
+
+
+def app_of(files: ServedFiles, token: str, taker: Taker | None = None) -> web.Application:
+    """Return the application: `/TOKEN/` with the page, and below it the files that it shows; `/TOKEN/grade` takes what
+    a person gives, where there is a `taker`."""
 
     @web.middleware
     async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -88,16 +120,30 @@ def app_of(view: ViewFiles, token: str) -> web.Application:
                 body=page_part(path), content_type=PAGE[path], charset="utf-8", headers={"Cache-Control": "no-cache"}
             )
         if path.endswith(".json"):
-            data = await asyncio.to_thread(view.json, path)
+            data = await asyncio.to_thread(files.json, path)
             if data is None:
                 raise web.HTTPNotFound
             return web.Response(body=data, content_type="application/json", headers={"Cache-Control": "no-store"})
-        found: Path | None = await asyncio.to_thread(view.table, path)
+        found: Path | None = await asyncio.to_thread(files.table, path)
         if found is None:
             raise web.HTTPNotFound
         return web.FileResponse(found, headers={"Content-Type": "application/vnd.apache.parquet"})
 
-    app = web.Application(middlewares=[guard], client_max_size=2**10)
+    async def take(request: web.Request) -> web.Response:
+        if taker is None:
+            raise web.HTTPMethodNotAllowed(request.method, ["GET"])
+        if request.content_type != "application/json":
+            raise web.HTTPUnsupportedMediaType
+        try:
+            # On the loop, and not in a thread: one after another, in the order in which they came.
+            return web.Response(body=taker(await request.read()), content_type="application/json")
+        except ValueError as error:
+            raise web.HTTPUnprocessableEntity from error
+        except OSError as error:
+            raise web.HTTPInsufficientStorage from error
+
+    app = web.Application(middlewares=[guard], client_max_size=2**10 if taker is None else 2**18)
+    app.router.add_post("/{token}/grade", take)
     app.router.add_get("/{token}/", part)
     app.router.add_get("/{token}/{path:.+}", part)
     return app

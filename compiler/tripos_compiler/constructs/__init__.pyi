@@ -2,8 +2,10 @@ from .reference import (
     page_of as page_of,
 )
 from .settings import (
+    PROVIDER_FIELDS as PROVIDER_FIELDS,
     SETTINGS as SETTINGS,
     Setting as Setting,
+    place_of_setting as place_of_setting,
 )
 from .signature import (
     NAME_SLOTS as NAME_SLOTS,

@@ -25,6 +25,27 @@ class Setting:
         return () if self.written.isupper() else tuple(self.written.split("|"))
 
 
+PROVIDER_FIELDS = frozenset(
+    {"repetition_penalty", "length_penalty", "min_p", "typical_p", "logprobs", "top_logprobs", "logit_bias"}
+    | {"enable_thinking", "thinking", "service_tier", "response_format"}
+)
+"""Fields of requests that are no settings, as some providers know them."""
+
+
+def place_of_setting(name: str) -> str | None:
+    """Return where a request setting is written that somebody gave elsewhere; None of any other word.
+
+    >>> place_of_setting("--top-p")
+    'it is set in the spec, as part of what is asked: `top_p …` inside of `ask`, beside its `prompt`'
+    >>> place_of_setting("--budget")
+    """
+    bare = name.lstrip("-").replace("-", "_")
+    if bare not in SETTINGS and bare not in PROVIDER_FIELDS:
+        return None
+    written = f"{bare} …" if bare in SETTINGS else f"provider {{ {bare} … }}"
+    return f"it is set in the spec, as part of what is asked: `{written}` inside of `ask`, beside its `prompt`"
+
+
 SETTINGS: Mapping[str, Setting] = MappingProxyType(
     {
         "temperature": Setting("NUMBER", "sampling temperature", 0, 2),

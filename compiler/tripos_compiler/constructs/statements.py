@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from tripos_compiler.constructs.settings import PROVIDER_FIELDS
 from tripos_compiler.constructs.signature import Mismatch, Slot, Statement
 from tripos_compiler.constructs.table import FILE, Construct, constructs_in, places_of
 from tripos_compiler.diagnostics import Diagnostics, Label, nearest
@@ -281,7 +282,12 @@ def _unknown(
         return
     if keyword is None:
         message = f"a statement cannot begin with {describe_syntax(first)}"
-        diagnostics.error("E0106", message, first.span, help=f"{here} a statement begins with a word")
+        help_ = f"{here} a statement begins with a word"
+        match first:
+            case BinaryExpr(operator="-", left=Name(text=left), right=Name(text=right)):  # as an option is written
+                joined = "_".join((left, right))
+                help_ = f"did you mean `{joined}`?" if joined in table else help_
+        diagnostics.error("E0106", message, first.span, help=help_)
         return
     places = places_of(keyword)
     if places:
@@ -290,6 +296,10 @@ def _unknown(
             diagnostics.lose(Span(source, 0, len(source.text)), _names(entry))
         where = " or ".join(_place(place) for place in places)
         diagnostics.error("E0107", f"`{keyword}` does not belong {here}", first.span, help=f"it stands {where}")
+        return
+    if keyword in PROVIDER_FIELDS and "provider" in table:
+        help_ = f"write it as a field of the provider: `provider {{ {keyword} … }}`"
+        diagnostics.error("E0204", f"there is no statement `{keyword}`", first.span, help=help_)
         return
     close = meant if (meant := MEANT.get(keyword)) in table else nearest(keyword, [word for word in table if word])
     known = ", ".join(f"`{word}`" for word in sorted(word for word in table if word))

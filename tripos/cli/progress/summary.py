@@ -11,7 +11,15 @@ from typing import Any
 
 from tripos.cli.progress.pace import budget_table, budget_text, cost
 from tripos.settings import without_keys
-from tripos_compiler.diagnostics import CODES, duration, per_second
+from tripos_compiler.diagnostics import (
+    CODES,
+    display_width,
+    duration,
+    localized,
+    per_second,
+    reader_language,
+    wrap,
+)
 from tripos_runtime.asking import Tally
 from tripos_runtime.scheduling import Budget
 
@@ -72,16 +80,23 @@ def summary_lines(ended: Ended) -> list[str]:
     spent = budget_text(ended.budget)
     tokens = f"{tally.tokens_in:,} token{'' if tally.tokens_in == 1 else 's'} in, {tally.tokens_out:,} out"
     asked = counts(tally).replace(" asked", f" call{'' if tally.asked.total() == 1 else 's'} asked", 1)
-    lines = wrapped(f"{ended.status}: ", f"{asked}; {tokens}; cost {cost(tally)}", "  ")
+    colon = localized(": ")
+    lines = wrapped(f"{localized(ended.status)}{colon}", localized(f"{asked}; {tokens}; cost {cost(tally)}"), "  ")
     for text in ended.functions:
         lines += wrapped("  ", without_keys(text), "    ")
     for label, text in _details(ended):
-        lines += wrapped(f"  {label:8} ", text, " " * 11)
+        lines += wrapped(_labelled(label), localized(text), " " * 11)
     if spent:
-        lines += wrapped("  budget   ", spent, " " * 11)
+        lines += wrapped(_labelled("budget"), localized(spent), " " * 11)
     for text in _next(ended):
-        lines += wrapped("  next     ", text, " " * 11)
+        lines += wrapped(_labelled("next"), localized(text), " " * 11)
     return lines
+
+
+def _labelled(label: str) -> str:
+    """Return what a line of the summary begins with, as wide in any language."""
+    shown = localized(label)
+    return f"  {shown}{' ' * (8 - display_width(shown))} "
 
 
 def _details(ended: Ended) -> Iterator[tuple[str, str]]:
@@ -136,7 +151,9 @@ def _next(ended: Ended) -> Iterator[str]:
 def _typed(what: str, command: str) -> str:
     """Return what a command does, with the command where it can be copied from one line."""
     command = without_keys(command)
-    return f"{what}: {command}" if command and len(f"{what}: {command}") <= WIDTH - 11 else f"the same command {what}"
+    if command and len(f"{what}: {command}") <= WIDTH - 11:
+        return f"{localized(what)}{localized(': ')}{command}"
+    return f"the same command {what}"
 
 
 def shares(statuses: Counter[str]) -> str:
@@ -148,7 +165,7 @@ def shares(statuses: Counter[str]) -> str:
     total = statuses.total()
     # A share is never rounded to all or nothing, as long as it is neither.
     return ", ".join(
-        f"{number:,} {status} ({_percent(number, total)}%)"
+        f"{number:,} {localized(status)} ({_percent(number, total)}%)"
         for status, number in sorted(statuses.items(), key=lambda each: (-each[1], each[0]))
         if number
     )
@@ -163,6 +180,9 @@ def _percent(number: int, total: int) -> str:
 
 def wrapped(head: str, text: str, margin: str) -> list[str]:
     """Return lines of at most 80 columns, of which the first begins with `head` and the others with `margin`."""
+    if reader_language() != "en":  # Chinese has no spaces to break at
+        first, *more = wrap(text, WIDTH - display_width(head))
+        return [f"{head}{first}", *(f"{margin}{line}" for line in more)]
     # A figure and its unit stay together: no line is broken at a space that is not one of ASCII.
     whole = re.sub(r"(\d) (USD|tokens|calls)", "\\1\N{NO-BREAK SPACE}\\2", text)
     lines = textwrap.wrap(

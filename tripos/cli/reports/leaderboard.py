@@ -192,7 +192,7 @@ def _rows(board: Board, published: Sequence[Published]) -> list[list[str]]:
 def _figures(board: Board, each: Standing | MeasureRow) -> list[str]:
     show = _shower(board)
     low, high = (each.low, each.high) if isinstance(each, Standing) else (each.interval_low, each.interval_high)
-    interval = NOTHING if low is None or high is None else localized(f"{show(low)} to {show(high)}")
+    interval = NOTHING if low is None or high is None else f"{show(low)}{localized(' to ')}{show(high)}"
     value = NOTHING if each.value is None else show(each.value)
     told = localized(f"{value} on {each.n:,} of {each.total:,}") if is_short(each) else value
     return [told, interval, f"{each.items:,}"]
@@ -214,10 +214,10 @@ def _notes(board: Board, published: Sequence[Published]) -> list[str]:
     if figures := on_board(published, board):
         notes.append(f"published: {sources_of(figures)}; what was not run here is not ranked")
     told = board_notes(board)
-    notes += [f"! {each.text}" if each.caution else each.text for each in told if each.kind != "mixed"]
+    notes += [f"! {localized(each.text)}" if each.caution else each.text for each in told if each.kind != "mixed"]
     if board.left_out:
         notes.append("  rank them all the same: --anyway")
-    return notes + [f"! {each.text}" for each in told if each.kind == "mixed"]
+    return notes + [f"! {localized(each.text)}" for each in told if each.kind == "mixed"]
 
 
 def _table(rows: Sequence[Sequence[str]], left: Sequence[int] = (0, 1, 5), names: int = 1) -> list[str]:
@@ -225,7 +225,10 @@ def _table(rows: Sequence[Sequence[str]], left: Sequence[int] = (0, 1, 5), names
     head, *others = [[harmless(text) for text in row] for row in rows]
     cells = list(zip(*others, strict=True)) or [()] * len(head)
     return grid(
-        [TextColumn(head[at], tuple(texts), right=at not in left, most=WIDEST_MODEL) for at, texts in enumerate(cells)],
+        [
+            TextColumn(head[at], tuple(texts), right=at not in left, fold=at == names, most=WIDEST_MODEL)
+            for at, texts in enumerate(cells)
+        ],
         UNBOUNDED,
     )
 
@@ -250,7 +253,7 @@ def _side_by_side(boards: Sequence[Board], width: int) -> list[str]:
         while end < len(boards) and used + 2 + sizes[end] <= width:
             used += 2 + sizes[end]
             end += 1
-        names = TextColumn(localized("model"), tuple(map(harmless, models)), most=WIDEST_MODEL)
+        names = TextColumn(localized("model"), tuple(map(harmless, models)), fold=True, most=WIDEST_MODEL)
         beside = [TextColumn(labels[i], tuple(cells[i]), right=True) for i in range(at, end)]
         lines += ["", *grid([names, *beside], UNBOUNDED)]
         at = end

@@ -6,6 +6,7 @@ import shlex
 from argparse import Namespace
 from collections.abc import Iterator
 
+from tripos_compiler.diagnostics import display_width, localized
 from tripos_warehouse.report import Report, further_query
 
 GOOD = {"samples": ("ok",), "scores": ("scored", "not_applicable"), "comparisons": ("scored", "not_applicable")}
@@ -21,9 +22,12 @@ TOLD = {
 def next_lines(report: Report, store: str) -> list[str]:
     """Return a line for each command: what it shows, and the command, which is never broken. `store` is what
     `store_options` gives."""
-    said = dict(_commands(report))
-    room = max(map(len, said))
-    return [f"{label:{room}}  {_with_store(command, store)}" for label, command in said.items()]
+    said = {localized(label): command for label, command in _commands(report)}
+    room = max(map(display_width, said))
+    return [
+        f"{label}{' ' * (room - display_width(label))}  {_with_store(command, store)}"
+        for label, command in said.items()
+    ]
 
 
 def store_options(options: Namespace) -> str:

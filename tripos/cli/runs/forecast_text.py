@@ -7,13 +7,15 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from rich.cells import cell_len, set_cell_size
+
 from tripos.api import budget_rows
 from tripos.ui import harmless
-from tripos_compiler.diagnostics import abbreviated, usd
+from tripos_compiler.diagnostics import abbreviated, localized, reader_language, usd, wrap
 from tripos_compiler.plan import Plan
 from tripos_runtime.forecast import Estimate, Forecast, Line, Span
 from tripos_runtime.scheduling import Budget
-from tripos_warehouse.text_table import TextColumn, fold, grid
+from tripos_warehouse.text_table import TextColumn, grid
 
 MOST_REASONS = 12
 MOST_PLACES = 3
@@ -51,20 +53,22 @@ def lines_of(found: Forecast, plan: Plan, width: int, budget: Budget | None = No
     lines = _table(found, plan, width)
     if any(line.ruled_out for line in found.lines.values()):
         count = sum(line.ruled_out for line in found.lines.values())
-        lines.append(f"{_calls(count)} ruled out by a condition or a reply that could not be read.")
+        lines.append(localized(f"{_calls(count)} ruled out by a condition or a reply that could not be read."))
     if found.scores:
-        lines.append(f"{found.scores:,} {_many('score', found.scores)} taken anew from replies that are kept.")
+        lines.append(
+            localized(f"{found.scores:,} {_many('score', found.scores)} taken anew from replies that are kept.")
+        )
     failed: Counter[str] = Counter()
     for line in found.lines.values():
         failed.update(line.failed)
     if failed:
         codes = ", ".join(f"{count:,} with {code}" for code, count in sorted(failed.items()))
-        lines.append(f"{_calls(sum(failed.values()))} failed before and tried again: {codes}.")
+        lines.append(localized(f"{_calls(sum(failed.values()))} failed before and tried again: {codes}."))
     if unmade := sum(found.unmade.values()):
         text = f"{unmade:,} {_many('item', unmade)} yet to be made: expected are calls as if none is rejected."
         lines += _wrapped(text, width)
     if found.reasons:
-        lines += ["", "why", *_why(found, width)]
+        lines += ["", localized("why"), *_why(found, width)]
     lines += ["", *_totals(found, width)]
     for unit, told in budget_rows(found, budget).items():
         most = f"{usd(told['most'])} USD" if unit == "usd" else f"{told['most']:,} {unit}"
@@ -96,7 +100,8 @@ def _table(found: Forecast, plan: Plan, width: int) -> list[str]:
     ]
     heads = ("role", "model", "reused", "at least", "at most", "tokens in", "out", "USD")
     columns = [
-        TextColumn(head, tuple(row[place] for row in cells), place > 1, place == 0) for place, head in enumerate(heads)
+        TextColumn(localized(head), tuple(row[place] for row in cells), place > 1, place == 0)
+        for place, head in enumerate(heads)
     ]
     return grid(columns, width)
 
@@ -106,10 +111,10 @@ def _why(found: Forecast, width: int) -> Iterator[str]:
     room = max(len(f"{reason.calls:,}") for reason in shown)
     for reason in shown:
         places = _places(reason.places, len({(where.scenario, where.step) for where in found.lines}))
-        text = f"  {reason.calls:>{room},}  {reason.text}"
-        yield from _hung(text, width, room + 4)
+        text = f"  {reason.calls:>{room},}  {localized(reason.text)}"
+        yield _cut(text, width)
         if places:
-            yield from _hung(f"  {'':{room}}    in {places}", width, room + 6)
+            yield _cut(f"  {'':{room}}    in {places}", width)
     more = found.reasons[MOST_REASONS:]
     if more:
         yield f"  {sum(reason.calls for reason in more):>{room},}  for {len(more)} more reasons, see --json"
@@ -133,16 +138,16 @@ def _places(places: Sequence[tuple[str, str]], of: int) -> str:
 def _totals(found: Forecast, width: int) -> Iterator[str]:
     total = found.total
     if not found.certain and not found.perhaps:
-        yield "Nothing to call: everything is kept."
+        yield localized("Nothing to call: everything is kept.")
         return
     rows = [
-        ("calls", *(f"{round(each):,}" for each in total.calls)),
-        ("tokens in", *map(abbreviated, total.tokens_in)),
-        ("tokens out", *map(abbreviated, total.tokens_out)),
+        (localized("calls"), *(f"{round(each):,}" for each in total.calls)),
+        (localized("tokens in"), *map(abbreviated, total.tokens_in)),
+        (localized("tokens out"), *map(abbreviated, total.tokens_out)),
         ("USD", *_cost(total)),
     ]
     columns = [
-        TextColumn(head, tuple(row[place] for row in rows), place > 0, True)
+        TextColumn(localized(head), tuple(row[place] for row in rows), place > 0, True)
         for place, head in enumerate(("in all", "low", "expected", "high"))
     ]
     yield from grid(columns, width)
@@ -199,11 +204,9 @@ def _many(noun: str, count: int) -> str:
     return f"{noun} is" if count == 1 else f"{noun}s are"
 
 
-def _hung(text: str, width: int, margin: int) -> list[str]:
-    """Return a text in lines, of which those below the first begin further in."""
-    first, *rest = fold(text, width)
-    return [first, *(f"{'':{margin}}{line}" for line in fold(" ".join(rest), max(width - margin, 8)) if rest)]
+def _cut(text: str, width: int) -> str:
+    return text if cell_len(text) <= width else set_cell_size(text, width - 1).rstrip() + "…"
 
 
 def _wrapped(text: str, width: int) -> list[str]:
-    return textwrap.wrap(text, width)
+    return wrap(localized(text), width) if reader_language() != "en" else textwrap.wrap(text, width)

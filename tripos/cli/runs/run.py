@@ -37,6 +37,8 @@ from tripos.releases.frozen import withheld_note
 from tripos.settings import ChosenSettings, Config, chosen_settings, without_keys
 from tripos.ui import print_json, print_stderr, show_json, show_text, terminal_width, to_nowhere
 from tripos_compiler.compile import Compilation
+from tripos_compiler.diagnostics import localized, reader_language
+from tripos_compiler.plan import Plan
 from tripos_runtime.datasets import DataFolders
 from tripos_runtime.drivers import PreparedRun
 from tripos_runtime.models import Model
@@ -186,9 +188,9 @@ class _Run:
             )
         if not self.options.json:
             width = shutil.get_terminal_size((80, 24)).columns
-            head = f"{benchmark.title} {benchmark.version}, run {job.run_id}"
+            head = f"{_called(job.plan)}, run {job.run_id}"
             gap = ", kept in " if len(head) + len(store) + 10 <= width else "\n  kept in "
-            lines = [f"{head}{gap}{store}"]
+            lines = [localized(f"{head}{gap}{store}")]
             for role, models in job.binding.models.items():
                 lines += wrapped(f"  {role}: ", ", ".join(models), "    ") if models else ()
             if told := withheld_note(job.source, job.selection):
@@ -213,7 +215,7 @@ class _Run:
 
         def interrupted() -> None:
             if job.interrupt():
-                print_stderr("\nfinishing the calls under way; Ctrl-C again stops at once")
+                print_stderr(localized("\nfinishing the calls under way; Ctrl-C again stops at once"))
 
         with contextlib.suppress(NotImplementedError):  # Windows
             asyncio.get_running_loop().add_signal_handler(signal.SIGINT, interrupted)
@@ -233,6 +235,13 @@ def _machines(ended: Ended, report: Report | None) -> dict[str, Any]:
     """Return what machines are told at the end."""
     gates = [] if report is None else [gate.to_json() for gate in report.gates]
     return {**summary_data(ended), "expectations": gates}
+
+
+def _called(plan: Plan) -> str:
+    """Return the title of a benchmark in the reader's language, with its version."""
+    benchmark = plan.benchmark
+    title = plan.title_of("benchmark", benchmark.name, reader_language()) or benchmark.title
+    return f"{title} {benchmark.version}"
 
 
 def _short(path: Path) -> str:

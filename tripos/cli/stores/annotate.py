@@ -17,6 +17,7 @@ from tripos.annotation import (
     Batch,
     GradeError,
     GradesFile,
+    GradingPage,
     IngestedGrades,
     carry_to_other_runs,
     check,
@@ -203,13 +204,16 @@ def _say(hand: Assignment, path: Path, options: Namespace) -> None:
 
 
 def _serve(hand: Assignment, path: Path, options: Namespace) -> int:
-    from tripos.annotation import serve
+    from tripos.view import serve
 
     grades = GradesFile(path, hand.batch, _now().isoformat(timespec="seconds"))
+    page = GradingPage(hand, grades, _now)
     try:
-        done = serve(hand, grades, options.port or 0, secrets.token_urlsafe(24), _now, lambda url: _open_at(url, path))
+        token = secrets.token_urlsafe(24)
+        serve(page, options.port or 0, token, lambda address: _open_at(f"{address}#/grade", path), page.take)
     finally:
         grades.close()
+    done = page.done
     show_text(f"\n{done} of {counted(len(hand.batch.rows), 'reply', 'replies')} graded, kept in {path}")
     if done < len(hand.batch.rows):
         show_text("the same command goes on with it")

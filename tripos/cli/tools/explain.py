@@ -12,7 +12,7 @@ from pathlib import Path
 from tripos.failure import GOOD, Failure
 from tripos.ui import is_colored, show_text, terminal_width
 from tripos_compiler.constructs import CONSTRUCTS, page_of
-from tripos_compiler.diagnostics import CODES, find_page, nearest, wrap
+from tripos_compiler.diagnostics import CODES, find_page, localized, nearest, wrap
 
 PLACES = (Path(__file__).parents[2] / "language", Path(__file__).parents[3] / "docs" / "language")
 """Where the pages lie: in the package, or in a checkout beside it."""
@@ -80,6 +80,7 @@ def _without_markup(page: str) -> str:
 SHORT_CODE = re.compile(r"[A-Z][0-9]{3}")
 """A code without its first zero."""
 FENCE = "```"
+PAGE_IN_ENGLISH = "The page of this code is in English:"
 MOST = 100
 """Lines longer than this are hard to read, however wide the terminal is."""
 
@@ -98,15 +99,22 @@ def main(options: Namespace) -> int:
         if len(codes) > 1:
             _list(codes)
         elif codes:
-            _show(find_page(codes[0]))
+            _show(_page(codes[0]))
         elif SHORT_CODE.fullmatch(name) and f"{name[0]}0{name[1:]}" in CODES:
-            _show(find_page(f"{name[0]}0{name[1:]}"))
+            _show(_page(f"{name[0]}0{name[1:]}"))
         else:
             page = find_language_page(given.strip().lower())
             if page is None:
                 raise Failure("R0202", f"there is no code or word of the language `{given}`", _near(name))
             _show(page)
     return GOOD
+
+
+def _page(code: str) -> str:
+    """Return the page of a code; before it, for who reads another language, what it is called there."""
+    page = find_page(code) or ""
+    said = localized(CODES[code])
+    return page if said == CODES[code] else f"# {code} {said}\n\n{localized(PAGE_IN_ENGLISH)}\n\n{page}"
 
 
 def _near(name: str) -> str:
@@ -128,7 +136,7 @@ def _near(name: str) -> str:
 
 def _list(codes: Iterable[str]) -> None:
     for code in codes:
-        show_text(f"{code}  {CODES[code]}")
+        show_text(f"{code}  {localized(CODES[code])}")
 
 
 def _show(page: str | None) -> None:

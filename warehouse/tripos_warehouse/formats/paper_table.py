@@ -112,8 +112,10 @@ class PaperTable:
         return [each if each.endswith((".", ":")) else f"{each}." for each in (*told, *best, *self.notes) if each]
 
 
-def answer_table(answer: pa.Table, name: str = "answer") -> PaperTable:
-    """Return the answer of a query as a table.
+def answer_table(
+    answer: pa.Table, name: str = "answer", longest: int | None = None, notes: tuple[str, ...] = ()
+) -> PaperTable:
+    """Return the answer of a query as a table, with texts of at most so many characters.
 
     >>> import pyarrow as pa
     >>> [column.cells for column in answer_table(pa.table({"n": [1, None], "who": ["a", "b"]})).columns]
@@ -125,9 +127,13 @@ def answer_table(answer: pa.Table, name: str = "answer") -> PaperTable:
     for heading, column in zip(answer.column_names, answer.columns, strict=True):
         values = [float(each) if isinstance(each, Decimal) else each for each in values_of(column)]
         numbers = all(each is None or (isinstance(each, int | float) and not isinstance(each, bool)) for each in values)
-        cells = values if numbers else [None if each is None else cell_text(each) for each in values]
+        cells = values if numbers else [None if each is None else _cut(cell_text(each), longest) for each in values]
         columns.append(PaperColumn(cell_text(heading), tuple(cells)))
-    return PaperTable(name, "", tuple(columns))
+    return PaperTable(name, "", tuple(columns), notes)
+
+
+def _cut(text: str, longest: int | None) -> str:
+    return text if longest is None or len(text) <= longest else f"{text[: longest - 1]}…"
 
 
 def plain(column: PaperColumn, cell: Cell, interval: Interval) -> str:

@@ -5,6 +5,7 @@ from .given_scores import (
     GivenScore as GivenScore,
     KeptCounts as KeptCounts,
     alone as alone,
+    any_given as any_given,
     difference as difference,
     imported_score as imported_score,
     is_given as is_given,

@@ -7,10 +7,11 @@ of the one before, as of all doubles the last one does.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 import orjson
@@ -18,7 +19,7 @@ import orjson
 from tripos_compiler.plan import Grade, digest
 from tripos_warehouse import sql
 from tripos_warehouse.errors import StoreError, unwritable
-from tripos_warehouse.store import HUMAN, IMPORT, Locks, Store, place_of
+from tripos_warehouse.store import HUMAN, IMPORT, Locks, Store, place_of, reading
 
 Row = dict[str, Any]
 
@@ -61,6 +62,25 @@ def is_given(evaluator: str, round: str) -> str:
     """Return the condition that a row comes from outside a run, of the columns that say who evaluated and in which
     round."""
     return f"({round} is not null or starts_with({evaluator}, {sql.text(HUMAN)}))"
+
+
+def any_given(paths: Iterable[Path], prints: Collection[str]) -> bool:
+    """Return true if parts of judgements have one with such a fingerprint that comes from outside a run (`is_given`).
+    Raises `StoreError` S0103 where a part cannot be read."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    wanted = pa.array(sorted(prints), pa.string())
+    for path in paths:
+        with reading(path) as file:
+            names = [name for name in ("fingerprint", "evaluator", "round") if name in file.schema_arrow.names]
+            for batch in file.iter_batches(columns=names, use_threads=False):
+                rows = batch.filter(pc.is_in(batch["fingerprint"], value_set=wanted))
+                if pc.any(pc.starts_with(rows["evaluator"], HUMAN)).as_py():
+                    return True
+                if "round" in names and rows["round"].null_count < rows.num_rows:
+                    return True
+    return False
 
 
 def imported_score(

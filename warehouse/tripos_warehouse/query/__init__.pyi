@@ -25,3 +25,9 @@ from .statements import (
     names_of as names_of,
     statements_of as statements_of,
 )
+from .tables import (
+    SHOWN as SHOWN,
+    Table as Table,
+    as_table as as_table,
+    glimpse as glimpse,
+)

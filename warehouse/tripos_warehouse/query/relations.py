@@ -14,6 +14,7 @@ from typing import Any
 import duckdb
 
 from tripos_warehouse.errors import StoreError
+from tripos_warehouse.query.tables import Table
 
 _READS = """
     aggregate alias any_value apply arg_max arg_min arrow avg bit_and bit_or bit_xor bitstring_agg bool_and bool_or
@@ -32,7 +33,7 @@ READS = frozenset(_READS.split())
 _ASKED = ("__getitem__", "__getattr__")
 
 
-class Relation(duckdb.DuckDBPyRelation):
+class Relation(Table):
     """A relation of DuckDB that only reads, as do all that are made from it. The rest raises `StoreError` S0205."""
 
     __slots__ = ()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from tripos_compiler.diagnostics import localized
 from tripos_warehouse.report.comparison import LEVEL, ComparedRow, Comparison, Section
 from tripos_warehouse.statistics.intervals import ALIKE, ROUNDING
 from tripos_warehouse.text_table import NOTHING, TextColumn, decimals_of, grid
@@ -60,8 +61,8 @@ def render_comparison(comparison: Comparison, width: int = 80) -> list[str]:
     lines: list[str] = []
     for section in comparison.sections:
         if section.rows:
-            lines += ["", TITLES[section.kind], *_table(section, width)]
-    lines += ["", *notes_of(comparison)]
+            lines += ["", localized(TITLES[section.kind]), *_table(section, width)]
+    lines += ["", *map(localized, notes_of(comparison))]
     return lines
 
 
@@ -70,18 +71,18 @@ def _table(section: Section, width: int) -> Iterable[str]:
     decimals = decimals_of([value for row in rows for value in (row.a, row.b)])
     names = [f"{row.name} ({row.of})" if row.of else row.name for row in rows]
     columns = [
-        TextColumn(section.kind, tuple(names)),
+        TextColumn(localized(section.kind), tuple(names)),
         TextColumn("A", tuple(f"{row.a:.{decimals}f}" for row in rows), right=True),
         TextColumn("B", tuple(f"{row.b:.{decimals}f}" for row in rows), right=True),
         TextColumn("B − A", tuple(f"{row.difference.value or 0.0:+.{decimals}f}" for row in rows), right=True),
         TextColumn("error", tuple(_figure(row.difference.standard_error, decimals) for row in rows), right=True),
         TextColumn("p", tuple(_p(row.p) for row in rows), right=True),
-        TextColumn("pairs", tuple(f"{row.difference.n:,}" for row in rows), right=True),
-        TextColumn("items", tuple(f"{row.difference.clusters:,}" for row in rows), right=True),
+        TextColumn(localized("pairs"), tuple(f"{row.difference.n:,}" for row in rows), right=True),
+        TextColumn(localized("items"), tuple(f"{row.difference.clusters:,}" for row in rows), right=True),
     ]
     yield from grid(columns, width)
     for name, told in zip(names, verdicts(section, decimals), strict=True):
-        yield f"  {name}: {told}"
+        yield f"  {name}{localized(': ')}{localized(told)}"
 
 
 def notes_of(comparison: Comparison) -> Iterable[str]:

@@ -5,6 +5,7 @@ import type { Index, ListedRun, RunAbout } from "./contract";
 import { alone, json } from "./data";
 import { Boards, HistoryPage } from "./pages/boards";
 import { ComparePage } from "./pages/compare";
+import { GradePage } from "./pages/grade";
 import { JudgesPage } from "./pages/judges";
 import { ReportPage } from "./pages/report";
 import { Runs } from "./pages/runs";
@@ -29,7 +30,6 @@ function place(): Place {
 
 function App() {
   const [here, set] = useState(place);
-  const [round, next] = useState(0);
   useEffect(() => {
     const move = () => set(place());
     window.addEventListener("hashchange", move);
@@ -39,6 +39,23 @@ function App() {
       window.removeEventListener("popstate", move);
     };
   }, []);
+  useEffect(() => {
+    document.getElementById("content")?.focus({ preventScroll: true });
+    window.scrollTo(0, 0);
+  }, [here.parts.join("/")]);
+  // Who grades sees nothing of models and results, and no way to them.
+  const grading = here.parts[0] === "grade";
+  return (
+    <>
+      <a class="skip" href="#content" onClick={(event) => { event.preventDefault(); document.getElementById("content")?.focus(); }}>{t("skip")}</a>
+      {grading ? null : <Top here={here} />}
+      <main id="content" tabIndex={-1}>{grading ? <GradePage /> : <Site here={here} />}</main>
+    </>
+  );
+}
+
+function Site({ here }: { here: Place }) {
+  const [round, next] = useState(0);
   const index = useLoaded(() => json<Index>("index.json"), [round], true);
   const under = index.value?.runs.some((run) => run.status === "unfinished") ?? false;
   useEffect(() => {
@@ -47,19 +64,7 @@ function App() {
     const timer = setInterval(() => document.visibilityState === "visible" && next((old) => old + 1), EVERY);
     return () => clearInterval(timer);
   }, [under]);
-  useEffect(() => {
-    document.getElementById("content")?.focus({ preventScroll: true });
-    window.scrollTo(0, 0);
-  }, [here.parts.join("/")]);
-  return (
-    <>
-      <a class="skip" href="#content" onClick={(event) => { event.preventDefault(); document.getElementById("content")?.focus(); }}>{t("skip")}</a>
-      <Top here={here} />
-      <main id="content" tabIndex={-1}>
-        <Waiting of={index}>{(found) => <Page here={here} index={found} />}</Waiting>
-      </main>
-    </>
-  );
+  return <Waiting of={index}>{(found) => <Page here={here} index={found} />}</Waiting>;
 }
 
 function Top({ here }: { here: Place }) {

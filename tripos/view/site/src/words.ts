@@ -114,6 +114,16 @@ const ENGLISH = {
   selfPreference: "Preference for own replies, from −1 to 1 of the scale",
   selfPreferenceMeans: "How much more a judge grades its own replies above those of others than the other judges do.",
   ownLead: "Lead",
+  grading: "Grading",
+  rationale: "Rationale",
+  graded: "graded",
+  saved: "Saved",
+  unsaved:
+    "Not saved: nothing answers where this page was started. Start it there again with the same command, and give the last grades once more on the new page.",
+  allGraded: "All replies are graded. Press Ctrl-C where the page was started.",
+  nextOpen: "Next without grade",
+  keys: "Keys: 1–9 give a grade (0 for 10) and go to the next criterion, n next, p previous, u next without grade, r rationale, Esc leaves a text, Backspace takes a grade away.",
+  ofPeople: "People, apart from the models",
 };
 
 export type Word = keyof typeof ENGLISH;
@@ -233,6 +243,15 @@ const CHINESE: Record<Word, string> = {
   selfPreference: "对自己回复的偏好（−1 到 1）",
   selfPreferenceMeans: "与其他评审相比，某评审给自己的回复打分高出多少。",
   ownLead: "领先",
+  grading: "评分",
+  rationale: "理由",
+  graded: "已评",
+  saved: "已保存",
+  unsaved: "未保存：服务没有响应。请用同一命令重新启动，并在新页面上补评最后几项。",
+  allGraded: "全部评完。请在启动本页的终端按 Ctrl-C。",
+  nextOpen: "下一条未评",
+  keys: "快捷键：1–9 打分（0 为 10 分）并跳到下一指标，n 下一条，p 上一条，u 下一条未评，r 理由，Esc 退出输入框，退格键撤销打分。",
+  ofPeople: "人的评分（与模型分开）",
 };
 
 interface Explaining {

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from tripos.plots.cost import cost_picture
-from tripos.plots.gain import gain_picture
-from tripos.plots.heatmap import heatmap_picture
-from tripos.plots.judges import judges_picture
-from tripos.plots.leaderboard import leaderboard_picture
+from tripos.plots.figures.cost import cost_picture
+from tripos.plots.figures.gain import gain_picture
+from tripos.plots.figures.heatmap import heatmap_picture
+from tripos.plots.figures.judges import judges_picture
+from tripos.plots.figures.leaderboard import leaderboard_picture
+from tripos.plots.figures.power import power_picture
+from tripos.plots.figures.radar import radar_picture
 from tripos.plots.picture import Picture
-from tripos.plots.power import power_picture
-from tripos.plots.radar import radar_picture
 from tripos.plots.sources import PlotOptions, Source, opened
 from tripos_warehouse.store import Store
 

@@ -1,0 +1,5 @@
+from .kinds import (
+    KINDS as KINDS,
+    Kind as Kind,
+    make_picture as make_picture,
+)
