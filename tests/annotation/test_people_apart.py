@@ -8,9 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from aiohttp.test_utils import TestServer
 
 from tests.annotation.conftest import fill
 from tests.conftest import Command
+from tests.view.chromium import PROGRAM, Page
+from tests.view.test_view_page import check_rules, shown
+from tripos.view.files import ViewFiles
+from tripos.view.server import app_of
+from tripos_warehouse.store.store import Store
 
 MODELS = "mock/careful,mock/careful:b,mock/careless"
 JUDGE = "mock/careful:a"
@@ -167,3 +173,26 @@ def test_a_judgeless_run_has_figures_of_people_alone(spec: Path, tripos: Command
     found = measures(tripos)["overall"]
     assert not [row for row in found["rows"] if row["value"] is not None]
     assert [row["value"] for row in found["people"]] == [4.0]
+
+
+@pytest.mark.skipif(PROGRAM is None, reason="no Chromium on this machine")
+def test_the_page_shows_people_apart(spec: Path, tripos: Command, once: Command, tmp_path: Path) -> None:
+    run(once)
+    grade(tripos)
+    view = ViewFiles(lambda: Store.open("results", create=False), tmp_path / "made")
+    run_id = json.loads(view.json("index.json") or b"")["runs"][0]["run_id"]
+
+    async def go(page: Page) -> None:
+        async with TestServer(app_of(view, "t" * 32)) as server:
+            for path in ("#/boards", f"#/run/{run_id}"):
+                await page.open(f"{server.make_url('/' + 't' * 32 + '/')}?lang=en{path}")
+                await page.until(
+                    "document.querySelector('#content').innerText.includes('People, apart from the models')"
+                )
+                await page.until("!document.querySelector('.waiting')")
+                await check_rules(page, path)
+            told = "document.querySelector('#content').innerText.split('the models: human/anna, human/ben').length"
+            await page.until(f"{told} > {len(APART) - 1}")
+        assert page.problems == []
+
+    shown(go)

@@ -44,7 +44,7 @@ def page_part(name: str) -> bytes:
 
 
 class ServedFiles(Protocol):
-    """What the page shows: files by their paths, and None for one that is not there."""
+    """The files that the page shows, by their paths; None stands for one that is not there."""
 
     def json(self, path: str) -> bytes | None:
         """Return a JSON file."""

@@ -62,6 +62,8 @@ export interface Measure {
   rows: MeasureRow[] | null;
   error: string | null;
   reason?: string;
+  /** The values by people, where their scores are apart from those of models. */
+  people?: MeasureRow[];
 }
 
 export interface Labelled {
@@ -121,6 +123,7 @@ export interface Board {
   left_out: Record<string, string[]>;
   partial: Record<string, string>;
   notes: string[];
+  people?: { evaluators: string[]; models: Pick<Standing, "model" | "value" | "low" | "high" | "items" | "n">[] };
 }
 
 export interface Cell {
@@ -172,6 +175,7 @@ export interface Report {
   };
   samples: Record<string, number>;
   scores: Record<string, number>;
+  people_apart?: string[];
   measures: Measure[];
   gaps: Record<string, unknown>[];
   remarks: Record<string, unknown>[];

@@ -56,7 +56,7 @@ export function ReportPage({ of, listed }: { of: RunAbout; listed: ListedRun | u
             <Notes report={found} />
             <Grid report={found} about={about} />
             <Axes report={found} about={about} />
-            {found.measures.map((measure) => <MeasurePanel key={measure.name} measure={measure} about={about} run={run.run_id} />)}
+            {found.measures.map((measure) => <MeasurePanel key={measure.name} measure={measure} about={about} run={run.run_id} people={found.people_apart ?? []} />)}
           </>
         )}
       </Waiting>
@@ -114,6 +114,18 @@ export function BoardPanel({ board, run, about }: { board: Board; run?: string; 
         { title: t("coverage"), kind: "number", cell: (each) => (each.coverage === null ? "—" : percent(each.coverage)) },
         { title: t("group"), cell: (each) => each.letters },
       ]} />
+      {board.people && (
+        <>
+          <h3>{t("ofPeople")}: <bdi>{visible(board.people.evaluators.join(", "))}</bdi></h3>
+          <List label={`${name}: ${t("ofPeople")}`} rows={board.people.models} columns={[
+            { title: t("model"), kind: "head", cell: (each) => <bdi>{visible(each.model)}</bdi> },
+            { title: t("value"), kind: "number", cell: (each) => <strong>{figure(each.value, narrow)}</strong> },
+            { title: t("interval"), cell: (each) => between(each.low, each.high, narrow) },
+            { title: t("items"), kind: "number", cell: (each) => (each.items === null ? "—" : count(each.items)) },
+            { title: "n", kind: "number", cell: (each) => (each.n === null ? "—" : count(each.n)) },
+          ]} />
+        </>
+      )}
       {board.notes.length > 0 && <ul class="notes">{board.notes.map((each) => <li key={each}>{visible(each)}</li>)}</ul>}
     </Panel>
   );
@@ -253,18 +265,36 @@ export function inOrder(found: string[], known: string[]): string[] {
 
 const MOST_ROWS = 60;
 
-function MeasurePanel({ measure, about, run }: { measure: Measure; about: About; run: string }) {
-  const [whole, show] = useState(false);
-  const rows = measure.rows ?? [];
-  const [from, to] = ends(rows);
-  const narrow = isNarrow(rows);
-  const shown = whole ? rows : rows.slice(0, MOST_ROWS);
+function MeasurePanel({ measure, about, run, people }: { measure: Measure; about: About; run: string; people: string[] }) {
   return (
     <Panel title={visible(measured(about, measure.name))}>
       {measure.error && <p class="problem">{visible(measure.error)}</p>}
       {measure.reason && <p class="small">{visible(measure.reason)}</p>}
+      <Values measure={measure} about={about} rows={measure.rows ?? []} label={measure.name} />
+      {measure.people && (
+        <>
+          <h3>{t("ofPeople")}: <bdi>{visible(people.join(", "))}</bdi></h3>
+          <Values measure={measure} about={about} rows={measure.people} label={`${measure.name}: ${t("ofPeople")}`} />
+        </>
+      )}
+      <p class="small"><a href={at(`run/${run}/spec`, { measure: measure.name })}>{t("whatItMeans")}</a></p>
+      <details>
+        <summary>{t("meaning")}</summary>
+        <pre tabIndex={0}>{measure.sql}</pre>
+      </details>
+    </Panel>
+  );
+}
+
+function Values({ measure, about, rows, label }: { measure: Measure; about: About; rows: MeasureRow[]; label: string }) {
+  const [whole, show] = useState(false);
+  const [from, to] = ends(rows);
+  const narrow = isNarrow(rows);
+  const shown = whole ? rows : rows.slice(0, MOST_ROWS);
+  return (
+    <>
       {rows.length > 0 && (
-        <List label={measure.name} rows={shown} columns={[
+        <List label={label} rows={shown} columns={[
           { title: t("model"), kind: "head", cell: (row) => <bdi>{visible(row.model ?? "—")}</bdi> },
           ...measure.by.map((by): Column<MeasureRow> => ({
             title: visible(headingOf(about, by)),
@@ -282,11 +312,6 @@ function MeasurePanel({ measure, about, run }: { measure: Measure; about: About;
       {shown.length < rows.length && (
         <button type="button" class="more" onClick={() => show(true)}>{t("showMore")} ({count(rows.length)})</button>
       )}
-      <p class="small"><a href={at(`run/${run}/spec`, { measure: measure.name })}>{t("whatItMeans")}</a></p>
-      <details>
-        <summary>{t("meaning")}</summary>
-        <pre tabIndex={0}>{measure.sql}</pre>
-      </details>
-    </Panel>
+    </>
   );
 }
