@@ -1,4 +1,4 @@
-"""What a notebook shows of runs, results and reports: a line or two, and a table of at most twenty rows."""
+"""Displays of runs, results and reports in a notebook: a line or two, and tables of at most twenty rows."""
 
 from __future__ import annotations
 

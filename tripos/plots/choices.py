@@ -1,4 +1,4 @@
-"""What is to be drawn and how, by name: the options of `tripos plot` and the keywords of `plot` in Python."""
+"""Choices of a picture by name: the options of `tripos plot`, and the keywords of `plot` in Python."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class FontWarning(UserWarning):
 
 
 class PlotChoices(TypedDict, total=False):
-    """What `plot` takes: the options of `tripos plot`, under their names. `size` is that of `--for`."""
+    """The keywords of `plot`: the options of `tripos plot`, under their names. `size` is that of `--for`."""
 
     measure: str | None
     models: str | Sequence[str]

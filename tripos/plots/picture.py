@@ -20,7 +20,7 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Picture:
-    """What is drawn: `rows` are the figures, one for each mark; `notes` say on what they stand, as a caption does."""
+    """A picture: `rows` are its figures, one for each mark; `notes` say on what they stand, as a caption does."""
 
     kind: str
     title: str

@@ -21,13 +21,13 @@ from tripos_warehouse.views import RunRecord, all_runs, connect, connect_run, di
 
 @dataclass(frozen=True)
 class PlotOptions:
-    """What a picture shows: of which `measure`, which `models`, in which `language`."""
+    """The choices of a picture: a `measure`, the `models`, and the `language` of its words."""
 
     language: str = "en"
     measure: str | None = None
     models: tuple[str, ...] = ()
     against: str | None = None
-    """Who graded, of those that the judges are held against; without a name every person."""
+    """The evaluator that the judges are held against; without a name every person."""
     metric: str | None = None
     """The metric whose grades are drawn; without a name all."""
     cost: str = "usd"

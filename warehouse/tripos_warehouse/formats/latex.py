@@ -13,7 +13,7 @@ from tripos_warehouse.text_table import NOTHING
 PREAMBLE = r"""\usepackage{booktabs, siunitx, etoolbox}
 \robustify\bfseries
 \sisetup{detect-weight = true, mode = text, separate-uncertainty = true}"""
-"""What a document needs for these tables."""
+"""The commands that a document needs for these tables."""
 CHINESE = "Chinese, Japanese or Korean texts: use XeLaTeX or LuaLaTeX, and \\usepackage{ctex}"
 _SPELT = {
     **{char: f"\\{char}" for char in "{}$&#%_"},
@@ -99,7 +99,7 @@ class _Part:
 
     @property
     def specifier(self) -> str:
-        """What the head of `tabular` says of it."""
+        """Its letters in the head of `tabular`."""
         if self._column.is_text:
             return "l"
         numbers = f"S[table-format={self._format()}]"

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from tripos_warehouse.formats.paper_table import Cell, Estimate, Interval, PaperColumn, PaperTable, plain
 
 _SPECIAL = re.compile(r"[\\`*\[\]<>|~$]|(?<![^\W_])_|_(?![^\W_])|&(?=[#\w])")
-"""What Markdown would take for more than a character; `_` inside of a word is none of it."""
+"""The characters that Markdown takes for marks; `_` inside of a word is none."""
 
 
 def markdown_text(text: str) -> str:
