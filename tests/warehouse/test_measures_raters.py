@@ -9,6 +9,7 @@ import pytest
 from scipy import stats
 
 from tests.compiler.compiling import compile_text, plan_of
+from tests.lengths import sized
 from tests.warehouse.synthetic import Results, single
 from tests.warehouse.test_measures import HEAD
 from tripos_compiler.plan import Plan
@@ -117,7 +118,7 @@ def test_kappa_by_squares_has_the_published_value() -> None:
 
 # --- many items ---
 
-REPETITIONS = 200
+REPETITIONS = sized(60, 200)
 LEAST, MOST = (int(stats.binom.ppf(p, REPETITIONS, 0.95)) for p in (0.0005, 0.9995))
 
 
