@@ -104,6 +104,11 @@ class Browser:
         self._client = aiohttp.ClientSession()
         return self
 
+    @property
+    def profile(self) -> str:
+        """The folder of its profile, which the commands of its processes name."""
+        return self._folder.name
+
     async def __aexit__(self, *_: object) -> None:
         await self._client.close()
         self._process.kill()

@@ -27,15 +27,6 @@ NARROW_ROWS = 131_072
 WIDE_ROWS = 64
 """Rows of a group of wide columns, of which one is read at a time."""
 WIDE = ("texts", "judgements", "turns", "items")
-PLACED_COLUMNS = {
-    "scores": ("metric", "evaluator", "round", "value", "status", "scorer", "low", "high", "judgement_id"),
-    "judgements": (
-        *("scorer", "evaluator", "round", "source", "status", "cost_usd", "latency_s", "tokens_in", "tokens_out"),
-        "judgement_id",
-    ),
-    "turns": ("number", "role", "model", "status", "left_out", "tokens_out", "cost_usd", "latency_s"),
-}
-"""The narrow columns of the rows that belong to a reply; they are held while the tables of a run are made."""
 TABLES = ("samples", "texts", "scores", "judgements", "turns", "comparisons", "items")
 
 
@@ -49,7 +40,7 @@ class RunTables:
         self._axes = axis_columns(plan)
         self._arms = arm_columns(plan)
         self._role = compared_role
-        self._counted = are_counted(plan)
+        self._in_figures = are_counted(plan, "row")
         self._steps = {
             name: place
             for place, name in enumerate(
@@ -57,8 +48,6 @@ class RunTables:
             )
         }
         connection.execute(f"create or replace temp table shown as {self._shown()}")
-        for table in ("scores", "judgements", "turns"):
-            connection.execute(f"create or replace temp table {table}_at as {self._placed(table)}")
 
     def write(self, name: str, path: Path) -> int:
         """Write one of `TABLES` and return how many rows it has. The file appears whole or not at all."""
@@ -92,46 +81,46 @@ class RunTables:
         return f"""select * exclude (messages, reply, parsed, error),
             row_number() over (order by {", ".join(order)}) - 1 as n from {self._schema}.samples"""
 
-    def _placed(self, table: str) -> str:
-        """Rows of `table` with the place of their reply and their own."""
+    def _joined(self, table: str) -> str:
+        """Return the rows of `table`, as `row`, beside the reply that each belongs to, as `shown`."""
         ids = "conversation_id" if table == "turns" else "sample_id"
-        inner = {"scores": "metric, evaluator, round, score_id", "judgements": "scorer, evaluator, round, judgement_id"}
-        order = inner.get(table, "number")
         arms = "".join(f" and row.{sql.name(arm)} is not distinct from shown.{sql.name(arm)}" for arm in self._arms)
         model = "" if table == "turns" else " and row.model is not distinct from shown.model"
-        key = {"scores": "score_id", "judgements": "judgement_id", "turns": "turn_id"}[table]
-        kept = ", ".join(f"row.{name}" for name in PLACED_COLUMNS[table])
-        return f"""select shown.n, {kept},
-              row_number() over (order by shown.n, {", ".join(f"row.{each.strip()}" for each in order.split(","))}) - 1
-                as place, row.{key} as own
-            from {self._schema}.{table} as row join shown on row.{ids} = shown.sample_id
+        return f"""{self._schema}.{table} as row join shown on row.{ids} = shown.sample_id
               and row.scenario = shown.scenario{model}{arms}"""
+
+    def _counted(self, table: str) -> str:
+        """Return for every reply how many rows of `table` it has, and where they begin in its order."""
+        return f"""select n, many as {table}, (sum(many) over (order by n) - many)::integer as {table}_at from (
+                select shown.n, count(*)::integer as many from {self._joined(table)} group by all)"""
 
     def _samples(self) -> str:
         text = [f"cast(shown.{sql.name(each)} as varchar) as {sql.name(each)}" for each in self.dimensions]
         return f"""
-            with graded as (
-              select n, count(*)::integer as scores, min(place)::integer as scores_at,
-                avg({PLACED}) filter ({self._counted})::float as score,
-                count(*) filter (value is null)::integer as without
-              from scores_at group by n),
-            apart as (
-              select n, max(spread)::float as spread from (
-                select n, metric, (max(value) - min(value)) / nullif(max(high) - max(low), 0) as spread
-                from scores_at where evaluator is not null group by all having count(distinct evaluator) > 1)
-              group by n),
-            judged as (
-              select n, count(*)::integer as judgements, min(place)::integer as judgements_at from judgements_at
-              group by n),
-            said as (select n, count(*)::integer as turns, min(place)::integer as turns_at from turns_at group by n)
+            with by_metric as (
+              select shown.n, row.metric, count(*) as many, count(*) filter (row.value is null) as lacking,
+                sum({PLACED}) filter ({self._in_figures}) as total,
+                count({PLACED}) filter ({self._in_figures}) as placed,
+                case when count(distinct row.evaluator) > 1 then
+                  (max(row.value) filter (row.evaluator is not null)
+                    - min(row.value) filter (row.evaluator is not null))
+                  / nullif(max(row.high) filter (row.evaluator is not null)
+                    - max(row.low) filter (row.evaluator is not null), 0) end as spread
+              from {self._joined("scores")} group by all),
+            graded as (
+              select n, sum(many)::integer as scores, sum(lacking)::integer as without, max(spread)::float as spread,
+                (sum(total) / nullif(sum(placed), 0))::float as score,
+                (sum(sum(many)) over (order by n) - sum(many))::integer as scores_at
+              from by_metric group by n),
+            judged as ({self._counted("judgements")}),
+            said as ({self._counted("turns")})
             select {", ".join(text)}, shown.role = {sql.text(self._role)} as compared, shown.role, shown.step,
-              shown.model, shown.sample_number::integer as sample_number, shown.status, graded.score, apart.spread,
+              shown.model, shown.sample_number::integer as sample_number, shown.status, graded.score, graded.spread,
               coalesce(graded.without, 0) as without, shown.finish_reason, shown.tokens_out::integer as tokens_out,
               shown.cost_usd, shown.latency_s::float as latency_s, shown.item_id, shown.sample_id,
               coalesce(graded.scores, 0) as scores, graded.scores_at, coalesce(judged.judgements, 0) as judgements,
               judged.judgements_at, coalesce(said.turns, 0) as turns, said.turns_at
-            from shown left join graded using (n) left join apart using (n) left join judged using (n)
-              left join said using (n) order by n"""
+            from shown left join graded using (n) left join judged using (n) left join said using (n) order by n"""
 
     @property
     def dimensions(self) -> list[str]:
@@ -146,26 +135,23 @@ class RunTables:
               and row.scenario = shown.scenario and row.model is not distinct from shown.model{arms} order by n"""
 
     def _scores(self) -> str:
-        return f"""select mine.n::integer as n, cast(mine.metric as varchar) as metric, mine.evaluator,
-              mine.round::integer as round, mine.value, mine.status, mine.scorer, mine.low::integer as low,
-              mine.high::integer as high, row.error, mine.judgement_id, mine.own as score_id
-            from scores_at as mine join (select distinct score_id, error from {self._schema}.scores) as row
-              on row.score_id = mine.own order by mine.place"""
+        return f"""select shown.n::integer as n, cast(row.metric as varchar) as metric, row.evaluator,
+              row.round::integer as round, row.value, row.status, row.scorer, row.low::integer as low,
+              row.high::integer as high, row.error, row.judgement_id, row.score_id
+            from {self._joined("scores")}
+            order by shown.n, row.metric, row.evaluator, row.round, row.score_id"""
 
     def _judgements(self) -> str:
-        return f"""select mine.n::integer as n, mine.scorer, mine.evaluator, mine.round::integer as round, mine.source,
-              mine.status, row.reply, row.parsed, row.messages, row.error, mine.cost_usd, mine.latency_s,
-              mine.tokens_in, mine.tokens_out, mine.judgement_id
-            from judgements_at as mine join (
-                select distinct on (judgement_id) judgement_id, reply, parsed, messages, error
-                from {self._schema}.judgements) as row
-              on row.judgement_id = mine.own order by mine.place"""
+        return f"""select shown.n::integer as n, row.scorer, row.evaluator, row.round::integer as round, row.source,
+              row.status, row.reply, row.parsed, row.messages, row.error, row.cost_usd, row.latency_s,
+              row.tokens_in, row.tokens_out, row.judgement_id
+            from {self._joined("judgements")}
+            order by shown.n, row.scorer, row.evaluator, row.round, row.judgement_id"""
 
     def _turns(self) -> str:
-        return f"""select mine.n::integer as n, mine.number::integer as number, mine.role, mine.model, row.text,
-              mine.status, row.error, mine.left_out, mine.tokens_out, mine.cost_usd, mine.latency_s
-            from turns_at as mine join (select distinct on (turn_id) turn_id, text, error from {self._schema}.turns)
-              as row on row.turn_id = mine.own order by mine.place"""
+        return f"""select shown.n::integer as n, row.number::integer as number, row.role, row.model, row.text,
+              row.status, row.error, row.left_out, row.tokens_out, row.cost_usd, row.latency_s
+            from {self._joined("turns")} order by shown.n, row.number"""
 
     def _comparisons(self) -> str:
         if not has_comparisons(self._connection, self._benchmark):
