@@ -8,21 +8,27 @@ import { count, figure, money, t } from "../words";
 import { called } from "./report";
 import { selection, stateOf } from "./samples";
 
-/** One reply with all that belongs to it. */
+/** One reply with all that belongs to it: the reply first, and its judgements as soon as they are there. */
 export function SamplePage({ report, row, query }: { report: RunAbout; row: number; query: URLSearchParams }) {
   const run = report.run.run_id;
-  const found = useLoaded(async () => {
+  const keys = [run, row, stateOf(report)];
+  const first = useLoaded(async () => {
     const open = await openRun(run, stateOf(report));
-    return { open, sample: await sampleOf(open, row) };
-  }, [run, row, stateOf(report)], true);
+    return { open, row, sample: await beginningOf(open, row) };
+  }, keys, true);
+  const whole = useLoaded(async () => ({ row, sample: await sampleOf(await openRun(run, stateOf(report)), row) }), keys, true);
   return (
-    <Waiting of={found}>
-      {({ open, sample }) => (
-        <>
-          <Steps report={report} open={open} row={row} query={query} />
-          <Sample report={report} sample={sample} />
-        </>
-      )}
+    <Waiting of={first}>
+      {(found) => {
+        const all = whole.value?.row === found.row ? whole.value.sample : undefined;
+        return (
+          <>
+            <Steps report={report} open={found.open} row={row} query={query} />
+            <Sample report={report} sample={all ?? found.sample} />
+            {!all && <Waiting of={{ error: whole.error }}>{() => null}</Waiting>}
+          </>
+        );
+      }}
     </Waiting>
   );
 }
@@ -39,18 +45,30 @@ export interface SampleRows {
 
 const MOST_OTHERS = 200;
 
-export async function sampleOf(open: OpenRun, row: number): Promise<SampleRows> {
+async function headOf(open: OpenRun, row: number): Promise<Row> {
   const [head] = await open.table("samples").rows(row, row + 1);
   if (!head) throw new Error(`no sample ${row}`);
-  const some = (name: "scores" | "judgements" | "turns") => {
-    const from = head[`${name}_at`];
-    return from === null || from === undefined ? Promise.resolve([]) : open.table(name).rows(Number(from), Number(from) + Number(head[name]));
-  };
+  return head;
+}
+
+/** Return what was asked and replied: all that one looks at first. */
+async function beginningOf(open: OpenRun, row: number): Promise<SampleRows> {
+  const [head, texts] = await Promise.all([headOf(open, row), open.table("texts").rows(row, row + 1)]);
+  return { head, texts: texts[0] ?? {}, scores: [], judgements: [], turns: await some(open, head, "turns"), item: undefined, others: [] };
+}
+
+function some(open: OpenRun, head: Row, name: "scores" | "judgements" | "turns"): Promise<Row[]> {
+  const from = head[`${name}_at`];
+  return from === null || from === undefined ? Promise.resolve([]) : open.table(name).rows(Number(from), Number(from) + Number(head[name]));
+}
+
+async function sampleOf(open: OpenRun, row: number): Promise<SampleRows> {
+  const head = await headOf(open, row);
   const [texts, scores, judgements, turns, item, others] = await Promise.all([
     open.table("texts").rows(row, row + 1),
-    some("scores"),
-    some("judgements"),
-    some("turns"),
+    some(open, head, "scores"),
+    some(open, head, "judgements"),
+    some(open, head, "turns"),
     itemOf(open, head),
     othersOf(open, head, row),
   ]);
