@@ -56,6 +56,7 @@ bench: $(VENV)/.installed
 	$(BIN)/python tests/bench/calls.py
 	$(BIN)/python tests/bench/latency.py
 	$(BIN)/python tests/bench/million.py
+	$(BIN)/python tests/bench/page.py
 	$(BIN)/python tests/bench/forecast.py
 	$(BIN)/python tests/bench/peers/peers.py
 	$(BIN)/python tests/bench/kills.py --kills 1000 --together 20
