@@ -154,7 +154,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-FIRST_PAGES = (README, "first-benchmark.md", "tour.md", "tutorial.md")
+FIRST_PAGES = (*READMES, "first-benchmark.md", "tour.md", "tutorial.md", "zh/tutorial.md")
 """The pages whose commands the short form runs; of the others it runs those of the language, and no others'."""
 
 
