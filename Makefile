@@ -24,9 +24,18 @@ else
 endif
 	@touch $@
 
+# On two busy cores a figure within a minute and the page within two: a real model takes seconds for each reply.
+DEMO := specs/edubench/shipped.tripos --only language=en --limit 1 --store results/demo
 demo: $(VENV)/.installed
-	$(BIN)/tripos run specs/edubench/shipped.tripos --model local/smollm2-135m --only language=en --limit 2 --store results/demo
+	@echo "1 of 3: nine scenarios of EduBench with mock models, which reply at once and mean nothing"
+	$(BIN)/tripos run $(DEMO) --model mock/careful --role judge=mock/fair
+	@echo
+	@echo "2 of 3: two of the scenarios with a real model, SmolLM2-135M on this machine, which also judges"
+	$(BIN)/tripos run $(DEMO) --model local/smollm2-135m --scenario question_answering --scenario emotional_support
+	@echo
+	@echo "3 of 3: the page of the second run"
 	$(BIN)/tripos report --store results/demo --html results/demo.html
+	@echo "open it in a browser; both runs: $(BIN)/tripos view --store results/demo"
 
 test: $(VENV)/.installed
 	@# A process for each core, up to eight; the tests of a file stay together, since they share what it made. Files go

@@ -15,6 +15,7 @@ from .terminal import (
     show_json as show_json,
     show_output as show_output,
     show_text as show_text,
+    table_width as table_width,
     terminal_width as terminal_width,
     to_nowhere as to_nowhere,
     with_marks as with_marks,

@@ -120,6 +120,15 @@ def terminal_width() -> int:
     return shutil.get_terminal_size((80, 24)).columns
 
 
+def table_width() -> int:
+    """Return the cells that a table on standard output may take: as many as it needs where that is no terminal, since
+    who reads it from a pipe or a file wants it whole. `COLUMNS` sets them anywhere."""
+    from tripos_warehouse.text_table import UNBOUNDED
+
+    bounded = os.environ.get("COLUMNS", "").isdigit() or sys.stdout.isatty()
+    return terminal_width() if bounded else UNBOUNDED
+
+
 def is_colored(stream: TextIO) -> bool:
     """Return true if to write colours: on a terminal, unless `NO_COLOR` is set, and anywhere where `FORCE_COLOR` is.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -51,7 +51,10 @@ def fold(line: str, room: int) -> list[str]:
 
 
 GAP = "  "
-NARROWEST = 6
+NARROWEST = 8
+"""The cells that a text gets in a table; with fewer, each row of the table becomes a block of lines."""
+UNBOUNDED = 1_000_000
+"""A width at which nothing is cut or broken."""
 READABLE = 12
 """A column of a query's answer is left out rather than cut below this."""
 LONGEST = 10_000
@@ -61,14 +64,15 @@ NOTHING = "—"
 
 @dataclass(frozen=True)
 class TextColumn:
-    """A column of texts under a heading, which may have several lines; numbers stand to the `right`. A column to keep
-    `whole` shrinks last. Texts that do not fit are cut, or go on below where the column is to `fold`."""
+    """A column of texts under a heading, which may have several lines; numbers stand to the `right`, and are never cut.
+    A column to keep `whole` shrinks last. Texts that do not fit go on below, or are cut where the column is not to
+    `fold`."""
 
     heading: str
     cells: tuple[str, ...]
     right: bool = False
     whole: bool = False
-    fold: bool = False
+    fold: bool = True
     most: int | None = None
     """The most cells that it takes."""
 
@@ -78,41 +82,64 @@ class TextColumn:
         widest = max(map(cell_len, (*self.heading.split("\n"), *self.cells)))
         return widest if self.most is None else min(widest, self.most)
 
+    @property
+    def least(self) -> int:
+        """The cells that it needs: those of its widest number and of the longest word above it, or a few of a text."""
+        if self.right:
+            return max(map(cell_len, (*self.heading.split(), *self.cells)))
+        return min(self.width, NARROWEST)
+
 
 def grid(columns: Sequence[TextColumn], width: int, *, rule: bool = True) -> list[str]:
     """Return the lines of a table: headings, a rule and the rows, none wider than `width` cells.
 
-    Where they do not fit, the widest columns of text give way first and what is cut ends in `…`.
+    Where they do not fit, the widest columns of text give way first, and their texts go on below. Where the numbers
+    alone do not fit, every row is a block of lines, one for each column.
 
     >>> print("\\n".join(grid([TextColumn("名称", ("数学", "abc")), TextColumn("n", ("1", "12"), True)], 40)))
     名称   n
     ────  ──
     数学   1
     abc   12
-    >>> columns = [TextColumn("name", ("one two three",), fold=True, most=9), TextColumn("n\\nof", ("1",))]
+    >>> columns = [TextColumn("name", ("one two three",), most=9), TextColumn("n\\nof", ("1",))]
     >>> print("\\n".join(grid(columns, 40, rule=False)))
                n
     name       of
     one two    1
     three
+    >>> numbers = [TextColumn("n", ("12,345",), True), TextColumn("of", ("67,890",), True)]
+    >>> print("\\n".join(grid([TextColumn("a name", ("x",)), *numbers], 20)))
+    a name  x
+    n       12,345
+    of      67,890
     """
-    widths = fit([column.width for column in columns], [column.right or column.whole for column in columns], width)
-    heads = [column.heading.split("\n") for column in columns]
+    head, body = grid_parts(columns, width, rule=rule)
+    return [*head, *body]
+
+
+def grid_parts(columns: Sequence[TextColumn], width: int, *, rule: bool = True) -> tuple[list[str], list[str]]:
+    """Return the lines of a heading, and those below it, as `grid` does."""
+    widths = fit(columns, width)
+    if widths is None:
+        return [], list(_blocks(columns, width))
+    heads = [
+        [part for line in column.heading.split("\n") for part in fold(line, room)]
+        for column, room in zip(columns, widths, strict=True)
+    ]
     tallest = max(map(len, heads))
-    lines = [
-        _row([head[at - tallest] if len(head) >= tallest - at else "" for head in heads], widths, columns)
+    head = [
+        _row([each[at - tallest] if len(each) >= tallest - at else "" for each in heads], widths, columns)
         for at in range(tallest)
     ]
-    if rule:
-        lines.append(GAP.join("─" * room for room in widths).rstrip())
+    lines = [GAP.join("─" * room for room in widths).rstrip()] if rule else []
     for cells in zip(*(column.cells for column in columns), strict=True):
         folded = [
-            fold(text, room) if column.fold else [text]
+            fold(text, room) if column.fold and not column.right else [text]
             for text, room, column in zip(cells, widths, columns, strict=True)
         ]
         for at in range(max(map(len, folded))):
             lines.append(_row([part[at] if at < len(part) else "" for part in folded], widths, columns))
-    return lines
+    return head, lines
 
 
 def _row(texts: Sequence[str], widths: Sequence[int], columns: Sequence[TextColumn]) -> str:
@@ -120,27 +147,47 @@ def _row(texts: Sequence[str], widths: Sequence[int], columns: Sequence[TextColu
     return GAP.join(padded).rstrip()
 
 
-def fit(widths: Sequence[int], fixed: Sequence[bool], width: int) -> list[int]:
-    """Widths that add up to no more than `width` with the gaps, where that can be; `fixed` ones shrink last.
+def _blocks(columns: Sequence[TextColumn], width: int) -> Iterator[str]:
+    """Yield a line for each cell of a row, after its heading, and an empty line between two rows."""
+    heads = [" ".join(column.heading.split()) for column in columns]
+    room = min(max(map(cell_len, heads)), max(width // 2, 1))
+    for place, cells in enumerate(zip(*(column.cells for column in columns), strict=True)):
+        if place:
+            yield ""
+        for head, text in zip(heads, cells, strict=True):
+            if text:
+                names, parts = fold(head, room), fold(text, max(width - room - len(GAP), 2))
+                for at in range(max(len(names), len(parts))):
+                    name, part = (each[at] if at < len(each) else "" for each in (names, parts))
+                    yield f"{pad(name, room)}{GAP}{part}".rstrip()
 
-    >>> fit([30, 10, 4], [False, False, True], 40)
-    [22, 10, 4]
+
+def fit(columns: Sequence[TextColumn], width: int) -> list[int] | None:
+    """Return widths that add up to no more than `width` with the gaps, or None where there are none. Texts give way
+    first, the widest of them, then those to keep whole, and then the headings of numbers.
+
+    >>> name, note = TextColumn("name", ("x" * 30,)), TextColumn("note", ("y" * 10,))
+    >>> fit([name, note, TextColumn("n", ("1234",), right=True)], 40), fit([name, note], 12)
+    ([22, 10, 4], None)
     """
-    room = list(widths)
+    room = [column.width for column in columns]
     spare = width - len(GAP) * (len(room) - 1) - sum(room)
-    for shrinks in ([not each for each in fixed], [True] * len(room)):
+    texts = [not column.right for column in columns]
+    plain = [not column.right and not column.whole for column in columns]
+    for shrinks in (plain, texts, [True] * len(room)):
         while spare < 0:
-            open_to = [index for index, each in enumerate(shrinks) if each and room[index] > NARROWEST]
+            open_to = [at for at, each in enumerate(shrinks) if each and room[at] > columns[at].least]
             if not open_to:
                 break
             widest = max(open_to, key=lambda index: room[index])
             room[widest] -= 1
             spare += 1
-    return room
+    return room if spare >= 0 else None
 
 
 def render_table(table: pa.Table, width: int, max_rows: int = 40) -> str:
-    """`table` as readable text, at most `width` cells wide and `max_rows` rows long, with a footer.
+    """`table` as readable text, at most `width` cells wide and `max_rows` rows long, with a footer. Unbounded, it has
+    every row and every text whole.
 
     Numbers stand to the right and share their decimals within a column; a null is `—`, a line break in a
     text a space. Columns for which there is no room at all are named in the footer.
@@ -156,7 +203,7 @@ def render_table(table: pa.Table, width: int, max_rows: int = 40) -> str:
     """
     from tripos_warehouse.python_values import values_of
 
-    shown = table.slice(0, max_rows)
+    shown = table if width >= UNBOUNDED else table.slice(0, max_rows)
     columns = [values_of(shown.column(index)) for index in range(shown.num_columns)]
     return render_columns(table.column_names, columns, table.num_rows, width)
 
@@ -172,7 +219,8 @@ def render_columns(names: Sequence[str], values: Sequence[Sequence[Any]], rows: 
     <BLANKLINE>
     1,000 rows, the first 2 shown; `limit`, or `-o FILE` for all of them
     """
-    columns = [_column(name, cells) for name, cells in zip(names, values, strict=True)]
+    longest = None if width >= UNBOUNDED else LONGEST
+    columns = [_column(name, cells, longest) for name, cells in zip(names, values, strict=True)]
     kept = len(columns)
     while kept > 1 and sum(min(each.width, READABLE) for each in columns[:kept]) + len(GAP) * (kept - 1) > width:
         kept -= 1
@@ -202,15 +250,14 @@ def decimals_of(values: Sequence[float | None]) -> int:
     return 1 if largest >= 1000 else 2 if largest >= 1 else 3
 
 
-def _column(name: str, cells: Sequence[Any]) -> TextColumn:
+def _column(name: str, cells: Sequence[Any], longest: int | None) -> TextColumn:
     known = [cell for cell in cells if cell is not None]
     if known and all(isinstance(cell, float) or _has_decimals(cell) for cell in known):
         decimals = decimals_of([None if cell is None else float(cell) for cell in cells])
-        return TextColumn(
-            _line(name), tuple(NOTHING if cell is None else f"{cell:.{decimals}f}" for cell in cells), True
-        )
+        texts = tuple(NOTHING if cell is None else f"{cell:.{decimals}f}" for cell in cells)
+        return TextColumn(_line(name, longest), texts, True)
     right = bool(known) and all(isinstance(cell, int | Decimal) and not isinstance(cell, bool) for cell in known)
-    return TextColumn(_line(name), tuple(cell_text(cell) for cell in cells), right)
+    return TextColumn(_line(name, longest), tuple(cell_text(cell, longest) for cell in cells), right, fold=False)
 
 
 def _has_decimals(cell: Any) -> bool:
@@ -220,8 +267,9 @@ def _has_decimals(cell: Any) -> bool:
     return isinstance(exponent, int) and exponent < 0
 
 
-def cell_text(value: Any) -> str:
-    """Return a value as text on one line, with nothing in it that a terminal would obey.
+def cell_text(value: Any, longest: int | None = LONGEST) -> str:
+    """Return a value as text on one line, with nothing in it that a terminal would obey, and no more than its `longest`
+    first characters.
 
     >>> cell_text(None), cell_text([1, True]), cell_text("two\\nlines")
     ('—', '1, true', 'two lines')
@@ -232,16 +280,16 @@ def cell_text(value: Any) -> str:
         case bool():
             return "true" if value else "false"
         case list():
-            return ", ".join(map(cell_text, value))
+            return ", ".join(cell_text(each, longest) for each in value)
         case datetime():
             return f"{value:%Y-%m-%d %H:%M:%S}"
         case _:
-            return _line(str(value))
+            return _line(str(value), longest)
 
 
-def _line(text: str) -> str:
-    if len(text) > LONGEST:
-        text = f"{text[:LONGEST]}…"
+def _line(text: str, longest: int | None) -> str:
+    if longest is not None and len(text) > longest:
+        text = f"{text[:longest]}…"
     # Escape sequences in a reply must not reach the terminal.
     return "".join(each if each.isprintable() else " " for each in " ".join(text.split()))
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from tripos.api import chosen_cases
 from tripos.cli.inputs import open_store
 from tripos.failure import Failure
-from tripos.ui import print_json, show_text, terminal_width
+from tripos.ui import print_json, show_text, table_width
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.language import Unavailable, evaluate
 from tripos_compiler.plan import Binary, Call, Export, Expr, Items, Literal_, Plan, Ref, Unary
@@ -206,12 +206,12 @@ def _summary_lines(plan: Plan, wanted: ReplyQuery, made: Training, path: Path) -
         models = tuple(each.model + (f" (tied with {', '.join(each.ties)})" if each.ties else "") for each in made.best)
         values = tuple(f"{each.value:.{figures}f}" for each in made.best)
         yield from grid(
-            [*labels, TextColumn("best", models, whole=True), TextColumn("value", values, right=True)], terminal_width()
+            [*labels, TextColumn("best", models, whole=True), TextColumn("value", values, right=True)], table_width()
         )
     yield ""
     found = counts(plan, made)
     cells = tuple(f"{count:,}" for count in found.values())
-    yield from grid([TextColumn("scenario", tuple(found)), TextColumn(noun, cells, right=True)], terminal_width())
+    yield from grid([TextColumn("scenario", tuple(found)), TextColumn(noun, cells, right=True)], table_width())
     held = [*made.held.subsets, *made.held.runs]
     if held:
         yield ""

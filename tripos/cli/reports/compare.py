@@ -11,7 +11,7 @@ from rich.cells import cell_len
 from tripos.cli.inputs import open_store
 from tripos.cli.reports.formats import chosen_format, show_rows, show_tables
 from tripos.failure import GOOD, Failure
-from tripos.ui import harmless, print_json, show_text, terminal_width
+from tripos.ui import harmless, print_json, show_text, table_width, terminal_width
 from tripos_compiler.diagnostics import localized, nearest
 from tripos_compiler.language.changes import are_comparable, find_changes
 from tripos_compiler.plan import Plan
@@ -75,7 +75,7 @@ def main(options: Namespace) -> int:
         a, b = (f"{', '.join(side.models)} ({side.run.run_id})" for side in (one, two))
         show_tables(comparison_tables(found, caption, a, b), form, options)
     else:
-        lines = [*_head(one, two, changed), *render_comparison(found, terminal_width())]
+        lines = [*_head(one, two, changed), *render_comparison(found, table_width())]
         show_text("\n".join(each for line in lines for each in _fit(line)))
     return GOOD
 
@@ -189,7 +189,7 @@ def _head(one: Side, two: Side, changed: list[ChangeLine]) -> list[str]:
 
 def _fit(line: str) -> list[str]:
     """Return a line in lines that the terminal has room for; what goes on stands further in."""
-    room = terminal_width()
+    room = table_width()
     if cell_len(line) <= room:
         return [harmless(line)]
     text = line.lstrip(" ")

@@ -225,10 +225,7 @@ def _table(rows: Sequence[Sequence[str]], left: Sequence[int] = (0, 1, 5), names
     head, *others = [[harmless(text) for text in row] for row in rows]
     cells = list(zip(*others, strict=True)) or [()] * len(head)
     return grid(
-        [
-            TextColumn(head[at], tuple(texts), right=at not in left, fold=at == names, most=WIDEST_MODEL)
-            for at, texts in enumerate(cells)
-        ],
+        [TextColumn(head[at], tuple(texts), right=at not in left, most=WIDEST_MODEL) for at, texts in enumerate(cells)],
         UNBOUNDED,
     )
 
@@ -253,7 +250,7 @@ def _side_by_side(boards: Sequence[Board], width: int) -> list[str]:
         while end < len(boards) and used + 2 + sizes[end] <= width:
             used += 2 + sizes[end]
             end += 1
-        names = TextColumn(localized("model"), tuple(map(harmless, models)), fold=True, most=WIDEST_MODEL)
+        names = TextColumn(localized("model"), tuple(map(harmless, models)), most=WIDEST_MODEL)
         beside = [TextColumn(labels[i], tuple(cells[i]), right=True) for i in range(at, end)]
         lines += ["", *grid([names, *beside], UNBOUNDED)]
         at = end

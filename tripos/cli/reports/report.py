@@ -13,7 +13,17 @@ from tripos.cli.inputs import open_store
 from tripos.cli.reports.formats import PAPER, chosen_format, show_tables
 from tripos.cli.reports.next_commands import next_lines, store_options
 from tripos.failure import GOOD, NOT_HELD, SOME_FAILED, USAGE, Failure
-from tripos.ui import columns_of, print_json, show_output, show_text, table_lines, terminal_width, with_marks
+from tripos.ui import (
+    columns_of,
+    is_colored,
+    print_json,
+    show_output,
+    show_text,
+    table_lines,
+    table_width,
+    terminal_width,
+    with_marks,
+)
 from tripos_compiler.diagnostics import localized
 from tripos_compiler.language import select_treatments
 from tripos_compiler.plan import Plan
@@ -55,7 +65,7 @@ def list_main(options: Namespace) -> int:
         shown.append((row["run_id"], name, ", ".join(row["models"]), f"{row['samples']:,}", scored, status))
     headings = ("run", "benchmark", "models", "samples", "scored", "status")
     run, *others = columns_of(headings, shown, left=("run", "benchmark", "models", "status"))
-    show_text(*table_lines([replace(run, whole=True, fold=False), *others]), sep="\n", styled=True)
+    show_text(*table_lines([replace(run, whole=True), *others]), sep="\n", styled=True)
     return GOOD
 
 
@@ -138,19 +148,19 @@ def _within(run: RunRecord, only: Mapping[str, tuple[str, ...]]) -> dict[str, tu
 
 def show_report(report: Report, *, sql: bool, options: Namespace) -> None:
     """Print a report; `options` have what the commands at its end need to find the store."""
-    _show(render_report(report, terminal_width(), sql, store_options(options)))
+    _show(render_report(report, terminal_width(), sql, store_options(options), table_width()))
 
 
 def show_headline(report: Report, *, sql: bool, options: Namespace) -> None:
     """Print the headline of a report, and what to do next."""
-    _show(render_headline(report, terminal_width(), sql=sql))
+    _show(render_headline(report, terminal_width(), table_width(), sql))
     show_text("", *next_lines(report, store_options(options)), sep="\n")
 
 
 def _show(text: Text) -> None:
     from rich.console import Console
 
-    console = Console(file=sys.stdout, width=terminal_width(), highlight=False)
+    console = Console(file=sys.stdout, width=terminal_width(), highlight=False, force_terminal=is_colored(sys.stdout))
     text.plain = with_marks(text.plain)
     with console.capture() as captured:  # rich would end the program where nobody reads this any more
         console.print(text, soft_wrap=True, end="")

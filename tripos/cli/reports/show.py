@@ -11,27 +11,30 @@ from tripos.cli.inputs import open_store
 from tripos.cli.reports.provenance import Row
 from tripos.cli.reports.transcripts import Transcript, Utterance, find, to_data
 from tripos.failure import GOOD, Failure
-from tripos.ui import harmless, show_json, show_text, terminal_width
+from tripos.ui import harmless, show_json, show_text, table_width, terminal_width
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.query import Connection, run_query
-from tripos_warehouse.text_table import fold, render_table, wrapped
+from tripos_warehouse.text_table import UNBOUNDED, fold, render_table, wrapped
 from tripos_warehouse.views import connect
 
 SHOWN = 20
 """Replies that are listed."""
 BEGINNING = 60
-"""Characters of a reply that are listed, at most."""
-LISTED = f"""
+"""Characters of a reply that are listed on a terminal, at most."""
+LISTED = """
     with marks as (select sample_id, avg(value) as score from scores group by all)
     select left(sample_id, 12) as key, scenario, model, status, round(score, 2) as score,
-      left(trim(regexp_replace(reply, '\\s+', ' ', 'g')), {BEGINNING}) as reply
+      {reply} as reply
     from samples left join marks using (sample_id)
-    order by created_at desc, sample_id limit {SHOWN}"""
+    order by created_at desc, sample_id limit {shown}"""
+WORDS = "trim(regexp_replace(reply, '\\s+', ' ', 'g'))"
 
 
 def listing(connection: Connection, width: int) -> str:
-    """Return the last replies of a store, the newest first, in lines of `width` columns, and how more are found."""
-    rows = run_query(connection, LISTED)
+    """Return the last replies of a store, the newest first, in lines of `width` columns, and how more are found. Where
+    nothing bounds the width, the replies are whole."""
+    reply = WORDS if width >= UNBOUNDED else f"left({WORDS}, {BEGINNING})"
+    rows = run_query(connection, LISTED.format(reply=reply, shown=SHOWN))
     [count] = run_query(connection, "select count(*) as n from samples")["n"].to_pylist()
     shown = "all" if rows.num_rows == count else f"the last {rows.num_rows}"
     told = f"{shown} of {count} replies, with the mean of their scores; `tripos show KEY` prints one"
@@ -55,7 +58,7 @@ def main(options: Namespace) -> int:
         connection = connect(store)
         try:
             if options.key is None:
-                show_text(listing(connection, max(terminal_width(), NARROWEST)))
+                show_text(listing(connection, max(table_width(), NARROWEST)))
                 return GOOD
             shown = find(connection, options.key)
         finally:

@@ -7,7 +7,7 @@ from argparse import Namespace
 from pathlib import Path
 
 from tripos.failure import GOOD, Failure
-from tripos.ui import show_json, show_output, show_text, terminal_width
+from tripos.ui import show_json, show_output, show_text, table_width
 from tripos_warehouse.query import Connection
 
 MAX_ROWS = 40
@@ -32,7 +32,7 @@ def quick_answer(options: Namespace) -> bool:
         return False
     from tripos_warehouse.errors import StoreError
     from tripos_warehouse.query import duckdb, statements_of
-    from tripos_warehouse.text_table import render_columns
+    from tripos_warehouse.text_table import UNBOUNDED, render_columns
     from tripos_warehouse.views import connect_kept
 
     try:
@@ -52,8 +52,10 @@ def quick_answer(options: Namespace) -> bool:
         return False
     if len(rows) > MOST_ROWS:
         return False
-    shown = [[row[place] for row in rows[:MAX_ROWS]] for place in range(len(names))]
-    show_text(render_columns(names, shown, len(rows), terminal_width()))
+    width = table_width()
+    most = MAX_ROWS if width < UNBOUNDED else len(rows)
+    shown = [[row[place] for row in rows[:most]] for place in range(len(names))]
+    show_text(render_columns(names, shown, len(rows), width))
     return True
 
 

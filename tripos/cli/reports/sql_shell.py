@@ -200,13 +200,13 @@ def _prepare_terminal(completer: Completer) -> None:
 
 def show_answer(connection: Connection, query: str, output: str | None) -> None:
     """Print what a query gives, or write it to `output`. Raises `StoreError`."""
-    from tripos.ui import terminal_width
+    from tripos.ui import table_width
     from tripos_warehouse.query import run_query, write_answer
     from tripos_warehouse.text_table import render_table
 
     table = run_query(connection, query)
     if output is None:
-        show_text(render_table(table, terminal_width()))
+        show_text(render_table(table, table_width()))
     else:
         write_answer(table, output)
         show_text(f"{table.num_rows:,} row{'' if table.num_rows == 1 else 's'} written to {output}", stderr=True)

@@ -7,15 +7,13 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from rich.cells import cell_len, set_cell_size
-
 from tripos.api import budget_rows
 from tripos.ui import harmless
 from tripos_compiler.diagnostics import abbreviated, localized, reader_language, usd, wrap
 from tripos_compiler.plan import Plan
 from tripos_runtime.forecast import Estimate, Forecast, Line, Span
 from tripos_runtime.scheduling import Budget
-from tripos_warehouse.text_table import TextColumn, grid
+from tripos_warehouse.text_table import TextColumn, fold, grid
 
 MOST_REASONS = 12
 MOST_PLACES = 3
@@ -112,9 +110,9 @@ def _why(found: Forecast, width: int) -> Iterator[str]:
     for reason in shown:
         places = _places(reason.places, len({(where.scenario, where.step) for where in found.lines}))
         text = f"  {reason.calls:>{room},}  {localized(reason.text)}"
-        yield _cut(text, width)
+        yield from _hung(text, width, room + 4)
         if places:
-            yield _cut(f"  {'':{room}}    in {places}", width)
+            yield from _hung(f"  {'':{room}}    in {places}", width, room + 6)
     more = found.reasons[MOST_REASONS:]
     if more:
         yield f"  {sum(reason.calls for reason in more):>{room},}  for {len(more)} more reasons, see --json"
@@ -204,8 +202,10 @@ def _many(noun: str, count: int) -> str:
     return f"{noun} is" if count == 1 else f"{noun}s are"
 
 
-def _cut(text: str, width: int) -> str:
-    return text if cell_len(text) <= width else set_cell_size(text, width - 1).rstrip() + "…"
+def _hung(text: str, width: int, margin: int) -> list[str]:
+    """Return a text in lines, of which those below the first begin further in."""
+    first, *rest = fold(text, width)
+    return [first, *(f"{'':{margin}}{line}" for line in fold(" ".join(rest), max(width - margin, 8)) if rest)]
 
 
 def _wrapped(text: str, width: int) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from argparse import Namespace
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from tripos.cli.runs.several import each_of
 from tripos.failure import GOOD, USAGE, Failure
 from tripos.releases.frozen import withheld_note
 from tripos.settings import ChosenSettings, chosen_settings
-from tripos.ui import columns_of, harmless, show_json, show_text, table_lines, terminal_width
+from tripos.ui import columns_of, harmless, is_colored, show_json, show_text, table_lines, terminal_width
 from tripos_compiler.compile import Compilation
 from tripos_compiler.diagnostics import localized, reader_language, wrap
 from tripos_compiler.language import left_out_arm_values, steps_sharing_replies
@@ -136,7 +137,8 @@ def show_plan(
     from rich.text import Text
 
     plan = selection.under(whole)
-    console = Console(width=terminal_width(), highlight=False, markup=False)
+    colored = is_colored(sys.stdout)
+    console = Console(width=terminal_width(), highlight=False, markup=False, force_terminal=colored)
 
     def say(line: str, style: str | None = None) -> None:
         console.print(harmless(line), style=style)

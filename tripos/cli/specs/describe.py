@@ -16,7 +16,7 @@ from tripos.cli.arguments import listed_names
 from tripos.cli.inputs import compile_given
 from tripos.failure import GOOD, USAGE, Failure
 from tripos.settings import load_config, trust_of
-from tripos.ui import print_json, show_output, show_text, terminal_width
+from tripos.ui import print_json, show_output, show_text, table_width
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.language.library import words
 from tripos_compiler.plan import ChoiceType, DataField, Dataset, ListType, Plan, RecordType, SetType, TextType, Type
@@ -298,7 +298,7 @@ def _lines(found: Described, figure: str) -> Iterator[str]:
         ]
         yield from grid(
             [TextColumn("field", tuple(part.name for part in found.parts)), *shown, TextColumn("of", units)],
-            terminal_width(),
+            table_width(),
         )
         return
     keys = [TextColumn(name, tuple(group[at] for group in found.groups)) for at, name in enumerate(found.by)]
@@ -309,7 +309,7 @@ def _lines(found: Described, figure: str) -> Iterator[str]:
         TextColumn("share", shares, right=True),
     ]
     if figure == "rows":
-        yield from grid([*keys, *rows], terminal_width())
+        yield from grid([*keys, *rows], table_width())
         return
     yield f"{figure} of each field:"
     cells = [
@@ -319,7 +319,7 @@ def _lines(found: Described, figure: str) -> Iterator[str]:
         for part in found.parts
         if part.name not in found.by
     ]
-    yield from grid([*keys, *rows, *cells], terminal_width())
+    yield from grid([*keys, *rows, *cells], table_width())
 
 
 def _shown(value: float | None, figure: str) -> str:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from tripos.cli.inputs import open_store
 from tripos.failure import GOOD, SOME_FAILED, USAGE, Failure
 from tripos.importing import FileRows, RowError, read_fixed, read_mapping, read_table, settle
-from tripos.ui import harmless, show_json, show_text, terminal_width
+from tripos.ui import harmless, show_json, show_text
 from tripos_compiler.diagnostics import counted
 from tripos_warehouse.errors import StoreError
 
@@ -173,7 +173,7 @@ def _print_counts(told: Mapping[str, Any], noun: str, dry_run: bool) -> None:
             show_text(f"{told[name]:>8,} {words}")
     if told["unused_columns"]:
         line = f"columns not used: {', '.join(told['unused_columns'])}"
-        show_text((line if len(line) <= (most := terminal_width()) else f"{line[: most - 1]}…").replace("\n", " "))
+        show_text(line.replace("\n", " "))
     if told["imported"]:
         show_text(f"imported, for run {told['run_id']}: `tripos report` takes them in")
     else:

@@ -81,7 +81,7 @@ def _of(connection: Connection, plan: Plan, run: RunRecord, made: Made) -> Itera
                 yield Acceptance(made.name, axis, name, slots, filled, attempts, why)
 
 
-def acceptance_lines(plan: Plan, found: tuple[Acceptance, ...], width: int) -> list[str]:
+def acceptance_lines(plan: Plan, found: tuple[Acceptance, ...], width: int, table_width: int) -> list[str]:
     """Return a table of them, by axes of a few values, and below it a line for each data set that had anything
     rejected."""
     many = {axis.name for axis in plan.axes if len(axis.values) > MOST_VALUES}
@@ -106,7 +106,7 @@ def acceptance_lines(plan: Plan, found: tuple[Acceptance, ...], width: int) -> l
         ),
     ]
     told = [_acceptance_line(each) for each in heads if each.reasons or each.made < each.slots]
-    return [*grid(columns, width), *(wrapped(line, width) for line in told)]
+    return [*grid(columns, table_width), *(wrapped(line, width) for line in told)]
 
 
 def _acceptance_line(each: Acceptance) -> str:

@@ -243,7 +243,7 @@ def _of_one_model(tables: Sequence[MeasureTable]) -> list[TextColumn]:
     values = tuple(NOTHING if row is None else figure(row.value) for row, figure in pairs)
     there = [[row] if row is not None else [] for row in rows]
     return [
-        TextColumn(localized("measure"), tuple(map(_name, tables)), fold=True),
+        TextColumn(localized("measure"), tuple(map(_name, tables))),
         TextColumn(localized("value"), values, right=True),
         TextColumn(localized("95 % interval"), tuple(interval(*pair) for pair in pairs), right=True),
         *counts_of(there),
@@ -287,14 +287,14 @@ def _models_beside(tables: Sequence[MeasureTable], models: Sequence[str], counts
         for model in models:
             cells[model].append(with_interval(found[model], figure) if model in found else NOTHING)
     return [
-        TextColumn(localized("measure"), tuple(map(_name, tables)), fold=True),
+        TextColumn(localized("measure"), tuple(map(_name, tables))),
         *(TextColumn(model, tuple(texts), right=True) for model, texts in cells.items()),
         *(counts_of([table.rows for table in tables])[1:] if counts else []),
     ]
 
 
 def _measures_beside(tables: Sequence[MeasureTable], models: Sequence[str]) -> list[TextColumn]:
-    columns = [TextColumn(localized("model"), tuple(models), fold=True)]
+    columns = [TextColumn(localized("model"), tuple(models))]
     for table in tables:
         found = {row.model: row for row in table.rows}
         figure = figure_of(table.rows)

@@ -48,7 +48,9 @@ def _expectation_line(plan: Plan, table: MeasureTable, each: Matched, decimals: 
 STYLES = {True: "green", False: "red"}
 
 
-def expectation_lines(plan: Plan, gates: Sequence[CheckedExpectation], width: int) -> Iterator[tuple[str, str]]:
+def expectation_lines(
+    plan: Plan, gates: Sequence[CheckedExpectation], width: int, table_width: int
+) -> Iterator[tuple[str, str]]:
     """Yield lines of at most `width` cells, each with its style: how many held, then a line and a table an
     expectation."""
     failed = sum(not gate.held for gate in gates)
@@ -58,7 +60,7 @@ def expectation_lines(plan: Plan, gates: Sequence[CheckedExpectation], width: in
         words = localized("held" if gate.held else "did not hold") + localized(": ") + gate.expectation.shown
         for line in textwrap.wrap(words, width, subsequent_indent="  "):
             yield line, STYLES[gate.held]
-        for line in grid(_columns(plan, gate), width - 2):
+        for line in grid(_columns(plan, gate), table_width - 2):
             yield f"  {line}", ""
         for reason in dict.fromkeys(outcome.row.reason for outcome in gate.outcomes if outcome.row.value is None):
             for line in textwrap.wrap(localized(f"no value: {reason}"), width - 2):
@@ -105,13 +107,16 @@ MOST_GAPS = 3
 """So many reasons are told of what is undefined, and of what was not asked; `--json` has all."""
 
 
-def render_report(report: Report, width: int = 80, sql: bool = False, where: str = "") -> Text:
+def render_report(
+    report: Report, width: int = 80, sql: bool = False, where: str = "", table_width: int | None = None
+) -> Text:
     """Return the report, to be printed with `console.print(…, soft_wrap=True)` or read as `.plain`.
 
-    Lines take at most `width` cells, but for the SQL of every measure, which `sql` adds and which is never broken.
+    Lines take at most `width` cells, and those of tables `table_width` where it is given, but for the SQL of every
+    measure, which `sql` adds and which is never broken.
     `where` is the option that the commands at the end need to find the store.
     """
-    text = Text()
+    text, table_width = Text(), table_width or width
     for line in _header(report, width):
         text.append(line + "\n")
     for line in _gaps(report, width):
@@ -125,7 +130,7 @@ def render_report(report: Report, width: int = 80, sql: bool = False, where: str
         if table in alone:
             continue
         text.append(f"\n{shown_title(report.plan, table)}\n", style="bold")
-        lines = measure_lines(report.plan, table, report.run.models, of_same(report, table), width)
+        lines = measure_lines(report.plan, table, report.run.models, of_same(report, table), table_width)
         if (why := report.unworked.get(table.measure.name)) is not None:
             lines = [wrapped(localized(NO_SCORES) + localized(": ") + localized(why), width)]
         text.append("\n".join([*lines, *reason_lines(report.plan, table, width)]) + "\n")
@@ -134,17 +139,17 @@ def render_report(report: Report, width: int = 80, sql: bool = False, where: str
         if (own := report.by_people.get(table.measure.name)) is not None:
             told = f"{shown_title(report.plan, table)}{localized(', of people: ')}{', '.join(report.apart)}"
             text.append("\n" + wrapped(told, width) + "\n", style="bold")
-            lines = measure_lines(report.plan, own, report.run.models, tuple(report.by_people.values()), width)
+            lines = measure_lines(report.plan, own, report.run.models, tuple(report.by_people.values()), table_width)
             text.append("\n".join([*lines, *reason_lines(report.plan, own, width)]) + "\n")
     if alone:
         told = f"Of several evaluators, and here is one: {', '.join(table.measure.name for table in alone)}."
         text.append("\n" + wrapped(localized(told), width) + "\n")
     if report.made:
         text.append(f"\n{localized('made data sets')}\n", style="bold")
-        text.append("\n".join(acceptance_lines(report.plan, report.made, width)) + "\n")
+        text.append("\n".join(acceptance_lines(report.plan, report.made, width, table_width)) + "\n")
     if report.gates:
         text.append("\n")
-        for line, style in expectation_lines(report.plan, report.gates, width):
+        for line, style in expectation_lines(report.plan, report.gates, width, table_width):
             text.append(line + "\n", style=style)
     for line in _footer(report, sql, where):
         text.append(line + "\n", style="dim")
