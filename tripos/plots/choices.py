@@ -17,6 +17,8 @@ from tripos_warehouse.store import Store
 
 PlotKind = Literal["leaderboard", "heatmap", "radar", "gain", "judges", "power", "cost"]
 
+NO_FONT = "S0623"
+
 
 class FontWarning(UserWarning):
     """No font of this machine draws some labels of a picture."""
@@ -71,7 +73,7 @@ def plot(store: Store, kind: PlotKind, run: str | None, choices: PlotChoices) ->
     )
     drawing = draw(make_picture(kind, store, run, options), style)
     if (told := why_no_font(drawing)) is not None:
-        warnings.warn(f"S0623: {told}", FontWarning, stacklevel=3)
+        warnings.warn(f"{NO_FONT}: {told}", FontWarning, stacklevel=3)
     if (out := choices.get("out")) is not None:
         write_drawing(drawing, Path(out))
     return drawing
