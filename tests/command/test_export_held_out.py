@@ -201,7 +201,13 @@ def test_scores_of_items_that_are_held_out_say_which_model_is_best(facts: Path, 
     assert [each["model"] for each in told["best"] if each["cell"]["scenario"] == "tell"] == list(row.values())
 
 
-def test_people_and_judges_decide_together(facts: Path, tripos: Command, once: Command) -> None:
+@pytest.mark.parametrize("joined", [True, False])
+def test_people_and_judges_decide_together_where_the_spec_joins_them(
+    facts: Path, tripos: Command, once: Command, joined: bool
+) -> None:
+    if joined:
+        spec = facts / "facts.tripos"
+        spec.write_text(spec.read_text("utf-8").replace("judge panel", "judge panel with people"), "utf-8")
     run(once)
     assert (
         tripos("sql", "select sample_id, model from facts.samples where role = 'candidate'", "-o", "s.json").code == 0
@@ -216,7 +222,7 @@ def test_people_and_judges_decide_together(facts: Path, tripos: Command, once: C
     assert done.code == 0, done.err
     # The judges' means differ by less than the nine points that the person sees between the two models.
     together = {each["cell"]["scenario"]: each["model"] for each in export(tripos)["best"]}
-    assert together["tell"] != judged["tell"]
+    assert (together["tell"] != judged["tell"]) is joined
 
 
 def test_a_line_says_its_item_its_model_and_the_value_that_it_won_by(

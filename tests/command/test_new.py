@@ -61,7 +61,7 @@ def test_a_metric_gets_a_column_with_a_mark_where_its_dimension_is_graded(made: 
     assert tripos("check", "q.tripos", "--deny", "warnings").code == 0
     run = tripos("run", "q.tripos", "--json")
     assert run.code == 0
-    by_metric = next(each for each in tripos("report", "--json").data["measures"] if each["name"] == "quality")
+    by_metric = next(each for each in tripos("report", "--json").data["measures"] if each["name"] == "by_metric")
     assert "WARMTH" in json.dumps(by_metric)
 
 

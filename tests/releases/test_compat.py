@@ -9,9 +9,9 @@ import pytest
 
 from tests.each import each
 from tripos.api.compilation import find_spec
-from tripos.cli.reports.compare import spec_changes
 from tripos_compiler.language.changes.plans import WEIGHTS, find_changes
 from tripos_compiler.plan import Plan
+from tripos_warehouse.report import spec_changes
 
 COMPAT = Path(__file__).parents[1] / "compat"
 DEMANDED = tomllib.loads((COMPAT / "demanded.toml").read_text("utf-8"))

@@ -165,6 +165,17 @@ def test_a_paired_comparison_is_that_of_the_command(view: ViewFiles, tripos: Com
     assert view.json(f"compare/{run['run_id']}.0~{run['run_id']}.9.json") is None
 
 
+def test_runs_by_other_judges_are_not_compared_as_if_they_had_the_same(view: ViewFiles, tripos: Command) -> None:
+    """The page refuses what the command refuses, in the same words."""
+    [before] = read(view, "index.json")["runs"]
+    assert tripos("run", "quiz.tripos", "--model", "mock/careful", "--role", "judge=mock/fair").code == 0
+    after = read(view, "index.json")["runs"][0]
+    said = read(view, f"compare/{before['run_id']}.0~{after['run_id']}.0.json")["error"]
+    printed = tripos("compare", before["run_id"], after["run_id"], "--models", "mock/careful,mock/careful")
+    assert said["code"] == "S0615" and f"S0615]: {said['message']}" in printed.err.replace("\n", " ")
+    assert read(view, f"compare/{before['run_id']}.0~{before['run_id']}.1.json")["changes"] == []
+
+
 def test_judges_have_agreement_and_severity(view: ViewFiles, tripos: Command) -> None:
     (run,) = read(view, "index.json")["runs"]
     made = read(view, f"runs/{run['run_id']}/judges.json")

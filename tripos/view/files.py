@@ -41,7 +41,7 @@ from tripos_compiler.plan import Plan
 from tripos_warehouse import sql
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.query import Connection, run_query
-from tripos_warehouse.report import Board, Report, Side, check_comparable, compare, leaderboard, report
+from tripos_warehouse.report import Board, Report, Side, changes_between, compare, leaderboard, report
 from tripos_warehouse.store import Store
 from tripos_warehouse.views import (
     RunRecord,
@@ -327,13 +327,14 @@ class ViewFiles:
             "b": {"run_id": run_b.run_id, "models": [run_b.models[n]]},
         }
         try:
-            check_comparable(*sides)
-            made = compare(*sides)
+            changes, by_judge = changes_between(*sides)
+            made = compare(*sides, by_judge=by_judge)
         except StoreError as error:
             told = {"code": error.code, "message": error.message, "hint": error.hint}
             return {**about, "error": told}
         return {
             **about,
+            "changes": [str(change) for change in changes],
             "pairs": made.pairs,
             "items": made.items,
             "only_a": made.only_a,

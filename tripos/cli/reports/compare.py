@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 from contextlib import ExitStack
-from typing import Any, NamedTuple
+from typing import Any
 
 from rich.cells import cell_len
 
@@ -13,16 +13,16 @@ from tripos.cli.reports.formats import chosen_format, show_rows, show_tables
 from tripos.failure import GOOD, Failure
 from tripos.ui import harmless, print_json, show_text, table_width, terminal_width
 from tripos_compiler.diagnostics import localized, nearest
-from tripos_compiler.language.changes import are_comparable, find_changes
 from tripos_compiler.plan import Plan
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.query import Connection
 from tripos_warehouse.report import (
     CAUTION,
     PROVING,
+    ChangeLine,
     Comparison,
     Side,
-    check_comparable,
+    changes_between,
     compare,
     comparison_tables,
     render_comparison,
@@ -36,18 +36,6 @@ MOST_CHANGES = 12
 """The number of changes of the spec that are shown; the rest are counted."""
 
 
-class ChangeLine(NamedTuple):
-    """A change as it is printed: where, such as `scenario letter`, and what. `scoring`: scores before and after it mean
-    different things."""
-
-    where: str
-    what: str
-    scoring: bool = False
-
-    def __str__(self) -> str:
-        return f"{self.where}: {self.what}"
-
-
 def main(options: Namespace) -> int:
     """Print how two runs, or two models, differ."""
     if len(options.runs) > 2:
@@ -57,13 +45,8 @@ def main(options: Namespace) -> int:
     try:
         with ExitStack() as open_:
             one, two = _sides(store, options, open_)
-            check_comparable(one, two)
-            judges = _judges(one.run, two.run)
-            changed = spec_changes(one.plan, two.plan) + judges
-            if not options.anyway:
-                _refuse_majors(one.run, two.run)
-                _refuse(changed)
-            found = compare(one, two, by_judge=not judges)
+            changed, by_judge = changes_between(one, two, anyway=options.anyway)
+            found = compare(one, two, by_judge=by_judge)
     except StoreError as error:
         raise Failure(error.code, error.message, error.hint) from error
     if form == "json":
@@ -124,51 +107,6 @@ def _model(text: str, run: RunRecord) -> tuple[str, ...]:
     close = nearest(text, run.models)
     hint = f"did you mean `{close}`?" if close else f"its models are {', '.join(run.models)}"
     raise StoreError("S0614", f"run `{run.run_id}` has no model `{text}`", hint)
-
-
-def spec_changes(before: Plan, after: Plan) -> list[ChangeLine]:
-    """Return what changed between two plans and can change a score, or is a new scenario. A change in several scenarios
-    is told with the first that has it and the number of the others."""
-    old, new = before.benchmark.version, after.benchmark.version
-    told: dict[tuple[str, str, bool], dict[str, None]] = {}
-    for each in find_changes(before, after):
-        if each.step:
-            colon = " " if each.field == "name" else ": "
-            named = "scenario", each.name.removesuffix(f".{each.step}")
-            words = tuple(f"`{each.step}`{colon}{brief}" for brief in each.brief or ())
-        elif each.can_change_scores or each.kind == "scenario":
-            named, words = (each.kind, each.name), (each.what,) if each.brief is None else each.brief
-        else:
-            continue
-        for what in words:
-            told.setdefault((named[0], what, each.changes_meaning), {})[named[1]] = None
-    found = [ChangeLine("version", f"{old} → {new}")] if old != new else []
-    for (kind, what, scoring), names in told.items():
-        others = f" and {len(names) - 1} more" if len(names) > 1 else ""
-        found.append(ChangeLine(f"{kind} {next(iter(names))}{others}", what, scoring))
-    return found
-
-
-def _judges(one: RunRecord, two: RunRecord) -> list[ChangeLine]:
-    before, after = one.evaluators, two.evaluators
-    names = [name for name in dict.fromkeys((*before, *after)) if set(before.get(name, ())) != set(after.get(name, ()))]
-    told = [(name, ", ".join(before.get(name, ())), ", ".join(after.get(name, ()))) for name in names]
-    return [ChangeLine(name, f"{was or 'nobody'} → {now or 'nobody'}", True) for name, was, now in told]
-
-
-def _refuse_majors(one: RunRecord, two: RunRecord) -> None:
-    """Raise `StoreError` S0859 where the versions of a benchmark say themselves that their figures differ in kind."""
-    if not are_comparable(one.version, two.version):
-        message = f"the runs are of versions {one.version} and {two.version} of `{two.benchmark}`, which differ in kind"
-        raise StoreError("S0859", message, "list the changes: tripos diff A B; compare anyway with --anyway")
-
-
-def _refuse(changed: list[ChangeLine]) -> None:
-    scoring = [each for each in changed if each.scoring]
-    if scoring:
-        more = f", and {len(scoring) - 1} more" if len(scoring) > 1 else ""
-        message = f"scores of the two runs mean different things: {scoring[0]}{more}"
-        raise StoreError("S0615", message, "run both under one rubric and one judge, or compare with `--anyway`")
 
 
 def _head(one: Side, two: Side, changed: list[ChangeLine]) -> list[str]:

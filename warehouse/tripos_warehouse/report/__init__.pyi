@@ -5,11 +5,15 @@ from .best_cells import (
 from .board_facts import (
     items_by_model as items_by_model,
 )
+from .comparability import (
+    ChangeLine as ChangeLine,
+    changes_between as changes_between,
+    spec_changes as spec_changes,
+)
 from .comparison import (
     Comparison as Comparison,
     Section as Section,
     Side as Side,
-    check_comparable as check_comparable,
     compare as compare,
 )
 from .comparison_text import (

@@ -239,6 +239,7 @@ export interface ComparedRow {
 export interface Comparison {
   a: { run_id: string; models: string[] };
   b: { run_id: string; models: string[] };
+  changes: string[];
   pairs: number;
   items: number;
   only_a: number;

@@ -87,6 +87,7 @@ function Figures({ found }: { found: Comparison }) {
   return (
     <Panel title={t("paired")}>
       <p class="small">{count(found.pairs)} {t("pairs")} · {count(found.items)} {t("items")} · {count(found.only_a + found.only_b)} {t("onlyOne")}</p>
+      {found.changes.length > 0 && <details class="small"><summary>{t("changedBetween")} ({count(found.changes.length)})</summary><ul>{found.changes.map((each) => <li key={each}>{visible(each)}</li>)}</ul></details>}
       {found.sections.map((section) => <Section key={section.kind} section={section} />)}
     </Panel>
   );
