@@ -43,6 +43,8 @@ scenario sums "Sums" {
 measure longs = mean(long) by hint
 """
 
+LOWER = "\nmeasure wrong = 1 - mean(CLEAR) / 10 lower is better\n"
+
 
 def read(view: ViewFiles, path: str) -> Any:
     data = view.json(path)
@@ -210,13 +212,41 @@ def test_the_history_has_a_point_for_every_run_and_model(view: ViewFiles, tripos
     assert tripos("run", "quiz.tripos", "--model", "mock/student", "--role", "judge=mock/fair").code == 0
     (history,) = read(view, "benchmarks/quiz.json")["history"]
     assert [point["model"] for point in history["points"]][-1] == "mock/student"
-    assert len(history["points"]) == 3
-    assert not any(point["broken"] for point in history["points"])
+    assert [point["broken"] for point in history["points"]] == [False, False, True], "another panel of judges"
+    assert tripos("run", "quiz.tripos", "--model", "mock/careful", "--role", "judge=mock/fair").code == 0
+    (history,) = read(view, "benchmarks/quiz.json")["history"]
+    assert [point["broken"] for point in history["points"]][3:] == [False]
     text = Path("quiz.tripos").read_text("utf-8")
     Path("quiz.tripos").write_text(text.replace('"1.0.0"', '"2.0.0"'), "utf-8")
     assert tripos("run", "quiz.tripos", "--model", "mock/student", "--role", "judge=mock/fair").code == 0
     (history,) = read(view, "benchmarks/quiz.json")["history"]
     assert [point["broken"] for point in history["points"]][-1]
+
+
+def test_the_history_is_broken_where_the_command_refuses_to_compare(view: ViewFiles, tripos: Command) -> None:
+    """The prompt of a judge changes in the same version; a comment of the spec changes nothing."""
+    text = Path("quiz.tripos").read_text("utf-8")
+    judges = ("--role", "judge=mock/fair", "--role", "judge=mock/severe")
+    changed = text.replace("{{ metrics }} Task", "{{ metrics }} The task")
+    assert changed != text
+    for spec in (text + "# a comment\n", changed):
+        Path("quiz.tripos").write_text(spec, "utf-8")
+        assert tripos("run", "quiz.tripos", "--model", "mock/careful", *judges).code == 0
+    (history,) = read(view, "benchmarks/quiz.json")["history"]
+    assert [point["broken"] for point in history["points"]] == [False, False, False, True]
+    assert {point["version"] for point in history["points"]} == {"1.0.0"}
+    last, commented = (history["points"][at]["run_id"] for at in (-1, -2))
+    assert "S0615" in tripos("compare", commented, last).err
+
+
+def test_the_names_say_of_which_measures_a_lower_value_is_better(view: ViewFiles, tripos: Command) -> None:
+    Path("quiz.tripos").write_text(Path("quiz.tripos").read_text("utf-8") + LOWER, "utf-8")
+    assert tripos("run", "quiz.tripos", "--model", "mock/careful", "--role", "judge=mock/fair").code == 0
+    after, before = (run["run_id"] for run in read(view, "index.json")["runs"])
+    assert read(view, f"runs/{before}/about.json")["about"]["lower_is_better"] == []
+    assert read(view, f"runs/{after}/about.json")["about"]["lower_is_better"] == ["wrong"]
+    measures = {each["name"]: each for each in read(view, f"runs/{after}/report.json")["measures"]}
+    assert [name for name, each in measures.items() if each["lower_is_better"]] == ["wrong"]
 
 
 def test_the_spec_is_kept_as_it_was_run_with_the_lines_of_its_declarations(view: ViewFiles, tripos: Command) -> None:

@@ -21,6 +21,7 @@ def describe(plan: Plan) -> dict[str, Any]:
         "cites": list(benchmark.cites),
         "languages": list(benchmark.languages),
         "headline": list(benchmark.headline),
+        "lower_is_better": [measure.name for measure in plan.measures if measure.lower_is_better],
         "roles": [{"name": role.name, "kind": role.kind} for role in plan.roles],
         "axes": [_dimension(axis.name, axis.values) for axis in plan.axes],
         "arms": [_dimension(arm.name, arm.values) for arm in plan.arms],

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
-from tripos_compiler.language.changes import are_comparable
+from tripos_compiler.plan import Plan
+from tripos_warehouse.errors import StoreError
 from tripos_warehouse.query import Connection
-from tripos_warehouse.report import Board, Section, board_notes, verdicts
-from tripos_warehouse.views import RunRecord
+from tripos_warehouse.report import Board, Section, board_notes, is_same_meaning, verdicts
+from tripos_warehouse.views import RunRecord, get_selected
 
 
 def section_json(section: Section) -> dict[str, Any]:
@@ -54,15 +56,44 @@ def headline_figures(connection: Connection) -> dict[str, list[dict[str, Any]]]:
     return found
 
 
+def same_meaning(connection: Connection) -> Callable[[RunRecord, RunRecord], bool]:
+    """Return a check of two runs: true if `tripos compare` takes their scores to mean the same. A plan that we cannot
+    read is one that it cannot compare."""
+    plans: dict[str, Plan] = {}
+    told: dict[tuple[str, str], bool] = {}
+
+    def planned(run: RunRecord) -> Plan:
+        key = f"{run.plan_digest} {run.only}"
+        if key not in plans:
+            plans[key] = get_selected(connection, run)
+        return plans[key]
+
+    def check(one: RunRecord, two: RunRecord) -> bool:
+        before, after = (f"{each.plan_digest} {each.only} {each.evaluators}" for each in (one, two))
+        if before == after:
+            return True
+        if (before, after) not in told:
+            try:
+                told[before, after] = is_same_meaning(one, planned(one), two, planned(two))
+            except StoreError:
+                told[before, after] = False
+        return told[before, after]
+
+    return check
+
+
 def history_points(
-    measure: str, runs: list[RunRecord], figures: dict[str, list[dict[str, Any]]]
+    measure: str,
+    runs: list[RunRecord],
+    figures: dict[str, list[dict[str, Any]]],
+    same: Callable[[RunRecord, RunRecord], bool],
 ) -> list[dict[str, Any]]:
     """Return a measure over the runs, oldest first; `broken` where a figure means something else than before."""
     points: list[dict[str, Any]] = []
-    version: str | None = None
+    before: RunRecord | None = None
     for run in reversed(runs):
         mine = [each for each in figures.get(run.run_id, []) if each["measure"] == measure]
-        broken = version is not None and not are_comparable(version, run.version)
+        broken = bool(mine) and before is not None and not same(before, run)
         for each in mine:
             points.append(
                 {
@@ -74,5 +105,5 @@ def history_points(
                 }
             )
         if mine:
-            version = run.version
+            before = run
     return points

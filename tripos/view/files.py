@@ -32,7 +32,7 @@ import pyarrow.parquet as pq
 
 from tripos.version import __version__
 from tripos.view.about import describe
-from tripos.view.figures import board_json, headline_figures, history_points, section_json, time_json
+from tripos.view.figures import board_json, headline_figures, history_points, same_meaning, section_json, time_json
 from tripos.view.pictures import axis_means, grid_means, judge_means, position_shares
 from tripos.view.spec_files import spec_file
 from tripos.view.tables import TABLES, RunTables
@@ -209,12 +209,10 @@ class ViewFiles:
             if not mine:
                 return None
             boards = leaderboard(connection, runs, benchmarks=[name], comparable=are_comparable)
-            figures = headline_figures(connection)
-        measures = list(dict.fromkeys(board.measure.name for board in boards))
-        return {
-            "boards": [board_json(board) for board in boards],
-            "history": [{"measure": each, "points": history_points(each, mine, figures)} for each in measures],
-        }
+            figures, same = headline_figures(connection), same_meaning(connection)
+            measures = dict.fromkeys(board.measure.name for board in boards)
+            history = [{"measure": each, "points": history_points(each, mine, figures, same)} for each in measures]
+        return {"boards": [board_json(board) for board in boards], "history": history}
 
     def _opened(self, run: str, state: str, lane: _Lane | None = None) -> OpenRun:
         """Return a connection that shows a run, which stays open for what is asked next of it."""

@@ -8,6 +8,7 @@ from .board_facts import (
 from .comparability import (
     ChangeLine as ChangeLine,
     changes_between as changes_between,
+    is_same_meaning as is_same_meaning,
     spec_changes as spec_changes,
 )
 from .comparison import (

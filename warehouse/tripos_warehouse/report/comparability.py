@@ -69,6 +69,17 @@ def spec_changes(before: Plan, after: Plan) -> list[ChangeLine]:
     return found
 
 
+def is_same_meaning(one: RunRecord, one_plan: Plan, two: RunRecord, two_plan: Plan) -> bool:
+    """Return true if scores of two runs mean the same: `changes_between` would refuse neither with S0859 nor with
+    S0615."""
+    changed = spec_changes(one_plan, two_plan) + _judges(one, two)
+    return are_comparable(one.version, two.version) and not _scoring(changed)
+
+
+def _scoring(changed: list[ChangeLine]) -> list[ChangeLine]:
+    return [each for each in changed if each.scoring]
+
+
 def _judges(one: RunRecord, two: RunRecord) -> list[ChangeLine]:
     before, after = one.evaluators, two.evaluators
     names = [name for name in dict.fromkeys((*before, *after)) if set(before.get(name, ())) != set(after.get(name, ()))]
@@ -84,8 +95,7 @@ def _refuse_majors(one: RunRecord, two: RunRecord) -> None:
 
 
 def _refuse(changed: list[ChangeLine]) -> None:
-    scoring = [each for each in changed if each.scoring]
-    if scoring:
+    if scoring := _scoring(changed):
         more = f", and {len(scoring) - 1} more" if len(scoring) > 1 else ""
         message = f"scores of the two runs mean different things: {scoring[0]}{more}"
         raise StoreError("S0615", message, "run both under one rubric and one judge, or compare with `--anyway`")

@@ -82,9 +82,10 @@ export function HeatMap({ rows, columns, value, row, column, label, onPick, mark
   );
 }
 
-/** Lines over runs, one a model, broken where the figure changed its meaning. */
-export function Lines({ points, label, narrow }: {
-  points: { x: number; series: string; value: number; low: number | null; high: number | null; broken: boolean; title: string; day: string }[];
+/** Lines over runs, one a model, broken before the runs at which the figure changed its meaning. */
+export function Lines({ points, breaks, label, narrow }: {
+  points: { x: number; series: string; value: number; low: number | null; high: number | null; title: string; day: string }[];
+  breaks: number[];
   label: string;
   narrow: boolean;
 }) {
@@ -109,12 +110,12 @@ export function Lines({ points, label, narrow }: {
       {[...new Map(points.map((each) => [each.x, each.day]))].map(([place, day]) => (
         <text key={place} class="day" x={x(place)} y="180" text-anchor="middle">{day}</text>
       ))}
-      {[...new Set(points.filter((each) => each.broken).map((each) => each.x))].map((place) => (
+      {breaks.map((place) => (
         <line key={place} class="break" x1={x(place) - CELL / 2} x2={x(place) - CELL / 2} y1="8" y2="162" />
       ))}
       {series.map((name, place) => {
         const mine = points.filter((each) => each.series === name);
-        const path = mine.map((each, at) => `${at === 0 || each.broken ? "M" : "L"}${x(each.x)} ${y(each.value)}`).join("");
+        const path = mine.map((each, at) => `${at === 0 || breaks.some((one) => one > mine[at - 1]!.x && one <= each.x) ? "M" : "L"}${x(each.x)} ${y(each.value)}`).join("");
         return (
           <g class={`series c${place % 8}`} key={name}>
             <path d={path} fill="none" />

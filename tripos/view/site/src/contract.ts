@@ -81,6 +81,8 @@ export interface About {
   cites: string[];
   languages: string[];
   headline: string[];
+  /** The measures of which a lower value is better. */
+  lower_is_better: string[];
   roles: { name: string; kind: string }[];
   axes: { name: string; values: Labelled[] }[];
   arms: { name: string; values: Labelled[] }[];

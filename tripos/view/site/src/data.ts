@@ -1,6 +1,8 @@
 /** Reads the files of a view: over HTTP, from scripts beside a page that was opened from disk, or from the page itself. */
 import { parquetMetadataAsync, parquetReadObjects, parquetRead, type AsyncBuffer, type FileMetaData } from "hyparquet";
 
+import type { Index } from "./contract";
+
 type Inline = Record<string, unknown>;
 
 declare global {
@@ -19,6 +21,12 @@ const waiting = new Map<string, (bytes: ArrayBuffer) => void>();
 
 /** True where everything that the page knows is in the page. */
 export const alone = inline !== null;
+
+/** The run of a page that holds one alone: it begins there. */
+export const onlyRun: string | null = (() => {
+  const runs = (inline?.["index.json"] as Index | undefined)?.runs ?? [];
+  return runs.length === 1 ? runs[0]!.run_id : null;
+})();
 
 function readInline(): Inline | null {
   const found = document.getElementById("tripos-data");

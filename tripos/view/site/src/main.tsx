@@ -2,7 +2,7 @@ import { render } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import "./style.css";
 import type { Index, ListedRun, RunAbout } from "./contract";
-import { alone, json } from "./data";
+import { alone, json, onlyRun } from "./data";
 import { Boards, HistoryPage } from "./pages/boards";
 import { ComparePage } from "./pages/compare";
 import { GradePage } from "./pages/grade";
@@ -24,6 +24,7 @@ interface Place {
 }
 
 function place(): Place {
+  if (!location.hash && onlyRun !== null) return { parts: ["run", onlyRun], query: new URLSearchParams() };
   const [path = "", query = ""] = location.hash.replace(/^#\/?/, "").split("?");
   return { parts: path.split("/").filter(Boolean).map(decodeURIComponent), query: new URLSearchParams(query) };
 }

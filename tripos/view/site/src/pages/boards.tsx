@@ -19,24 +19,24 @@ function OfBenchmark({ name, state, what }: { name: string; state: string; what:
   const found = useLoaded(() => json<BenchmarkFile>(`benchmarks/${name}.json`), [name, state], true);
   return (
     <Waiting of={found}>
-      {(file) => (what === "boards" ? file.boards.map((board) => <BoardPanel key={board.measure} board={board} />) : file.history.map((each) => <Figure key={each.measure} name={name} of={each} />))}
+      {(file) => (what === "boards" ? file.boards.map((board) => <BoardPanel key={board.measure} board={board} />) : file.history.map((each) => <Figure key={each.measure} name={name} of={each} lower={file.boards.some((board) => board.measure === each.measure && board.lower_is_better)} />))}
     </Waiting>
   );
 }
 
-function Figure({ name, of }: { name: string; of: BenchmarkFile["history"][number] }) {
+function Figure({ name, of, lower }: { name: string; of: BenchmarkFile["history"][number]; lower: boolean }) {
   const runs = [...new Set(of.points.map((each) => each.run_id))];
   const points = of.points
     .filter((each) => each.value !== null)
-    .map((each) => ({ x: runs.indexOf(each.run_id), series: each.model, value: each.value!, low: each.low, high: each.high, broken: each.broken, title: `${each.run_id}, ${each.version}`, day: each.started_at.slice(5, 10) }));
+    .map((each) => ({ x: runs.indexOf(each.run_id), series: each.model, value: each.value!, low: each.low, high: each.high, title: `${each.run_id}, ${each.version}`, day: each.started_at.slice(5, 10) }));
   if (points.length === 0) return null;
   const narrow = isNarrow(points);
-  const heading = `${name}: ${of.measure}`;
-  const breaks = [...new Set(of.points.filter((each) => each.broken).map((each) => each.version))];
+  const heading = `${name}: ${of.measure}${lower ? t("lower") : ""}`;
+  const broken = new Map(of.points.filter((each) => each.broken).map((each) => [each.run_id, each]));
   return (
     <Panel title={heading}>
-      <Scroll label={heading}><Lines points={points} label={heading} narrow={narrow} /></Scroll>
-      {breaks.map((version) => <p class="small" key={version}><span class="break-mark" aria-hidden="true">┊</span> {t("version")} {version}: {t("changed")}</p>)}
+      <Scroll label={heading}><Lines points={points} breaks={[...broken.keys()].map((run) => runs.indexOf(run))} label={heading} narrow={narrow} /></Scroll>
+      {[...broken.values()].map((each) => <p class="small" key={each.run_id}><span class="break-mark" aria-hidden="true">┊</span> {each.run_id} ({t("version")} {each.version}): {t("changed")}</p>)}
       <details>
         <summary>{t("table")}</summary>
         <List label={heading} rows={of.points} columns={[

@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import { HeatMap, Interval } from "../charts";
-import type { About, Board, Boards, ListedRun, Measure, MeasureRow, Report, RunAbout } from "../contract";
+import type { About, Board, Boards, Headline, ListedRun, Measure, MeasureRow, Report, RunAbout } from "../contract";
 import { json } from "../data";
 import { type Column, List } from "../table";
 import { at, Panel, Scroll, Status, useLoaded, visible, Waiting } from "../ui";
@@ -32,7 +32,7 @@ export function ReportPage({ of, listed }: { of: RunAbout; listed: ListedRun | u
   const { about, run } = of;
   const report = useLoaded(() => json<Report>(`runs/${run.run_id}/report.json`), [run.run_id, of.state], true);
   const boards = useLoaded(() => json<Boards>(`runs/${run.run_id}/boards.json`), [run.run_id, of.state], true);
-  const headline = boards.value?.boards ?? (listed ? keptBoards(listed) : []);
+  const headline = boards.value?.boards ?? (listed ? keptBoards(listed, about) : []);
   return (
     <>
       <header class="title">
@@ -64,18 +64,24 @@ export function ReportPage({ of, listed }: { of: RunAbout; listed: ListedRun | u
   );
 }
 
+/** The figures of a measure that a run kept, the best first. */
+function keptFigures(listed: ListedRun, measure: string, lower: boolean): Headline[] {
+  const found = listed.headline.filter((each) => each.measure === measure && each.value !== null);
+  return lower ? found.reverse() : found;
+}
+
 /** The headline as the run kept it at its end: without ranks, which take longer. */
-function keptBoards(listed: ListedRun): Board[] {
+function keptBoards(listed: ListedRun, about: About): Board[] {
   return [...new Set(listed.headline.map((each) => each.measure))].map((measure) => ({
     benchmark: listed.benchmark,
     version: listed.version,
     measure,
-    lower_is_better: false,
+    lower_is_better: about.lower_is_better.includes(measure),
     same_items: true,
     left_out: {},
     partial: {},
     notes: [],
-    models: listed.headline.filter((each) => each.measure === measure && each.value !== null).map((each) => ({
+    models: keptFigures(listed, measure, about.lower_is_better.includes(measure)).map((each) => ({
       model: each.model, rank: null, tied: false, letters: "", value: each.value!, low: each.low, high: each.high,
       items: null, n: each.n, total: each.total, coverage: each.total ? each.n / each.total : null, runs: [listed.run_id],
     })),
@@ -99,7 +105,8 @@ export function isNarrow(rows: { value: number | null }[]): boolean {
 export function BoardPanel({ board, run, about }: { board: Board; run?: string; about?: About }) {
   const [from, to] = ends(board.models);
   const narrow = isNarrow(board.models);
-  const name = run ? `${t("headline")}: ${visible(measured(about, board.measure))}` : `${board.benchmark} ${board.version}: ${board.measure}`;
+  const lower = board.lower_is_better ? t("lower") : "";
+  const name = (run ? `${t("headline")}: ${visible(measured(about, board.measure))}` : `${board.benchmark} ${board.version}: ${board.measure}`) + lower;
   return (
     <Panel title={name}>
       <List label={name} rows={board.models} name="board" columns={[
@@ -231,6 +238,7 @@ function Axes({ report, about }: { report: Report; about: About }) {
   if (axes.length === 0) return null;
   return (
     <Panel title={t("byAxis")}>
+      <p class="small">{t("byAxisMeans")}</p>
       <div class="multiples">
         {axes.map((axis) => {
           const mine = report.axes.filter((each) => each.axis === axis && each.score !== null);
@@ -267,7 +275,7 @@ const MOST_ROWS = 60;
 
 function MeasurePanel({ measure, about, run, people }: { measure: Measure; about: About; run: string; people: string[] }) {
   return (
-    <Panel title={visible(measured(about, measure.name))}>
+    <Panel title={visible(measured(about, measure.name)) + (measure.lower_is_better ? t("lower") : "")}>
       {measure.error && <p class="problem">{visible(measure.error)}</p>}
       {measure.reason && <p class="small">{visible(measure.reason)}</p>}
       <Values measure={measure} about={about} rows={measure.rows ?? []} label={measure.name} />
