@@ -44,24 +44,26 @@ def run(folder: Path, tripos: Command, more: str = "", *options: str):  # type: 
 def test_a_run_whose_expectations_hold_is_good(quiz: Path, tripos: Command) -> None:
     done = run(quiz, tripos, "expect it >= 0.5")
     assert done.code == 0, done.err
-    assert "expectations: 1 held\nheld: it >= 0.5\n" in done.out
+    assert "expectations: 1 held\n" in done.out
+    assert "expectations: 1 held\nheld: it >= 0.5\n" in tripos("report").out
 
 
 def test_one_that_does_not_hold_ends_with_100_and_says_by_how_much(quiz: Path, tripos: Command) -> None:
     done = run(quiz, tripos, "expect it >= 0.5\nexpect it < 1")
     assert done.code == 100
-    assert "expectations: 1 held, 1 did not\n" in done.out
-    assert "did not hold: it < 1\n" in done.out
-    assert "off by 0" in done.out
+    assert "expectations: 1 held, 1 did not: it < 1\n" in done.out
     again = tripos("report")
     assert again.code == 100
+    assert "expectations: 1 held, 1 did not\n" in again.out
+    assert "did not hold: it < 1\n" in again.out
+    assert "off by 0" in again.out
     assert [gate["held"] for gate in json.loads(tripos("report", "--json").out)["expectations"]] == [True, False]
 
 
 def test_an_undefined_figure_does_not_hold_and_says_why(quiz: Path, tripos: Command) -> None:
     done = run(quiz, tripos, "measure none = mean(sums.said) / (it - it)\nexpect none > 2")
     assert done.code == 100
-    assert "no value: it divides by zero" in done.out
+    assert "no value: it divides by zero" in tripos("report").out
 
 
 def test_failed_calls_come_before_expectations(quiz: Path, tripos: Command) -> None:
@@ -85,6 +87,30 @@ def test_expectations_are_test_cases_for_ci(quiz: Path, tripos: Command) -> None
     ]
     [failure] = suite.iter("failure")
     assert failure.get("message", "").startswith("it is 1")
+
+
+def test_a_run_that_stopped_is_an_error_for_ci_and_leaves_no_file_of_an_earlier_run(
+    quiz: Path, tripos: Command
+) -> None:
+    (quiz / "s.tripos").write_text(SPEC + "expect it >= 0", "utf-8")
+    Path("out.xml").write_text("of last night", "utf-8")
+    done = tripos("run", "s.tripos", "--model", "mock/careful", "--budget", "1calls", "--junit", "out.xml")
+    assert done.code == 1
+    for _ in range(2):
+        top = ElementTree.parse(quiz / "out.xml").getroot()
+        assert top.get("errors") == "1"
+        [error] = top.iter("error")
+        assert error.get("message") == "the run is stopped, so not all that was planned is here"
+        Path("out.xml").unlink()
+        tripos("report", "--junit", "out.xml")
+    for form in ("md", "latex", "html"):
+        assert "The run is stopped, so not all that was planned is here." in tripos("report", "--format", form).out
+
+
+def test_a_table_for_a_paper_says_that_items_were_left_out(quiz: Path, tripos: Command) -> None:
+    (quiz / "s.tripos").write_text(SPEC, "utf-8")
+    assert tripos("run", "s.tripos", "--model", "mock/careful", "--limit", "1").code == 0
+    assert "items: --limit 1." in tripos("report", "--format", "md").out
 
 
 def test_junit_cannot_be_written_into_nowhere(quiz: Path, tripos: Command) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from rich.cells import cell_len, chop_cells, set_cell_size
@@ -76,13 +77,13 @@ class TextColumn:
     most: int | None = None
     """The most cells that it takes."""
 
-    @property
+    @cached_property
     def width(self) -> int:
         """The cells that its widest text takes, up to the most that it may."""
         widest = max(map(cell_len, (*self.heading.split("\n"), *self.cells)))
         return widest if self.most is None else min(widest, self.most)
 
-    @property
+    @cached_property
     def least(self) -> int:
         """The cells that it needs: those of its widest number and of the longest word above it, or a few of a text."""
         if self.right:

@@ -121,6 +121,17 @@ class _Run:
         """Return what is run."""
         return self.run.job
 
+    def _write_junit(self, report: Report | None) -> None:
+        """Write what came of the expectations, of a run that stopped too. The file of an earlier run is never left."""
+        if report is None:
+            with contextlib.suppress(StoreError):
+                report = self.run.report()
+        if report is None:
+            with contextlib.suppress(OSError):
+                Path(self.options.junit).unlink()
+        else:
+            write_junit(report, self.options.junit)
+
     def go(self) -> int:
         """Run, tells how it went, and gives the exit code."""
         job, started = self.job, time.monotonic()
@@ -135,8 +146,8 @@ class _Run:
                 report = self._report()
             except StoreError as error:  # what was asked and what it cost is told all the same
                 unreported = store_failure(error)
-        if report is not None and self.options.junit:
-            write_junit(report, self.options.junit)
+        if self.options.junit:
+            self._write_junit(report)
         failure = ending.failure or unreported
         ended = self._ended(ending, failure, time.monotonic() - started)
         if self.events is not None:

@@ -27,6 +27,7 @@ def run_query(connection: Connection, sql: str) -> pa.Table:
 
     Raises `StoreError` S0203 for a statement that could do more than read, and what `answering` raises.
 
+    >>> import duckdb
     >>> run_query(duckdb.connect(), "select 1 as one").to_pylist()
     [{'one': 1}]
     """

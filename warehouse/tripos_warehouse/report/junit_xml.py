@@ -1,7 +1,7 @@
 """A report as JUnit XML, which GitLab, Jenkins and the actions of GitHub show among the results of tests.
 
-There is a test case for every expectation, model and cell, one that is in error where replies did not arrive, and one
-that fails where scores are undefined.
+There is a test case for every expectation, model and cell, one that is in error where replies did not arrive or the run
+did not finish, and one that fails where scores are undefined.
 """
 
 from __future__ import annotations
@@ -79,6 +79,10 @@ def _replies(report: Report) -> ElementTree.Element:
     if told:
         error = ElementTree.SubElement(case, "error", {"message": told, "type": "replies"})
         error.text = f"{told}; the next run tries them again"
+    elif report.run.status != "finished":
+        told = f"the run is {report.run.status}, so not all that was planned is here"
+        error = ElementTree.SubElement(case, "error", {"message": _legal(told), "type": "unfinished"})
+        error.text = f"{told}; the same command goes on with it"
     return case
 
 

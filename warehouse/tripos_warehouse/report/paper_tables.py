@@ -55,7 +55,16 @@ def _measure(
     else:
         columns, rows = _beside(*found, chosen)
     caution = (CAUTION,) if report.only_proves_the_pipeline else ()
-    return PaperTable(name, caption, tuple(columns), (*_notes(rows), *caution))
+    return PaperTable(name, caption, tuple(columns), (*_notes(rows), *_parts_of_it(report), *caution))
+
+
+def _parts_of_it(report: Report) -> Iterable[str]:
+    """Yield why figures are not of all that the benchmark plans."""
+    if report.run.status != "finished":
+        yield f"The run is {report.run.status}, so not all that was planned is here."
+    for remark in report.remarks:
+        if remark.kind == "selection":
+            yield f"{remark.text[:1].upper()}{remark.text[1:]}."
 
 
 def estimate(row: MeasureRow | None, best: bool = False) -> Estimate:
