@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from pathlib import Path
 
@@ -53,3 +54,17 @@ def test_the_sql_of_the_headline_is_shown_on_demand(quiz: Path, tripos: Command)
     shown = tripos("run", "quiz.tripos", "--model", "mock/careful", *JUDGE, "--sql").out
     assert "SQL of" not in plain and shown.count("SQL of length:") == 1
     assert len(plain.splitlines()) <= 24
+
+
+def test_the_offered_query_has_one_metric_and_one_evaluator_a_row(quiz: Path, tripos: Command) -> None:
+    judges = ("--role", "judge=mock/careful:a,mock/careful:b")
+    done = tripos("run", "quiz.tripos", "--model", "mock/careful", *judges)
+    [query] = [shlex.split(each)[2] for each in commands(done.out) if each.startswith("tripos sql ")]
+    kinds = "count(distinct metric) as metrics, count(distinct coalesce(evaluator, '')) as evaluators"
+    asked = query.replace("avg(value)", f"avg(value) as mean, {kinds}")
+    assert tripos("sql", asked, "-o", "rows.json").code == 0
+    rows = json.loads(Path("rows.json").read_text("utf-8"))
+    assert {(row["metrics"], row["evaluators"]) for row in rows} == {(1, 1)}
+    found = {(row["metric"], row["evaluator"]) for row in rows}
+    by_judge = {(metric, judge) for metric in ("CLEAR", "RIGHT") for judge in ("mock/careful:a", "mock/careful:b")}
+    assert found == by_judge | {("long", None), ("sure", None)}

@@ -156,3 +156,32 @@ def test_a_run_that_is_killed_in_a_conversation_asks_no_turn_twice(tripos: Comma
     assert {row["n"] for row in turns} == {1}
     assert again["reused"] > 0
     assert again["asked"] + again["reused"] == 3 * 20 + 12
+
+
+def test_scores_of_an_outdated_rubric_are_not_counted_and_are_told_last(quiz: Path, tripos: Command) -> None:
+    run = ("run", "quiz.tripos", "--model", "mock/careful", "--role", "judge=mock/careful:a", "--limit", "1")
+    assert tripos(*run).code == 0
+    counted = _counted(tripos)
+    text = Path("quiz.tripos").read_text("utf-8")
+    Path("quiz.tripos").write_text(text.replace("Is the reply clear?", "Is the reply easy to read?"), "utf-8")
+    assert tripos(*run).code == 0
+    assert _counted(tripos) == counted == {"sums": "3", "words": "2"}
+    [row] = ask(tripos, "select sample_id from quiz.samples where scenario = 'sums'")
+    scores = tripos("show", row["sample_id"], "--json").data["scores"]
+    assert [score["outdated"] for score in scores] == [False] * 3 + [True] * (len(scores) - 3) != [False] * 3
+    current = ask(tripos, f"select score_id from quiz.scores where sample_id = '{row['sample_id']}'")
+    assert {score["score_id"] for score in scores if not score["outdated"]} == {each["score_id"] for each in current}
+    told = " ".join(tripos("show", row["sample_id"]).out.split())
+    assert told.count("by mock/careful:a (outdated)") == len(scores) - 3
+
+
+def _counted(tripos: Command) -> dict[str, str]:
+    head, _, *rows = tripos("show").out.partition("\n\n")[0].splitlines()
+    assert head.split()[:5] == ["key", "scenario", "model", "status", "scores"]
+    return {row.split()[1]: row.split()[4] for row in rows}
+
+
+def test_replies_without_scores_are_listed(quiz: Path, tripos: Command) -> None:
+    run = ("run", "quiz.tripos", "--model", "mock/refuses", "--role", "judge=mock/careful:a", "--limit", "1")
+    tripos(*run)
+    assert _counted(tripos) == {"sums": "3", "words": "0"}  # no reply to `words` is the object that it asks for

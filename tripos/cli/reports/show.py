@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 import orjson
 
 from tripos.cli.inputs import open_store
 from tripos.cli.reports.provenance import Row
-from tripos.cli.reports.transcripts import Transcript, Utterance, find, to_data
+from tripos.cli.reports.transcripts import Transcript, Utterance, current_rows, find, to_data
 from tripos.failure import GOOD, Failure
 from tripos.ui import harmless, show_json, show_text, table_width, terminal_width
+from tripos_warehouse import sql
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.query import Connection, run_query
 from tripos_warehouse.text_table import UNBOUNDED, fold, render_table, wrapped
@@ -21,12 +23,11 @@ SHOWN = 20
 """Replies that are listed."""
 BEGINNING = 60
 """Characters of a reply that are listed on a terminal, at most."""
+LAST = "select * from main.samples order by created_at desc, sample_id limit {shown}"
 LISTED = """
-    with marks as (select sample_id, avg(value) as score from scores group by all)
-    select left(sample_id, 12) as key, scenario, model, status, round(score, 2) as score,
-      {reply} as reply
-    from samples left join marks using (sample_id)
-    order by created_at desc, sample_id limit {shown}"""
+    select left(sample_id, 12) as key, scenario, model, status,
+      coalesce(map_from_entries({counts})[sample_id], 0) as scores, {reply} as reply
+    from ({last}) order by created_at desc, sample_id"""
 WORDS = "trim(regexp_replace(reply, '\\s+', ' ', 'g'))"
 
 
@@ -34,13 +35,29 @@ def listing(connection: Connection, width: int) -> str:
     """Return the last replies of a store, the newest first, in lines of `width` columns, and how more are found. Where
     nothing bounds the width, the replies are whole."""
     reply = WORDS if width >= UNBOUNDED else f"left({WORDS}, {BEGINNING})"
-    rows = run_query(connection, LISTED.format(reply=reply, shown=SHOWN))
+    last = LAST.format(shown=SHOWN)
+    rows = run_query(connection, LISTED.format(counts=_counts(connection, last), reply=reply, last=last))
     [count] = run_query(connection, "select count(*) as n from samples")["n"].to_pylist()
     shown = "all" if rows.num_rows == count else f"the last {rows.num_rows}"
-    told = f"{shown} of {count} replies, with the mean of their scores; `tripos show KEY` prints one"
+    told = f"{shown} of {count} replies, with the number of their current scores; `tripos show KEY` prints one"
     table, _, _ = render_table(rows, width).rpartition("\n\n")  # without how many rows there are
     others = "others: tripos sql \"select sample_id from samples where status <> 'ok'\""
     return f"{table}\n\n{wrapped(told, width)}\n{others}"
+
+
+def _counts(connection: Connection, last: str) -> str:
+    """Return how many current scores with a value the last replies have, as a list of SQL."""
+    replies = connection.execute(
+        f"select benchmark, list(sample_id) from ({last}) group by all order by all"
+    ).fetchall()
+    counts = Counter(
+        row["sample_id"]
+        for benchmark, samples in replies
+        for row in current_rows(connection, benchmark, "scores", samples)
+        if row["value"] is not None
+    )
+    pairs = ", ".join(f"row({sql.text(sample)}, {count})" for sample, count in counts.items())
+    return f"[{pairs}]::struct(k varchar, v bigint)[]"
 
 
 INDENT = "  "
@@ -112,7 +129,8 @@ def _scores(scores: Sequence[Row]) -> str:
     for each in scores:
         by = f" by {each['evaluator']}" if each["evaluator"] else ""
         value = f"{each['value']:g}" if each["value"] is not None else each["given"] or each["status"]
-        told.append(f"{each['metric']} {value}{by}")
+        outdated = " (outdated)" if each["outdated"] else ""
+        told.append(f"{each['metric']} {value}{by}{outdated}")
     return ", ".join(told)
 
 

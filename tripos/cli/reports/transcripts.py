@@ -13,6 +13,7 @@ from tripos.cli.reports.why import is_conversation
 from tripos.ui import harmless
 from tripos_compiler.plan import Ask
 from tripos_runtime.asking import sample_id, score_id
+from tripos_warehouse import sql
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.query import Connection
 
@@ -168,7 +169,36 @@ def _scores(finder: Finder, talk: Row, after: Sequence[Row]) -> dict[str, list[R
     found: dict[str, list[Row]] = {}
     for row in rows:
         found.setdefault(by_name.get(row["score_id"]) or row["sample_id"], []).append(row)
-    return found
+    return {key: _current_first(finder, talk["benchmark"], mine) for key, mine in found.items()}
+
+
+def _current_first(finder: Finder, benchmark: str, scores: Sequence[Row]) -> list[Row]:
+    """Return scores with `outdated`, the current ones first. Outdated is a score that the benchmark does not show
+    although it shows the reply, such as one of an earlier rubric; of a reply that it does not show, none is told apart.
+    """
+    samples = sorted({row["sample_id"] for row in scores})
+    shown = {row["sample_id"] for row in current_rows(finder.connection, benchmark, "samples", samples)}
+    views = ("scores", "columns") if shown else ()
+    current = {row["score_id"] for view in views for row in current_rows(finder.connection, benchmark, view, samples)}
+    rows = [{**row, "outdated": row["sample_id"] in shown and row["score_id"] not in current} for row in scores]
+    return sorted(rows, key=lambda row: bool(row["outdated"]))
+
+
+def current_rows(connection: Connection, benchmark: str, view: str, samples: Sequence[str]) -> list[Row]:
+    """Return the rows of some replies that a benchmark shows in a view, each once and not once for every arm. A
+    benchmark whose plan cannot be read, which was told, shows none."""
+    import duckdb
+
+    key = "sample_id" if view == "samples" else "score_id"
+    columns = "sample_id" if view == "samples" else "sample_id, score_id, value"
+    query = f"""select distinct on ({key}) {columns} from {sql.name(benchmark)}.{view}
+      where list_contains(?, sample_id)"""
+    try:
+        found = connection.execute(query, [list(samples)])
+    except duckdb.CatalogException:
+        return []
+    names = [column[0] for column in found.description]
+    return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
 
 
 def _reply(finder: Finder, row: Row) -> Transcript:
@@ -215,4 +245,4 @@ def to_data(shown: Transcript) -> dict[str, Any]:
 
 
 def _score(row: Row) -> dict[str, Any]:
-    return {name: row[name] for name in ("metric", "value", "status", "evaluator", "score_id")}
+    return {name: row[name] for name in ("metric", "value", "status", "evaluator", "score_id", "outdated")}

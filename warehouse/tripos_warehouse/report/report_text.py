@@ -370,7 +370,8 @@ def sql_lines(plan: Plan, said: Sequence[tuple[str, Measure]]) -> list[str]:
 
 
 def further_query(report: Report) -> str:
-    """Return a query to begin with."""
+    """Return a query to begin with, of which no row mixes what is unlike."""
     if report.comparisons and not report.scores:
-        return f"select first_model, second_model, avg(value) from {report.run.benchmark}.comparisons group by all"
-    return f"select model, language, avg(value) from {report.run.benchmark}.scores group by all"
+        columns = "first_model, second_model, step, evaluator, avg(value)"
+        return f"select {columns} from {report.run.benchmark}.comparisons group by all"
+    return f"select model, metric, evaluator, avg(value) from {report.run.benchmark}.scores group by all"
