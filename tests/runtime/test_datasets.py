@@ -240,6 +240,10 @@ def test_beside_the_spec_first_then_the_data_folders(tmp_path: Path) -> None:
     ("name", "content", "words"),
     [
         ("a.jsonl", '{"q": 1}\n{"q": \n{"q": 3}', "line 2 of a.jsonl is not JSON"),
+        ("a.jsonl", '{"q": 1\n', "line 1 of a.jsonl is not JSON"),
+        ("a.jsonl", '{"q": 1\n{"q": 2}\n', "line 1 of a.jsonl is not JSON"),
+        ("a.jsonl", '{"q": [\n{"q": 2}\n', "line 1 of a.jsonl is not JSON"),
+        ("a.jsonl", '{"q": 1,\n"r": x}\n', "line 2 of a.jsonl is not JSON"),
         ("a.jsonl", '{"q": 1}\n[2]', "record 2 of a.jsonl is a list"),
         ("a.json", "[1, 2]", "not an object"),
         ("a.txt", "hello", "the format `.txt` is not known"),

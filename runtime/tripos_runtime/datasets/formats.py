@@ -164,18 +164,34 @@ def _json(path: Path, shown: str, limits: ReadLimits) -> Iterator[dict[str, Any]
         yield from _array(path, shown, limits)
         return
     with opened(path, shown, limits) as file:
-        for number, line in enumerate(lines_of(file, shown, limits), 1):
+        lines = lines_of(file, shown, limits)
+        for number, line in enumerate(lines, 1):
             if not line.strip():
                 continue
             try:
                 record = _record(_loads(line.strip(), shown, number), shown, number)
-            except DataError:
+            except DataError as broken:
                 if number > 1:
                     raise
-                record = _record(_loads(whole(path, shown, limits), shown, 1), shown, 1)  # an object of several lines
+                following = next((each for each in lines if each.strip()), b"")
+                try:
+                    record = _record(
+                        _loads(whole(path, shown, limits), shown, 1), shown, 1
+                    )  # an object of several lines
+                except DataError:
+                    if _is_record(following):
+                        raise broken from None
+                    raise
                 yield record
                 return
             yield record
+
+
+def _is_record(line: bytes) -> bool:
+    try:
+        return isinstance(orjson.loads(line), dict)
+    except orjson.JSONDecodeError:
+        return False
 
 
 def _array(path: Path, shown: str, limits: ReadLimits) -> Iterator[dict[str, Any]]:
@@ -196,7 +212,9 @@ def _loads(text: bytes, shown: str, number: int) -> Any:
             if LONE.search(text):
                 return _without_halves(json.loads(text, parse_constant=_refuse))
         text.decode()  # raises where it is not UTF-8, and that is what to mend
-        line = number + error.lineno - 1
+        line = number + min(
+            error.lineno - 1, text.rstrip().count(b"\n")
+        )  # one that ends too soon ends in its last line
         raise DataError(f"line {line} of {shown} is not JSON: {error.msg}", "mend that line") from error
 
 
