@@ -18,7 +18,7 @@ EXAMPLES = """\
 examples:
   tripos init quiz
   tripos run specs/edubench --model openai/gpt-4o-mini --role judge=mock/fair
-  tripos sql "select model, metric, evaluator, avg(value) from edubench.scores group by all"
+  tripos sql "from edubench.scores limit 5"
 
 `tripos VERB --help` shows the options of a verb.
 """
