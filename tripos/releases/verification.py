@@ -129,7 +129,7 @@ def verify(
     try:
         raw = read_untrusted(folder / MANIFEST)
     except OSError:
-        return Verified(folder, folder.name, None, (ReleaseCheck(MANIFEST, "wrong", "is missing"),))
+        return Verified(folder, folder.resolve().name, None, (ReleaseCheck(MANIFEST, "wrong", "is missing"),))
     checks = list(_of_manifest(folder, raw, expected))
     digest = digest_of(raw)
     try:
@@ -138,7 +138,7 @@ def verify(
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"])) or "it"
         checks.append(ReleaseCheck(MANIFEST, "wrong", f"does not fit its schema: `{place}`: {first['msg'].lower()}"))
-        return Verified(folder, folder.name, digest, (*checks, *signed))
+        return Verified(folder, folder.resolve().name, digest, (*checks, *signed))
     checks += _of_files(folder, manifest)
     checks += artefact_checks(folder, manifest, artefacts)
     touched = any(each.outcome == "wrong" for each in checks)

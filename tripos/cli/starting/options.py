@@ -1,4 +1,4 @@
-"""Options of the verbs that begin something: init, new."""
+"""Options of `tripos init`."""
 
 from __future__ import annotations
 

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from tripos.cli.parser import build_parser
-from tripos.cli.tools.shells import SHELLS
 from tripos.failure import GOOD
 from tripos.ui import show_output
 
@@ -19,6 +18,32 @@ SPECS = ("PATH", "URL|PATH", "A", "B")
 FOLDERS = ("DIR", "FOLDER")
 FILES = ("FILE", "TOML")
 MODELS = ("A[,B]", "A,B", "MODEL")
+
+
+class Shell(NamedTuple):
+    """A shell: how it loads the script, and the lines that stand below it."""
+
+    install: str
+    after: str = ""
+
+
+# Behind `openai/` or a folder the word goes on: no space is wanted there.
+_BASH = """
+_tripos_without_space() {
+  _shtab_tripos "$@"
+  if [[ ${#COMPREPLY[@]} = 1 && ${COMPREPLY[0]} == */ ]]; then
+    compopt -o nospace 2>/dev/null || :
+  fi
+}
+complete -o bashdefault -F _tripos_without_space tripos
+"""
+
+SHELLS = {
+    "bash": Shell("echo 'eval \"$(tripos completion bash)\"' >> ~/.bashrc", _BASH),
+    "zsh": Shell("echo 'eval \"$(tripos completion zsh)\"' >> ~/.zshrc  (below compinit)"),
+    "fish": Shell("tripos completion fish > ~/.config/fish/completions/tripos.fish"),
+    "powershell": Shell("tripos completion powershell >> $PROFILE"),
+}
 
 
 def main(options: argparse.Namespace) -> int:

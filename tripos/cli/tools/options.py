@@ -36,7 +36,7 @@ def add_docs(parser: argparse.ArgumentParser) -> None:
 
 def add_completion(parser: argparse.ArgumentParser) -> None:
     """Options of `tripos completion`."""
-    from tripos.cli.tools.shells import SHELLS
+    from tripos.cli.tools.completion import SHELLS
 
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = "\n".join(["install:", *(f"  {name:<11}{shell.install}" for name, shell in SHELLS.items())])

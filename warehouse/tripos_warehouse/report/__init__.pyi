@@ -1,7 +1,3 @@
-from .best_cells import (
-    BestValue as BestValue,
-    best_values as best_values,
-)
 from .board_facts import (
     items_by_model as items_by_model,
 )
@@ -28,6 +24,8 @@ from .junit_xml import (
     junit as junit,
 )
 from .paper_tables import (
+    BestValue as BestValue,
+    best_values as best_values,
     board_of_people as board_of_people,
     board_table as board_table,
     comparison_tables as comparison_tables,

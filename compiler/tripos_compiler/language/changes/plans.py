@@ -83,28 +83,24 @@ def _benchmark(before: Plan, after: Plan) -> Iterator[Change]:
 
 def _titles(before: Plan, after: Plan) -> Iterator[Change]:
     """Yield the titles that have other texts, of what is in both."""
-    for kind in sorted({*before.titles, *after.titles}):
-        old, new = before.titles.get(kind, {}), after.titles.get(kind, {})
-        for name in sorted(_names(before, kind) & _names(after, kind)):
-            if old.get(name) != new.get(name):
-                what = "title" if kind == "benchmark" else f"title of {name}"
-                yield Change("patch", "text", what, "is other than before")
+    for (kind, old), new in zip(_titled(before).items(), _titled(after).values(), strict=True):
+        for name in sorted(old & new):
+            if before.titles.get(kind, {}).get(name) != after.titles.get(kind, {}).get(name):
+                yield Change(
+                    "patch", "text", "title" if kind == "benchmark" else f"title of {name}", "is other than before"
+                )
 
 
-def _names(plan: Plan, kind: str) -> set[str]:
-    """Return the names of a kind of declaration that may have a title."""
-    match kind:
-        case "benchmark":
-            return {plan.benchmark.name}
-        case "dimension":
-            return {metric.dimension for metric in plan.metrics}
-        case "axis":
-            return {axis.name for axis in plan.axes}
-        case "arm":
-            return {arm.name for arm in plan.arms}
-        case "scenario":
-            return {scenario.name for scenario in plan.scenarios}
-    return {measure.name for measure in plan.measures}
+def _titled(plan: Plan) -> dict[str, set[str]]:
+    """Return the names of what may have a title, by kind."""
+    return {
+        "arm": {arm.name for arm in plan.arms},
+        "axis": {axis.name for axis in plan.axes},
+        "benchmark": {plan.benchmark.name},
+        "dimension": {metric.dimension for metric in plan.metrics},
+        "measure": {measure.name for measure in plan.measures},
+        "scenario": {scenario.name for scenario in plan.scenarios},
+    }
 
 
 def _headline(old: tuple[str, ...], new: tuple[str, ...]) -> Change:
@@ -343,9 +339,8 @@ def _aggregates(figure: Figure, plan: Plan, seen: tuple[str, ...]) -> Iterator[A
 def renamed_from(scenario: Scenario, before: Plan, after: Plan) -> str | None:
     """Return the scenario of an earlier plan that this one, which that plan has not, is by its steps; `None` where
     there is none, or more than one."""
-    same = [
-        each for each in _gone(before.scenarios, after.scenarios) if _shape(each, before) == _shape(scenario, after)
-    ]
+    shape = _shape(scenario, after)
+    same = [each for each in _gone(before.scenarios, after.scenarios) if _shape(each, before) == shape]
     return same[0].name if len(same) == 1 else None
 
 
