@@ -14,6 +14,7 @@ from hypothesis import given, strategies as st
 
 from tripos_compiler.language.library.functions import locales
 from tripos_compiler.language.library.functions.answers import exams, final_numbers
+from tripos_compiler.language.library.functions.late_patterns import LatePattern
 from tripos_compiler.syntax import grammar_tables, pieces
 from tripos_runtime.reading import plain_text
 
@@ -28,7 +29,7 @@ PATTERNS = [
     pattern
     for module in MODULES
     for pattern in vars(module).values()
-    if isinstance(pattern, re.Pattern) and re.search(r"[*+?}]\+", pattern.pattern)
+    if isinstance(pattern, re.Pattern | LatePattern) and re.search(r"[*+?}]\+", pattern.pattern)
 ]
 
 

@@ -46,9 +46,7 @@ def held_in(secret: ComparedColumn, other: ComparedColumn, together: Together) -
     pairs = together.pairs
     if len(pairs) < 2 and not together.whole:
         return None
-    same = {*secret.field.columns, secret.field.name} & {*other.field.columns, other.field.name}
-    wanted = ENOUGH - (SAME_NAME if same and secret.part is None else 0)
-    found = _place(secret, other, together, 0, wanted, _anywhere)
+    found = _place(secret, other, together, 0, ENOUGH - _worth(secret, other), occurrences)
     if found is not None:
         place, count = found
         return Held(said(place), _rows(count, pairs, together))
@@ -60,12 +58,16 @@ def held_in(secret: ComparedColumn, other: ComparedColumn, together: Together) -
     return _renamed(secret, other, pairs, together)
 
 
-def _anywhere(one: Said, two: Said) -> set[Place]:
-    return occurrences(two, one)
+def _worth(secret: ComparedColumn, other: ComparedColumn) -> float:
+    """Return how many digits the name of a field is worth."""
+    if secret.part is not None:
+        return 0.0
+    apart = {*secret.field.columns, secret.field.name}.isdisjoint((*other.field.columns, other.field.name))
+    return 0.0 if apart else SAME_NAME
 
 
-def _ends(one: Said, two: Said) -> set[Place]:
-    found = occurrences(two, one)
+def _ends(holder: Said, held: Said) -> set[Place]:
+    found = occurrences(holder, held)
     return {place for place in found if place[1] == "end"} if found else found
 
 
@@ -84,10 +86,11 @@ def _place(
     """Return the place at which one column has the values of another in nearly all pairs of rows, and in how many.
     `side` of the pairs, 0 or 1, is the row of the column that is held."""
     few, speaking = together.few(held, side)
-    if _most(list(zip(few, together.few(holder, 1 - side)[0], strict=True)), looked, 0.75 * speaking) is None:
+    if _most(few, together.few(holder, 1 - side)[0], looked, 0.75 * speaking) is None:
         return None
     pairs = [(pair[side], pair[1 - side]) for pair in together.pairs if held.plain(pair[side])]
-    best = _most([(held.said(one), holder.said(two)) for one, two in pairs], looked, SHARE * len(pairs))
+    ones, twos = [held.said(one) for one, _ in pairs], [holder.said(two) for _, two in pairs]
+    best = _most(ones, twos, looked, SHARE * len(pairs))
     if best is None:
         return None
     place, count = best
@@ -96,7 +99,7 @@ def _place(
     turn = len(first) // 2
     turned = [(one[0], two[1]) for one, two in zip(first, (*first[turn:], *first[:turn]), strict=True)] if turn else []
     differ = [(one, two) for one, two in turned if held.plain(one) != held.plain(two)]
-    accident = sum(place in looked(held.said(one), holder.said(two)) for one, two in turned)
+    accident = sum(place in looked(holder.said(two), held.said(one)) for one, two in turned)
     by_chance = accident / len(turned) if differ and len(turned) >= 10 else 0.0
     chances = [held.chance(one) for one, _ in pairs]
     mean = max(sum(chances) / len(chances) * (1 if place[1] == "all" or len(turned) >= 10 else 3), by_chance)
@@ -104,17 +107,17 @@ def _place(
 
 
 def _most(
-    pairs: Sequence[tuple[Said, Said]], looked: Callable[[Said, Said], set[Place]], least: float
+    ones: Sequence[Said], twos: Sequence[Said], looked: Callable[[Said, Said], set[Place]], least: float
 ) -> tuple[Place, int] | None:
-    """Return the place at which the second of most pairs has the first, and in how many; None where these are fewer
-    than `least`, which ends the search once it is certain."""
+    """Return the place at which most of `twos` have the value of `ones` beside it, and how many; None where these are
+    fewer than `least`, which ends the search once it is certain."""
     counts: dict[Place, int] = {}
-    most, left = 0, len(pairs)
-    for one, two in pairs:
+    most, left = 0, len(ones)
+    for one, two in zip(ones, twos, strict=True):
         if most + left < least:
             return None
         left -= 1
-        for place in looked(one, two):
+        for place in looked(two, one):
             counts[place] = counts.get(place, 0) + 1
             most = max(most, counts[place])
     if not counts or most < least:
@@ -193,27 +196,26 @@ def _copies(secret: ComparedRows, other: ComparedRows) -> Iterator[Copy]:
     owner, name = secret.loaded.dataset.name, other.loaded.dataset.name
     shared = list(shared_files(secret.loaded, other.loaded))
     ways = list(ways_together(secret, other, shared))
-    telling = {
-        each: [way for way in ways if way.field != each and not _public(secret, column, way)]
-        for each, column in other.columns.items()
-        if not (owner == name and column.field.secret)
-    }
+    columns = [column for column in other.columns.values() if not (owner == name and column.field.secret)]
     for parts in secret.secrets.values():
-        for each, left in telling.items():
-            column = other.columns[each]
+        for column in columns:
             copy = _same_column(secret.loaded, parts[0].field, other.loaded, column.field, shared)
-            copy = copy or _same_values(parts, column, left) or _same_list(secret, parts[0], column)
+            copy = copy or _same_values(secret, parts, column, ways) or _same_list(secret, parts[0], column)
             if copy is not None:
                 yield copy
 
 
-def _same_values(parts: tuple[ComparedColumn, ...], column: ComparedColumn, ways: list[Together]) -> Copy | None:
+def _same_values(
+    secret: ComparedRows, parts: tuple[ComparedColumn, ...], column: ComparedColumn, ways: list[Together]
+) -> Copy | None:
     """Return how a field holds the values of a secret field, or of a part of it."""
     name = (column.loaded.dataset.name, column.field.name)
     for way in ways:
+        if way.field == column.field.name:
+            continue
         for part in parts:
             held = held_in(part, column, way)
-            if held is not None:
+            if held is not None and not _public(secret, column, way):
                 of = (part.loaded.dataset.name, part.field.name)
                 shown = ".".join((*of, part.part) if part.part is not None else of)
                 return Copy(name, of, "values", f"`{'.'.join(name)}` {held.does} `{shown}` {held.rows}")

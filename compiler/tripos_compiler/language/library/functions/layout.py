@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import json as jsonlib
-import re
 import unicodedata
 from collections.abc import Collection, Set as AbstractSet
 from functools import cache
 from typing import Any
 
+from tripos_compiler.language.library.functions.late_patterns import late_pattern
 from tripos_compiler.language.library.types import ordered, sorted_items
 
-_WHOLE = re.compile(r"[^\ud800-\udfff]+")
+_WHOLE = late_pattern(r"[^\ud800-\udfff]+")
 """Halves of characters, which a reply may have, are nothing that UTF-8 could hold."""
 
-_MARKS = re.compile("[\u0300-\u1fff\u20d0-\u20f0\u2de0-\u309a\ua66f-\uabff\ufb1e-\ufe2f\U00010000-\U0001ffff]{31}")
+_MARKS = late_pattern("[\u0300-\u1fff\u20d0-\u20f0\u2de0-\u309a\ua66f-\uabff\ufb1e-\ufe2f\U00010000-\U0001ffff]{31}")
 """Where there may be more than `MOST_MARKS` combining marks in a row."""
 MOST_MARKS = 30
 """No writing puts more combining marks on a letter (Unicode's stream-safe text format)."""

@@ -7,6 +7,8 @@ import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from tripos_compiler.language.library.functions.late_patterns import late_pattern
+
 DEFAULT = "en"
 """The locale of a reading that names none."""
 
@@ -73,21 +75,21 @@ def is_no_locale(arguments: Mapping[str, object]) -> str | None:
     return f'how "{locale}" writes numbers is not known'
 
 
-ODD = re.compile("\ue000([^\ue001]*)\ue001")
+ODD = late_pattern("\ue000([^\ue001]*)\ue001")
 """Digits that are no number of their locale, in a text that `plain_numbers` gives."""
 
 _APART = "\u00a0\u2009\u202f'’"
-_RUN = re.compile(rf"(?<![{CASED}\d])(?<!\d[.,])\d++(?:(?:[.,{_APART}\u066b\u066c]|\ (?=\d{{3}}(?!\d)))\d++)+")
-_SPACES = re.compile(rf"([1-9]\d{{0,2}})([ {_APART}])(\d{{3}}(?:\2\d{{3}})*)(?:[.,](\d+))?")
-_ARABIC = re.compile("(\\d{1,3}(?:\u066c\\d{3})+|\\d+)(?:\u066b(\\d+))?")
-_MIXED = re.compile(r"[1-9]\d{0,2}(?:(?:,\d{3})+\.\d+|(?:\.\d{3})+,\d+)")
-_OTHER_DIGIT = re.compile(r"(?![0-9])\d")
+_RUN = late_pattern(rf"(?<![{CASED}\d])(?<!\d[.,])\d++(?:(?:[.,{_APART}\u066b\u066c]|\ (?=\d{{3}}(?!\d)))\d++)+")
+_SPACES = late_pattern(rf"([1-9]\d{{0,2}})([ {_APART}])(\d{{3}}(?:\2\d{{3}})*)(?:[.,](\d+))?")
+_ARABIC = late_pattern("(\\d{1,3}(?:\u066c\\d{3})+|\\d+)(?:\u066b(\\d+))?")
+_MIXED = late_pattern(r"[1-9]\d{0,2}(?:(?:,\d{3})+\.\d+|(?:\.\d{3})+,\d+)")
+_OTHER_DIGIT = late_pattern(r"(?![0-9])\d")
 """A digit of another script, or a wide one."""
-_WIDE_COMMA = re.compile(r"(?<=\d)，(?=\d{3}(?!\d))")
+_WIDE_COMMA = late_pattern(r"(?<=\d)，(?=\d{3}(?!\d))")
 
 
-_OPENS = re.compile(r"(?:[(（\[【]|\\\{)\s{0,3}[-−﹣+]?\s{0,3}\Z")
-_CLOSES = re.compile(r"\s{0,3}(?:\\right\s{0,3})?(?:[)）\]】]|\\\})")
+_OPENS = late_pattern(r"(?:[(（\[【]|\\\{)\s{0,3}[-−﹣+]?\s{0,3}\Z")
+_CLOSES = late_pattern(r"\s{0,3}(?:\\right\s{0,3})?(?:[)）\]】]|\\\})")
 _NEAR = 12
 _SHOWN = 40
 _LATEX = (("\\$", "$"), ("\\%", "%"), ("{,}", ","), ("\\,", "\u2009"), ("\\!", ""))

@@ -9,13 +9,14 @@ from collections import deque
 from collections.abc import Mapping
 from typing import Annotated
 
+from tripos_compiler.language.library.functions.late_patterns import late_pattern
 from tripos_compiler.language.library.functions.locales import CASED, DEFAULT, ODD, odd_number, plain_numbers
 from tripos_compiler.language.library.partiality import Unread
 from tripos_compiler.language.library.types import Implied
 
 _DIGITS = r"\d{1,3}(?:,\d{3})+(?!\d)|\d+"
 _CURRENCY = r"[$€£¥￥₹]"
-NUMBER_IN_TEXT = re.compile(
+NUMBER_IN_TEXT = late_pattern(
     rf"(?:(?<![{CASED}\d)\]}}%])[-+]{_CURRENCY}?|{_CURRENCY}[-+]?)?"  # `10-12` and `10%-20%` have no minus
     rf"(?<![{CASED}\d])(?<!\d\.)"  # not a part of `x2`, `H2O` or `1.2.3`
     rf"((?:{_DIGITS})(?:\.\d+)?|(?<!\.)\.\d+)"
@@ -49,7 +50,7 @@ def last_number(text: str, numbers: Locale = DEFAULT) -> float | None:
     return value if math.isfinite(value) else None
 
 
-_NUMBER_OR_ODD = re.compile(f"{ODD.pattern}|{NUMBER_IN_TEXT.pattern}")
+_NUMBER_OR_ODD = late_pattern(f"{ODD.pattern}|{NUMBER_IN_TEXT.pattern}")
 
 
 def float_of(numeral: str) -> float | str:
@@ -66,15 +67,15 @@ def settled(number: float | str, locale: str) -> float:
 
 
 _PLAIN = rf"(?:(?:{_DIGITS})(?:\.\d*)?|\.\d+)"
-_WHOLE = re.compile(
+_WHOLE = late_pattern(
     rf"(?P<sign>[-+])? ?(?:{_CURRENCY} ?(?P<minus>-)?)?"
     rf"(?:(?P<whole>\d+) (?P<part>\d+) ?/ ?(?P<parts>\d+)"
     rf"|(?P<top>{_PLAIN}) ?/ ?(?P<bottom>{_PLAIN})"
     rf"|(?P<plain>{_PLAIN}(?:[eE][-+]?\d{{1,3}})?))"
     rf" ?%? ?{_CURRENCY}?\.?"
 )
-_FRACTION = re.compile(r"\\[dtc]?frac ?\{([^{}]*)\} ?\{([^{}]*)\}")
-_VULGAR = re.compile("[¼-¾⅐-⅞]")
+_FRACTION = late_pattern(r"\\[dtc]?frac ?\{([^{}]*)\} ?\{([^{}]*)\}")
+_VULGAR = late_pattern("[¼-¾⅐-⅞]")
 
 
 def number(text: str, numbers: Locale = DEFAULT) -> float | None:

@@ -9,19 +9,20 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 
+from tripos_compiler.language.library.functions.late_patterns import late_pattern
 from tripos_compiler.language.library.functions.layout import GOES_ON, PRONOUN, are_options, nfkc
 
 _SIMPLE = str.maketrans(
     "對錯確誤選應為項說無題斷實屬問結論該兩與還準關當擇沒綜總從這條",
     "对错确误选应为项说无题断实属问结论该两与还准关当择没综总从这条",
 )
-_BOX = re.compile(r"\\boxed\s{0,9}\{(?:\\(?:text|mathrm|mathbf)\s{0,9}\{([^{}]*)\}|([^{}]*))\}")
-_FIELD = re.compile(
+_BOX = late_pattern(r"\\boxed\s{0,9}\{(?:\\(?:text|mathrm|mathbf)\s{0,9}\{([^{}]*)\}|([^{}]*))\}")
+_FIELD = late_pattern(
     r'"(?:正确|最终)?(?:答案|选项|判断|answers?|final_answer|choice|option|verdict)"\s{0,9}:\s{0,9}'
     r'(\[[^\]]{0,2000}\]|"[^"]*"|true\b|false\b)',
     re.IGNORECASE,
 )
-_STATED = re.compile(
+_STATED = late_pattern(
     r"(?:答案|(?<![A-H])(?<![A-H] )选项|判断(?:结果)?|正确的?一?项)"
     r"(?:(?:分别)?(?:应该?|应当)?(?:[是为]|选择?)\s{0,9}:?|[*_\s】\])]{0,9}[:】\n])"
     r"|答案(?=\s{0,3}(?:[A-WYZ√×]|X[^\w]|X\Z))"
@@ -29,21 +30,21 @@ _STATED = re.compile(
     r"|\banswers?(?:\s{1,9}(?:is|are)\s{0,9}:?|[*_ ]{0,9}:)",
     re.IGNORECASE,
 )
-_NAMED = re.compile(
+_NAMED = late_pattern(
     r"(?<![A-Za-z])(?:[A-Z][、和]?){1,8}(?:选?项)?(?:[“\"(][^”\")\n]{0,40}[”\")])?"
     r"(?:(?:才?是|为)(?:本题)?的?(?:正确|最佳)的?(?:答案|选项|选择)|最(?:合适|恰当|符合))"
 )
-_CHOSEN = re.compile(r"(?<![不单多能可人])(?<!不应)选择?\s{0,9}:?(?=[\s\"'“*(\[]{0,9}[A-Z](?![A-Za-z]*[a-z]))|故选")
-_REASONS = re.compile(
+_CHOSEN = late_pattern(r"(?<![不单多能可人])(?<!不应)选择?\s{0,9}:?(?=[\s\"'“*(\[]{0,9}[A-Z](?![A-Za-z]*[a-z]))|故选")
+_REASONS = late_pattern(
     r"(?:^|(?<=[\s。;(【\[*#]))(?:简要|具体|详细)?(?:理由|解析|分析|解释|说明|原因|思路|依据|改正|更正|reasons?|explanation)"
     r"(?:说明|如下|是|为)?[*_\s】\])]{0,9}(?:[:】]|\n|$)",
     re.IGNORECASE | re.MULTILINE,
 )
-_NUMBER = re.compile(
+_NUMBER = late_pattern(
     r"(?<![\w.])第?\s{0,3}(?:\d{1,2}|[一二三四五六七八九十])\s{0,3}"
     r"(?:(?:小?题|空|问)\s{0,3}[选:,]?|[.、:)](?!\d)|(?=[A-Z√×对错](?![A-Za-z]*[a-z])))"
 )
-_BARE = re.compile(r"\A((?:[\W\d_]|[A-HTFN对错])+?)\n\s*\n")
+_BARE = late_pattern(r"\A((?:[\W\d_]|[A-HTFN对错])+?)\n\s*\n")
 """An answer alone, with the reasons below."""
 _TAIL = 400
 """An answer that is marked is read so many characters far."""
@@ -129,31 +130,31 @@ def _numbered(text: str, read: Callable[[str], list[str]]) -> list[str]:
     ]
 
 
-_NONE = re.compile(r"\bN/A\b", re.IGNORECASE)
-_SMALL_ALONE = re.compile(r"(?:[^\w]|_)*[a-z](?:(?:[^\w]|[\d_])+[a-z])*(?:[^\w]|_)*")
-_SMALL = re.compile(r"(?:[^\w]|_)*[a-h](?:(?:[^\w]|[\d_])*[a-h])*(?:[^\w]|_)*")
+_NONE = late_pattern(r"\bN/A\b", re.IGNORECASE)
+_SMALL_ALONE = late_pattern(r"(?:[^\w]|_)*[a-z](?:(?:[^\w]|[\d_])+[a-z])*(?:[^\w]|_)*")
+_SMALL = late_pattern(r"(?:[^\w]|_)*[a-h](?:(?:[^\w]|[\d_])*[a-h])*(?:[^\w]|_)*")
 _GOES_ON = r"(?=[ \t]{0,3}[A-H]{1,8}[ \t]{0,3}(?:[^\s\w]|_|$|\n|[和与及项选都均两三四五等]|以及))"
 """A comma stands between two options, and not before a clause about the second."""
 _AND = rf"(?:[ \t\"'、;和与及或/&*+·]|以及|and(?![A-Za-z])|选?项|,{_GOES_ON}|[\"'],){{0,9}}"
 _ANY = rf"(?!{PRONOUN})[A-Z]"
 _ANY_AND = r"(?:[ \t\"'、;和与及或&*+·]|以及|and(?![A-Za-z])|选?项|,(?=[ \t]{0,3}[A-Z](?![A-Za-z]))|[\"'],){0,9}"
-_OPENS_WITH_ANY = re.compile(
+_OPENS_WITH_ANY = late_pattern(
     rf"[\W_]*+(?:(?:选?项|option\s)[\W_]*+)?({_ANY}(?:{_ANY_AND}{_ANY}){{0,40}}+)(?![A-Za-z])"
     rf"(?=\s*(?:\Z|\n|[].,;:!?。、)}}】」\"'*_\\|$]|选?项|[是为均都]|正确)|\s+{GOES_ON})"
 )
 """Letters that need not be of the first eight, where an answer begins with them: elsewhere `X` is an unknown, `DNA` an
 acid and `I` a pronoun."""
-_ONLY_LETTERS = re.compile(r"(?:[\W\d_]|[第题和与及选项]|以及|小题|and(?![A-Za-z])|[A-Z](?![a-z]))+")
-_RUN = re.compile(rf"(?<![A-Za-z])[A-H](?:{_AND}[A-H]){{0,40}}(?![A-Za-z])")
-_OPENS = re.compile(r"\W*+(?:选?项\W*+)?[A-H](?![A-Za-z])")
+_ONLY_LETTERS = late_pattern(r"(?:[\W\d_]|[第题和与及选项]|以及|小题|and(?![A-Za-z])|[A-Z](?![a-z]))+")
+_RUN = late_pattern(rf"(?<![A-Za-z])[A-H](?:{_AND}[A-H]){{0,40}}(?![A-Za-z])")
+_OPENS = late_pattern(r"\W*+(?:选?项\W*+)?[A-H](?![A-Za-z])")
 _SEVERAL = r"[A-H](?:[ \t、和与及]{0,3}[A-H]){0,7}[ \t]{0,3}(?:[两三四][选个]?[项者])?(?:选?项)?"
 _OF_IT = r"(?:的?说法|的?表述)?[ \t.:、)]*(?:[是也都均皆全并]*)"
-_RULED_OUT = re.compile(
+_RULED_OUT = late_pattern(
     rf"(?:不能?应?选|排除|不是|而?非|rather than|not)\s*{_SEVERAL}"
     rf"|{_SEVERAL}{_OF_IT}(?:错|不正确|不对|不符合?|不合|不当|有误|与\w{{0,6}}(?:无关|不符)|×|✗|✘|❌)"
     rf"|(?<![A-Za-z])[A-H] is (?:wrong|incorrect|false)"
 )
-_HELD = re.compile(rf"({_SEVERAL}){_OF_IT}(?:正确|对(?![A-Za-z于比])|符合|√|✓|✔|✅)")
+_HELD = late_pattern(rf"({_SEVERAL}){_OF_IT}(?:正确|对(?![A-Za-z于比])|符合|√|✓|✔|✅)")
 _TRUE = (
     r"没错|不错|没有?错误|无误|正确|(?<![针面绝相反应成配校派])对(?![于比称角应照话象立方外数流面手策抗待付策])|属实|准确"
     r"|真命题|√|✓|✔|☑|✅|true|t|yes|right|correct"
@@ -163,10 +164,10 @@ _FALSE = (
     r"|假命题|×|✗|✘|✕|❌|☒|╳|☓|false|f|(?:not|isn't|is n't|aren't) (?:true|right|correct)|no(?! idea)|wrong|incorrect"
 )
 _UNSAID = r"未提[及到]|没有?提[及到]|not given|not mentioned|doesn't say|does not say|ng|n"
-_VERDICT = re.compile(
+_VERDICT = late_pattern(
     rf"(?<![A-Za-z'])(?:(?P<false>{_FALSE})|(?P<unsaid>{_UNSAID})|(?P<true>{_TRUE}))(?![A-Za-z'])", re.IGNORECASE
 )
-_NO_VERDICT = re.compile(
+_NO_VERDICT = late_pattern(
     r"是否(?:正确|准确|属实)|(?:正确|准确|对|属实)(?:吗|与否|还是)|对(?:还是|或)错|[对错]不[对错]"
     r"|正确的?[^\s,.。;:!?]{0,6}?(?:应该?[是为]?|[是为])(?=.)"
 )
@@ -176,10 +177,10 @@ _ALONE = {
     **dict.fromkeys(("否", "不是", "假", "B", "X", "x"), "F"),
 }
 """What says so only where nothing else stands beside it."""
-_JOINED = re.compile(r"(?<![A-Za-z])[TFN]{2,}(?![A-Za-z])")
+_JOINED = late_pattern(r"(?<![A-Za-z])[TFN]{2,}(?![A-Za-z])")
 _AROUND = " \t\n*_`\"'[](){}【】（）《》.。,，;；:：!！、#"
-_ENDS = re.compile(r"[。！!？?\n;；]+")
-_SO = re.compile(r"因此|所以|综上|总之|故|可见|应[为是]|therefore|thus|hence", re.IGNORECASE)
+_ENDS = late_pattern(r"[。！!？?\n;；]+")
+_SO = late_pattern(r"因此|所以|综上|总之|故|可见|应[为是]|therefore|thus|hence", re.IGNORECASE)
 """What a conclusion begins with."""
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 
+from tripos_compiler.language.library.functions.late_patterns import late_pattern
 from tripos_compiler.language.library.functions.layout import ALPHABET, PRONOUN, are_options
 from tripos_compiler.language.library.partiality import Undefined
 
 _FULL_WIDTH = str.maketrans({0xFF21 + i: 0x41 + i for i in range(ALPHABET)})
-_PRONOUN = re.compile(PRONOUN)
+_PRONOUN = late_pattern(PRONOUN)
 
 
 def choice_letters(text: str | Collection[str]) -> set[str]:
@@ -27,7 +28,7 @@ def choice_letters(text: str | Collection[str]) -> set[str]:
     return {letter for run in runs if are_options(run) for letter in run}
 
 
-_BOXED = re.compile(r"\\boxed\s{0,9}\{|\\fbox\s{0,9}\{|\\.|[{}]", re.DOTALL)
+_BOXED = late_pattern(r"\\boxed\s{0,9}\{|\\fbox\s{0,9}\{|\\.|[{}]", re.DOTALL)
 
 
 def boxed(text: str) -> str | None:
@@ -71,9 +72,9 @@ _LABEL = (
     r" ?(?:答案|回答|结论|判断)?[是为]? ?[:：]? ?"
 )
 _AROUND = "*_`\"'“”‘’()[]{}.。!！,， "
-_OPENS = re.compile(rf"\W*{_LABEL}\W*{_WORD}(?![^\W_])")
-_CLOSES = re.compile(rf"(?:(?<![^\W_])|(?<=[是为])){_WORD}\W*\Z")
-_BOTH = re.compile(
+_OPENS = late_pattern(rf"\W*{_LABEL}\W*{_WORD}(?![^\W_])")
+_CLOSES = late_pattern(rf"(?:(?<![^\W_])|(?<=[是为])){_WORD}\W*\Z")
+_BOTH = late_pattern(
     rf"\W*{_LABEL}\W*(?:yes ?(?:/|or|and) ?no|no ?(?:/|or|and) ?yes|true ?(?:/|or) ?false|是[/或]否|对[/或]错)\b"
 )
 """Both at once, as a question has them that is said again."""

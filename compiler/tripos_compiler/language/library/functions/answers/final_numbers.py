@@ -6,6 +6,7 @@ import math
 import re
 
 from tripos_compiler.language.library.functions.answers.extraction import boxed
+from tripos_compiler.language.library.functions.late_patterns import late_pattern
 from tripos_compiler.language.library.functions.locales import DEFAULT, ODD, plain_numbers
 from tripos_compiler.language.library.functions.numerals import (
     NUMBER_IN_TEXT,
@@ -30,28 +31,28 @@ _RESULTS = (
     r"|результат"
 )
 _FINAL = r"final|end|overall|correct|right|endgültige[rs]?|finale[rs]?|définitive?|końcow\w|окончательн\w\w|итогов\w\w"
-_WORDED = re.compile(
+_WORDED = late_pattern(
     rf"(?<!\w)(?:(?P<answer>{_ANSWERS})|(?:{_RESULTS}))(?P<after> (?:finale?|correcta?|définitif))?(?!\w)"
     rf"(?:{_OF_THE_TASK}{_GAP}(?:(?P<sign>[:：=]|[—–-](?=\s))|{_SAYS}{_GAP}[:：=]?)"
     rf"|(?P<bare>{_GAP}(?=[-$€£\d½\\(\n])))",
     re.I,
 )
 """A noun with a copula or a colon; or alone before a number or the end of its line."""
-_FINAL_BEFORE = re.compile(rf"(?<!\w)(?:{_FINAL})[ -]\Z", re.I)
-_WORD_BEFORE = re.compile(r"([\w'’]+) \Z")
+_FINAL_BEFORE = late_pattern(rf"(?<!\w)(?:{_FINAL})[ -]\Z", re.I)
+_WORD_BEFORE = late_pattern(r"([\w'’]+) \Z")
 _FAR = 60
 """As many characters before a noun are looked at."""
 _PART = (
     r"第[一二三四五六七八九十\d]{1,3}[步问题小个]{1,2}的?|[步骤题问][一二三四五六七八九十\d]{1,3}的"
     r"|[上这每前]一?[步个]的?"
 )
-_CHINESE_LABEL = re.compile(
+_CHINESE_LABEL = late_pattern(
     rf"(?P<before>{_PART}|中间|初步|部分|阶段性|错误|原来?的?|错的?)?"
     r"(?P<final>最终的?|最后的?|正确的?)?(?:计算)?(?:(?P<answer>答案|解答)|结果)"
     r"(?:(?P<sign>\s{0,3}[:：=])|(?P<says>\s{0,3}(?:应该|应当|应|就|便|也|正)?(?:[是为]|等于)\s{0,3}[:：=]?)"
     r"|(?P<bare>\s{0,3}(?=[-$￥¥\d负\n])))"
 )
-_ASIAN = re.compile(
+_ASIAN = late_pattern(
     r"(?:答え|こたえ|解答|回答|정답|답|결과|उत्तर|الجواب|الإجابة)"
     r"(?:(?:は|은|는)?[ \t]{0,3}[:：=]|(?:は|은|는)[ \t]{0,3}|[ \t]{0,3}है)"
 )
@@ -67,8 +68,8 @@ un une um uma una comme como come première premier deuxième primera primer pri
 _ON_THE_WAY = frozenset(_WORDS.split())
 """Words before `answer` or `result` that make it something on the way to the answer, or a verb."""
 _OWN = frozenset(("the", "my", "our"))
-_SENTENCE_END = re.compile(r"[.;!?](?=\s)|[\n。；！？]")
-_DIGIT = re.compile(r"\d")
+_SENTENCE_END = late_pattern(r"[.;!?](?=\s)|[\n。；！？]")
+_DIGIT = late_pattern(r"\d")
 
 
 def labels_of(text: str) -> list[tuple[int, int]]:
@@ -134,26 +135,28 @@ def _heads(text: str, start: int) -> bool:
 
 _MARK = "####"
 """Begins the final answer of worked solutions, as GSM8K has them."""
-_EMPHASIS = re.compile(
+_EMPHASIS = late_pattern(
     r"(?<!\w)_(?=[-$\d])|(?<=[\d.])_(?!\w)|\*\*|__|`|\\\(|\\\)|\\\[|\\\]|\\text\s?\{|\$\$"
     r"|(?<=\d)\\ ?(?=[^\w{])|[{}](?=\s|$)"
 )
-_LATEX_FRACTION = re.compile(r"\\[dtc]?frac ?\{([^{}]*)\} ?\{([^{}]*)\}")
-_FRACTION = re.compile(r"-?(?<!\d)\d*+ ?[¼-¾⅐-⅞]")
-_SENTENCE = re.compile(r"[.;!?](?=\s)|[。；！？]")
+_LATEX_FRACTION = late_pattern(r"\\[dtc]?frac ?\{([^{}]*)\} ?\{([^{}]*)\}")
+_FRACTION = late_pattern(r"-?(?<!\d)\d*+ ?[¼-¾⅐-⅞]")
+_SENTENCE = late_pattern(r"[.;!?](?=\s)|[。；！？]")
 _AMOUNT = r"\d{1,3}(?:,\d{3}){1,100}(?!\d)|\d+"
-_PARTS = re.compile(rf"(?<![\w/.)])-?\s?[$€£¥₹]?(?:(?:{_AMOUNT}) )?(?:{_AMOUNT})(?:\.\d+)? ?/ ?\d+(?:\.\d+)?(?![\w/])")
+_PARTS = late_pattern(
+    rf"(?<![\w/.)])-?\s?[$€£¥₹]?(?:(?:{_AMOUNT}) )?(?:{_AMOUNT})(?:\.\d+)? ?/ ?\d+(?:\.\d+)?(?![\w/])"
+)
 _CHINESE = r"零〇一二两三四五六七八九十百千万亿"
-_POWER = re.compile(
+_POWER = late_pattern(
     rf"(?<![\w.])(?P<sign>-)?(?:(?P<times>(?:{_AMOUNT})(?:\.\d+)?) ?(?:[×x*·]|\\times|\\cdot) ?)?"
     r"10 ?\^ ?\{?(?P<power>-?\d{1,3})\}?(?![\d.]\d|\w)"
 )
-_TEN_THOUSANDS = re.compile(
+_TEN_THOUSANDS = late_pattern(
     rf"(?<![A-Za-z\d.])-?(?:{_AMOUNT})(?:\.\d+)? ?(?:[十百千]?[万亿]|万亿)(?:\d+[十百千万]){{0,3}}(?!\d)"
 )
-_CHINESE_FRACTION = re.compile(rf"(?<![{_CHINESE}])(?P<bottom>[{_CHINESE}]++)分之(?P<top>[{_CHINESE}]+)")
-_CHINESE_NUMBER = re.compile(rf"(?<![第{_CHINESE}])负?[{_CHINESE}]+(?:点[{_CHINESE}]+)?(?!分之)")
-_STATED = re.compile(r"(?:[是为得:：=]|等于|还?剩下?|一共|总共|共)\s?$")
+_CHINESE_FRACTION = late_pattern(rf"(?<![{_CHINESE}])(?P<bottom>[{_CHINESE}]++)分之(?P<top>[{_CHINESE}]+)")
+_CHINESE_NUMBER = late_pattern(rf"(?<![第{_CHINESE}])负?[{_CHINESE}]+(?:点[{_CHINESE}]+)?(?!分之)")
+_STATED = late_pattern(r"(?:[是为得:：=]|等于|还?剩下?|一共|总共|共)\s?$")
 """What stands before a single Chinese numeral that is a number and not part of a word, as `一` is of `一样`."""
 _STATED_MOST = 4
 """As many characters are the longest of it."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from tripos_compiler.language.library.functions.answers.extraction import boxed
+from tripos_compiler.language.library.functions.late_patterns import late_pattern
 from tripos_compiler.language.library.functions.layout import (
     ALPHABET,
     GOES_ON,
@@ -20,10 +21,10 @@ from tripos_compiler.language.library.functions.layout import (
     simplified,
 )
 
-_MARKS = re.compile(r"[*_~`$#>\u200b-\u200d\ufeff]|\\(?:text|mathrm|mathbf|rm|textbf)\b|\\[()\[\]]")
+_MARKS = late_pattern(r"[*_~`$#>\u200b-\u200d\ufeff]|\\(?:text|mathrm|mathbf|rm|textbf)\b|\\[()\[\]]")
 _QUOTES = r"\s\"'“”‘’「」『』()\[\]{}【】〔〕《》<>"
 _AND = r"(?:[、,，/&+]|和|与|或者?|及|以及|还是|and|or|and/or)?"
-_SAID = re.compile(
+_SAID = late_pattern(
     r"(?:"
     r"(?:答案|answer|正确(?:的)?选项|正确(?:的)?(?:一)?项|correct (?:option|choice))[\"'”」】)\]]{0,9}\s{0,9}"
     r"(?:应该是|应该为|应当是|应是|应为|应选|选择|选|就是|是|为|即|would be|should be|is|:)?\s{0,9}[:=]?"
@@ -32,17 +33,17 @@ _SAID = re.compile(
     r")",
     re.IGNORECASE,
 )
-_WORD = re.compile(r"\s{0,9}a [a-z]{2}")
+_WORD = late_pattern(r"\s{0,9}a [a-z]{2}")
 """`a` as an English article, which no `A` is: `the answer is a matter of taste`."""
-_NO_LETTER = re.compile(rf"\b[Nn]/[Aa]\b|\bA(?= (?!{GOES_ON})[a-z])|{PRONOUN}|{NUMERAL}")
+_NO_LETTER = late_pattern(rf"\b[Nn]/[Aa]\b|\bA(?= (?!{GOES_ON})[a-z])|{PRONOUN}|{NUMERAL}")
 """What looks like a letter: the article, the pronoun and the Roman numeral."""
 _NOT = r"不(?:应该?|能|该|可|会|可能)?(?:是|选择?|为)|并非|而非|排除|\b(?:not|neither|nor|never|isn't|cannot be)\b"
 _FEWEST = 8
 _NEAR = 80
 _LAST = 32
 """So many places at which an answer is announced are looked at, from the last."""
-_LATIN = re.compile(r"[A-Za-z0-9]")
-_SPACE = re.compile(r"(?<![A-Za-z0-9])\s+|\s+(?![A-Za-z0-9])|(?<=\s)\s+")
+_LATIN = late_pattern(r"[A-Za-z0-9]")
+_SPACE = late_pattern(r"(?<![A-Za-z0-9])\s+|\s+(?![A-Za-z0-9])|(?<=\s)\s+")
 _ENDS = " \t\n.,;:!?。，；：！？、\"'“”‘’「」『』()（）[]【】{}"
 
 
