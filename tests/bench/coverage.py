@@ -15,8 +15,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tripos_warehouse.statistics.intervals.bounded_values import FEW_OF_A_CLASS, of_classes, shares_between
-from tripos_warehouse.statistics.intervals.shares import clopper_pearson
+from tripos_warehouse.statistics.intervals.bounded_values import (
+    FEW_OF_A_CLASS,
+    clopper_pearson,
+    of_classes,
+    shares_between,
+)
 from tripos_warehouse.statistics.ratings import Floats
 
 FEWEST = 0.93

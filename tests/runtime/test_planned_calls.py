@@ -21,8 +21,7 @@ from tripos_runtime.models.base import Reply, Request
 from tripos_runtime.models.embeddings import MockEmbedding
 from tripos_runtime.models.mocks.mock import open_mock
 from tripos_runtime.models.reward.rewards import is_reward
-from tripos_runtime.roles.binding import bind
-from tripos_runtime.roles.model_kinds import embedding_roles, reward_roles
+from tripos_runtime.roles.binding import bind, embedding_roles, reward_roles
 from tripos_runtime.scheduling.calling import Called
 
 ROOT = Path(__file__).parents[2]

@@ -1,7 +1,11 @@
 from .binding import (
     BindingError as BindingError,
+    NoEmbedding as NoEmbedding,
     RoleBinding as RoleBinding,
     bind as bind,
+    check_embedding as check_embedding,
+    embedding_roles as embedding_roles,
+    reward_roles as reward_roles,
 )
 from .majority import (
     with_majority as with_majority,
@@ -9,12 +13,6 @@ from .majority import (
 from .model_families import (
     Kinship as Kinship,
     kin as kin,
-)
-from .model_kinds import (
-    NoEmbedding as NoEmbedding,
-    check_embedding as check_embedding,
-    embedding_roles as embedding_roles,
-    reward_roles as reward_roles,
 )
 from .provenance import (
     made_by as made_by,

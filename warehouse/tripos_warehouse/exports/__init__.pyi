@@ -31,9 +31,6 @@ from .replies import (
     ReplyQuery as ReplyQuery,
     asked_steps as asked_steps,
 )
-from .spreadsheet_text import (
-    put_text as put_text,
-)
 from .tables import (
     TABLES as TABLES,
     WrittenTable as WrittenTable,
@@ -45,5 +42,6 @@ from .tables import (
 )
 from .workbook import (
     longest_texts as longest_texts,
+    put_text as put_text,
     write_workbook as write_workbook,
 )

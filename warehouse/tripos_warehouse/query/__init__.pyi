@@ -14,6 +14,10 @@ from .functions import (
     add_functions as add_functions,
 )
 from .relations import (
+    SHOWN as SHOWN,
+    Table as Table,
+    as_table as as_table,
+    glimpse as glimpse,
     reading as reading,
 )
 from .sandbox import (
@@ -24,10 +28,4 @@ from .statements import (
     answering as answering,
     names_of as names_of,
     statements_of as statements_of,
-)
-from .tables import (
-    SHOWN as SHOWN,
-    Table as Table,
-    as_table as as_table,
-    glimpse as glimpse,
 )

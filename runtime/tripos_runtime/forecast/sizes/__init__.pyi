@@ -1,9 +1,7 @@
-from .conversation_sizes import (
-    models_of as models_of,
-    whole as whole,
-)
 from .placeholders import (
     SizedPlaceholders as SizedPlaceholders,
+    models_of as models_of,
+    whole as whole,
 )
 from .sizes import (
     NO_SIZE as NO_SIZE,

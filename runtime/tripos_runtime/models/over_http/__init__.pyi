@@ -6,6 +6,8 @@ from .connections import (
 )
 from .continuing import (
     ContinuingModel as ContinuingModel,
+    transcribed as transcribed,
+    trimmed as trimmed,
 )
 from .direct import (
     DirectModel as DirectModel,
@@ -31,8 +33,4 @@ from .reply_memory import (
     ReplyMemory as ReplyMemory,
     ReplyShare as ReplyShare,
     reply_share as reply_share,
-)
-from .transcripts import (
-    transcribed as transcribed,
-    trimmed as trimmed,
 )

@@ -2,7 +2,9 @@ from .bounded_values import (
     FEW_OF_A_CLASS as FEW_OF_A_CLASS,
     ROUNDING as ROUNDING,
     bounded as bounded,
+    clopper_pearson as clopper_pearson,
     of_classes as of_classes,
+    wilson as wilson,
 )
 from .cells import (
     ALIKE as ALIKE,
@@ -19,8 +21,4 @@ from .resampling import (
     bootstrap as bootstrap,
     bootstrap_mean as bootstrap_mean,
     jackknife as jackknife,
-)
-from .shares import (
-    clopper_pearson as clopper_pearson,
-    wilson as wilson,
 )
