@@ -15,8 +15,8 @@ import pytest
 from aiohttp.test_utils import TestServer
 
 from tests.conftest import Command
-from tests.view.chromium import PROGRAM, Page
-from tests.view.test_view_page import HOSTILE, check_rules, shown
+from tests.view.chromium import PROGRAM, Page, shown
+from tests.view.test_view_page import HOSTILE, check_rules
 from tripos.annotation.assign import Assignment, AssignmentDesk, AssignmentOptions
 from tripos.annotation.grades_file import GradesFile, read_grades
 from tripos.annotation.grading_page import GradingPage

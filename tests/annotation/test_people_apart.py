@@ -12,8 +12,8 @@ from aiohttp.test_utils import TestServer
 
 from tests.annotation.conftest import fill
 from tests.conftest import Command
-from tests.view.chromium import PROGRAM, Page
-from tests.view.test_view_page import check_rules, shown
+from tests.view.chromium import PROGRAM, Page, shown
+from tests.view.test_view_page import check_rules
 from tripos.view.files import ViewFiles
 from tripos.view.server import app_of
 from tripos_warehouse.store.store import Store

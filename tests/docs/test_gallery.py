@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import re
 import shlex
@@ -16,7 +15,7 @@ import pytest
 from tests.conftest import Command
 from tests.docs.test_docs import DOCS, blocks, commands_of
 from tests.each import each
-from tests.view.chromium import PROGRAM, Browser
+from tests.view.chromium import PROGRAM, Page, shown
 
 pytestmark = [pytest.mark.skipif(PROGRAM is None, reason="no Chromium on this machine"), pytest.mark.long]
 UPDATE = bool(os.environ.get("TRIPOS_UPDATE_PICTURES"))
@@ -67,17 +66,16 @@ def show(tripos: Command, page: str, picture: Path) -> None:
     site = Path("site").absolute()
     [run] = [path.name for path in (site / "runs").iterdir()]
 
-    async def go() -> None:
-        async with Browser() as browser, browser.page() as shown:
-            await shown.open(f"{(site / 'index.html').as_uri()}?lang=en#/run/{run}/{page}", width=WIDTH)
-            assert len(await shown.evaluate("document.querySelector('#content').innerText")) > 300
-            assert shown.problems == []
-            assert all(address.startswith(("file:", "about:", "data:", "blob:")) for address in shown.requests)
-            if UPDATE:
-                await shown.resize(WIDTH, HEIGHT)
-                await shown.evaluate("document.documentElement.style.scrollbarWidth = 'none'")
-                picture.parent.mkdir(exist_ok=True)
-                await shown.picture(picture)
+    async def go(drawn: Page) -> None:
+        await drawn.open(f"{(site / 'index.html').as_uri()}?lang=en#/run/{run}/{page}", width=WIDTH)
+        assert len(await drawn.evaluate("document.querySelector('#content').innerText")) > 300
+        assert drawn.problems == []
+        assert all(address.startswith(("file:", "about:", "data:", "blob:")) for address in drawn.requests)
+        if UPDATE:
+            await drawn.resize(WIDTH, HEIGHT)
+            await drawn.evaluate("document.documentElement.style.scrollbarWidth = 'none'")
+            picture.parent.mkdir(exist_ok=True)
+            await drawn.picture(picture)
 
-    asyncio.run(go())
+    shown(go)
     assert picture.is_file(), "TRIPOS_UPDATE_PICTURES=1 takes it"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import re
 import subprocess
@@ -15,7 +14,7 @@ import pytest
 
 from tests.conftest import Command
 from tests.docs.test_docs import DOCS, PAGES, READMES
-from tests.view.chromium import PROGRAM, Browser, Page
+from tests.view.chromium import PROGRAM, Page, shown
 from tripos.cli.tools.docs import find_address
 from tripos.failure import Failure
 from tripos_compiler.diagnostics import CODES
@@ -191,8 +190,4 @@ def test_the_site_searches_from_disk_and_no_request_leaves_the_machine(site: Pat
         assert {address.partition(":")[0] for address in page.requests} <= {"file", "data", "about"}
         assert len(page.requests) > 5
 
-    async def all_of_it() -> None:
-        async with Browser() as browser, browser.page() as page:
-            await go(page)
-
-    asyncio.run(all_of_it())
+    shown(go)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import atexit
 import base64
 import contextlib
+import functools
 import json
 import shutil
 import subprocess
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any, Self
 
@@ -90,10 +92,10 @@ class Page:
         path.write_bytes(base64.b64decode(said["data"]))
 
 
-class Browser:
-    """A browser with a profile of its own, for the time of a `with`."""
+class Program:
+    """A Chromium that runs, with a profile of its own."""
 
-    async def __aenter__(self) -> Self:
+    def __init__(self) -> None:
         assert PROGRAM is not None
         self._folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
         self._process = subprocess.Popen(
@@ -101,32 +103,77 @@ class Browser:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
-        self._client = aiohttp.ClientSession()
-        return self
 
     @property
     def profile(self) -> str:
         """The folder of its profile, which the commands of its processes name."""
         return self._folder.name
 
-    async def __aexit__(self, *_: object) -> None:
-        await self._client.close()
+    async def address(self) -> str:
+        """Return where it listens, once it does."""
+        found = Path(self._folder.name, "DevToolsActivePort")
+        async with asyncio.timeout(PATIENCE):
+            while not found.is_file() or "\n" not in found.read_text():
+                await asyncio.sleep(0.02)
+        return f"http://127.0.0.1:{found.read_text().splitlines()[0]}"
+
+    def stop(self) -> None:
+        """End it and remove its profile."""
         self._process.kill()
         self._process.wait()
         self._folder.cleanup()
 
+
+@functools.cache
+def shared_program() -> Program:
+    """Return the Chromium that the tests of this process share: to start one takes longer than most of them."""
+    program = Program()
+    atexit.register(program.stop)
+    return program
+
+
+class Browser:
+    """A browser for the time of a `with`: a program of its own, or one that is shared."""
+
+    def __init__(self, program: Program | None = None) -> None:
+        self._program = program or Program()
+        self._own = program is None
+
+    async def __aenter__(self) -> Self:
+        self._client = aiohttp.ClientSession()
+        return self
+
+    @property
+    def profile(self) -> str:
+        """The folder of its profile, which the commands of its processes name."""
+        return self._program.profile
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._client.close()
+        if self._own:
+            self._program.stop()
+
     @contextlib.asynccontextmanager
     async def page(self) -> AsyncIterator[Page]:
-        """A page; its problems are noted from the first."""
-        port = Path(self._folder.name, "DevToolsActivePort")
-        async with asyncio.timeout(PATIENCE):
-            while not port.is_file() or "\n" not in port.read_text():
-                await asyncio.sleep(0.05)
-        where = f"http://127.0.0.1:{port.read_text().splitlines()[0]}/json/new?about:blank"
-        async with self._client.put(where) as answer:
+        """A page, which is closed at the end; its problems are noted from the first."""
+        where = await self._program.address()
+        async with self._client.put(f"{where}/json/new?about:blank") as answer:
             opened = json.loads(await answer.text())
-        async with self._client.ws_connect(opened["webSocketDebuggerUrl"], max_msg_size=0) as socket:
-            page = Page(socket)
-            for domain in ("Page", "Runtime", "Log", "Network"):
-                await page.call(f"{domain}.enable")
-            yield page
+        try:
+            async with self._client.ws_connect(opened["webSocketDebuggerUrl"], max_msg_size=0) as socket:
+                page = Page(socket)
+                for domain in ("Page", "Runtime", "Log", "Network"):
+                    await page.call(f"{domain}.enable")
+                yield page
+        finally:
+            await self._client.get(f"{where}/json/close/{opened['id']}")
+
+
+def shown(go: Callable[[Page], Awaitable[None]]) -> None:
+    """Do something with a page of the browser that the tests share."""
+
+    async def all_of_it() -> None:
+        async with Browser(shared_program()) as browser, browser.page() as page:
+            await go(page)
+
+    asyncio.run(all_of_it())
