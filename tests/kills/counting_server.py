@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import itertools
 import json
 import threading
 import time
@@ -34,6 +35,8 @@ class Asked:
     arrived_s: float
     status: int
     handed_s: float | None = None
+    connection: int = 0
+    """The number of the connection that it came by, which is of one process."""
 
 
 @dataclass
@@ -45,6 +48,8 @@ class CountingServer:
     asked: list[Asked] = field(default_factory=list)
     answered: Counter[str] = field(default_factory=Counter)
     """How many replies were handed over, by place and by store."""
+    closed_s: dict[int, float] = field(default_factory=dict)
+    """When each connection that is gone was closed."""
     changed: threading.Condition = field(default_factory=threading.Condition)
     _seen: dict[tuple[str, str], int] = field(default_factory=dict)
     _held: list[Callable[[], None]] | None = None
@@ -162,6 +167,9 @@ def value_of(schema: dict[str, Any], name: str) -> Any:
             return WORDS[drawn % len(WORDS)]
 
 
+_numbers = itertools.count(1)
+
+
 class Connection(asyncio.Protocol):
     """One connection of a client, which sends requests with a `content-length` one after the other."""
 
@@ -169,6 +177,7 @@ class Connection(asyncio.Protocol):
         self._server = server
         self._buffer = b""
         self._transport: asyncio.Transport | None = None
+        self._number = next(_numbers)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
@@ -176,6 +185,7 @@ class Connection(asyncio.Protocol):
 
     def connection_lost(self, error: Exception | None) -> None:
         self._transport = None
+        self._server.closed_s[self._number] = time.monotonic()
 
     def data_received(self, data: bytes) -> None:
         self._buffer += data
@@ -187,6 +197,7 @@ class Connection(asyncio.Protocol):
                 return
             body, self._buffer = self._buffer[end + 4 : whole], self._buffer[whole:]
             asked, reply, delay_s = self._server.take(first.split(" ")[1], body)
+            asked.connection = self._number
             asyncio.get_running_loop().call_later(delay_s, self._reply, asked, reply)
 
     def _reply(self, asked: Asked, reply: bytes) -> None:

@@ -106,6 +106,7 @@ class Work:
     roles: tuple[str, ...] = ROLES
     rows: int = 8
     connections: int = 4
+    workers: int = 1
 
     def write(self) -> None:
         """Put the spec and its rows into the folder."""
@@ -118,6 +119,7 @@ class Work:
         """Return what follows `tripos` on the command line."""
         run = ["run", str(self.folder / "kills.tripos"), "--store", str(store), "--json"]
         run += ["--max-connections", str(self.connections), "--model", ",".join(MODELS)]
+        run += ["--workers", str(self.workers)] if self.workers > 1 else []
         return [*run, *(option for role in self.roles for option in ("--role", role))]
 
 

@@ -69,3 +69,6 @@ from .spec import (
     Spec as Spec,
     compile as compile,
 )
+from .workers import (
+    worker_pool as worker_pool,
+)

@@ -6,10 +6,10 @@ import asyncio
 import contextlib
 import gc
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Protocol
 
 from tripos.failure import SOME_FAILED, Failure
 from tripos.releases import WORKING_TREE, RunOrigin
@@ -18,10 +18,10 @@ from tripos_compiler.inputs import DataError
 from tripos_compiler.plan import Grade, Plan
 from tripos_runtime.asking import Loaded, Tally
 from tripos_runtime.datasets import CaseSource, Selection, drawn_counts
-from tripos_runtime.drivers import Engine, work_name
+from tripos_runtime.drivers import Engine, Share, work_name
 from tripos_runtime.models import Model
 from tripos_runtime.roles import RoleBinding
-from tripos_runtime.scheduling import Budget, Caller, Limits, Stopped, most_at_once, open_callers
+from tripos_runtime.scheduling import Budget, Caller, Limits, Snapshot, Stopped, most_at_once, open_callers, snapshot
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.ledger import RunLedger, StoredIndexes, open_ledger
 from tripos_warehouse.store import Store
@@ -34,6 +34,26 @@ class RunEnding:
 
     status: str
     failure: Failure | None = None
+
+
+class Pool(Protocol):
+    """Other processes that make the calls of a job."""
+
+    def check(self, limits: Limits) -> None:
+        """Raise `Failure` where these limits cannot be divided."""
+        ...
+
+    async def run(self, job: Job) -> RunEnding:
+        """Make them."""
+        ...
+
+    def interrupt(self) -> bool:
+        """Finish the calls under way and stop; called again, stop at once. Whether this was the first time."""
+        ...
+
+    def endpoints(self) -> Sequence[Snapshot]:
+        """Return the state of each endpoint."""
+        ...
 
 
 @dataclass
@@ -54,14 +74,23 @@ class Job:
     tally: Tally = field(default_factory=Tally)
     callers: Mapping[str, Caller] = field(default_factory=dict)
     """How each model is called, once the run is under way."""
+    pool: Pool | None = None
+    """The processes that make the calls, where those are others than this one."""
     _engine: Engine | None = None
     _running: asyncio.Task[None] | None = None
 
-    def interrupt(self) -> bool:
-        """Finish the calls under way and stops; called again, it stops at once. Whether this was the first time."""
+    def endpoints(self) -> Sequence[Snapshot]:
+        """Return the state of each endpoint."""
+        return snapshot(self.callers) if self.pool is None else self.pool.endpoints()
+
+    def interrupt(self, *, at_once: bool = False) -> bool:
+        """Finish the calls under way and stops; called again, or with `at_once`, it stops at once. Whether this was the
+        first time."""
+        if self.pool is not None:
+            return self.pool.interrupt()
         if self._engine is None or self._running is None or self._running.done():
             return False
-        if self._engine.stopping:
+        if self._engine.stopping or at_once:
             self._running.cancel()
             return False
         self._engine.stop()
@@ -90,6 +119,18 @@ class Job:
             with _untold(ending):
                 ledger.close()
 
+    async def work(self, models: Mapping[str, Model], around: Around, share: Share) -> RunEnding:
+        """Make the calls of a share of a run that another process began and ends. Raises `StoreError` where what was
+        asked cannot be committed."""
+        ledger = open_ledger(self.store, self.plan.fingerprints, self.origin.release)
+        ending: RunEnding | None = None
+        try:
+            ending = await self._call(ledger, models, around, share)
+            return ending
+        finally:
+            with _untold(ending):
+                ledger.close()
+
     def _done(self, ledger: RunLedger) -> Mapping[str, Any] | None:
         """Return what an earlier run said of this work, if the store has every result of it and the list of its
         items."""
@@ -107,9 +148,14 @@ class Job:
 
             carry_scores(self.store, self.plan, self.run_id)
 
-    async def _call(self, ledger: RunLedger, models: Mapping[str, Model], around: Around) -> RunEnding:
+    async def _call(
+        self, ledger: RunLedger, models: Mapping[str, Model], around: Around, share: Share | None = None
+    ) -> RunEnding:
         thresholds = gc.get_threshold()
         try:
+            if self.pool is not None:
+                async with around(self):
+                    return await self.pool.run(self)
             self.callers = open_callers(models, self.limits, self.budget, self.tally.notes.append)
             engine = self._engine = Engine(
                 plan=self.plan,
@@ -123,6 +169,7 @@ class Job:
                 shelf=StoredIndexes(self.store.root),
                 workers=self._most_at_once(models),
                 tally=self.tally,
+                share=share,
             )
             self._running = asyncio.create_task(engine.run())
             # What was made before the first call stays to the end, and calls leave few cycles behind: looking for

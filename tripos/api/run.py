@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 from tripos.api.compilation import CompiledSpec
-from tripos.api.job import Around, Job, RunEnding
+from tripos.api.job import Around, Job, Pool, RunEnding
 from tripos.api.preparation import RunWarning, family_warning, settings_warning
 from tripos.failure import SOME_FAILED, Failure
 from tripos.releases import origin_of
@@ -176,14 +176,20 @@ class Run:
 
 
 def open_run(
-    spec: CompiledSpec, prepared: PreparedRun, store: str | Path, warn: Callable[[RunWarning | None], None]
+    spec: CompiledSpec,
+    prepared: PreparedRun,
+    store: str | Path,
+    warn: Callable[[RunWarning | None], None],
+    pool: Pool | None = None,
 ) -> Run:
     """Open everything that a prepared run needs: functions, models and the store. `warn` is told the warnings about the
-    models. Raises `Failure`."""
+    models; a `pool` makes the calls in other processes. Raises `Failure`."""
     try:
         functions = prepared.functions
         warn(family_warning(prepared))
         limits = prepared.limits
+        if pool is not None:
+            pool.check(limits)
         warn(settings_warning(prepared))
         prepared.check_prices()
         opened = Store.open(Path(store), create=True)
@@ -203,6 +209,7 @@ def open_run(
         limits=limits,
         budget=prepared.budget,
         origin=origin_of(spec.path, spec.main, spec.compilation.sources),
+        pool=pool,
     )
     return Run(prepared, job)
 

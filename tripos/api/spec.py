@@ -18,6 +18,7 @@ from tripos.api.progress import Callback, Watcher
 from tripos.api.run import Run, open_run, run_here, store_failure
 from tripos.api.run_plan import RunPlan, plan_run
 from tripos.api.selection import Choices
+from tripos.api.workers import worker_pool
 from tripos.failure import Failure
 from tripos.releases.fetching import TYPED
 from tripos.settings import ChosenSettings, Config, denied_codes, project_settings, trust_in, value_fault
@@ -69,6 +70,8 @@ class RunOptions(CaseOptions, total=False):
     patience_s: float
     locked: str | Path | None
     """The lock file that the run is held to."""
+    workers: int
+    """The number of processes that make the calls; they share the limits and the budget."""
 
 
 @dataclass(frozen=True)
@@ -193,7 +196,8 @@ class Spec:
         with raised_as(RunError):
             choices, config = self._chosen(models, roles, store, options, RunOptions.__annotations__)
             prepared = prepare(self.compiled, choices, config, locked=options.get("locked"))
-            run = open_run(self.compiled, prepared, config.store, self._warner(warnings))
+            pool = worker_pool(self.compiled, choices, config, options.get("workers", 1))
+            run = open_run(self.compiled, prepared, config.store, self._warner(warnings), pool)
         run.warnings = tuple(warnings)
         started.append(run)
         watcher = Watcher(run, progress, self.settings.secrets)
@@ -226,6 +230,8 @@ class Spec:
         _check_known(options, known)
         if (limit := options.get("limit")) is not None and limit < 1:
             raise Failure("R0202", "`limit` must be at least 1", "give another limit, or leave it out")
+        if options.get("workers", 1) < 1:
+            raise Failure("R0202", "`workers` must be at least 1", "give another number, or leave it out")
         choices = Choices(
             models=_names(models),
             roles={role: _names(each) for role, each in roles.items()},

@@ -136,6 +136,7 @@ CODES: dict[str, str] = {
     "R0402": "budget spent",
     "R0403": "reply without a bound",
     "R0404": "price unknown",
+    "R0411": "workers died",
     "R0501": "told by a secret",
     # S store, and what is made of it
     "S0101": "no store",

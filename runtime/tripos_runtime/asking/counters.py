@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -66,6 +66,8 @@ def _word(reason: str, count: int) -> str:
 
 KINDS = ("samples", "judgements", "scores", "comparisons")
 """The results that are counted by status."""
+SUMMED = ("reused", "skipped", "failed", *KINDS, "unasked", "errors")
+"""The counts of a run that are the sums of those of the processes that share it."""
 
 
 @dataclass
@@ -173,6 +175,41 @@ class Tally:
             told = ("tokens_in", "tokens_out", "cost_usd")
             known = {key: None not in (answer.columns[key], before[key]) for key in told}
             self._spend(model, {key: answer.columns[key] - before[key] if known[key] else None for key in told})
+
+    def take_spending(self, other: Tally) -> None:
+        """Add what the calls of another tally took, and nothing of what became of the cases."""
+        self.asked.update(other.asked)
+        self.repaired += other.repaired
+        self.tokens_in += other.tokens_in
+        self.tokens_out += other.tokens_out
+        self.cost_usd += other.cost_usd
+        self.cost_unknown += other.cost_unknown
+        self.unpriced |= other.unpriced
+
+    def gather(self, living: Sequence[Tally], gone: Sequence[Tally]) -> None:
+        """Become the tally of a run that several processes share. Of those that are `gone` the calls count that they
+        made; what became of their cases is counted by whoever took these over, to whom those calls are not reused.
+
+        >>> lane = "judge", "sums"
+        >>> whole = Tally()
+        >>> parts = [Tally(asked=Counter({lane: 6}), reused=Counter({lane: 2})), Tally(asked=Counter({lane: 4}))]
+        >>> whole.gather(parts, [Tally(asked=Counter({lane: 2}))])
+        >>> whole.asked[lane], whole.reused[lane]
+        (12, 0)
+        """
+        fresh = Tally(notes=self.notes)
+        for part in living:
+            fresh.planned |= part.planned
+            for name in SUMMED:
+                getattr(fresh, name).update(getattr(part, name))
+            fresh.take_spending(part)
+            fresh.waiting += part.waiting
+            for name, making in part.makings.items():
+                fresh.makings.setdefault(name, making)
+        for part in gone:
+            fresh.take_spending(part)
+            fresh.reused -= part.asked & fresh.reused
+        self.__dict__.update(fresh.__dict__)
 
     def _spend(self, model: str, columns: Mapping[str, Any]) -> None:
         self.tokens_in += columns["tokens_in"] or 0

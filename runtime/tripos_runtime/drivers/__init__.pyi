@@ -30,3 +30,7 @@ from .recorded import (
     Told as Told,
     recorded_units as recorded_units,
 )
+from .share import (
+    Share as Share,
+    part_size as part_size,
+)

@@ -22,7 +22,8 @@ from tripos_compiler.plan import Plan, digest
 from tripos_runtime.asking import Ledger, Tally, Work
 from tripos_runtime.datasets import Case, CaseSource, Selection, SubsetTags, planned_calls
 from tripos_runtime.drivers.live import Live
-from tripos_runtime.drivers.lookup import Lookup, Task, bound_treatments
+from tripos_runtime.drivers.lookup import BATCH, Lookup, Task, bound_treatments
+from tripos_runtime.drivers.share import Share
 from tripos_runtime.generate import DataMaker, origin_columns
 from tripos_runtime.program import Adoption, Here, Own, Shared, together
 from tripos_runtime.retrieval import Encoder, IndexStore
@@ -54,6 +55,8 @@ class Engine:
     """Where indexes of what is looked through are kept."""
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
     sleep: Sleep = asyncio.sleep
+    share: Share | None = None
+    """The part of the cases that this process takes, where several share the run."""
     stopping: bool = False
     trouble: Exception | None = None
     """The error that stopped the run, if one did."""
@@ -72,6 +75,8 @@ class Engine:
         self._plan_calls()
         chosen = self.selection.chosen(self.plan)
         self.lookup = Lookup(self.ledger, bound_treatments(chosen, self.plan, self.binding), self.binding)
+        if self.share is not None:
+            self.lookup.most = min(BATCH, self.share.size)
         work = self.ledger.work(work_name(self.plan, self.binding, self.selection, self.source.withheld))
         self.driver = Live(
             self.plan, self.source.sources, self.ledger, self.tally, work, self.run_id, self.now, callers=self.callers
@@ -87,7 +92,7 @@ class Engine:
         try:
             await self._make(work)
             await self._passes()
-            every_case = not self.stopping
+            every_case = not self.stopping and self.share is None  # of a share nobody can say that it is all
         finally:
             flusher.cancel()
             await asyncio.gather(flusher, return_exceptions=True)
@@ -100,9 +105,14 @@ class Engine:
             raise self.trouble
 
     async def _make(self, work: Work) -> None:
-        """Make the data sets that are made."""
+        """Make the data sets that are made. Where several processes share the run, one does so, and the others find
+        the rows in the ledger."""
+        share, tally = self.share, self.tally
+        if share is not None and not share.leads:
+            await share.made()
+            tally = Tally()
         self._maker = DataMaker(
-            self.plan, self.binding, self.source, self.selection, self.callers, self.ledger, self.tally, work,
+            self.plan, self.binding, self.source, self.selection, self.callers, self.ledger, tally, work,
             self.run_id, self.now, self.workers, self.functions, self.sleep, self.stop,
             adoption=self.driver.adoption,
         )  # fmt: skip
@@ -116,18 +126,38 @@ class Engine:
             return
         if self._maker.makers:
             self._plan_calls()  # now it is known how many rows there are
+        if share is not None:
+            if share.leads:
+                self.ledger.flush()
+                await share.made()
+            else:
+                self.tally.take_spending(tally)
 
     async def _passes(self) -> None:
-        """Go through all cases, then again through those that someone else worked on, until there are none."""
+        """Go through all cases, or those of the share, and then through what others leave."""
         if self.stopping:
             return
         self._marks = SubsetTags(self.source, self.source.drawn())
-        await self._pass(self.lookup.tasks(self.source.cases(self.selection)))
+        share, claim = self.share, self.ledger.claim
+        await self._finish(self._cases() if share is None else share.take(self._cases(), claim))
+        while share is not None and not self.stopping:
+            self.ledger.flush()
+            if not await share.rest():
+                return
+            await self._finish(share.take_back(self._cases, claim))
+
+    def _cases(self) -> Iterator[Case]:
+        return self.source.cases(self.selection)
+
+    async def _finish(self, cases: Iterator[Case]) -> None:
+        """Go through some cases until nothing of them is put off."""
+        await self._pass(self.lookup.tasks(cases))
         while self.lookup.put_off and not self.stopping:
             put_off, self.lookup.put_off = self.lookup.put_off, set()
             self.ledger.flush()
             self.ledger.refresh()
-            await self._pass(self.lookup.tasks(self.source.cases(self.selection), put_off))
+            again = self._cases() if self.share is None else self.share.held(self._cases())
+            await self._pass(self.lookup.tasks(again, put_off))
             self.tally.waiting = len(self.lookup.put_off)
             if len(self.lookup.put_off) == len(put_off):
                 await self.sleep(WAIT_S)

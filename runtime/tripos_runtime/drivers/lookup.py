@@ -46,6 +46,8 @@ class Lookup:
     active: set[str] = field(default_factory=set)
     """The keys of tasks that were handed out and not given back."""
     put_off: set[bytes] = field(default_factory=set)
+    most: int = BATCH
+    """The most cases that are looked up at once."""
 
     def tasks(self, cases: Iterable[Case], only: set[bytes] | None = None) -> Iterator[Task]:
         """Yield the tasks of these cases; with `only`, of the cases whose keys it has. What is to be worked on is
@@ -69,10 +71,10 @@ class Lookup:
         ]
 
     def at_once(self) -> int:
-        """Return that many cases as have not too many units, and `BATCH` at most."""
+        """Return that many cases as have not too many units, and `most` at most."""
         models = len(self.binding.of(self.binding.compared))
         most = max((sum(bound.samples for bound in each) for each in self.bound_treatments.values()), default=1)
-        return max(1, min(BATCH, MOST_UNITS // max(1, most * models)))
+        return max(1, min(self.most, MOST_UNITS // max(1, most * models)))
 
     def give_back(self, task: Task) -> None:
         """Say that a task is done with: others may have its case once they can see what came of it."""

@@ -1,6 +1,7 @@
 from .budget import (
     Budget as Budget,
     BudgetError as BudgetError,
+    OutOfBudget as OutOfBudget,
     check_prices as check_prices,
 )
 from .calling import (
@@ -8,6 +9,10 @@ from .calling import (
     Caller as Caller,
     open_callers as open_callers,
     snapshot as snapshot,
+)
+from .costs import (
+    Cost as Cost,
+    Debit as Debit,
 )
 from .endpoint_state import (
     Snapshot as Snapshot,

@@ -11,7 +11,7 @@ from typing import Any
 
 from tripos_compiler.diagnostics import usd
 from tripos_runtime.errors import CodedError
-from tripos_runtime.models import Model, Reply, Request
+from tripos_runtime.models import Model, Price, Reply, Request
 from tripos_runtime.scheduling.costs import PICO, Amounts, Cost, Debit, LearntCosts, dearest_usd, used_by
 from tripos_runtime.scheduling.errors import Stopped
 
@@ -177,9 +177,9 @@ class Budget:
                 self._let_in()
             raise
 
-    def settle(self, debit: Debit, reply: Reply, model: Model) -> None:
-        """Put what a reply used in place of what was reserved for it."""
-        used = used_by(reply, model.price)
+    def settle(self, debit: Debit, reply: Reply, price: Price | None) -> None:
+        """Put what a reply used, at that price, in place of what was reserved for it."""
+        used = used_by(reply, price)
         self._release(debit)
         for place, amount in enumerate(used):
             self._spent[place] += debit.highest[place] if amount is None else amount

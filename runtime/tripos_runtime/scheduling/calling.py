@@ -163,7 +163,7 @@ class Caller:
                 gate.vanished(epoch, shares, tokens)
             raise
         if budget is not None and debit is not None:
-            budget.settle(debit, reply, self.model)
+            budget.settle(debit, reply, self.model.price)
         used = None
         if self._usual is not None:
             used = self._usual.learn(request, reply)

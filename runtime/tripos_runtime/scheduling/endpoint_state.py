@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 State = Literal["ready", "held back", "silent", "given up"]
 """`held back`: it asked to be left alone for a while. `silent`: it has stopped answering, and one call at a time finds
@@ -22,3 +22,15 @@ class Snapshot:
     waiting: int
     retries: int
     state: State
+
+    def beside(self, other: Snapshot) -> Snapshot:
+        """Return the state of the endpoint, to which another process makes calls too: the worse of both states."""
+        return Snapshot(
+            self.endpoint,
+            self.models,
+            self.in_flight + other.in_flight,
+            self.limit + other.limit,
+            self.waiting + other.waiting,
+            self.retries + other.retries,
+            max(self.state, other.state, key=get_args(State).index),
+        )

@@ -20,6 +20,8 @@ def add_run(parser: argparse.ArgumentParser) -> None:
     add_spec(parser, several="run")
     help_ = "fetch the releases that the spec extends from where it says, as `tripos fetch` does"
     parser.add_argument("--fetch", action="store_true", help=help_)
+    help_ = "make the calls in N processes, which share the limits and the budget (default: 1)"
+    parser.add_argument("--workers", type=positive, metavar="N", default=1, help=help_)
     _add_running(parser)
 
 
@@ -55,4 +57,5 @@ def add_teach(parser: argparse.ArgumentParser) -> None:
         "--name", metavar="NAME", required=True, help="your name; the model of your turns is human/NAME"
     )
     add_spec(parser)
+    parser.set_defaults(workers=1)  # who teaches is in one process
     _add_running(parser)

@@ -28,6 +28,7 @@ from tripos.api import (
     prepare,
     settings_warning,
     store_failure,
+    worker_pool,
 )
 from tripos.cli.inputs import compile_given, warning_printer
 from tripos.cli.progress import Ended, Events, shown_progress, summary_data, summary_lines, wrapped
@@ -42,7 +43,7 @@ from tripos_compiler.plan import Plan
 from tripos_runtime.datasets import DataFolders
 from tripos_runtime.drivers import PreparedRun
 from tripos_runtime.models import Model
-from tripos_runtime.scheduling import Budget, snapshot
+from tripos_runtime.scheduling import Budget
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.report import Report
 
@@ -73,10 +74,11 @@ def run_compiled(
     if plan is None:
         return USAGE
     spec, warn = CompiledSpec(options.path, compilation, plan, folders), warning_printer(options, config)
-    prepared = prepare(spec, choices_of(options), config, people=people, budget=budget, locked=options.locked)
+    choices = choices_of(options)
+    prepared = prepare(spec, choices, config, people=people, budget=budget, locked=options.locked)
     if options.dry_run:
         return _dry_run(prepared, options, config, warn)
-    run = open_run(spec, prepared, config.store, warn)
+    run = open_run(spec, prepared, config.store, warn, worker_pool(spec, choices, config, options.workers))
     with contextlib.ExitStack() as stack:
         stack.callback(prepared.wiring.close)
         events = stack.enter_context(Events.open(options.events, chosen.secrets)) if options.events else None
@@ -232,7 +234,7 @@ class _Run:
             asyncio.get_running_loop().add_signal_handler(signal.SIGINT, interrupted)
         async with shown_progress(
             job.tally,
-            endpoints=lambda: snapshot(job.callers),
+            endpoints=job.endpoints,
             budget=job.budget,
             verbose=self.options.verbose,
             events=self.events,

@@ -1,0 +1,6 @@
+from .pool import (
+    worker_pool as worker_pool,
+)
+from .worker import (
+    main as main,
+)

@@ -1,0 +1,133 @@
+"""The messages between a run and its workers: pickled objects in the pipes of a process that the run itself started."""
+
+from __future__ import annotations
+
+import asyncio
+import pickle
+from dataclasses import dataclass
+from typing import Any
+
+from tripos.api.compilation import CompiledSpec
+from tripos.api.selection import Choices
+from tripos.releases import RunOrigin
+from tripos.settings import Config
+from tripos_runtime.asking import Tally
+from tripos_runtime.models import Price, Reply
+from tripos_runtime.scheduling import Cost, Snapshot
+
+LENGTH = 4
+"""The bytes before each message that say how long it is."""
+STOPS_S = 30.0
+"""How long a worker without a run finishes the calls under way."""
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """The first message to a worker: the run, and which worker of how many it is."""
+
+    spec: CompiledSpec
+    choices: Choices
+    config: Config
+    run_id: str
+    origin: RunOrigin
+    part_size: int
+    number: int
+    workers: int
+    deaths: int
+    """How many workers of the run have died so far."""
+    budget: tuple[float | None, int | None, int | None] | None
+    """The bounds of the budget in USD, tokens and calls."""
+
+
+@dataclass(frozen=True)
+class Stop:
+    """Make no further call and finish those under way; `at_once`: give them up."""
+
+    at_once: bool = False
+
+
+@dataclass(frozen=True)
+class Made:
+    """The data sets that models write are made."""
+
+
+@dataclass(frozen=True)
+class LookAgain:
+    """A worker died, and what it had may be taken. `deaths` counts them."""
+
+    deaths: int
+
+
+@dataclass(frozen=True)
+class Over:
+    """Every case is done."""
+
+
+@dataclass(frozen=True)
+class Idle:
+    """A worker has nothing left to take, as things stood after so many `deaths`."""
+
+    deaths: int
+
+
+@dataclass(frozen=True)
+class State:
+    """The state of a worker: its tally with the notes that are new, its endpoints, and the functions that failed, each
+    with how often and the first reason."""
+
+    tally: Tally
+    endpoints: tuple[Snapshot, ...]
+    functions: dict[str, tuple[int, str]]
+
+
+@dataclass(frozen=True)
+class Ended:
+    """The last message of a worker: how it ended, and the code, the message and the hint of what stopped it."""
+
+    status: str
+    failure: tuple[str, str, str | None] | None = None
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A worker wants to make a call that costs so much at most."""
+
+    number: int
+    cost: Cost
+    model: str
+
+
+@dataclass(frozen=True)
+class Debited:
+    """The call may be made; with a `refusal`, its code, message and hint, it may not, for the budget is spent."""
+
+    number: int
+    refusal: tuple[str, str, str] | None = None
+
+
+@dataclass(frozen=True)
+class Settle:
+    """The call that was debited has a reply, which is sent without its text; `None`: it has none."""
+
+    number: int
+    reply: Reply | None
+    price: Price | None = None
+
+
+def pack(message: object) -> bytes:
+    """Return a message as it is written.
+
+    >>> len(pack(Over())) > LENGTH
+    True
+    """
+    content = pickle.dumps(message, pickle.HIGHEST_PROTOCOL)
+    return len(content).to_bytes(LENGTH) + content
+
+
+async def read(stream: asyncio.StreamReader) -> Any:
+    """Return the next message; `None` where the other process is gone."""
+    try:
+        length = int.from_bytes(await stream.readexactly(LENGTH))
+        return pickle.loads(await stream.readexactly(length))
+    except (asyncio.IncompleteReadError, ConnectionError):
+        return None

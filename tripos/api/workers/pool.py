@@ -1,0 +1,250 @@
+"""The workers of a run, seen from the run: started, counted as one, replaced where they die, and stopped together."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import sys
+from dataclasses import dataclass, field, replace
+
+from tripos.api.compilation import CompiledSpec
+from tripos.api.job import Job, RunEnding
+from tripos.api.selection import Choices
+from tripos.api.workers.budgets import BudgetDesk
+from tripos.api.workers.limits import check_divisible
+from tripos.api.workers.messages import (
+    Assignment,
+    Ended,
+    Idle,
+    LookAgain,
+    Made,
+    Over,
+    Settle,
+    State,
+    Stop,
+    Wanted,
+    pack,
+    read,
+)
+from tripos.failure import SOME_FAILED, Failure
+from tripos.settings import Config
+from tripos_runtime.asking import Tally
+from tripos_runtime.drivers import part_size
+from tripos_runtime.scheduling import Limits, Snapshot
+
+IN_VAIN = 3
+"""After so many deaths of workers in a row, between which no call was answered, there is no further one."""
+DIED = "R0411"
+KILLED_S = 5.0
+"""How long workers have to stop at once."""
+
+
+@dataclass(eq=False)
+class _Worker:
+    """One worker, as the run knows it."""
+
+    number: int
+    process: asyncio.subprocess.Process
+    desk: BudgetDesk | None
+    tally: Tally = field(default_factory=Tally)
+    endpoints: tuple[Snapshot, ...] = ()
+    functions: dict[str, tuple[int, str]] = field(default_factory=dict)
+    idle: int = -1
+    """The deaths that it knew of when it had nothing left to take; -1 while it is at work."""
+    ended: Ended | None = None
+
+    def send(self, message: object) -> None:
+        """Send a message, unless the worker is gone."""
+        assert self.process.stdin is not None
+        with contextlib.suppress(OSError, RuntimeError):
+            self.process.stdin.write(pack(message))
+
+
+class WorkerPool:
+    """The workers of one run."""
+
+    def __init__(self, spec: CompiledSpec, choices: Choices, config: Config, workers: int) -> None:
+        self._spec = spec
+        self._choices = choices
+        self._config = config
+        self.workers = workers
+        self._living: list[_Worker] = []
+        self._over: list[_Worker] = []
+        """Those that came to their end."""
+        self._gone: list[Tally] = []
+        self._deaths = self._in_vain = self._answered = 0
+        self._stopping = False
+        self._made = False
+        self._failure: Failure | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def check(self, limits: Limits) -> None:
+        """Raise `Failure` R0202 where a limit leaves nothing for some worker."""
+        check_divisible(limits, self.workers)
+
+    def interrupt(self) -> bool:
+        """Finish the calls under way and stop; called again, stop at once. Whether this was the first time."""
+        first = not self._stopping
+        self._stop(at_once=not first)
+        return first
+
+    def endpoints(self) -> list[Snapshot]:
+        """Return the state of each endpoint, over all workers."""
+        found: dict[str, Snapshot] = {}
+        for worker in self._living:
+            for each in worker.endpoints:
+                found[each.endpoint] = each if each.endpoint not in found else found[each.endpoint].beside(each)
+        return list(found.values())
+
+    async def run(self, job: Job) -> RunEnding:
+        """Make the calls of a run. When it returns, no worker is left."""
+        self._job = job
+        size = part_size(sum(job.source.counts(job.selection).values()), self.workers)
+        bounds = None if job.budget is None else (job.budget.usd, job.budget.tokens, job.budget.calls)
+        self._assignment = Assignment(
+            self._spec, self._choices, self._config, job.run_id, job.origin, size, 0, self.workers, 0, bounds
+        )
+        try:
+            for number in range(self.workers):
+                await self._start(number)
+            await self._followed()
+        except asyncio.CancelledError:
+            self._stop(at_once=True)
+            await self._followed()
+            raise
+        finally:
+            self._kill()
+        self._count()
+        if self._failure is not None:
+            return RunEnding("failed", self._failure)
+        order = ("failed", "stopped", "interrupted", "finished")
+        worst = min((each.ended for each in self._over if each.ended), key=lambda ended: order.index(ended.status))
+        first = next((each.ended for each in self._over if each.ended and each.ended.status == worst.status), worst)
+        return RunEnding(first.status, None if first.failure is None else Failure(*first.failure, SOME_FAILED))
+
+    async def _followed(self) -> None:
+        """Wait until every worker is gone, those included that are started meanwhile."""
+        while self._tasks:
+            done, _ = await asyncio.wait(self._tasks, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                self._tasks.discard(task)
+                task.result()
+
+    async def _start(self, number: int) -> None:
+        command = (sys.executable, "-P", "-m", "tripos.api.workers")
+        pipe = asyncio.subprocess.PIPE
+        process = await asyncio.create_subprocess_exec(
+            *command, stdin=pipe, stdout=pipe, limit=2**30, env=_environment(), start_new_session=True
+        )
+        worker = _Worker(number, process, None)
+        if self._job.budget is not None:
+            worker.desk = BudgetDesk(self._job.budget, worker.send)
+        self._living.append(worker)
+        worker.send(replace(self._assignment, number=number, deaths=self._deaths))
+        if self._made:
+            worker.send(Made())
+        if self._stopping:
+            worker.send(Stop())
+        task = asyncio.create_task(self._follow(worker))
+        self._tasks.add(task)
+
+    async def _follow(self, worker: _Worker) -> None:
+        """Hear what a worker says until it is gone."""
+        assert worker.process.stdout is not None
+        while (message := await read(worker.process.stdout)) is not None:
+            match message:
+                case State():
+                    self._job.tally.notes += [each for each in message.tally.notes if each not in self._job.tally.notes]
+                    worker.tally, worker.endpoints, worker.functions = (
+                        message.tally,
+                        message.endpoints,
+                        message.functions,
+                    )
+                    self._count()
+                case Wanted() if worker.desk is not None:
+                    worker.desk.reserve(message)
+                case Settle() if worker.desk is not None:
+                    worker.desk.settle(message)
+                case Made():
+                    self._made = True
+                    self._tell(Made())
+                case Idle(deaths=deaths):
+                    worker.idle = deaths
+                    self._end_if_done()
+                case Ended():
+                    worker.ended = message
+                    if message.failure is not None:
+                        self._stop()
+        await worker.process.wait()
+        if worker.desk is not None:
+            await worker.desk.close()
+        self._living.remove(worker)
+        if worker.ended is not None:
+            self._over.append(worker)
+            return
+        await self._died(worker)
+
+    async def _died(self, worker: _Worker) -> None:
+        """Let others have what a worker had, and put another one in its place."""
+        self._deaths += 1
+        self._gone.append(worker.tally)
+        self._count()
+        answered = self._job.tally.asked.total()
+        self._in_vain = self._in_vain + 1 if answered == self._answered else 1
+        self._answered = answered
+        code = worker.process.returncode
+        if self._stopping:
+            worker.ended = Ended("interrupted")
+            worker.tally = Tally()
+            self._over.append(worker)
+            return
+        how = f"by signal {-code}" if code is not None and code < 0 else f"with exit code {code}"
+        if self._in_vain >= IN_VAIN:
+            message = f"{self._in_vain} workers in a row ended {how} before any call was answered"
+            hint = "run without --workers, and see what is wrong"
+            self._failure = Failure(DIED, message, hint, SOME_FAILED)
+            self._stop()
+            return
+        self._job.tally.notes.append(f"a worker ended {how}; others take what it had, and another one is started")
+        self._tell(LookAgain(self._deaths))
+        await self._start(worker.number)
+
+    def _end_if_done(self) -> None:
+        """Say that the run is over where nobody has anything left, as things stand after the last death."""
+        if len(self._living) == self.workers and all(each.idle == self._deaths for each in self._living):
+            self._tell(Over())
+
+    def _tell(self, message: object) -> None:
+        for worker in self._living:
+            worker.send(message)
+
+    def _stop(self, *, at_once: bool = False) -> None:
+        self._stopping = True
+        self._tell(Stop(at_once))
+        if at_once:
+            asyncio.get_running_loop().call_later(KILLED_S, self._kill)
+
+    def _kill(self) -> None:
+        for worker in self._living:
+            with contextlib.suppress(ProcessLookupError):
+                worker.process.kill()  # what arrived is in the ledger
+
+    def _count(self) -> None:
+        """Tell the job how all workers stand together."""
+        every = [*self._living, *self._over]
+        self._job.tally.gather([each.tally for each in every], self._gone)
+        for name, function in self._job.functions.items():
+            told = [each.functions[name] for each in every if name in each.functions]
+            function.failed = sum(count for count, _ in told)
+            function.first = next((first for _, first in told), "")
+
+
+def worker_pool(spec: CompiledSpec, choices: Choices, config: Config, workers: int) -> WorkerPool | None:
+    """Return so many workers for a run; none where one process does."""
+    return WorkerPool(spec, choices, config, workers) if workers > 1 else None
+
+
+def _environment() -> dict[str, str]:
+    """Return the environment of a worker, which finds the same modules."""
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
