@@ -9,6 +9,7 @@
 | `runs/RUN/boards.json` | its models by its headline, with ranks |
 | `runs/RUN/judges.json` | agreement, severity and preferences of the evaluators |
 | `runs/RUN/spec.json` | the text of the spec, the lines of its declarations, and the figures of its measures |
+| `runs/RUN/first.json` | the replies that its list shows first, and the values that can be chosen |
 | `runs/RUN/tables.json` | where the tables of the run lie, with rows and bytes |
 | `runs/RUN/STATE/TABLE.parquet` | one of the tables (`tables.py`) as it was in that state of the store |
 | `compare/RUN.M~RUN.M.json` | the paired comparison of two models; `M` is the place of the model in its run |
@@ -16,9 +17,7 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
-import shutil
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
@@ -33,6 +32,7 @@ import pyarrow.parquet as pq
 from tripos.version import __version__
 from tripos.view.about import describe
 from tripos.view.figures import board_json, headline_figures, history_points, same_meaning, section_json, time_json
+from tripos.view.kept import KeptFiles, state_of
 from tripos.view.pictures import axis_means, grid_means, judge_means, position_shares
 from tripos.view.spec_files import spec_file
 from tripos.view.tables import TABLES, RunTables
@@ -55,14 +55,14 @@ from tripos_warehouse.views import (
 )
 
 FORMAT = "tripos.view/1"
-OF_RUN = ("about", "report", "boards", "judges", "spec")
+OF_RUN = ("about", "first", "report", "boards", "judges", "spec")
 """The files of a run beside those of its tables."""
 KEPT_OPEN = 2
 """Runs that stay open: a comparison looks at two."""
-KEPT_STATES = 3
-"""States of which tables are kept: a page that began to read the tables of one can go on after the store has grown."""
 _RUN = r"(?P<run>[\w.-]+)"
 _TABLE = re.compile(rf"runs/{_RUN}/(?P<state>[0-9a-f]+)/(?P<table>{'|'.join(TABLES)})\.parquet")
+_AHEAD = ("marks", "scores", "judgements")
+"""Tables that nobody waits for at first."""
 _SLOW = re.compile(r"benchmarks/.*|compare/.*|runs/[^/]*/(report|boards)\.json")
 """Files that need measures taken."""
 _COMPARED = re.compile(r"compare/(?P<a>[\w.-]+)\.(?P<m>\d+)~(?P<b>[\w.-]+)\.(?P<n>\d+)\.json")
@@ -93,56 +93,66 @@ class _Lane:
 
 
 class ViewFiles:
-    """Makes the files of a view of `store`; tables lie in `folder` once they are made. May be used by several threads.
+    """Makes the files of a view of `store`, and keeps them in `folder`, or in `lasting` for other processes.
+    May be used by several threads.
 
     `reports` are those that somebody made already, by run. Every method that makes a file raises `StoreError`: S0301
     for a run that the store lacks, others as the warehouse does.
     """
 
     def __init__(
-        self, store: Callable[[], Store], folder: Path, reports: Mapping[str, Report] = MappingProxyType({})
+        self,
+        store: Callable[[], Store],
+        folder: Path,
+        reports: Mapping[str, Report] = MappingProxyType({}),
+        lasting: Path | None = None,
     ) -> None:
         self._store = store
-        self._folder = folder
+        self._kept = KeptFiles(folder, lasting)
         self._reports = reports
-        self._made: dict[str, tuple[str, bytes]] = {}
-        self._states: OrderedDict[tuple[str, str], None] = OrderedDict()
-        self._quick, self._slow = _Lane(), _Lane()
+        self._whole = True
+        self._quick, self._slow, self._ahead = _Lane(), _Lane(), _Lane()
 
     def close(self) -> None:
         """Let go of the store. What is asked afterwards opens it again."""
-        self._quick.close()
-        self._slow.close()
+        for lane in (self._quick, self._slow, self._ahead):
+            lane.close()
 
     def state(self) -> str:
         """Return a name of the state of the store: it changes with every commit."""
-        names = sorted(path for paths in self._store().files().values() for path in map(str, paths))
-        return hashlib.sha256("\n".join(names).encode()).hexdigest()[:16]
+        return state_of(self._store())
 
     def json(self, path: str) -> bytes | None:
         """Return a JSON file, or None where the view has none of that path."""
         state = self.state()
+        if ".." in path:
+            return None
         with (self._slow if _SLOW.fullmatch(path) else self._quick).lock:
-            if (kept := self._made.get(path)) is not None and kept[0] == state:
-                return kept[1]
+            if (kept := self._kept.read(state, path)) is not None:
+                return kept
             made = self._json(path, state)
             if made is None:
                 return None
             data = orjson.dumps(made, option=orjson.OPT_NON_STR_KEYS)
-            self._made[path] = state, data
+            self._kept.write(state, path, lambda place: place.write_bytes(data), lasts=self._whole)
             return data
 
     def table(self, path: str) -> Path | None:
         """Return where a table lies, made now if it was not yet, or None where the view has none of that path."""
         match = _TABLE.fullmatch(path)
-        if match is None:
+        if match is None or ".." in path:
             return None
-        found, run, state = self._folder / path, match["run"], match["state"]
-        if not found.is_file() and (run, state) in self._states and state == self.state():
-            with self._quick.lock:
-                if not found.is_file():
-                    self._write(run, state, match["table"])
-        return found if found.is_file() else None
+        run, state, table = match["run"], match["state"], match["table"]
+        if (found := self._kept.find(state, path)) is not None or state != self.state():
+            return found
+        lane = self._ahead if table in _AHEAD else self._quick
+        with lane.lock:
+            try:
+                return self._kept.find(state, path) or self._write(run, state, table, lane)
+            except StoreError as error:
+                if error.code == "S0301":
+                    return None
+                raise
 
     def tables(self, run: str) -> dict[str, Any]:
         """Return what is in `tables.json`, once all tables of the run are made: for those who copy them."""
@@ -161,6 +171,7 @@ class ViewFiles:
         if found := re.fullmatch(rf"runs/{_RUN}/(?P<what>{'|'.join(OF_RUN)}|tables)\.json", path):
             make = {
                 "about": self._about,
+                "first": self._first,
                 "report": self._report,
                 "boards": self._boards,
                 "judges": self._judges,
@@ -222,7 +233,10 @@ class ViewFiles:
             for old in [each for each in opened if each[1] != state] or list(opened)[: 1 - KEPT_OPEN]:
                 opened.pop(old)[0].close()
             with ExitStack() as closed:
-                connection, found = connect_run(self._store(), run)
+                store = self._store()
+                connection, found = connect_run(store, run)
+                # What was left out of a damaged store is told when it is opened, and a file that lasts would not tell.
+                self._whole = self._whole and not store.damages
                 closed.enter_context(closing(connection))
                 plan = get_selected(connection, found)
                 opened[key] = closed.pop_all(), OpenRun(connection, found, plan, [])
@@ -279,37 +293,39 @@ class ViewFiles:
         [(kept,)] = connection.execute(query, [found.run_id]).fetchall()
         return {"state": state, **spec_file(plan, kept)}
 
+    def _first(self, run: str, state: str) -> dict[str, Any]:
+        tables = self._tables_of(run, state, self._quick)
+        return {"state": state, "dimensions": tables.dimensions, **tables.first()}
+
     def _tables(self, run: str, state: str) -> dict[str, Any]:
         """Return where the tables are: that of samples, which every page begins with, is made; others when they are
         asked for, and what they hold is not known before."""
+        tables = self._tables_of(run, state, self._quick)
         run = self._opened(run, state).run.run_id
-        rows, size = self._write(run, state, "samples")
-        self._keep(run, state)
-        known = {"samples": {"rows": rows, "bytes": size}}
+        path = self._write(run, state, "samples", self._quick)
+        known = {"samples": {"rows": pq.read_metadata(path).num_rows, "bytes": path.stat().st_size}}
         nothing = {"rows": None, "bytes": None}
         return {
             "state": state,
-            "dimensions": self._opened(run, state).tables[0].dimensions,
+            "dimensions": tables.dimensions,
             "tables": {
                 name: {"path": f"runs/{run}/{state}/{name}.parquet", **known.get(name, nothing)} for name in TABLES
             },
         }
 
-    def _write(self, run: str, state: str, table: str) -> tuple[int, int]:
-        """Write a table, and return how many rows and bytes it has."""
-        connection, found, plan, tables = self._opened(run, state)
+    def _tables_of(self, run: str, state: str, lane: _Lane) -> RunTables:
+        connection, found, plan, tables = self._opened(run, state, lane)
         if not tables:
             tables.append(RunTables(connection, plan, found.compared_role))
-        path = self._folder / "runs" / run / state / f"{table}.parquet"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        return tables[0].write(table, path), path.stat().st_size
+        return tables[0]
 
-    def _keep(self, run: str, state: str) -> None:
-        self._states[run, state] = None
-        self._states.move_to_end((run, state))
-        for old in [each for each in self._states if each[0] == run][:-KEPT_STATES]:
-            del self._states[old]
-            shutil.rmtree(self._folder / "runs" / old[0] / old[1], ignore_errors=True)
+    def _write(self, run: str, state: str, table: str, lane: _Lane) -> Path:
+        """Write a table, and return where it lies. Raises `StoreError` S0301 for what is no whole id of a run."""
+        tables = self._tables_of(run, state, lane)
+        if run != (whole := self._opened(run, state, lane).run.run_id):
+            raise StoreError("S0301", f"there is no run `{run}`", f"name `{whole}`")
+        path = f"runs/{run}/{state}/{table}.parquet"
+        return self._kept.write(state, path, lambda place: tables.write(table, place), lasts=self._whole)
 
     def _comparison(self, a: str, m: int, b: str, n: int, state: str) -> dict[str, Any] | None:
         one, run_a, plan_a, _ = self._opened(a, state, self._slow)

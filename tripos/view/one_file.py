@@ -46,7 +46,8 @@ def write_report(view: ViewFiles, run: str, most: int = MOST_BYTES) -> str:
     index["runs"] = [each for each in index["runs"] if each["run_id"] == run]
     index["benchmarks"] = sorted({each["benchmark"] for each in index["runs"]})
     data: dict[str, Any] = {}
-    paths = [f"runs/{run}/{what}.json" for what in OF_RUN]
+    # The whole of the list is here, so nothing is shown before it, and replies that are left out are in no file.
+    paths = [f"runs/{run}/{what}.json" for what in OF_RUN if what != "first"]
     paths.append(f"benchmarks/{index['runs'][0]['benchmark']}.json")
     for path in paths:
         data[path] = orjson.loads(view.json(path) or b"{}")
@@ -96,17 +97,22 @@ def _bounded(view: ViewFiles, tables: dict[str, Any], most: int) -> tuple[dict[s
         "texts": texts.take(pa.array(list(places), pa.int64())).to_pylist(),
         "comparisons": [],
     }
-    for name in ("scores", "judgements", "turns"):
+    for name in ("marks", "scores", "judgements", "turns"):
         table = read[name]
         mine = [at for at, n in enumerate(table.column("n").to_pylist()) if n in kept]
         rows[name] = [{**row, "n": places[row["n"]]} for row in table.take(pa.array(mine, pa.int64())).to_pylist()]
+        if name == "marks":
+            continue
         starts: dict[int, int] = {}
         for at, row in enumerate(rows[name]):
             starts.setdefault(row["n"], at)
         for place, sample in enumerate(rows["samples"]):
             sample[f"{name}_at"] = starts.get(place)
-    shown = {(sample["scenario"], sample["item_id"]) for sample in rows["samples"]}
-    rows["items"] = [row for row in read["items"].to_pylist() if (row["scenario"], row["item_id"]) in shown]
+    shown = sorted({sample["item_at"] for sample in rows["samples"]} - {None})
+    rows["items"] = read["items"].take(pa.array(shown, pa.int64())).to_pylist()
+    items = {at: place for place, at in enumerate(shown)}
+    for sample in rows["samples"]:
+        sample["item_at"] = items.get(sample["item_at"])
     lost = len(samples) - len(kept)
     return rows, [f"{lost:,} of {len(samples):,} replies, those with the highest scores"] if lost else []
 
@@ -123,6 +129,7 @@ def _sizes(read: dict[str, Any], count: int) -> list[int]:
     for name, columns in (("judgements", ["n", "messages", "reply", "parsed"]), ("turns", ["n", "text"])):
         for row in read[name].select(columns).to_pylist():
             sizes[row.pop("n")] += 200 + sum(len(value or "") for value in row.values())
-    for n in read["scores"].column("n").to_pylist():
-        sizes[n] += 200
+    for name, size in (("scores", 200), ("marks", 80)):
+        for n in read[name].column("n").to_pylist():
+            sizes[n] += size
     return sizes

@@ -4,30 +4,38 @@
 read whole, to sort and to filter. `texts` has the wide columns of the same rows in the same order. Rows of `scores`,
 `judgements` and `turns` are in the order of the reply that they belong to, and `samples` says where they begin and how
 many there are, so that one reply is shown with few requests.
+
+`marks` has the score of each reply by every metric, every evaluator, and every metric of an evaluator. Its rows are in
+the order of metric, evaluator and reply, and the foot of the file says where each pair begins (`pairs`), so that a
+filter reads one pair.
 """
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Iterator
+from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from tripos.view.marks import QUERY, write_marks
 from tripos.view.pictures import PLACED, has_comparisons
 from tripos_compiler.plan import Plan
 from tripos_warehouse import sql
 from tripos_warehouse.query import Connection
 from tripos_warehouse.views import LANGUAGE, are_counted, arm_columns, axis_columns
 
-NARROW_ROWS = 131_072
+WHOLE_ROWS = 131_072
 """Rows of a group of narrow columns, which are read whole."""
-WIDE_ROWS = 64
-"""Rows of a group of wide columns, of which one is read at a time."""
-WIDE = ("texts", "judgements", "turns", "items")
-TABLES = ("samples", "texts", "scores", "judgements", "turns", "comparisons", "items")
+GROUP_ROWS = {"texts": 64, "judgements": 64, "turns": 64, "items": 64, "scores": 2048, "samples": 16_384}
+"""Rows of a group of tables of which a few are read at a time."""
+TABLES = ("samples", "texts", "marks", "scores", "judgements", "turns", "comparisons", "items")
+FIRST_ROWS = 200
+"""Replies that a page shows before it has read the table of all."""
+EXCERPT = 400
+"""Characters of a reply in a list."""
 
 
 class RunTables:
@@ -47,54 +55,83 @@ class RunTables:
                 dict.fromkeys(step.name for scenario in plan.scenarios for step in scenario.steps)
             )
         }
-        connection.execute(f"create or replace temp table shown as {self._shown()}")
 
-    def write(self, name: str, path: Path) -> int:
-        """Write one of `TABLES` and return how many rows it has. The file appears whole or not at all."""
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        os.close(handle)
-        try:
-            rows = self._write(name, Path(temporary))
-            Path(temporary).chmod(0o644)
-            Path(temporary).replace(path)
-        except BaseException:
-            Path(temporary).unlink(missing_ok=True)
-            raise
-        return rows
+    def first(self) -> dict[str, Any]:
+        """Return what the list of replies shows first: the rows of `samples` that come first with the beginnings of
+        their texts, how many there are, and the values of each column that can be chosen."""
+        self._connection.execute(f"create or replace temp table few as {self._numbered(FIRST_ROWS)}")
+        beginnings = self._connection.execute(
+            f"select left(coalesce(reply, error, ''), {EXCERPT}) from few order by n"
+        ).fetchall()
+        rows = self._connection.sql(self._samples("few")).to_arrow_table().to_pylist()
+        for row, (beginning,) in zip(rows, beginnings, strict=True):
+            row["excerpt"] = beginning
+        chosen = [*self.dimensions, "model", "status", "step"]
+        lists = ", ".join(f"list(distinct cast({sql.name(each)} as varchar))" for each in chosen)
+        count = f"count(*), count(*) filter (role = {sql.text(self._role)})"
+        [(total, compared, *values)] = self._connection.execute(
+            f"select {count}, {lists} from {self._schema}.samples"
+        ).fetchall()
+        return {
+            "samples": rows,
+            "rows": total,
+            "compared": compared,
+            "values": {
+                name: sorted(each for each in some or () if each is not None)
+                for name, some in zip(chosen, values, strict=True)
+            },
+        }
 
-    def _write(self, name: str, path: Path) -> int:
+    def write(self, name: str, path: Path) -> None:
+        """Write one of `TABLES` to a file."""
+        _ = self._all_are_numbered
+        if name == "marks":
+            scores = self._connection.sql(QUERY.format(joined=self._joined("scores"))).to_arrow_table()
+            write_marks(scores, path)
+            return
         query = getattr(self, f"_{name}")()
-        size = WIDE_ROWS if name in WIDE else NARROW_ROWS
-        with self._connection.sql(query).to_arrow_reader(size) as reader:
-            rows = 0
-            with pq.ParquetWriter(path, reader.schema, compression="snappy", write_page_index=False) as writer:
-                for batch in _batches(reader, size):
-                    rows += batch.num_rows
-                    writer.write_table(batch, row_group_size=size)
-        return rows
+        size = GROUP_ROWS.get(name, WHOLE_ROWS)
+        with (
+            self._connection.sql(query).to_arrow_reader(max(size, 2048)) as reader,
+            pq.ParquetWriter(path, reader.schema, compression="snappy", write_page_index=False) as writer,
+        ):
+            for batch in _batches(reader, size):
+                writer.write_table(batch, row_group_size=size)
 
-    def _shown(self) -> str:
-        """Every reply with its place; the order of models last, so that replies about one item stand together."""
+    @cached_property
+    def _all_are_numbered(self) -> bool:
+        self._connection.execute(f"create or replace temp table shown as {self._numbered()}")
+        return True
+
+    def _numbered(self, first: int | None = None) -> str:
+        """Return every reply with its place, or those that come first; the order of models last, so that replies about
+        one item stand together."""
         steps = " ".join(f"when {sql.text(name)} then {place}" for name, place in self._steps.items())
         place = f"case step {steps} else {len(self._steps)} end" if steps else "0"
-        order = ["scenario", "item_id", *map(sql.name, self._arms), "sample_number", place, "model", "sample_id"]
-        return f"""select * exclude (messages, reply, parsed, error),
-            row_number() over (order by {", ".join(order)}) - 1 as n from {self._schema}.samples"""
+        order = ", ".join(
+            ["scenario", "item_id", *map(sql.name, self._arms), "sample_number", place, "model", "sample_id"]
+        )
+        samples = f"{self._schema}.samples"
+        if first is not None:
+            few = f"select * exclude (messages, parsed) from {samples} order by {order} limit {first}"
+            return f"select *, row_number() over (order by {order}) - 1 as n from ({few})"
+        told = "* exclude (messages, reply, parsed, error)"
+        return f"select {told}, row_number() over (order by {order}) - 1 as n from {samples}"
 
-    def _joined(self, table: str) -> str:
+    def _joined(self, table: str, replies: str = "shown") -> str:
         """Return the rows of `table`, as `row`, beside the reply that each belongs to, as `shown`."""
         ids = "conversation_id" if table == "turns" else "sample_id"
         arms = "".join(f" and row.{sql.name(arm)} is not distinct from shown.{sql.name(arm)}" for arm in self._arms)
         model = "" if table == "turns" else " and row.model is not distinct from shown.model"
-        return f"""{self._schema}.{table} as row join shown on row.{ids} = shown.sample_id
+        return f"""{self._schema}.{table} as row join {replies} as shown on row.{ids} = shown.sample_id
               and row.scenario = shown.scenario{model}{arms}"""
 
-    def _counted(self, table: str) -> str:
+    def _counted(self, table: str, replies: str) -> str:
         """Return for every reply how many rows of `table` it has, and where they begin in its order."""
         return f"""select n, many as {table}, (sum(many) over (order by n) - many)::integer as {table}_at from (
-                select shown.n, count(*)::integer as many from {self._joined(table)} group by all)"""
+                select shown.n, count(*)::integer as many from {self._joined(table, replies)} group by all)"""
 
-    def _samples(self) -> str:
+    def _samples(self, replies: str = "shown") -> str:
         text = [f"cast(shown.{sql.name(each)} as varchar) as {sql.name(each)}" for each in self.dimensions]
         return f"""
             with by_metric as (
@@ -106,21 +143,27 @@ class RunTables:
                     - min(row.value) filter (row.evaluator is not null))
                   / nullif(max(row.high) filter (row.evaluator is not null)
                     - max(row.low) filter (row.evaluator is not null), 0) end as spread
-              from {self._joined("scores")} group by all),
+              from {self._joined("scores", replies)} group by all),
             graded as (
               select n, sum(many)::integer as scores, sum(lacking)::integer as without, max(spread)::float as spread,
                 (sum(total) / nullif(sum(placed), 0))::float as score,
                 (sum(sum(many)) over (order by n) - sum(many))::integer as scores_at
               from by_metric group by n),
-            judged as ({self._counted("judgements")}),
-            said as ({self._counted("turns")})
+            judged as ({self._counted("judgements", replies)}),
+            said as ({self._counted("turns", replies)}),
+            placed as (
+              select scenario, item_id, row_number() over (order by items.scenario, item_id) - 1 as item_at
+              from {self._schema}.items)
             select {", ".join(text)}, shown.role = {sql.text(self._role)} as compared, shown.role, shown.step,
               shown.model, shown.sample_number::integer as sample_number, shown.status, graded.score, graded.spread,
               coalesce(graded.without, 0) as without, shown.finish_reason, shown.tokens_out::integer as tokens_out,
               shown.cost_usd, shown.latency_s::float as latency_s, shown.item_id, shown.sample_id,
               coalesce(graded.scores, 0) as scores, graded.scores_at, coalesce(judged.judgements, 0) as judgements,
-              judged.judgements_at, coalesce(said.turns, 0) as turns, said.turns_at
-            from shown left join graded using (n) left join judged using (n) left join said using (n) order by n"""
+              judged.judgements_at, coalesce(said.turns, 0) as turns, said.turns_at,
+              placed.item_at::integer as item_at
+            from {replies} as shown left join graded using (n) left join judged using (n) left join said using (n)
+              left join placed on shown.scenario = placed.scenario and shown.item_id = placed.item_id
+            order by n"""
 
     @property
     def dimensions(self) -> list[str]:

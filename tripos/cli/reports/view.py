@@ -15,16 +15,17 @@ from tripos.ui import show_text
 from tripos.view import ViewFiles, serve, write_folder, write_report
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.report import Report
-from tripos_warehouse.views import connect_run
+from tripos_warehouse.views import CACHE, connect_run
 
 
 def main(options: Namespace) -> int:
     """Serve the page until it is interrupted, or write it to a folder."""
-    open_store(options)  # what is wrong with the store is said before anything is served
+    root = open_store(options).root  # what is wrong with the store is said before anything is served
+    lasting = None if options.to else root / CACHE / "view"
     try:
         with (
             tempfile.TemporaryDirectory(prefix="tripos-view-") as folder,
-            closing(ViewFiles(lambda: open_store(options), Path(folder))) as view,
+            closing(ViewFiles(lambda: open_store(options), Path(folder), lasting=lasting)) as view,
         ):
             run = _run_id(options)
             if options.to is None:

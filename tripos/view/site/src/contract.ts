@@ -1,5 +1,5 @@
 /** The files of a view, as docs/view.md describes them. */
-import type { TableFile } from "./data";
+import type { Row, TableFile } from "./data";
 
 export interface Headline {
   measure: string;
@@ -190,8 +190,19 @@ export interface Report {
 }
 
 export interface Tables {
-  tables: Record<"samples" | "texts" | "scores" | "judgements" | "turns" | "comparisons" | "items", TableFile>;
+  tables: Record<"samples" | "texts" | "marks" | "scores" | "judgements" | "turns" | "comparisons" | "items", TableFile>;
   dimensions: string[];
+}
+
+/** What the list of replies shows before it has read the table of all. */
+export interface First {
+  dimensions: string[];
+  /** How many replies there are, and how many by the models that are compared. */
+  rows: number;
+  compared: number;
+  /** The replies that come first, as in the table, each with the beginning of its text. */
+  samples: Row[];
+  values: Record<string, string[]>;
 }
 
 export interface Judges {

@@ -77,6 +77,14 @@ export interface TableFile {
 
 export type Row = Record<string, unknown>;
 
+/** Where the marks by a metric and an evaluator lie; null stands for every one. */
+export interface Pair {
+  metric: string | null;
+  evaluator: string | null;
+  from: number;
+  to: number;
+}
+
 async function sizeOf(url: string): Promise<number> {
   const answer = await fetch(url, { method: "HEAD" });
   if (!answer.ok) throw new Error(`${url}: ${answer.status}`);
@@ -117,6 +125,7 @@ export class Table {
 
   /** Return how many rows there are. */
   async count(): Promise<number> {
+    if (inline) return ((inline[this.of.path] as Row[] | undefined) ?? []).length;
     return this.of.rows ?? Number((await this.open()).metadata.num_rows);
   }
 
@@ -127,8 +136,9 @@ export class Table {
     return (await parquetReadObjects({ file, metadata, columns, rowStart: from, rowEnd: to })) as Row[];
   }
 
-  /** Return whole columns. `take` is given each piece of a column with the row that it begins at. */
-  async columns(names: string[], take: (name: string, values: ArrayLike<unknown>, from: number) => void) {
+  /** Read columns, whole or the rows of a range. `take` is given each piece of a column with the row that it begins at;
+   * pieces may reach over the ends of the range. */
+  async columns(names: string[], take: (name: string, values: ArrayLike<unknown>, from: number) => void, from = 0, to?: number) {
     if (inline) {
       const rows = (inline[this.of.path] as Row[] | undefined) ?? [];
       for (const name of names) take(name, rows.map((row) => row[name]), 0);
@@ -141,8 +151,31 @@ export class Table {
       file,
       metadata,
       columns: names,
+      rowStart: from,
+      rowEnd: to,
       onChunk: ({ columnName, columnData, rowStart }) => take(columnName, columnData as ArrayLike<unknown>, rowStart),
     });
+  }
+
+  /** Return the pairs of metric and evaluator of the table of marks, each with its first row and the row after its last. */
+  async pairs(): Promise<Pair[]> {
+    let begin: [string | null, string | null, number][] = [];
+    if (inline) {
+      ((inline[this.of.path] as Row[] | undefined) ?? []).forEach(({ metric, evaluator }, at) => {
+        const last = begin.at(-1);
+        if (!last || last[0] !== (metric ?? null) || last[1] !== (evaluator ?? null)) begin.push([(metric ?? null) as string | null, (evaluator ?? null) as string | null, at]);
+      });
+    } else {
+      const { metadata } = await this.open();
+      begin = JSON.parse(metadata.key_value_metadata?.find((each) => each.key === "pairs")?.value ?? "[]");
+    }
+    const rows = await this.count();
+    return begin.map(([metric, evaluator, from], at) => ({ metric, evaluator, from, to: begin[at + 1]?.[2] ?? rows }));
+  }
+
+  /** Have a table made that will be asked for: a server makes each when it is asked for the first time. */
+  async prepare(): Promise<void> {
+    if (!inline && !fromDisk && this.of.bytes === null) await this.open();
   }
 
   async columnNames(): Promise<string[]> {

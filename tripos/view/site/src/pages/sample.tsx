@@ -2,11 +2,12 @@ import { useEffect, useState } from "preact/hooks";
 import type { RunAbout } from "../contract";
 import type { Row } from "../data";
 import { type OpenRun, openRun } from "../run";
+import { selection } from "../selection";
 import { type Column, List } from "../table";
 import { at, go, Panel, Status, Text, useLoaded, visible, Waiting } from "../ui";
 import { count, figure, money, t } from "../words";
 import { called } from "./report";
-import { selection, stateOf } from "./samples";
+import { stateOf } from "./samples";
 
 /** One reply with all that belongs to it: the reply first, and its judgements as soon as they are there. */
 export function SamplePage({ report, row, query }: { report: RunAbout; row: number; query: URLSearchParams }) {
@@ -76,27 +77,24 @@ async function sampleOf(open: OpenRun, row: number): Promise<SampleRows> {
 }
 
 async function itemOf(open: OpenRun, head: Row): Promise<Row | undefined> {
-  const items = open.table("items");
-  let found: [number] | undefined;
-  const keys: { scenario: unknown[]; item_id: unknown[] } = { scenario: [], item_id: [] };
-  await items.columns(["scenario", "item_id"], (name, values, from) => {
-    for (let at = 0; at < values.length; at++) keys[name as "scenario" | "item_id"][from + at] = values[at];
-  });
-  const place = keys.item_id.findIndex((id, at) => id === head["item_id"] && keys.scenario[at] === head["scenario"]);
-  if (place >= 0) found = [place];
-  return found && (await items.rows(found[0], found[0] + 1))[0];
+  const place = head["item_at"];
+  return place === null || place === undefined ? undefined : (await open.table("items").rows(Number(place), Number(place) + 1))[0];
 }
 
 /** Other replies about the same item, by the same or another model: those that stand beside it. */
 async function othersOf(open: OpenRun, head: Row, row: number): Promise<{ n: number; row: Row; texts: Row }[]> {
   const from = Math.max(0, row - MOST_OTHERS);
-  const to = Math.min(open.samples.rows, row + MOST_OTHERS);
+  const to = Math.min(await open.table("samples").count(), row + MOST_OTHERS);
   const near = await open.table("samples").rows(from, to, ["scenario", "item_id", "model", "step", "role", "sample_number", "status", "score", "sample_id"]);
   const mine = near
     .map((each, place) => ({ n: from + place, row: each }))
     .filter((each) => each.n !== row && each.row["item_id"] === head["item_id"] && each.row["scenario"] === head["scenario"])
     .slice(0, 24);
-  return Promise.all(mine.map(async (each) => ({ ...each, texts: (await open.table("texts").rows(each.n, each.n + 1, ["reply", "error"]))[0] ?? {} })));
+  if (mine.length === 0) return [];
+  // They stand beside each other, so one piece of the table has them all.
+  const start = mine[0]!.n;
+  const texts = await open.table("texts").rows(start, mine.at(-1)!.n + 1, ["reply", "error"]);
+  return mine.map((each) => ({ ...each, texts: texts[each.n - start] ?? {} }));
 }
 
 /** Steps through the selection that the sample was opened from: by keys j and k too. */

@@ -1,101 +1,97 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { type Columns, select, sortBy } from "../columns";
-import type { RunAbout } from "../contract";
+import type { First, RunAbout } from "../contract";
 import type { Row } from "../data";
-import { type OpenRun, openRun } from "../run";
+import { firstOf, type OpenRun, openRun } from "../run";
+import { BASE, selection, SORTS } from "../selection";
 import { at, go, Status, useLoaded, visible, Waiting } from "../ui";
 import { count, figure, money, t } from "../words";
 import { called, inOrder } from "./report";
 
-export const SORTS = ["order", "lowest", "highest", "apart", "costliest", "slowest"] as const;
-type Sort = (typeof SORTS)[number];
 const LINE = 76;
-const SORTED: Record<Exclude<Sort, "order">, [string, boolean]> = {
-  lowest: ["score", false],
-  highest: ["score", true],
-  apart: ["spread", true],
-  costliest: ["cost_usd", true],
-  slowest: ["latency_s", true],
-};
-const BASE = ["model", "status", "step", "role", "compared", "score", "spread", "cost_usd", "latency_s"];
 
-/** The replies of a run that the query selects, in its order. */
-export interface Selection {
-  rows: Uint32Array;
-  /** The score of each reply: the mean, or the score of the metric and evaluator that are chosen. */
-  values: Float64Array;
-}
-
-export async function selection(open: OpenRun, query: URLSearchParams): Promise<Selection> {
-  const { samples, dimensions } = open;
-  await samples.load([...dimensions, ...BASE]);
-  const wanted = new Map<string, Set<string>>();
-  for (const name of [...dimensions, "model", "status", "step"]) {
-    const values = query.getAll(name);
-    if (values.length) wanted.set(name, new Set(values));
-  }
-  const all = query.get("role") === "all";
-  const compared = samples.numbers("compared");
-  const also = all ? undefined : Uint8Array.from(compared);
-  let values = samples.numbers("score");
-  let given: Uint8Array | undefined;
-  const metric = query.get("metric");
-  const evaluator = query.get("evaluator");
-  if (metric !== null || evaluator !== null) {
-    [values, given] = await scoresOf(open.scores, samples.rows, metric, evaluator);
-  }
-  const rows = select(samples, wanted, both(also, given));
-  const sort = (query.get("sort") ?? "order") as Sort;
-  if (sort === "order" || !(sort in SORTED)) return { rows, values };
-  const [name, down] = SORTED[sort];
-  return { rows: sortBy(rows, name === "score" ? values : samples.numbers(name), down), values };
-}
-
-function both(a: Uint8Array | undefined, b: Uint8Array | undefined): Uint8Array | undefined {
-  return a && b ? a.map((each, place) => each & b[place]!) : (a ?? b);
-}
-
-/** Return the mean of the scores of one metric, one evaluator, or both, for every reply, and which replies have one. */
-async function scoresOf(scores: Columns, rows: number, metric: string | null, evaluator: string | null): Promise<[Float64Array, Uint8Array]> {
-  await scores.load(["n", "metric", "evaluator", "value", "low", "high"]);
-  const wanted = new Map<string, Set<string>>();
-  if (metric !== null) wanted.set("metric", new Set([metric]));
-  if (evaluator !== null) wanted.set("evaluator", new Set([evaluator]));
-  const [n, value, low, high] = ["n", "value", "low", "high"].map((name) => scores.numbers(name)) as [Float64Array, Float64Array, Float64Array, Float64Array];
-  const sums = new Float64Array(rows);
-  const counts = new Uint32Array(rows);
-  const given = new Uint8Array(rows);
-  for (const each of select(scores, wanted)) {
-    const row = n[each]!;
-    given[row] = 1;
-    if (Number.isNaN(value[each]!)) continue;
-    const span = high[each]! - low[each]!;
-    sums[row]! += span > 0 ? (value[each]! - low[each]!) / span : value[each]!;
-    counts[row]!++;
-  }
-  return [sums.map((sum, row) => (counts[row] ? sum / counts[row]! : NaN)), given];
-}
-
+/** The replies of a run: those that come first at once, and all as soon as their table is read. */
 export function Samples({ report, query }: { report: RunAbout; query: URLSearchParams }) {
   const run = report.run.run_id;
+  const keys = [run, stateOf(report)];
+  const first = useLoaded(() => firstOf(run, stateOf(report)), keys, true);
   const opened = useLoaded(async () => {
+    // Not before the first are there: a server does one after the other.
+    await firstOf(run, stateOf(report)).catch(() => undefined);
     const open = await openRun(run, stateOf(report));
     await open.samples.load([...open.dimensions, ...BASE]);
     return open;
-  }, [run, stateOf(report)], true);
-  return <Waiting of={opened}>{(open) => <List open={open} report={report} query={query} />}</Waiting>;
+  }, keys, true);
+  const asked = query.toString();
+  const found = useLoaded(async () => opened.value && { open: opened.value, ...(await selection(opened.value, query)) }, [asked, opened.value], true);
+  const all = found.value;
+  if (all) return <List listed={listedIn(all.open)} open={all.open} rows={all.rows} values={all.values} report={report} query={query} excerpts={excerptsOf(first.value)} />;
+  if (!first.value || opened.error || found.error) return <Waiting of={{ error: opened.error ?? found.error }}>{() => null}</Waiting>;
+  const plain = [...query.keys()].every((name) => name === "sort" && query.get(name) === "order");
+  const rows = first.value.samples.flatMap((each, place) => (each["compared"] ? [place] : []));
+  const values = Float64Array.from(first.value.samples, (each) => Number(each["score"] ?? NaN));
+  return <List listed={listedFirst(first.value)} rows={Uint32Array.from(plain ? rows : [])} values={values} report={report} query={query} excerpts={excerptsOf(first.value)} coming={plain ? first.value.compared : null} />;
+}
+
+/** A run as its list of replies shows it. */
+interface Listed {
+  dimensions: string[];
+  rows: number;
+  present: (name: string) => string[];
+  /** What is in a column of a reply: empty where there is nothing. */
+  text: (row: number, name: string) => string;
+  number: (row: number, name: string) => number;
+}
+
+function listedIn({ samples, dimensions }: OpenRun): Listed {
+  return {
+    dimensions,
+    rows: samples.rows,
+    present: (name) => samples.texts(name).values.slice(1),
+    text: (row, name) => {
+      const column = samples.texts(name);
+      return column.values[column.codes[row]!]!;
+    },
+    number: (row, name) => samples.numbers(name)[row]!,
+  };
+}
+
+function listedFirst({ dimensions, rows, samples, values }: First): Listed {
+  return {
+    dimensions,
+    rows,
+    present: (name) => values[name] ?? [],
+    text: (row, name) => String(samples[row]![name] ?? ""),
+    number: (row, name) => Number(samples[row]![name] ?? NaN),
+  };
+}
+
+function excerptsOf(first: First | undefined): Map<number, string> {
+  return new Map(first?.samples.map((each, row) => [row, String(each["excerpt"] ?? "")]));
 }
 
 export function stateOf(report: RunAbout): string {
   return report.state;
 }
 
-function List({ open, report, query }: { open: OpenRun; report: RunAbout; query: URLSearchParams }) {
+function List({ listed, open, rows: chosen, values, report, query, excerpts, coming }: {
+  listed: Listed;
+  /** The tables, once they are read. */
+  open?: OpenRun;
+  rows: Uint32Array;
+  values: Float64Array;
+  report: RunAbout;
+  query: URLSearchParams;
+  excerpts: Map<number, string>;
+  /** How many replies there will be, while only the first are there; null where nobody knows yet. */
+  coming?: number | null;
+}) {
   const run = report.run.run_id;
-  const asked = query.toString();
-  const found = useLoaded(() => selection(open, query), [asked, open], true);
-  const [hits, search] = useSearch(open, found.value?.rows);
-  const rows = hits ?? found.value?.rows;
+  const [hits, search] = useSearch(open, chosen);
+  const rows = hits ?? chosen;
+  useEffect(() => {
+    // What a filter by a metric and the page of a reply read next; a server makes it now.
+    if (open) void (async () => { for (const name of ["marks", "scores", "judgements"] as const) await open.table(name).prepare(); })().catch(() => undefined);
+  }, [open]);
   const change = (name: string, values: string[]) => {
     const next: Record<string, string[]> = {};
     for (const key of new Set(query.keys())) next[key] = query.getAll(key);
@@ -104,11 +100,11 @@ function List({ open, report, query }: { open: OpenRun; report: RunAbout; query:
   };
   return (
     <div class="samples">
-      <Filters open={open} report={report} query={query} change={change} clear={() => go(at(`run/${run}/samples`), true)} />
-      <section>
+      <Filters listed={listed} report={report} query={query} change={change} clear={() => go(at(`run/${run}/samples`), true)} />
+      <section aria-busy={coming !== undefined}>
         <div class="bar">
           <p role="status">
-            <strong>{count(rows?.length ?? 0)}</strong> {t("of")} {count(open.samples.rows)} {t("samples")}
+            {coming === null ? t("loading") : <><strong>{count(coming ?? rows.length)}</strong> {t("of")} {count(listed.rows)} {t("samples")}</>}
           </p>
           <label>
             {t("sort")}{" "}
@@ -118,22 +114,21 @@ function List({ open, report, query }: { open: OpenRun; report: RunAbout; query:
           </label>
           <Search search={search} />
         </div>
-        {rows && found.value && <Window rows={rows} values={found.value.values} open={open} report={report} query={query} />}
+        <Window rows={rows} values={values} listed={listed} open={open} report={report} query={query} excerpts={excerpts} />
       </section>
     </div>
   );
 }
 
-function Filters({ open, report, query, change, clear }: {
-  open: OpenRun; report: RunAbout; query: URLSearchParams; change: (name: string, values: string[]) => void; clear: () => void;
+function Filters({ listed, report, query, change, clear }: {
+  listed: Listed; report: RunAbout; query: URLSearchParams; change: (name: string, values: string[]) => void; clear: () => void;
 }) {
   const { about } = report;
-  const { samples } = open;
   const known = (name: string) =>
     name === "scenario"
       ? about.scenarios.map((each) => each.name)
       : ([...about.axes, ...about.arms].find((each) => each.name === name)?.values.map((each) => each.name) ?? []);
-  const names = [...open.dimensions, "model", "status", "step"];
+  const names = [...listed.dimensions, "model", "status", "step"];
   const metrics = inOrder(report.metrics, about.metrics.map((each) => each.name));
   const evaluators = [...new Set(report.evaluators)];
   return (
@@ -141,8 +136,7 @@ function Filters({ open, report, query, change, clear }: {
       <details open={isWide()}>
       <summary><h2>{t("filters")}</h2></summary>
       {names.map((name) => {
-        const column = samples.texts(name);
-        const present = column.values.slice(1);
+        const present = listed.present(name);
         if (present.length < 2 && !query.has(name)) return null;
         return <Choice key={name} name={name} values={inOrder(present, known(name))} chosen={query.getAll(name)} change={change} called={(value) => visible(called(about, name, value))} />;
       })}
@@ -215,11 +209,11 @@ function Search({ search }: { search: (text: string) => void }) {
 const PIECE = 4096;
 
 /** Replies with a text in them, found piece by piece: the wide table is not held in memory. */
-function useSearch(open: OpenRun, rows: Uint32Array | undefined): [Uint32Array | undefined, (text: string) => void] {
+function useSearch(open: OpenRun | undefined, rows: Uint32Array): [Uint32Array | undefined, (text: string) => void] {
   const [text, search] = useState("");
   const [hits, set] = useState<Uint32Array | undefined>();
   useEffect(() => {
-    if (!text || !rows) {
+    if (!text || !open) {
       set(undefined);
       return;
     }
@@ -248,8 +242,8 @@ function useSearch(open: OpenRun, rows: Uint32Array | undefined): [Uint32Array |
 }
 
 /** Lines of samples, of which only those in sight are made. */
-function Window({ rows, values, open, report, query }: {
-  rows: Uint32Array; values: Float64Array; open: OpenRun; report: RunAbout; query: URLSearchParams;
+function Window({ rows, values, listed, open, report, query, excerpts }: {
+  rows: Uint32Array; values: Float64Array; listed: Listed; open: OpenRun | undefined; report: RunAbout; query: URLSearchParams; excerpts: Map<number, string>;
 }) {
   const frame = useRef<HTMLDivElement>(null);
   const [top, scroll] = useState(0);
@@ -262,17 +256,17 @@ function Window({ rows, values, open, report, query }: {
   }, []);
   useEffect(() => {
     if (frame.current) frame.current.scrollTop = 0;
-  }, [rows]);
+  }, [query.toString()]);
   const from = Math.max(0, Math.floor(top / LINE) - 4);
   const to = Math.min(rows.length, Math.ceil((top + height) / LINE) + 4);
   const shown = useMemo(() => [...rows.subarray(from, to)], [rows, from, to]);
-  const texts = useLoaded(() => textsOf(open, shown), [shown.join()], true);
+  const texts = useLoaded(() => textsOf(open, shown), [shown.join(), open], true);
   return (
     <div class="window" ref={frame} tabIndex={0} role="region" aria-label={t("samples")} onScroll={(event) => scroll((event.target as HTMLElement).scrollTop)}>
       <ol class="lines" style={{ height: `${rows.length * LINE}px` }}>
         {shown.map((row, place) => (
           <li key={row} style={{ top: `${(from + place) * LINE}px` }}>
-            <Line row={row} place={from + place} score={values[row]!} open={open} report={report} query={query} text={texts.value?.get(row)} />
+            <Line row={row} place={from + place} score={values[row]!} listed={listed} report={report} query={query} text={texts.value?.get(row) ?? excerpts.get(row)} />
           </li>
         ))}
       </ol>
@@ -280,8 +274,9 @@ function Window({ rows, values, open, report, query }: {
   );
 }
 
-async function textsOf(open: OpenRun, rows: number[]): Promise<Map<number, string>> {
+async function textsOf(open: OpenRun | undefined, rows: number[]): Promise<Map<number, string>> {
   const found = new Map<number, string>();
+  if (!open) return found;
   const groups = new Map<number, number[]>();
   for (const row of rows) groups.set(Math.floor(row / 64), [...(groups.get(Math.floor(row / 64)) ?? []), row]);
   await Promise.all([...groups.values()].map(async (mine) => {
@@ -295,15 +290,12 @@ async function textsOf(open: OpenRun, rows: number[]): Promise<Map<number, strin
   return found;
 }
 
-function Line({ row, place, score, open, report, query, text }: {
-  row: number; place: number; score: number; open: OpenRun; report: RunAbout; query: URLSearchParams; text: string | undefined;
+function Line({ row, place, score, listed, report, query, text }: {
+  row: number; place: number; score: number; listed: Listed; report: RunAbout; query: URLSearchParams; text: string | undefined;
 }) {
-  const { samples, dimensions } = open;
-  const of = (name: string) => {
-    const column = samples.texts(name);
-    return column.values[column.codes[row]!]!;
-  };
-  const number = (name: string) => samples.numbers(name)[row]!;
+  const { dimensions } = listed;
+  const of = (name: string) => listed.text(row, name);
+  const number = (name: string) => listed.number(row, name);
   const asked = Object.fromEntries([...new Set(query.keys())].map((key) => [key, query.getAll(key)]));
   const spread = number("spread");
   const cost = number("cost_usd");
