@@ -23,7 +23,21 @@ LEGS = ("compiler/tripos_compiler", "runtime/tripos_runtime", "warehouse/tripos_
 MOST = 12
 """A text that may be put together in more ways than this keeps a hole where its parts differ."""
 SAYS = frozenset(
-    {"error", "warning", "report", "complain", "Label", "Failure", "Diagnostic", "RunWarning", "Verb", "localized"}
+    {
+        "error",
+        "warning",
+        "report",
+        "complain",
+        "Label",
+        "Failure",
+        "Diagnostic",
+        "RunWarning",
+        "Verb",
+        "localized",
+        "show_message",
+        "show_diagnostic",
+    }
+    | {"ok", "problem", "Finding", "hung"}
 )
 """The calls whose texts reach a person as they are; so do those of every class of ours whose name ends in
 `Error`."""
@@ -117,7 +131,7 @@ def _is_text(node: ast.expr) -> bool:
             return True
         case ast.BinOp(op=ast.Add(), left=left, right=right):
             return _is_text(left) or _is_text(right)
-        case ast.Call(func=ast.Name("counted"), args=[_, ast.Constant()]):
+        case ast.Call(func=ast.Name("counted"), args=[_, ast.Constant(), *_]):
             return True
         case ast.BinOp(op=ast.Mult(), left=left):
             return isinstance(left, ast.Constant) and isinstance(left.value, str)
@@ -158,9 +172,10 @@ def _expanded(node: ast.expr, scope: ast.AST, depth: int) -> Iterator[tuple[Piec
                 list(_expanded(left, scope, depth)), list(_expanded(right, scope, depth))
             ):
                 yield (*one, *other)
-        case ast.Call(func=ast.Name("counted"), args=[number, ast.Constant(value=str(noun))]):
+        case ast.Call(func=ast.Name("counted"), args=[number, ast.Constant(value=str(noun)), *plural]):
             hole = ast.FormattedValue(number, -1, ast.JoinedStr([ast.Constant(",")]))
-            yield from ((hole, f" {noun}"), (hole, f" {counted(2, noun)[2:]}"))
+            many = plural[0].value if plural and isinstance(plural[0], ast.Constant) else counted(2, noun)[2:]
+            yield from ((hole, f" {noun}"), (hole, f" {many}"))
         case ast.BinOp(left=ast.Constant(value=str(text)), op=ast.Mult()):
             yield from ((text,), ("",))
         case ast.IfExp(body=body, orelse=other) if _is_text(body) and _is_text(other):

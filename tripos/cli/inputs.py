@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from tripos.failure import Failure
 from tripos.settings import Config, chosen_settings, trust_of
-from tripos.ui import is_colored, show_text, terminal_width
+from tripos.ui import is_colored, show_diagnostic, show_text, terminal_width
 from tripos_warehouse.errors import StoreError
 
 if TYPE_CHECKING:
@@ -63,10 +63,8 @@ def forget() -> None:
 def _tell(error: StoreError) -> None:
     from tripos_compiler.diagnostics import localized
 
-    colon, left_out = localized(": "), localized("what it held is left out")
-    show_text(f"{localized('error')}[{error.code}]{colon}{localized(error.message)}{colon}{left_out}", stderr=True)
-    if error.hint:
-        show_text(f"  = {localized('help')}{colon}{localized(error.hint)}", stderr=True)
+    message = f"{localized(error.message)}{localized(': ')}{localized('what it held is left out')}"
+    show_diagnostic("error", error.code, message, error.hint)
 
 
 def compile_given(options: Namespace, config: Config) -> tuple[Compilation, DataFolders]:
@@ -107,18 +105,14 @@ def warning_printer(options: Namespace, config: Config) -> Callable[[RunWarning 
     """Return a function that prints a warning, where there is one. It raises `Failure` for one that is denied."""
     from tripos.api import check_denied
     from tripos.settings import chosen_denials
-    from tripos_compiler.diagnostics import localized
 
     def warn(warning: RunWarning | None) -> None:
         if warning is None:
             return
         check_denied(warning, chosen_denials(options, config))
-        colon = localized(": ")
-        show_text(f"{localized('warning')}[{warning.code}]{colon}{localized(warning.message)}", stderr=True)
-        for place in warning.places[:MOST_SHOWN]:
-            show_text(f"  = {localized(place)}", stderr=True)
+        places = list(warning.places[:MOST_SHOWN])
         if len(warning.places) > MOST_SHOWN:
-            show_text("  = " + localized(f"and {len(warning.places) - MOST_SHOWN:,} more"), stderr=True)
-        show_text(f"  = {localized('help')}{colon}{localized(warning.hint)}", stderr=True)
+            places.append(f"and {len(warning.places) - MOST_SHOWN:,} more")
+        show_diagnostic("warning", warning.code, warning.message, warning.hint, places)
 
     return warn

@@ -14,7 +14,7 @@ from tripos.cli.parser import VERBS, build_parser
 from tripos.failure import GOOD, INTERRUPTED, USAGE, Failure
 from tripos.mishaps import disk_failure, is_interrupt
 from tripos.settings import check_language, key_values, time_limit, trust_in, without_keys
-from tripos.ui import show_text, write_every_character
+from tripos.ui import show_message, write_every_character
 
 BUG = "this is a bug of Tripos: please report it with the command you typed and the lines above"
 
@@ -42,7 +42,7 @@ def run_command(arguments: Sequence[str]) -> int:
         show_failure(failure)
         return failure.exit_code
     except KeyboardInterrupt:
-        show_text("interrupted", stderr=True)
+        show_message("interrupted", stderr=True)
         return INTERRUPTED
     except BrokenPipeError:
         # Whoever read our output has gone, as `| head` does.
@@ -56,8 +56,8 @@ def run_command(arguments: Sequence[str]) -> int:
             place = place.tb_next
         where = f"{place.tb_frame.f_globals.get('__name__')}:{place.tb_lineno}" if place is not None else "?"
         shown = without_keys(f"{type(error).__name__}: {error}", key_values(os.environ))
-        show_text(f"internal error: {shown} ({where})", stderr=True)
-        show_text(f"  help: {BUG}; TRIPOS_DEBUG=1 shows the whole trace", stderr=True)
+        show_message(f"internal error: {shown} ({where})", stderr=True)
+        show_message(f"  help: {BUG}; TRIPOS_DEBUG=1 shows the whole trace", stderr=True)
         return 70
 
 

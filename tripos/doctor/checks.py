@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from tripos_compiler.diagnostics import counted, display_width, localized, wrap
+
 Status = Literal["ok", "warning", "problem"]
 WIDTH = 80
 MARGIN = " " * 11
+NARROWEST = 20
+"""Columns that the words of a check get however narrow a terminal is."""
 
 
 @dataclass(frozen=True)
@@ -39,8 +42,8 @@ def problem(subject: str, name: str, told: str, mend: str) -> Finding:
     return Finding(subject, name, "problem", told, mend)
 
 
-def lines_of(checks: Sequence[Finding]) -> Iterator[tuple[Status | None, str]]:
-    """The checks as lines of at most 80 columns, each with the status of its check on the first line.
+def lines_of(checks: Sequence[Finding], width: int = WIDTH) -> Iterator[tuple[Status | None, str]]:
+    """Yield the checks as lines of at most `width` columns, each with the status of its check on the first line.
 
     >>> for _, line in lines_of([ok("store", "place", "results"), problem("store", "disk", "no space", "free some")]):
     ...     print(line)
@@ -53,14 +56,17 @@ def lines_of(checks: Sequence[Finding]) -> Iterator[tuple[Status | None, str]]:
     for check in checks:
         if check.subject != subject:
             subject = check.subject
-            yield None, subject
-        first, *more = _wrapped(f"  {check.status:8} ", f"{check.name}: {check.told}", MARGIN)
+            yield None, localized(subject)
+        status = localized(check.status)
+        head = f"  {status}{' ' * (8 - display_width(status))} "
+        told = f"{localized(check.name)}{localized(': ')}{localized(check.told)}"
+        first, *more = _wrapped(head, told, MARGIN, width)
         yield check.status, first
         for line in more:
             yield None, line
-        for index, line in enumerate(check.mend.splitlines()):
+        for index, line in enumerate(localized(check.mend).splitlines()):
             arrow = "→ " if index == 0 else "  "
-            for each in _wrapped(f"{MARGIN}{arrow}", line, f"{MARGIN}  "):
+            for each in _wrapped(f"{MARGIN}{arrow}", line, f"{MARGIN}  ", width):
                 yield None, each
 
 
@@ -72,15 +78,11 @@ def verdict(checks: Sequence[Finding]) -> str:
     """
     problems = sum(check.status == "problem" for check in checks)
     warnings = sum(check.status == "warning" for check in checks)
-    parts = [
-        f"{number} {word}{'s' if number > 1 else ''}"
-        for number, word in ((problems, "problem"), (warnings, "warning"))
-        if number
-    ]
-    return ", ".join(parts) or "everything is in order"
+    parts = [counted(problems, "problem")] if problems else []
+    parts += [counted(warnings, "warning")] if warnings else []
+    return localized(", ").join(map(localized, parts)) or localized("everything is in order")
 
 
-def _wrapped(head: str, text: str, margin: str) -> list[str]:
-    return textwrap.wrap(
-        text, WIDTH, initial_indent=head, subsequent_indent=margin, break_long_words=False, break_on_hyphens=False
-    ) or [head.rstrip()]
+def _wrapped(head: str, text: str, margin: str, width: int) -> list[str]:
+    first, *more = wrap(text, max(width - display_width(margin), NARROWEST))
+    return [f"{head}{first}".rstrip(), *(f"{margin}{line}" for line in more)]

@@ -17,7 +17,7 @@ from pathlib import Path
 from tripos.doctor.checks import Finding, ok, problem, warning
 from tripos.failure import Failure
 from tripos.settings import SETTINGS_FILE, UNKNOWN_VARIABLE, ChosenSettings, env_files, set_variables
-from tripos_compiler.diagnostics import file_size
+from tripos_compiler.diagnostics import counted, file_size
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.store import Store, segments
 from tripos_warehouse.upkeep import BIG_BYTES, MANY_COMMITS
@@ -109,11 +109,10 @@ def store_checks(root: Path, folder: Path) -> Iterator[Finding]:
     yield ok(STORE, "place", told)
     after = set(segments(root))
     if recovered := left - after:
-        were = "process" if len(recovered) == 1 else "processes"
-        yield ok(STORE, "journal", f"what {len(recovered)} {were} left behind is committed now")
+        yield ok(STORE, "journal", f"what {counted(len(recovered), 'process')} left behind is committed now")
     if alive := left & after:
-        were = "process works" if len(alive) == 1 else "processes work"
-        yield ok(STORE, "journal", f"{len(alive)} other {were} on this store, or it cannot be written")
+        others = "process works" if len(alive) == 1 else "processes work"
+        yield ok(STORE, "journal", f"{len(alive)} other {others} on this store, or it cannot be written")
     small = [part for part in parts if part.size < BIG_BYTES]
     if len(commits) > MANY_COMMITS or len(small) > MANY_PARTS:
         yield warning(STORE, "parts", f"{len(small):,} small parts in {len(commits):,} commits", "tripos store compact")

@@ -11,7 +11,7 @@ from typing import Any
 
 from tripos.failure import SOME_FAILED, USAGE, Failure
 from tripos.importing.records import FileRow
-from tripos.ui import harmless, show_text
+from tripos.ui import harmless, show_message
 
 SHOWN = 20
 LONGEST = 40
@@ -102,12 +102,12 @@ def settle(
         groups.setdefault(each.what, []).append(each)
     told = list(_lines(groups, whole_file=bad == rows))
     for line, _ in told[:SHOWN]:
-        show_text(line, stderr=True)
+        show_message(line, stderr=True)
     if left := sum(count for _, count in told[SHOWN:]):
         rest = "`--rejected FILE` writes all" if file is None else f"`{file}` has all"
-        show_text(f"and {left:,} more: {rest}", stderr=True)
+        show_message(f"and {left:,} more: {rest}", stderr=True)
     if skip:
-        show_text(f"{bad:,} of {rows:,} rows do not fit and are left out, as `--skip-rejected` says", stderr=True)
+        show_message(f"{bad:,} of {rows:,} rows do not fit and are left out, as `--skip-rejected` says", stderr=True)
         return
     option = len(groups) == 1 and bad == rows and rejected[0].is_of(options)
     hint = "mend them, or import the others with `--skip-rejected`"

@@ -19,7 +19,7 @@ from tripos.settings.config import SHORT, Config, ProfileSettings, at_length, fi
 from tripos.settings.environment import PROFILE, settings_in, unknown_variables, variable_of
 from tripos.settings.toml_lines import find_line, read_toml
 from tripos.settings.trust import trust_of
-from tripos.ui import show_text
+from tripos.ui import show_diagnostic
 from tripos_compiler.constructs import place_of_setting
 from tripos_compiler.diagnostics import nearest, not_utf8
 from tripos_runtime.datasets import TRUSTED, Trust
@@ -76,7 +76,7 @@ def chosen_settings(options: Namespace, folder: Path | None = None) -> ChosenSet
     load_env(folder, trust)
     chosen = load_settings(folder, profile=getattr(options, "profile", None), environ=os.environ, trust=trust)
     for message, hint in chosen.warnings:
-        show_text(f"warning[{UNKNOWN_VARIABLE}]: {message}\n  = help: {hint}", stderr=True)
+        show_diagnostic("warning", UNKNOWN_VARIABLE, message, hint)
     return replace(chosen, config=with_options(chosen.config, options))
 
 

@@ -2,6 +2,11 @@ from .encodings import (
     json_for as json_for,
     write_every_character as write_every_character,
 )
+from .messages import (
+    hung as hung,
+    show_diagnostic as show_diagnostic,
+    show_message as show_message,
+)
 from .tables import (
     columns_of as columns_of,
     table_lines as table_lines,

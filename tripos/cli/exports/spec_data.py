@@ -14,7 +14,7 @@ from tripos.failure import GOOD, Failure
 from tripos.settings import load_config, trust_of
 from tripos.training import find_examples, write_examples
 from tripos.training.reward import write_pairs
-from tripos.ui import show_json, show_text
+from tripos.ui import show_json, show_message, show_text
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.plan import Pairing, Plan
 from tripos_runtime.datasets import CaseSource
@@ -38,13 +38,13 @@ def export_pairs(options: Namespace) -> int:
         return GOOD
     topics = {group for line in said["lines"] for group in line["groups"]}
     grouped = f" of {len(topics):,} topic{'' if len(topics) == 1 else 's'}" if topics else ""
-    show_text(f"{said['examples']:,} pair{'' if said['examples'] == 1 else 's'}{grouped}, written to {path}")
+    show_message(f"{said['examples']:,} pair{'' if said['examples'] == 1 else 's'}{grouped}, written to {path}")
     wrote = Counter(name for line in said["lines"] for name in set(line["by"]) if name)
     for name, count in wrote.most_common():
-        show_text(f"  with a reply of {name}: {count:,}")
+        show_message(f"  with a reply of {name}: {count:,}")
     for reason, count in said["left_out"].items():
-        show_text(f"  left out, {REASONS.get(reason, reason)}: {count:,}")
-    show_text(f"where it comes from: {beside(path)}")
+        show_message(f"  left out, {REASONS.get(reason, reason)}: {count:,}")
+    show_message(f"where it comes from: {beside(path)}")
     return GOOD
 
 
@@ -54,13 +54,13 @@ def _export_examples(options: Namespace, plan: Plan, source: CaseSource, exports
         show_json(json.dumps({name: value for name, value in said.items() if name != "lines"}, indent=2))
         return GOOD
     count = said["examples"]
-    show_text(f"{count:,} {'example' if count == 1 else 'examples'}, written to {path}")
+    show_message(f"{count:,} {'example' if count == 1 else 'examples'}, written to {path}")
     if len(exports) > 1:
         for name, lines in Counter(line["export"] for line in said["lines"]).items():
             show_text(f"  {name}: {lines:,}")
     for reason, count in said["left_out"].items():
-        show_text(f"  left out, {LEFT_OUT.get(reason, reason)}: {count:,}")
-    show_text(f"where it comes from: {beside(path)}")
+        show_message(f"  left out, {LEFT_OUT.get(reason, reason)}: {count:,}")
+    show_message(f"where it comes from: {beside(path)}")
     return GOOD
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tripos.failure import Failure
-from tripos.ui import print_json, show_text
+from tripos.ui import print_json, show_message, show_text
 from tripos_compiler.diagnostics import counted, nearest
 from tripos_compiler.plan import Plan
 from tripos_warehouse.errors import StoreError
@@ -38,13 +38,13 @@ def export_eee(connection: Connection, plan: Plan, run: RunRecord, options: Name
         print_json({"format": f"every_eval_ever/{VERSION}", "files": told})
         return
     for each in found:
-        show_text(f"{each.model}: {counted(each.results, 'result')}, {counted(each.instances.rows, 'score')}")
+        show_message(f"{each.model}: {counted(each.results, 'result')}, {counted(each.instances.rows, 'score')}")
         show_text(f"  {each.aggregate}")
         if each.without_value:
-            show_text(f"  left out: {counted(each.without_value, 'score')} without a value")
-    show_text(f"all of it fits the schemas of Every Eval Ever {VERSION}")
+            show_message(f"  left out: {counted(each.without_value, 'score')} without a value")
+    show_message(f"all of it fits the schemas of Every Eval Ever {VERSION}")
     if not options.organization:
-        show_text("the source is `unknown`: `--organization NAME` says who ran this")
+        show_message("the source is `unknown`: `--organization NAME` says who ran this")
 
 
 def export_tables(connection: Connection, plan: Plan, run: RunRecord, options: Namespace) -> None:
@@ -75,12 +75,12 @@ def export_tables(connection: Connection, plan: Plan, run: RunRecord, options: N
         print_json({"run_id": run.run_id, "tables": to_data(written)})
         return
     for each in written:
-        show_text(f"{each.name}: {counted(each.rows, 'row')} in {each.path}")
+        show_message(f"{each.name}: {counted(each.rows, 'row')} in {each.path}")
         for note in each.notes:
-            show_text(f"  {note}")
+            show_message(f"  {note}")
     if not options.secrets:
         for line in _hidden(plan, run, names):
-            show_text(line)
+            show_message(line)
 
 
 def _workbook(

@@ -10,7 +10,7 @@ from typing import Any
 
 from tripos.failure import GOOD, Failure
 from tripos.training import BESIDE, DATA, NAME, Recipe, require_extra, settings_of, silence_libraries
-from tripos.ui import print_json, print_stderr, show_text
+from tripos.ui import print_json, print_stderr, show_message
 from tripos_compiler.diagnostics import duration
 from tripos_warehouse.errors import StoreError
 
@@ -86,7 +86,8 @@ def main(options: Namespace) -> int:
     if options.json:
         print_json(report)
     else:
-        show_text("\n".join(summary_lines(report, folder)))
+        for line in summary_lines(report, folder):
+            show_message(line)
     return GOOD
 
 

@@ -13,7 +13,7 @@ from tripos.cli.exports.spec_data import compiled_pairs, found_pairings, pairing
 from tripos.failure import GOOD, Failure
 from tripos.training import BESIDE, DATA, NAME, require_extra, silence_libraries
 from tripos.training.reward import RewardRecipe
-from tripos.ui import print_json, print_stderr, show_text
+from tripos.ui import print_json, print_stderr, show_diagnostic, show_message
 from tripos_compiler.diagnostics import counted, duration
 from tripos_compiler.plan import Pairing, Plan
 from tripos_warehouse.errors import StoreError
@@ -106,9 +106,10 @@ def train(options: Namespace) -> int:
     if options.json:
         print_json(report)
     else:
-        show_text("\n".join(summary_lines(report, folder)))
+        for line in summary_lines(report, folder):
+            show_message(line)
     for each in report["audit"]["warnings"]:
-        show_text(f"warning[{WARNING}]: {each}", stderr=True)
+        show_diagnostic("warning", WARNING, each)
     return GOOD
 
 

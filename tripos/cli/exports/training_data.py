@@ -11,7 +11,7 @@ from pathlib import Path
 from tripos.api import chosen_cases
 from tripos.cli.inputs import open_store
 from tripos.failure import Failure
-from tripos.ui import print_json, show_text, table_width
+from tripos.ui import print_json, show_message, table_width
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.language import Unavailable, evaluate
 from tripos_compiler.plan import Binary, Call, Export, Expr, Items, Literal_, Plan, Ref, Unary
@@ -131,7 +131,8 @@ def export_training(connection: Connection, plan: Plan, run: RunRecord, options:
     if options.json:
         print_json({name: value for name, value in data.items() if name != "lines"})
     else:
-        show_text("\n".join(_summary_lines(plan, wanted, made, path)))
+        for line in _summary_lines(plan, wanted, made, path):
+            show_message(line)
 
 
 def _replied(options: Namespace, name: str, opened: ExitStack) -> Replied:

@@ -18,8 +18,8 @@ from tripos.cli.progress.live_view import Moment, failures, live_view
 from tripos.cli.progress.pace import Pace, cost
 from tripos.cli.progress.summary import counts
 from tripos.settings import without_keys
-from tripos.ui import harmless, show_text
-from tripos_compiler.diagnostics import duration, per_second
+from tripos.ui import harmless, show_message, show_text
+from tripos_compiler.diagnostics import duration, localized, per_second
 from tripos_runtime.asking import Tally
 from tripos_runtime.scheduling import Budget, Snapshot
 
@@ -66,7 +66,7 @@ class ProgressLines:
 
     def note(self, text: str) -> None:
         """Write it at once."""
-        show_text(text, stream=self.stream, flush=True)
+        show_message(text, stream=self.stream, flush=True)
 
     def close(self) -> None:
         """Nothing is open."""
@@ -122,7 +122,7 @@ class Screen:
 
     def note(self, text: str) -> None:
         """Print it above the picture."""
-        self._live.console.print(harmless(text), markup=False, style="yellow")
+        self._live.console.print(harmless(localized(text)), markup=False, style="yellow")
 
     def close(self) -> None:
         """Take the picture away."""
@@ -235,14 +235,15 @@ def line(moment: Moment) -> str:
     """
     tally, pace = moment.tally, moment.pace
     share = f" ({100 * tally.done // tally.total}%)" if tally.total else ""
-    parts = [counts(tally)]
+    parts = [localized(counts(tally))]
     if moment.in_flight:
-        parts.append(f"{moment.in_flight:,} under way")
+        parts.append(localized(f"{moment.in_flight:,} under way"))
     if rate := pace.rate():
         parts.append(per_second(rate))
-    parts.append(f"cost {cost(tally)}" if tally.cost_unknown else cost(tally))
+    parts.append(localized(f"cost {cost(tally)}") if tally.cost_unknown else cost(tally))
     if (left_s := pace.left_s(tally)) is not None:
-        parts.append(f"{duration(left_s)} left")
+        parts.append(localized(f"{duration(left_s)} left"))
     if tally.errors:
         parts.append(failures(tally))
-    return f"{tally.done:,} of {tally.total:,} calls{share}: {', '.join(parts)}"
+    done = localized(f"{tally.done:,} of {tally.total:,} calls")
+    return f"{done}{share}{localized(': ')}{localized(', ').join(parts)}"

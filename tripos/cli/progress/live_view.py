@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tripos.cli.progress.pace import Lane, Pace, budget_text, cost, done_by_lane
-from tripos_compiler.diagnostics import CODES, duration, per_second
+from tripos_compiler.diagnostics import CODES, duration, localized, per_second
 from tripos_runtime.asking import Tally
 from tripos_runtime.scheduling import Budget, Snapshot
 
@@ -54,10 +54,10 @@ def live_view(moment: Moment, height: int) -> RenderableType:
     lanes, more = shown_lanes(tally, moment.pace, room)
     done = done_by_lane(tally)
     table = Table(box=None, pad_edge=False, header_style="dim", show_edge=False, expand=False)
-    table.add_column("role", no_wrap=True, overflow="ellipsis", max_width=18)
-    table.add_column("scenario", no_wrap=True, overflow="ellipsis", max_width=24)
+    table.add_column(localized("role"), no_wrap=True, overflow="ellipsis", max_width=18)
+    table.add_column(localized("scenario"), no_wrap=True, overflow="ellipsis", max_width=24)
     for name in ("done", "planned", "", "reused", "failed"):
-        table.add_column(name, justify="right", no_wrap=True)
+        table.add_column(localized(name), justify="right", no_wrap=True)
     for lane in lanes:
         planned, failed = tally.planned[lane], tally.failed[lane]
         table.add_row(
@@ -71,7 +71,7 @@ def live_view(moment: Moment, height: int) -> RenderableType:
         )
     parts: list[Text | Table] = [Text(headline(moment), overflow="ellipsis", no_wrap=True), table]
     if more:
-        parts.append(Text(f"and {more:,} more", style="dim"))
+        parts.append(Text(localized(f"and {more:,} more"), style="dim"))
     parts += [Text(line, overflow="ellipsis", no_wrap=True) for line in under]
     return Group(*parts)
 
@@ -105,10 +105,11 @@ def headline(moment: Moment) -> str:
     done, total = tally.done, tally.total
     filled = min(BAR, BAR * done // total) if total else 0
     left_s = pace.left_s(tally)
-    parts = [f"{'━' * filled:{BAR}}", f"{percent(done, total):>4}", f"{done:,} of {total:,} calls"]
+    parts = [f"{'━' * filled:{BAR}}", f"{percent(done, total):>4}", localized(f"{done:,} of {total:,} calls")]
     if rate := pace.rate():
         parts.append(per_second(rate))
-    parts.append(f"{duration(left_s)} left" if left_s is not None else f"after {duration(moment.elapsed_s)}")
+    told = f"{duration(left_s)} left" if left_s is not None else f"after {duration(moment.elapsed_s)}"
+    parts.append(localized(told))
     return "  ".join(parts)
 
 
@@ -122,10 +123,11 @@ def below(moment: Moment) -> list[str]:
     if tally.repaired:
         first.append(f"{tally.repaired:,} asked once more")
     first.append(f"{tally.tokens_in:,} tokens in, {tally.tokens_out:,} out")
-    lines.append("; ".join(first))
+    lines.append(localized("; ").join(map(localized, first)))
     budget = budget_text(moment.budget)
-    lines.append(f"cost {cost(tally)}" + (f"; budget {budget}" if budget else ""))
-    news = [f"{name}: {each.told()}" for name, each in tally.makings.items() if each.is_news]
+    costs = [f"cost {cost(tally)}", *([f"budget {budget}"] if budget else [])]
+    lines.append(localized("; ").join(map(localized, costs)))
+    news = [f"{name}{localized(': ')}{localized(each.told())}" for name, each in tally.makings.items() if each.is_news]
     lines += news[-MOST_MAKINGS:]
     if tally.errors:
         lines.append(failures(tally))
@@ -145,7 +147,8 @@ def endpoint_line(endpoint: Snapshot) -> str:
         parts.append(f"{endpoint.waiting:,} waiting")
     if endpoint.retries:
         parts.append(f"{endpoint.retries:,} made again")
-    return f"{', '.join(endpoint.models)}: {endpoint.state}; {', '.join(parts)}"
+    told = localized(", ").join(map(localized, parts))
+    return f"{', '.join(endpoint.models)}{localized(': ')}{localized(endpoint.state)}{localized('; ')}{told}"
 
 
 def failures(tally: Tally) -> str:
@@ -156,9 +159,10 @@ def failures(tally: Tally) -> str:
     'failed: 3 R0104 rate limited, 1 R0111 server error'
     """
     common = tally.errors.most_common(MOST_ERRORS)
-    kinds = ", ".join(f"{number:,} {code} {CODES.get(code, '')}".rstrip() for code, number in common)
+    kinds = [f"{number:,} {code} {localized(CODES.get(code, ''))}".rstrip() for code, number in common]
     rest = tally.errors.total() - sum(number for _, number in common)
-    return f"failed: {kinds}" + (f", {rest:,} others" if rest else "")
+    kinds += [localized(f"{rest:,} others")] if rest else []
+    return f"{localized('failed')}{localized(': ')}{localized(', ').join(kinds)}"
 
 
 def percent(done: int, total: int) -> str:

@@ -18,7 +18,7 @@ from tripos.releases import run_git
 from tripos.releases.fetching import TYPED, Reach, reach_of
 from tripos.settings import chosen_settings, trust_of
 from tripos.ui import print_json, show_text, terminal_width
-from tripos_compiler.diagnostics import usd, wrap
+from tripos_compiler.diagnostics import localized, usd, wrap
 from tripos_compiler.language.changes import WEIGHTS, Change, find_changes, least_version, version_numbers
 from tripos_compiler.plan import Plan
 from tripos_runtime.datasets import TRUSTED, Trust
@@ -181,16 +181,17 @@ def _head(before: Plan, after: Plan, found: Sequence[Change]) -> tuple[str, str]
 
 def _text(before: Plan, after: Plan, found: Sequence[Change], stale: Stale | None) -> Iterator[str]:
     title, demanded = _head(before, after, found)
-    yield from (title, demanded)
+    room = max(terminal_width(), 20)
+    yield from (*wrap(title, room), *wrap(localized(demanded), room))
     for weight in WEIGHTS:
         some = [each for each in found if each.part == weight]
         if some:
-            yield from ("", f"{weight}: {_TITLES[weight]}")
+            yield from ("", *wrap(localized(f"{weight}: {_TITLES[weight]}"), room))
         for each in some:
-            first, *rest = wrap(each.text, max(terminal_width() - 4, 20)) or [each.text]
+            first, *rest = wrap(localized(each.text), room - 4)
             yield from (f"  {first}", *(f"    {line}" for line in rest))
     if stale is not None:
-        yield from ("", f"stale in the store: {stale.text}")
+        yield from ("", *wrap(localized(f"stale in the store: {stale.text}"), room))
 
 
 def _markdown(before: Plan, after: Plan, found: Sequence[Change], stale: Stale | None) -> Iterator[str]:

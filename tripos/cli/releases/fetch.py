@@ -13,7 +13,7 @@ from tripos.failure import GOOD, USAGE
 from tripos.releases import RELEASES, keep_fetched, read_pins
 from tripos.releases.fetching import fetch_release, reach_of
 from tripos.settings import check_given, load_config, trust_of
-from tripos.ui import show_json, show_text
+from tripos.ui import show_json, show_message
 
 
 def main(options: Namespace) -> int:
@@ -40,8 +40,8 @@ def _tell(into: Path, new: set[str], options: Namespace) -> int:
     if options.json:
         show_json(json.dumps({"fetched": {url: pins[url] for url in sorted(new)}, "into": into.as_posix()}, indent=2))
     elif not new:
-        show_text("nothing to fetch")
+        show_message("nothing to fetch")
     else:
         for url in sorted(new):
-            show_text(f"{url} is in {into.as_posix()}\n  sha256 {pins[url]}")
+            show_message(f"{url} is in {into.as_posix()}\n  sha256 {pins[url]}")
     return GOOD

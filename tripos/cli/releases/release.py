@@ -16,7 +16,7 @@ from tripos.releases.fetching import reach_of
 from tripos.releases.frozen import open_roles
 from tripos.releases.publishing import WrittenRelease
 from tripos.settings import check_given, chosen_settings, load_config, trust_of
-from tripos.ui import print_json, show_text
+from tripos.ui import print_json, show_diagnostic, show_message
 
 
 def verify_main(options: Namespace) -> int:
@@ -37,11 +37,12 @@ def verify_main(options: Namespace) -> int:
     if options.json:
         print_json(found.to_json())
     else:
-        show_text(_findings(found))
+        for line in _findings(found):
+            show_message(line)
     return SOME_FAILED if found.wrong else GOOD
 
 
-def _findings(found: Verified) -> str:
+def _findings(found: Verified) -> list[str]:
     lines = [f"{found.name}: {'not as it was released' if found.wrong else 'as it was released'}"]
     if found.digest is not None:
         lines.append(f"  digest {found.digest}")
@@ -50,7 +51,7 @@ def _findings(found: Verified) -> str:
     if not found.wrong:
         lines.append(f"  good: {len(good):,} checks")
     lines += [f"  not checked: {each.what}: {each.told}" for each in found.checks if each.outcome == "unchecked"]
-    return "\n".join(lines)
+    return lines
 
 
 def by_role(given: Sequence[str]) -> dict[str, str]:
@@ -78,9 +79,13 @@ OPEN = "W0875"
 def warn_of_open(roles: Sequence[str]) -> None:
     """Warn, on standard error, of roles that take a reward model of which a release says nothing."""
     for role in roles:
-        show_text(f"warning[{OPEN}]: the release does not say which reward model fills `{role}`", stderr=True)
-        show_text("  = two runs of it may have scores by two models", stderr=True)
-        show_text(f"  = help: name it: --artefact {role}=DIR", stderr=True)
+        show_diagnostic(
+            "warning",
+            OPEN,
+            f"the release does not say which reward model fills `{role}`",
+            f"name it: --artefact {role}=DIR",
+            ("two runs of it may have scores by two models",),
+        )
 
 
 def lock_main(options: Namespace) -> int:
@@ -100,11 +105,11 @@ def lock_main(options: Namespace) -> int:
             "R0260", f"cannot write the lock `{path}`: {error.strerror}", "name another with -o FILE"
         ) from error
     unseen = sum(not model.served for model in lock.models.values())
-    show_text(f"{plan.benchmark.name} {plan.benchmark.version} is pinned in {path}")
-    show_text(f"  {len(lock.data):,} data files, {len(lock.functions):,} functions, {len(lock.models):,} models")
+    show_message(f"{plan.benchmark.name} {plan.benchmark.version} is pinned in {path}")
+    show_message(f"  {len(lock.data):,} data files, {len(lock.functions):,} functions, {len(lock.models):,} models")
     if unseen:
         models = "1 model was" if unseen == 1 else f"{unseen:,} models were"
-        show_text(f"  {models} not asked yet: run first, to pin the snapshots that are served")
+        show_message(f"  {models} not asked yet: run first, to pin the snapshots that are served")
     return GOOD
 
 
@@ -137,24 +142,24 @@ def main(options: Namespace) -> int:
     said = "is there already, the same" if made.was_there else "was released"
     manifest = made.manifest
     items = sum(each.rows for each in manifest.items)
-    show_text(f"{manifest.benchmark} {manifest.version} {said}: {made.path}")
+    show_message(f"{manifest.benchmark} {manifest.version} {said}: {made.path}")
     for place in elsewhere:
-        show_text(f"  also    {place}")
-    show_text(f"  digest  {made.digest}")
+        show_message(f"  also    {place}")
+    show_message(f"  digest  {made.digest}")
     if manifest.parent is not None:
-        show_text(f"  follows {manifest.parent.version}, {manifest.parent.digest}")
-    show_text(f"  holds   {len(manifest.files):,} files, {items:,} items, {manifest.license}")
+        show_message(f"  follows {manifest.parent.version}, {manifest.parent.digest}")
+    show_message(f"  holds   {len(manifest.files):,} files, {items:,} items, {manifest.license}")
     for one in manifest.extends:
         held = "" if one.path or one.within else ", which is not in it"
-        show_text(f"  extends {one.name} {one.version}, {one.digest}{held}")
+        show_message(f"  extends {one.name} {one.version}, {one.digest}{held}")
     for artefact in manifest.artefacts:
-        show_text(f"  scores  {artefact.role} by {artefact.digest[:12]}, {artefact.path or 'which is not in it'}")
+        show_message(f"  scores  {artefact.role} by {artefact.digest[:12]}, {artefact.path or 'which is not in it'}")
     if made.private is not None:
-        show_text(f"  private {made.private}: the text of what is withheld")
+        show_message(f"  private {made.private}: the text of what is withheld")
     for each in manifest.external:
-        show_text(f"  needs   {each.path}, which is not in it")
+        show_message(f"  needs   {each.path}, which is not in it")
     signed = [name for name in SIGNATURES if (made.path / name).exists()]
-    show_text(f"  signed  {', '.join(signed) or 'no'}")
+    show_message(f"  signed  {', '.join(signed) or 'no'}")
     return GOOD
 
 

@@ -9,7 +9,7 @@ from tripos.cli.arguments import listed_names
 from tripos.cli.inputs import open_store
 from tripos.failure import GOOD, Failure
 from tripos.plots import FontWarning, PlotChoices, plot
-from tripos.ui import show_text
+from tripos.ui import show_diagnostic, show_message, show_text
 from tripos_warehouse.errors import StoreError
 
 
@@ -38,9 +38,9 @@ def main(options: Namespace) -> int:
         raise Failure(error.code, error.message, error.hint) from error
     for each in told:
         code, _, message = str(each.message).partition(": ")
-        show_text(f"warning[{code}]: {message}", stderr=True)
-        show_text("  = help: install one, such as Noto Sans CJK; SVG keeps its texts", stderr=True)
-    show_text("\n".join([picture.title, *(f"  {note}" for note in picture.notes), f"written to {options.out}"]))
+        show_diagnostic("warning", code, message, "install one, such as Noto Sans CJK; SVG keeps its texts")
+    show_text("\n".join([picture.title, *(f"  {note}" for note in picture.notes)]))
+    show_message(f"written to {options.out}")
     return GOOD
 
 

@@ -17,6 +17,7 @@ from tripos.ui import (
     columns_of,
     is_colored,
     print_json,
+    show_message,
     show_output,
     show_text,
     table_lines,
@@ -102,7 +103,7 @@ def main(options: Namespace) -> int:
     elif form in PAPER:
         show_tables(report_tables(report, best), form, options)
     elif options.html:
-        show_text(f"written to {options.html}")
+        show_message(f"written to {options.html}")
     else:
         show_report(report, sql=options.sql, options=options)
     if report.failed:

@@ -13,6 +13,7 @@ from tripos.cli.reports.provenance import Row
 from tripos.cli.reports.transcripts import Transcript, Utterance, current_rows, find, to_data
 from tripos.failure import GOOD, Failure
 from tripos.ui import harmless, show_json, show_text, table_width, terminal_width
+from tripos_compiler.diagnostics import localized
 from tripos_warehouse import sql
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.query import Connection, run_query
@@ -41,8 +42,8 @@ def listing(connection: Connection, width: int) -> str:
     shown = "all" if rows.num_rows == count else f"the last {rows.num_rows}"
     told = f"{shown} of {count} replies, with the number of their current scores; `tripos show KEY` prints one"
     table, _, _ = render_table(rows, width).rpartition("\n\n")  # without how many rows there are
-    others = "others: tripos sql \"select sample_id from samples where status <> 'ok'\""
-    return f"{table}\n\n{wrapped(told, width)}\n{others}"
+    others = localized("others: ") + "tripos sql \"select sample_id from samples where status <> 'ok'\""
+    return f"{table}\n\n{wrapped(localized(told), width)}\n{others}"
 
 
 def _counts(connection: Connection, last: str) -> str:
@@ -97,31 +98,35 @@ def lines_of(shown: Transcript, width: int, *, full: bool = False) -> list[str]:
 def _parts(shown: Transcript, width: int, full: bool) -> Iterator[list[str]]:
     row = shown.row
     kind = "conversation" if shown.table == "conversations" else "reply"
-    yield _text(f"{kind} {shown.key}", width)
-    yield _text(f"{row['step']} in {row['scenario']} of {row['benchmark']}, item {row['item_id']}", width)
+    yield _text(localized(f"{kind} {shown.key}"), width)
+    where = f"{row['step']} in {row['scenario']} of {row['benchmark']}, item {row['item_id']}"
+    yield _text(localized(where), width)
     for role, model in shown.models.items():
         yield _text(f"{role}: {model}", width)
     for line in (*shown.told, *shown.said):
         yield ["", *_said(line, width)]
-    yield ["", *_text(f"{'ended' if kind == 'conversation' else 'status'}: {shown.ended}", width)]
+    label = localized("ended" if kind == "conversation" else "status") + localized(": ")
+    yield ["", *_text(f"{label}{localized(shown.ended)}", width)]
     if shown.scores:
-        yield _text(f"scores: {_scores(shown.scores)}", width)
+        yield _text(f"{localized('scores')}{localized(': ')}{_scores(shown.scores)}", width)
     if shown.sittings:
         count = len(shown.sittings)
-        yield ["", f"followed by {count} {'reply' if count == 1 else 'replies'}"]
+        yield ["", localized(f"followed by {count} {'reply' if count == 1 else 'replies'}")]
     some = shown.sittings if full else shown.sittings[:MOST_SITTINGS]
     for each in some:
-        about = f"{each.row['step']} {each.row['sample_number']} by {each.row['model']}, {each.row['status']}"
-        yield _text(f"{about}: {_scores(each.scores) or 'no scores'}", width, INDENT)
-        yield _text(_short(each.row["reply"] or "", width), width, 2 * INDENT)
+        row = each.row
+        about = localized(f"{row['step']} {row['sample_number']} by {row['model']}, {row['status']}")
+        told = _scores(each.scores) or localized("no scores")
+        yield _text(f"{about}{localized(': ')}{told}", width, INDENT)
+        yield _text(_short(row["reply"] or "", width), width, 2 * INDENT)
     if len(some) < len(shown.sittings):
-        yield _text(f"… {len(shown.sittings) - len(some):,} more; --full shows all", width, INDENT)
+        yield _text(localized(f"… {len(shown.sittings) - len(some):,} more; --full shows all"), width, INDENT)
 
 
 def _said(line: Utterance, width: int) -> list[str]:
     number = "" if line.number is None else f"{line.number} "
-    note = f" ({line.note})" if line.note else ""
-    return [*_text(f"{number}{line.speaker}{note}", width), *_text(line.text, width, INDENT)]
+    note = f" ({localized(line.note)})" if line.note else ""
+    return [*_text(f"{number}{localized(line.speaker)}{note}", width), *_text(line.text, width, INDENT)]
 
 
 def _scores(scores: Sequence[Row]) -> str:
@@ -129,8 +134,8 @@ def _scores(scores: Sequence[Row]) -> str:
     for each in scores:
         by = f" by {each['evaluator']}" if each["evaluator"] else ""
         value = f"{each['value']:g}" if each["value"] is not None else each["given"] or each["status"]
-        outdated = " (outdated)" if each["outdated"] else ""
-        told.append(f"{each['metric']} {value}{by}{outdated}")
+        outdated = localized(" (outdated)") if each["outdated"] else ""
+        told.append(localized(f"{each['metric']} {value}{by}") + outdated)
     return ", ".join(told)
 
 

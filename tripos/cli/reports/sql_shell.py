@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 
 from tripos.failure import GOOD, USAGE, Failure
-from tripos.ui import show_text
+from tripos.ui import show_diagnostic, show_message, show_text, table_width
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.query import Connection, names_of
 
@@ -94,7 +94,7 @@ class Shell:
             sys.stdin.reconfigure(encoding="utf-8", errors="strict")
         if interactive:
             _prepare_terminal(Completer(self.names))
-            show_text(WELCOME)
+            show_message(WELCOME)
         waiting: list[str] = []
         failed = False
         while True:
@@ -127,7 +127,7 @@ class Shell:
 
     def _answer(self, query: str) -> bool:
         if query.strip().rstrip(";").strip().casefold() == "help":  # no query of SQL is that
-            show_text(HELP)
+            show_message(HELP)
             return True
         return self._try(lambda: show_answer(self.connection, query, self.output))
 
@@ -136,21 +136,19 @@ class Shell:
         try:
             do()
         except StoreError as error:
-            show_text(f"error[{error.code}]: {error.message}", stderr=True)
-            if error.hint:
-                show_text(f"  = help: {error.hint}", stderr=True)
+            show_diagnostic("error", error.code, error.message, error.hint)
             return False
         except KeyboardInterrupt:
-            show_text("interrupted", stderr=True)
+            show_message("interrupted", stderr=True)
             return False
         return True
 
     def _command(self, words: list[str]) -> None:
         match words:
             case [".help"]:
-                show_text(HELP)
+                show_message(HELP)
             case [".tables"]:
-                show_text("\n".join(sorted(self.names)))
+                show_message("\n".join(sorted(self.names)))
             case [".schema", name]:
                 self._schema(name.rstrip(";").removesuffix("()"))
             case [".schema"]:
@@ -200,7 +198,6 @@ def _prepare_terminal(completer: Completer) -> None:
 
 def show_answer(connection: Connection, query: str, output: str | None) -> None:
     """Print what a query gives, or write it to `output`. Raises `StoreError`."""
-    from tripos.ui import table_width
     from tripos_warehouse.query import run_query, write_answer
     from tripos_warehouse.text_table import render_table
 
@@ -209,4 +206,4 @@ def show_answer(connection: Connection, query: str, output: str | None) -> None:
         show_text(render_table(table, table_width()))
     else:
         write_answer(table, output)
-        show_text(f"{table.num_rows:,} row{'' if table.num_rows == 1 else 's'} written to {output}", stderr=True)
+        show_message(f"{table.num_rows:,} row{'' if table.num_rows == 1 else 's'} written to {output}", stderr=True)

@@ -10,7 +10,7 @@ from pathlib import Path
 import duckdb
 
 from tripos.failure import GOOD, Failure
-from tripos.ui import show_text
+from tripos.ui import show_message, show_text
 
 HEAD = """\
 -- The views and macros of a Tripos store, for DuckDB {version} or later: paste it, or `duckdb -init FILE`.
@@ -52,7 +52,7 @@ def write_database(statements: Sequence[str], path: str) -> int:
     finally:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
-    show_text(f"{target} has the views and macros; the data stay in the store")
+    show_message(f"{target} has the views and macros; the data stay in the store")
     return GOOD
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tripos.cli.inputs import open_store
 from tripos.failure import GOOD, Failure
-from tripos.ui import show_text
+from tripos.ui import show_message
 from tripos.view import ViewFiles, serve, write_folder, write_report
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.report import Report
@@ -35,9 +35,9 @@ def main(options: Namespace) -> int:
             remarks = write_folder(view, target, [run] if run else [])
     except StoreError as error:
         raise Failure(error.code, error.message, error.hint) from error
-    show_text(f"written to {target}: open {target / 'index.html'}")
+    show_message(f"written to {target}: open {target / 'index.html'}")
     for remark in remarks:
-        show_text(f"! {remark}")
+        show_message(f"! {remark}")
     if options.open:
         webbrowser.open((target / "index.html").absolute().as_uri())
     return GOOD
@@ -68,7 +68,7 @@ def _run_id(options: Namespace) -> str | None:
 
 def _opened(address: str, run: str | None, options: Namespace) -> None:
     where = f"{address}#/run/{run}" if run else address
-    show_text(f"the results are at {where}", flush=True)
-    show_text("stop with Ctrl-C", flush=True)
+    show_message(f"the results are at {where}", flush=True)
+    show_message("stop with Ctrl-C", flush=True)
     if options.open:
         webbrowser.open(where)

@@ -13,7 +13,7 @@ from tripos.cli.inputs import open_store
 from tripos.cli.reports.provenance import Row, Trace, TracedReply, find
 from tripos.failure import GOOD, Failure
 from tripos.ui import harmless, show_json, show_text, terminal_width
-from tripos_compiler.diagnostics import duration, usd
+from tripos_compiler.diagnostics import duration, localized, usd
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.text_table import fold
 from tripos_warehouse.views import connect
@@ -148,9 +148,11 @@ class _TraceText:
     def reply(self, reply: TracedReply, indent: str = "") -> Iterator[str]:
         row = reply.row
         asked = row.get("model") or row.get("evaluator")
-        what = f"{row['step']} by {row['role']}" if reply.table == "samples" else f"scorer {row['scorer']}"
         key = row.get("judgement_id") or row["sample_id"]
-        yield from self.line("asked" if reply.table == "samples" else "judged", f"{what}: {asked}", indent)
+        if reply.table == "samples":
+            yield from self.line("asked", f"{row['step']} by {row['role']}: {asked}", indent)
+        else:
+            yield from self.line("judged", f"scorer {row['scorer']}: {asked}", indent)
         yield from self.line("id", f"{key}, fingerprint {row['fingerprint']}", indent)
         if row.get("round") is not None:
             yield from self.line("imported", f"round {row['round']}, from {row['source']}", indent)
@@ -169,7 +171,7 @@ class _TraceText:
             yield from self.text("first try", str(reply.draft["reply"]), indent)
             yield from self.line("", f"asked for again: {reply.draft['error']}", indent)
         label = "said" if is_conversation(row) else "reply"
-        yield from self.text(label, "none" if row["reply"] is None else str(row["reply"]), indent)
+        yield from self.text(label, localized("none") if row["reply"] is None else str(row["reply"]), indent)
         if row["parsed"] is not None and not is_conversation(row):
             yield from self.text("read as", str(row["parsed"]), indent)
         problem = f": {row['error']}" if row["error"] else ""
@@ -195,12 +197,12 @@ class _TraceText:
             )
 
     def line(self, label: str, text: str, indent: str = "") -> Iterator[str]:
-        yield from self.text(label, text, indent, most=None)
+        yield from self.text(label, localized(text), indent, most=None)
 
     def text(self, label: str, text: str, indent: str = "", most: int | None = 0) -> Iterator[str]:
         """Yield a label and a text beside it, folded; shortened to `most` lines, or to what the view allows."""
         most = self.most if most == 0 else most if self.most is not None else None
-        label = harmless(label).replace("\n", " ")
+        label = harmless(localized(label)).replace("\n", " ")
         room = max(self.width - len(indent) - LABEL, 8)
         folded: list[str] = []
         for line in harmless(text).expandtabs(4).split("\n"):
@@ -209,7 +211,8 @@ class _TraceText:
                 break
         if most is not None and len(folded) > most:
             rest = len(text) - sum(map(len, folded[:most]))
-            folded = [*folded[:most], f"… {rest:,} more {'character' if rest == 1 else 'characters'}; --full shows all"]
+            told = localized(f"… {rest:,} more {'character' if rest == 1 else 'characters'}; --full shows all")
+            folded = [*folded[:most], *fold(told, room)]
         if cell_len(label) >= LABEL:
             yield from (f"{indent}{each}" for each in chop_cells(label, self.width - len(indent)))
             label = ""

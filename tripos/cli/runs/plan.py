@@ -13,7 +13,7 @@ from tripos.cli.runs.several import each_of
 from tripos.failure import GOOD, USAGE, Failure
 from tripos.releases.frozen import withheld_note
 from tripos.settings import ChosenSettings, chosen_settings
-from tripos.ui import columns_of, harmless, is_colored, show_json, show_text, table_lines, terminal_width
+from tripos.ui import columns_of, harmless, is_colored, show_json, show_message, show_text, table_lines, terminal_width
 from tripos_compiler.compile import Compilation
 from tripos_compiler.diagnostics import localized, reader_language, wrap
 from tripos_compiler.language import left_out_arm_values, steps_sharing_replies
@@ -102,9 +102,9 @@ def _plan_compiled(options: Namespace, chosen: ChosenSettings, compilation: Comp
     items, models, slots = dict(found.items), dict(found.roles), dict(found.slots)
     show_plan(plan, found.selection, items, models, slots, found.steps)
     for path in sorted(folders.access.outside if folders.access is not None else ()):
-        show_text(localized(f"reads a file outside of the benchmark: {path}"))
+        show_message(f"reads a file outside of the benchmark: {path}")
     if told := withheld_note(found.source, found.selection):
-        show_text(told)
+        show_message(told)
     if found.forecast is not None and found.prepared is not None:
         from tripos.cli.runs.forecast_text import lines_of
 

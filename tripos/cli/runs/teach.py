@@ -11,6 +11,7 @@ from typing import TextIO
 from tripos.cli.runs import run
 from tripos.failure import Failure
 from tripos.ui import harmless, terminal_width
+from tripos_compiler.diagnostics import localized
 from tripos_runtime.models import HumanModel, Message
 from tripos_warehouse.text_table import fold
 
@@ -48,7 +49,7 @@ class Terminal:
         """Show what the person is told, and all turns so far."""
         lines = ["", "─" * min(terminal_width(), 80)]
         if self._first:
-            lines += [*fold(HELP, terminal_width()), ""]
+            lines += [*fold(localized(HELP), terminal_width()), ""]
         self._first = False
         self._write(lines)
         self.hear(messages)
@@ -57,7 +58,7 @@ class Terminal:
         """Show turns, those of the person too where a conversation is gone on with."""
         heads = {"system": "you are told", "user": "to you", "assistant": "you said"}
         for message in messages:
-            self._write([heads[message.role], *_indented(message.content), ""])
+            self._write([localized(heads[message.role]), *_indented(message.content), ""])
 
     def say(self) -> str | None:
         """Return the lines up to an empty one, of which there must be any; None at the end of all input."""

@@ -14,10 +14,10 @@ from tripos.cli.inputs import show_diagnostics
 from tripos.failure import GOOD, SOME_FAILED, USAGE
 from tripos.releases.fetching import reach_of
 from tripos.settings import check_given, chosen_denials, load_config, trust_of
-from tripos.ui import print_json, show_text, terminal_width
+from tripos.ui import print_json, show_message, show_text, terminal_width
 from tripos.version import __version__
 from tripos_compiler.compile import Compilation
-from tripos_compiler.diagnostics import counted, localized, render_silenced, summary, to_data
+from tripos_compiler.diagnostics import counted, render_silenced, summary, to_data
 
 if TYPE_CHECKING:
     from tripos.cli.specs.worlds import Tried
@@ -59,9 +59,10 @@ def main(options: Namespace) -> int:
             show_diagnostics(diagnostics, every=options.all)
             for path, compilation in found.items():
                 if compilation.plan is not None:
-                    show_text(localized(f"{path}: {_size(compilation)}"))
+                    show_message(f"{path}: {_size(compilation)}")
                 if path in trials:
-                    show_text(*trials[path].lines(path), sep="\n")
+                    for line in trials[path].lines(path):
+                        show_message(line)
             if diagnostics:
                 show_text(summary(diagnostics), stderr=True)
             show_text(render_silenced(silenced, width=terminal_width()), end="", stderr=True)

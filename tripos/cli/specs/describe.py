@@ -17,7 +17,7 @@ from tripos.cli.inputs import compile_given
 from tripos.failure import GOOD, USAGE, Failure
 from tripos.settings import load_config, trust_of
 from tripos.ui import print_json, show_output, show_text, table_width
-from tripos_compiler.diagnostics import nearest
+from tripos_compiler.diagnostics import localized, nearest
 from tripos_compiler.language.library import words
 from tripos_compiler.plan import ChoiceType, DataField, Dataset, ListType, Plan, RecordType, SetType, TextType, Type
 from tripos_runtime.datasets import CaseSource
@@ -286,18 +286,24 @@ def _lines(found: Described, figure: str) -> Iterator[str]:
     """Yield a table: a line for each field, or with groups one for each group and a column of one figure for each
     field."""
     count = len(found.files)
-    yield f"{found.name}: {found.rows:,} rows of {count:,} file{'' if count == 1 else 's'}"
+    yield localized(f"{found.name}: {found.rows:,} rows of {count:,} file{'' if count == 1 else 's'}")
     if not found.groups:
         return
     if not found.by:
         (of,) = found.groups.values()
-        units = tuple(of[part.name].unit for part in found.parts)
+        units = tuple(localized(of[part.name].unit) for part in found.parts)
         shown = [
-            TextColumn(name, tuple(_shown(getattr(of[part.name], name), name) for part in found.parts), right=True)
+            TextColumn(
+                localized(name), tuple(_shown(getattr(of[part.name], name), name) for part in found.parts), right=True
+            )
             for name in FIGURES[1:]
         ]
         yield from grid(
-            [TextColumn("field", tuple(part.name for part in found.parts)), *shown, TextColumn("of", units)],
+            [
+                TextColumn(localized("field"), tuple(part.name for part in found.parts)),
+                *shown,
+                TextColumn(localized("of"), units),
+            ],
             table_width(),
         )
         return
@@ -305,13 +311,13 @@ def _lines(found: Described, figure: str) -> Iterator[str]:
     counted = [next(iter(of.values())).rows for of in found.groups.values()]
     shares = tuple(f"{each / found.rows:.1%}" for each in counted)
     rows = [
-        TextColumn("rows", tuple(f"{each:,}" for each in counted), right=True),
-        TextColumn("share", shares, right=True),
+        TextColumn(localized("rows"), tuple(f"{each:,}" for each in counted), right=True),
+        TextColumn(localized("share"), shares, right=True),
     ]
     if figure == "rows":
         yield from grid([*keys, *rows], table_width())
         return
-    yield f"{figure} of each field:"
+    yield localized(f"{figure} of each field:")
     cells = [
         TextColumn(
             part.name, tuple(_shown(getattr(of[part.name], figure), figure) for of in found.groups.values()), True

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tripos.failure import GOOD, USAGE, Failure
 from tripos.settings import trust_of
-from tripos.ui import is_colored, show_output, show_text, terminal_width
+from tripos.ui import is_colored, show_message, show_output, show_text, terminal_width
 from tripos_compiler.diagnostics import Diagnostic, not_utf8, render_text, summary
 from tripos_compiler.editing import Unparsable, format_text
 
@@ -54,14 +54,14 @@ def _change(path: Path | None, shown: str, before: str, after: str, options: Nam
     if options.diff:
         show_output(_difference(before, after, shown))
     if options.check:
-        show_text(f"would format {shown}", stderr=options.diff)
+        show_message(f"would format {shown}", stderr=options.diff)
     if options.diff or options.check:
         return
     if path is None:
         show_output(after)
     else:
         write_spec(path, after)
-        show_text(f"formatted {shown}")
+        show_message(f"formatted {shown}")
 
 
 def _files(paths: Sequence[str]) -> list[Path | None]:

@@ -16,7 +16,7 @@ from tripos.cli.specs.columns import dataset_text
 from tripos.cli.specs.fmt import write_spec
 from tripos.failure import GOOD, USAGE, Failure
 from tripos.settings import chosen_settings
-from tripos.ui import show_output, show_text
+from tripos.ui import show_message, show_output
 from tripos_compiler.editing import Unparsable, format_text
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def main(options: Namespace) -> int:
     before = spec.compile()
     if before.plan is None:
         show_diagnostics(before.diagnostics)
-        show_text("nothing was added: mend the spec first", stderr=True)
+        show_message("nothing was added: mend the spec first", stderr=True)
         return USAGE
     texts, where, secrets = _added(options, spec, before)
     laid_out = {path: _laid_out(path, text, before) for path, text in texts.items()}
@@ -57,9 +57,10 @@ def main(options: Namespace) -> int:
         raise Failure(CODE, f"with `{options.name}` the spec would not be well formed: {first.message}", first.help)
     for path, text in laid_out.items():
         write_spec(Path(path), text)
-    show_text(f"added {options.kind} `{options.name}` to {', '.join(laid_out)}{where}")
+    added = f"added {options.kind} `{options.name}` to {', '.join(laid_out)}"
+    show_message(f"{added}: {where}" if where else added)
     if secrets:
-        show_text(f"kept from the models under test: {', '.join(f'`{each}`' for each in secrets)}")
+        show_message(f"kept from the models under test: {', '.join(f'`{each}`' for each in secrets)}")
     known = {(each.code, each.message) for each in before.diagnostics}
     show_diagnostics(each for each in after.diagnostics if (each.code, each.message) not in known)
     return GOOD
@@ -101,7 +102,7 @@ def _added(options: Namespace, spec: SpecSource, before: Compilation) -> tuple[M
             return texts_with([below(main, text, "scenario", "dataset", "role")]), "", []
         case "metric":
             dimension, insertions = metric_insertions(options.name, plan, sources, options.dimension, options.scenario)
-            return texts_with(insertions), f": in the dimension `{dimension}`, with a column in its table", []
+            return texts_with(insertions), f"in the dimension `{dimension}`, with a column in its table", []
         case _:
             axes = [each.name for each in plan.axes]
             shown = Path(os.path.relpath(options.file, spec.path.parent)).as_posix()

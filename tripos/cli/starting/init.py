@@ -11,7 +11,8 @@ from pathlib import Path
 from tripos.cli.arguments import listed_names
 from tripos.cli.starting.templates import DEFAULT, TEMPLATES, Template, files_of
 from tripos.failure import GOOD, Failure
-from tripos.ui import show_text
+from tripos.ui import show_message, show_text
+from tripos_compiler.diagnostics import localized
 
 NAME = re.compile(r"[^\W\d_]\w*")
 """A name of a benchmark."""
@@ -30,7 +31,7 @@ def main(options: Namespace) -> int:
     texts = files_of(template, name, models, "" if where == "." else where)
     _write(folder, texts)
     if not (asks or options.yes) and None in (options.name, options.template):
-        show_text(f"no terminal to ask on: name `{path}`, template `{template.name}`, the defaults", stderr=True)
+        show_message(f"no terminal to ask on: name `{path}`, template `{template.name}`, the defaults", stderr=True)
     _tell(folder, name, template, models, list(texts), repository)
     return GOOD
 
@@ -48,21 +49,21 @@ def _benchmark_name(path: str) -> str:
 def _ask(what: str, default: str) -> str:
     """Return the answer to a question; the default where it is empty."""
     try:
-        return input(f"{what} [{default}]: ").strip() or default
+        return input(f"{localized(what)} [{default}]{localized(': ')}").strip() or default
     except EOFError:
         raise KeyboardInterrupt from None
 
 
 def _ask_template() -> str:
     for number, each in enumerate(TEMPLATES.values(), 1):
-        show_text(f"  {number}  {each.name:<10} {each.help}")
+        show_text(f"  {number}  {each.name:<10} {localized(each.help)}")
     by_number = {str(number): name for number, name in enumerate(TEMPLATES, 1)}
     while True:
         said = _ask("template", DEFAULT)
         name = by_number.get(said, said)
         if name in TEMPLATES:
             return name
-        show_text(f"there is no template `{said}`: choose a name, or a number from 1 to {len(TEMPLATES)}")
+        show_message(f"there is no template `{said}`: choose a name, or a number from 1 to {len(TEMPLATES)}")
 
 
 def _repository(folder: Path) -> Path | None:
@@ -95,7 +96,7 @@ def _tell(
     """Print what was written, and the next commands."""
     here = folder.resolve() == Path.cwd()
     spec = f"{name}.tripos"
-    show_text(f"made `{folder}` from the template `{template.name}`: {template.help}")
+    show_message(f"made `{folder}` from the template `{template.name}`: {template.help}")
     for each in written:
         show_text(f"  {each}")
     free = all(each.startswith("mock/") for each in models)
@@ -107,11 +108,11 @@ def _tell(
         ("tripos view --open", "look at the results in the browser"),
     ]
     width = max(len(command) for command, _ in commands)
-    show_text("\nnext:")
+    show_text(f"\n{localized('next')}{localized(':')}")
     for command, what in commands:
-        show_text(f"  {command:<{width}}  {what}".rstrip())
+        show_text(f"  {command:<{width}}  {localized(what)}".rstrip())
     if repository is not None and repository != folder.resolve():
-        show_text(f"\nGitHub reads workflows at the root of a repository: move `.github` to {repository}")
+        show_message(f"\nGitHub reads workflows at the root of a repository: move `.github` to {repository}")
 
 
 def _quoted(path: Path) -> str:

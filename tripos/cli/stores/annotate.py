@@ -28,7 +28,7 @@ from tripos.annotation import (
 from tripos.api import chosen_only, chosen_scenarios, chosen_subset
 from tripos.cli.inputs import open_store
 from tripos.failure import GOOD, SOME_FAILED, Failure
-from tripos.ui import harmless, show_json, show_text, terminal_width
+from tripos.ui import harmless, show_json, show_message, show_text, terminal_width
 from tripos_compiler.diagnostics import counted
 from tripos_compiler.language import Drawn, select_treatments
 from tripos_warehouse.errors import StoreError
@@ -102,7 +102,7 @@ def _hand(options: Namespace) -> int:
         of = None if choice.items is None else known_in_run(connection, run.run_id, options.subset, len(choice.items))
     _say(hand, path, options)
     if of is not None and not of.whole:
-        show_text(f"{of.told(options.subset)} are in this run")
+        show_message(f"{of.told(options.subset)} are in this run")
     return _serve(hand, path, options) if options.page else GOOD
 
 
@@ -187,20 +187,20 @@ def _say(hand: Assignment, path: Path, options: Namespace) -> None:
     batch = hand.batch
     scenarios = len({row.scenario for row in batch.rows})
     marks = sum(len(row.marks) for row in batch.rows)
-    show_text(
-        f"{counted(len(batch.rows), 'reply', 'replies')} of run {batch.run_id} for {batch.name}:"
+    told = (
+        f"{counted(len(batch.rows), 'reply')} of run {batch.run_id} for {batch.name}:"
         f" {counted(scenarios, 'scenario')}, {counted(marks, 'grade')}"
-        + ("" if batch.round is None else f", round {batch.round}")
     )
+    show_message(told if batch.round is None else f"{told}, round {batch.round}")
     if hand.shared is not None:
-        show_text(f"{counted(hand.shared, 'reply', 'replies')} of these somebody else was handed too")
+        show_message(f"{counted(hand.shared, 'reply', 'replies')} of these somebody else was handed too")
     if hand.graded:
-        show_text(f"not handed out again: {counted(hand.graded, 'reply', 'replies')} that {batch.name} has graded")
+        show_message(f"not handed out again: {counted(hand.graded, 'reply', 'replies')} that {batch.name} has graded")
     if hand.lacking:
-        show_text(f"{hand.lacking:,} fewer than asked for: there are no more")
-    show_text(f"batch {batch.batch}, seed {batch.seed}: the store has the order")
+        show_message(f"{hand.lacking:,} fewer than asked for: there are no more")
+    show_message(f"batch {batch.batch}, seed {batch.seed}: the store has the order")
     if not options.page:
-        show_text(f"written to {path}; when it is filled in: {_back(path, options)}")
+        show_message(f"written to {path}; when it is filled in: {_back(path, options)}")
 
 
 def _serve(hand: Assignment, path: Path, options: Namespace) -> int:
@@ -214,16 +214,16 @@ def _serve(hand: Assignment, path: Path, options: Namespace) -> int:
     finally:
         grades.close()
     done = page.done
-    show_text(f"\n{done} of {counted(len(hand.batch.rows), 'reply', 'replies')} graded, kept in {path}")
+    show_message(f"\n{done} of {counted(len(hand.batch.rows), 'reply', 'replies')} graded, kept in {path}")
     if done < len(hand.batch.rows):
-        show_text("the same command goes on with it")
-    show_text(f"take it back: {_back(path, options)}{'' if done == len(hand.batch.rows) else ' --partial'}")
+        show_message("the same command goes on with it")
+    show_message(f"take it back: {_back(path, options)}{'' if done == len(hand.batch.rows) else ' --partial'}")
     return GOOD
 
 
 def _open_at(url: str, path: Path) -> None:
-    show_text(f"open {url}", flush=True)
-    show_text(f"every grade is kept in {path} at once; Ctrl-C ends it", flush=True)
+    show_message(f"open {url}", flush=True)
+    show_message(f"every grade is kept in {path} at once; Ctrl-C ends it", flush=True)
 
 
 def _back(path: Path, options: Namespace) -> str:
@@ -275,7 +275,7 @@ def _tell(options: Namespace, batch: Batch, taken: IngestedGrades, kept: KeptCou
     if options.json:
         _print_json({"batch": batch.batch, "evaluator": batch.evaluator, **_counts(kept, taken.open)}, ())
         return
-    show_text(
+    show_message(
         f"{batch.evaluator}: {counted(kept.new, 'reply', 'replies')} graded, {kept.changed} changed,"
         f" {kept.same} as before" + (f", {taken.open} not graded yet" if taken.open else "")
     )
@@ -302,7 +302,7 @@ def _list(faults: tuple[GradeError, ...]) -> None:
         for line in rest:
             show_text(f"{'':<{wide}}  {line}")
     if len(faults) > MOST_FAULTS:
-        show_text(f"and {len(faults) - MOST_FAULTS} more")
+        show_message(f"and {len(faults) - MOST_FAULTS} more")
 
 
 def _now() -> datetime:

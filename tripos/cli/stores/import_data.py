@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 from tripos.cli.inputs import open_store
 from tripos.failure import GOOD, SOME_FAILED, USAGE, Failure
 from tripos.importing import FileRows, RowError, read_fixed, read_mapping, read_table, settle
-from tripos.ui import harmless, show_json, show_text
-from tripos_compiler.diagnostics import counted
+from tripos.ui import show_json, show_message, show_text
+from tripos_compiler.diagnostics import counted, localized
 from tripos_warehouse.errors import StoreError
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def _bring_in(options: Namespace, store: Store, run_id: str, table: FileRows, fo
             told["imported"] = True
     if not options.json:
         by = _listed(told["evaluators"])
-        show_text(f"{counted(told['scores'], 'score')} of {counted(told['replies'], 'reply')} by {by}")
+        show_message(f"{counted(told['scores'], 'score')} of {counted(told['replies'], 'reply')} by {by}")
         _print_counts(told, "score", options.dry_run)
     return GOOD
 
@@ -132,10 +132,10 @@ def _samples(options: Namespace) -> int:
             told["imported"] = made.commit()
     if not options.json:
         by = _listed(told["models"])
-        show_text(f"{counted(told['replies'], 'reply')} to {counted(told['items'], 'item')} by {by}")
+        show_message(f"{counted(told['replies'], 'reply')} to {counted(told['items'], 'item')} by {by}")
         _print_counts(told, "reply", options.dry_run)
         for name, count in told["unmade"].items():
-            show_text(f"{counted(count, 'row')} of `{name}` {'is' if count == 1 else 'are'} yet to be made")
+            show_message(f"{counted(count, 'row')} of `{name}` {'is' if count == 1 else 'are'} yet to be made")
     return GOOD
 
 
@@ -170,14 +170,14 @@ class _Telling:
 def _print_counts(told: Mapping[str, Any], noun: str, dry_run: bool) -> None:
     for name, words in COUNTS.items():
         if told.get(name):
-            show_text(f"{told[name]:>8,} {words}")
+            show_text(f"{told[name]:>8,} {localized(words)}")
     if told["unused_columns"]:
         line = f"columns not used: {', '.join(told['unused_columns'])}"
-        show_text(line.replace("\n", " "))
+        show_message(line.replace("\n", " "))
     if told["imported"]:
-        show_text(f"imported, for run {told['run_id']}: `tripos report` takes them in")
+        show_message(f"imported, for run {told['run_id']}: `tripos report` takes them in")
     else:
-        show_text("nothing was written" if dry_run else f"no {noun} is new: nothing was written")
+        show_message("nothing was written" if dry_run else f"no {noun} is new: nothing was written")
 
 
 def _change(score: GivenScore, was: float | None) -> dict[str, Any]:
@@ -190,12 +190,12 @@ def _show_changed(changed: Sequence[tuple[GivenScore, float | None]]) -> None:
     for score, was in changed[:MOST_CHANGED]:
         about = f"{score.sample['scenario']} {score.sample['item_id'][:8]}, {score.sample['model']}: {score.metric}"
         if was == score.value:
-            show_text(harmless(f"{about} is {score.value:g} as before, with another rationale"), stderr=True)
+            show_message(f"{about} is {score.value:g} as before, with another rationale", stderr=True)
         else:
             said = "nothing" if was is None else f"{was:g}"
-            show_text(harmless(f"{about} was {said}, is {score.value:g}"), stderr=True)
+            show_message(f"{about} was {said}, is {score.value:g}", stderr=True)
     if len(changed) > MOST_CHANGED:
-        show_text(f"and {len(changed) - MOST_CHANGED:,} more", stderr=True)
+        show_message(f"and {len(changed) - MOST_CHANGED:,} more", stderr=True)
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -7,7 +7,7 @@ from dataclasses import asdict
 
 from tripos.cli.inputs import open_store
 from tripos.failure import GOOD, SOME_FAILED, Failure
-from tripos.ui import columns_of, print_json, show_text, table_lines
+from tripos.ui import columns_of, print_json, show_diagnostic, show_message, show_text, table_lines
 from tripos_compiler.diagnostics import counted, file_size
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.store import Store
@@ -40,12 +40,12 @@ def _collect(store: Store, options: Namespace) -> int:
     for each in removed:
         groups.setdefault((each.path.partition("/")[0], each.why), []).append(each.size)
     for (folder, why), sizes in groups.items():
-        show_text(f"{counted(len(sizes), 'file')} in {folder}/: {why}, {file_size(sum(sizes))}")
+        show_message(f"{counted(len(sizes), 'file')} in {folder}/: {why}, {file_size(sum(sizes))}")
     if not removed:
-        show_text("nothing to remove")
+        show_message("nothing to remove")
     else:
         done = "would be removed" if options.dry_run else "removed"
-        show_text(f"{counted(len(removed), 'file')} {done}, {file_size(size)}")
+        show_message(f"{counted(len(removed), 'file')} {done}, {file_size(size)}")
     return GOOD
 
 
@@ -56,12 +56,12 @@ def _compact(store: Store, options: Namespace) -> int:
     if options.json:
         print_json({"compacted": done is not None, **({} if done is None else asdict(done))})
     elif done is None:
-        show_text("nothing to compact")
+        show_message("nothing to compact")
     else:
-        show_text(f"commits: {done.commits_before:,} became 1")
-        show_text(f"parts: {done.parts_before:,} became {done.parts_after:,}")
-        show_text(f"{counted(done.doubles, 'double')} dropped")
-        show_text("`tripos store gc` removes the old files when nobody can have them open: after an hour")
+        show_message(f"commits: {done.commits_before:,} became 1")
+        show_message(f"parts: {done.parts_before:,} became {done.parts_after:,}")
+        show_message(f"{counted(done.doubles, 'double')} dropped")
+        show_message("`tripos store gc` removes the old files when nobody can have them open: after an hour")
     return GOOD
 
 
@@ -85,11 +85,10 @@ def _check(store: Store, options: Namespace) -> int:
     headings = ("table", "parts", "rows", "doubles", "content")
     show_text(*table_lines(columns_of(headings, rows, left=("table", "content"))), sep="\n", styled=True)
     replaced = f", and {found.replaced:,} that were compacted" if found.replaced else ""
-    show_text(f"\n{counted(found.commits, 'commit')}{replaced}")
+    show_message(f"\n{counted(found.commits, 'commit')}{replaced}")
     if found.live:
-        show_text(f"{counted(found.live, 'process')} at work: what it keeps is in the journal until it is committed")
+        show_message(f"{counted(found.live, 'process')} at work: what it keeps is in the journal until it is committed")
     for damage in found.damages:
-        show_text(f"error[{damage.code}]: {damage.message}", stderr=True)
-        show_text(f"  = help: {damage.hint}", stderr=True)
-    show_text(f"{counted(len(found.damages), 'damage')} found" if found.damages else "the store is whole")
+        show_diagnostic("error", damage.code, damage.message, damage.hint)
+    show_message(f"{counted(len(found.damages), 'damage')} found" if found.damages else "the store is whole")
     return SOME_FAILED if found.damages else GOOD

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from tripos.failure import GOOD, Failure
 from tripos.importing import approve, check_suffix, read_outline, sound, tree_text
-from tripos.ui import harmless, print_json, show_text
+from tripos.ui import harmless, print_json, show_message, show_text
 from tripos_compiler.diagnostics import not_utf8
 from tripos_compiler.language import ParsedTree
 from tripos_compiler.statements.declarations import DRAFT
@@ -40,8 +40,8 @@ def approve_main(options: Namespace) -> int:
     if options.json:
         print_json(told)
     else:
-        show_text(f"{told['tree']}: {told['leaves']:,} leaves, {told['levels']} levels, approved by {by}")
-        show_text(f"its digest is {done.sha256[:12]}; once the file is changed it must be approved again")
+        show_message(f"{told['tree']}: {told['leaves']:,} leaves, {told['levels']} levels, approved by {by}")
+        show_message(f"its digest is {done.sha256[:12]}; once the file is changed it must be approved again")
     return GOOD
 
 
@@ -107,7 +107,7 @@ def _write(tree: ParsedTree, options: Namespace, said: str = "", *, draft: bool 
         path.write_text(tree_text(tree, suffix, said), "utf-8")
     except OSError as error:
         raise Failure("S0836", f"cannot write `{path}`: {error.strerror}", "check the folder") from error
-    show_text(f"{path}: {leaves}")
+    show_message(f"{path}: {leaves}")
     if draft:
-        show_text(f"a draft: read it, mend it, then `tripos approve {path} --name YOU`")
+        show_message(f"a draft: read it, mend it, then `tripos approve {path} --name YOU`")
     return GOOD

@@ -11,7 +11,7 @@ from argparse import Namespace
 from pathlib import Path
 
 from tripos.failure import GOOD, Failure
-from tripos.ui import show_text
+from tripos.ui import show_message, show_text
 from tripos_compiler.diagnostics import CODES, nearest
 
 HANDBOOK = Path(__file__).parents[2] / "handbook"
@@ -65,7 +65,7 @@ def _build_in_checkout() -> None:
     sources = (path for name in SOURCES for path in (BUILDER.parents[2] / name).rglob("*") if path.is_file())
     if built.is_file() and built.stat().st_mtime >= max(path.stat().st_mtime for path in sources):
         return
-    show_text("building the documentation, which takes some seconds", stderr=True, flush=True)
+    show_message("building the documentation, which takes some seconds", stderr=True, flush=True)
     done = subprocess.run([sys.executable, str(BUILDER), str(HANDBOOK)], capture_output=True, text=True, check=False)
     if done.returncode and not built.is_file():
         said = done.stderr.strip().splitlines()[-1:] or ["the generator said nothing"]

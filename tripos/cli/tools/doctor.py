@@ -21,8 +21,11 @@ from tripos.settings import (
     with_options,
     without_keys,
 )
-from tripos.ui import harmless, is_colored, print_json, show_text
+from tripos.ui import harmless, is_colored, print_json, show_text, terminal_width
+from tripos_compiler.diagnostics import localized
 
+MOST = 80
+"""Columns of a line, however wide the terminal is."""
 COLOURS: dict[Status, str] = {"ok": "32", "warning": "33", "problem": "31"}
 
 
@@ -69,14 +72,15 @@ def _checks(options: Namespace, roles: dict[str, list[str]]) -> tuple[list[Findi
 
 def _show(checks: Sequence[Finding]) -> None:
     colored = is_colored(sys.stdout)
-    for status, line in lines_of(checks):
+    for status, line in lines_of(checks, min(terminal_width(), MOST)):
         show_text(_colored(status, harmless(line)) if colored else line, styled=colored)
     show_text(verdict(checks))
 
 
 def _colored(status: Status | None, line: str) -> str:
     if status is not None:
-        return line.replace(status, f"\x1b[{COLOURS[status]}m{status}\x1b[0m", 1)
+        shown = localized(status)
+        return line.replace(shown, f"\x1b[{COLOURS[status]}m{shown}\x1b[0m", 1)
     return line if line.startswith(" ") else f"\x1b[1m{line}\x1b[0m"
 
 

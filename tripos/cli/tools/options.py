@@ -36,10 +36,12 @@ def add_docs(parser: argparse.ArgumentParser) -> None:
 
 def add_completion(parser: argparse.ArgumentParser) -> None:
     """Options of `tripos completion`."""
+    from tripos.cli.parser import listed_verbs
     from tripos.cli.tools.completion import SHELLS
 
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.epilog = "\n".join(["install:", *(f"  {name:<11}{shell.install}" for name, shell in SHELLS.items())])
+    listed = [("install", [(name, shell.install) for name, shell in SHELLS.items()])]
+    parser.epilog = "\n".join(listed_verbs(listed, max(map(len, SHELLS)))).lstrip("\n")
     parser.add_argument("shell", metavar="SHELL", choices=tuple(SHELLS), help="bash, zsh, fish or powershell")
 
 

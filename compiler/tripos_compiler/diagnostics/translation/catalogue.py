@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import json
 import re
+from collections.abc import Iterator, Mapping
 from functools import cache, lru_cache
 from importlib.resources import files
 
@@ -21,6 +22,8 @@ DEEPEST = 6
 """So many messages inside each other are translated."""
 HOLE = re.compile(r"(?<!\{)\{(\d+)(~?)\}")
 """A hole of a translation, and whether its value is translated too."""
+CHOICE = re.compile(r"\[([^\[\]{}|]*\|[^\[\]{}]*)\]")
+"""Words of a key of which a message has one, such as a noun in the singular or the plural."""
 SHORT = 16
 """A template with fewer characters of its own needs values that it knows."""
 JOINTS = {": ": "：", "; ": "；", ". ": ". ", ", ": "，"}
@@ -112,5 +115,17 @@ def translations(language: str, *, parts: bool = True) -> dict[str, str]:
     folder = files("tripos_compiler.diagnostics.translation").joinpath(language)
     for path in sorted(folder.iterdir(), key=lambda each: each.name):
         if path.name.endswith(".json") and (parts or path.name != PARTS):
-            found.update(json.loads(path.read_text("utf-8")))
+            found.update(entries(json.loads(path.read_text("utf-8"))))
     return found
+
+
+def entries(written: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Yield the entries of a file, those of a key with alternatives one by one.
+
+    >>> list(entries({"{0:n} [row|rows]": "{0} 行"}))
+    [('{0:n} row', '{0} 行'), ('{0:n} rows', '{0} 行')]
+    """
+    for key, said in written.items():
+        constants = CHOICE.split(key)
+        parts = [part.split("|") if place % 2 else [part] for place, part in enumerate(constants)]
+        yield from (("".join(way), said) for way in itertools.product(*parts))
