@@ -79,7 +79,7 @@ def shown(folder: Path, store: str, *, workbook: bool, held: Held | None = None)
     with alone, _all_read_from(alone, of_run):
         for view in VIEWS:
             found[f"run {view}"] = _content(alone, f"from histories.{view}")
-        found["macro leaderboard"] = _content(alone, "from histories.leaderboard()")
+        found["macro means"] = _content(alone, "from histories.means()")
         report = json.loads(_printed(folder, "report", "--json", "--store", store))
         found["report"] = {key: _rounded(value) for key, value in report.items() if key != "run"}
         found |= _tables(folder, store, workbook)

@@ -39,7 +39,7 @@ SMALL = (
     "docs/examples/teachbench.tripos --model mock/teacher --role student=mock/careful --role tagger=mock/teacher"
     " --role author=mock/author --role verifier=mock/author",
 )
-LEADERBOARD = "from edubench_shipped.leaderboard()"
+LEADERBOARD = "from edubench_shipped.means()"
 WARM_S, PROCESS_S, RECIPE_S, SAMPLE_S = 0.1, 0.25, 1.0, 0.05
 
 

@@ -33,7 +33,7 @@ def test_a_query_gives_a_relation_that_can_be_asked_further(results: tripos.Resu
 
 def test_parameters_fill_a_query(results: tripos.Results) -> None:
     assert results.sql("select ? || 'x' as a", ["it's "]).fetchall() == [("it's x",)]
-    assert results.sql("from quiz.leaderboard(metric := $m)", {"m": "CLEAR"}).fetchall()
+    assert results.sql("from quiz.means(metric := $m)", {"m": "CLEAR"}).fetchall()
 
 
 def test_of_several_queries_the_last_is_the_answer(results: tripos.Results) -> None:
@@ -81,7 +81,7 @@ def test_importing_loads_nothing_heavy() -> None:
 
 def test_a_quick_query_loads_neither_arrow_nor_numpy_nor_pydantic(results: tripos.Results) -> None:
     code = (
-        "import sys; from tripos.cli.main import run_command; run_command(['sql', 'from quiz.leaderboard()']);"
+        "import sys; from tripos.cli.main import run_command; run_command(['sql', 'from quiz.means()']);"
         " print([m for m in ('pyarrow', 'numpy', 'pydantic', 'scipy', 'pandas') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

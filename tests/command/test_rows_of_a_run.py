@@ -247,7 +247,7 @@ def test_a_corrected_answer_takes_the_place_of_the_wrong_one(tripos: Command, on
     run(once, parser="mock/careful:a")
     assert figures(tripos)[4][1][0]["value"] == 5.0
     assert mean(tripos, "parsed", "size") == (5.0, 2)
-    [row] = rows(tripos, "from parsed.leaderboard(metric := 'size')")
+    [row] = rows(tripos, "from parsed.means(metric := 'size')")
     assert (row["mean"], row["items"]) == (5.0, 2)
 
 

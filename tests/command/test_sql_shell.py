@@ -21,7 +21,7 @@ MODELS = ("--model", "mock/careful", "--role", "judge=mock/careful:a,mock/carele
 NAMES = {
     "quiz.scores": ["scenario", "model", "metric", "value"],
     "quiz.samples": ["scenario", "model", "reply"],
-    "quiz.leaderboard()": ["per", "metric"],
+    "quiz.means()": ["per", "metric"],
     "runs": ["run_id", "status"],
 }
 
@@ -54,14 +54,14 @@ def test_a_query_may_take_several_lines(ran: Command, monkeypatch: pytest.Monkey
 def test_tables_lists_views_and_macros(ran: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     typed(monkeypatch, ".tables\n")
     done = ran("sql")
-    assert {"runs", "quiz.scores", "quiz.leaderboard()", "spending()"} <= set(done.out.splitlines())
+    assert {"runs", "quiz.scores", "quiz.means()", "spending()"} <= set(done.out.splitlines())
 
 
 def test_schema_shows_columns_or_parameters(ran: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    typed(monkeypatch, ".schema runs\n.schema quiz.leaderboard()\n")
+    typed(monkeypatch, ".schema runs\n.schema quiz.means()\n")
     done = ran("sql")
     assert "started_at" in done.out
-    assert "quiz.leaderboard(per, metric, scenario, evaluator)" in done.out
+    assert "quiz.means(per, metric, scenario, evaluator)" in done.out
 
 
 @pytest.mark.parametrize(
@@ -86,12 +86,12 @@ def test_a_mistake_is_told_and_the_shell_goes_on(
 @each(
     "line, words",
     [
-        ("from q", ["quiz.leaderboard(", "quiz.samples", "quiz.scores"]),
+        ("from q", ["quiz.means(", "quiz.samples", "quiz.scores"]),
         ("select avg(value) from runs join quiz.s", ["quiz.samples", "quiz.scores"]),
         ("select re", ["reply"]),
         ("select model from quiz.samples where re", ["reply"]),
         ("select s from runs where st", ["status"]),
-        ("from quiz.leaderboard(pe", ["per := "]),
+        ("from quiz.means(pe", ["per := "]),
         ("select s.mo", ["s.model"]),
         ("select model, avg(value) from quiz.scores gr", ["group by all"]),
         (".s", [".schema"]),
@@ -121,7 +121,7 @@ def test_a_database_file_has_the_views(ran: Command) -> None:
     assert ran("sql", "--duckdb", "results.duckdb").code == 0
     assert ran("sql", "--duckdb", "results.duckdb").code == 0  # again, after a run
     with duckdb.connect("results.duckdb", read_only=True) as database:
-        assert database.execute("from quiz.leaderboard()").fetchall()
+        assert database.execute("from quiz.means()").fetchall()
 
 
 def test_a_file_of_somebody_elses_is_not_written_over(ran: Command) -> None:
@@ -139,7 +139,7 @@ def test_a_file_of_somebody_elses_is_not_written_over(ran: Command) -> None:
     "query",
     spread(
         [
-            "from quiz.leaderboard()",
+            "from quiz.means()",
             "select metric, model, value, created_at, low from quiz.scores order by all",
             "select sum(tokens_in) as sum, avg(latency_s) as mean, true as yes, null as nothing, 1.5 as decimal from samples",
             "select context, [1, 2] as list, {'a': 1} as struct, date '2026-03-01' as day from samples limit 3",
@@ -179,5 +179,5 @@ def test_a_query_is_answered_quickly_once_the_store_was_opened(
     ran: Command, capsys: pytest.CaptureFixture[str]
 ) -> None:
     ran("sql", "select 1")
-    assert quick_answer(build_parser().parse_args(["sql", "from quiz.leaderboard()"]))
+    assert quick_answer(build_parser().parse_args(["sql", "from quiz.means()"]))
     assert "mock/careful" in capsys.readouterr().out

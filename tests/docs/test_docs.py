@@ -109,24 +109,6 @@ def prose(page: str) -> str:
     return FENCE.sub("", text_of(page))
 
 
-@pytest.fixture(scope="session")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The store of a small run of EduBench by mock models."""
-    root = tmp_path_factory.mktemp("edubench") / "results"
-    run_into(root, EDUBENCH_RUN)
-    return root
-
-
-@pytest.fixture(scope="session")
-def store_of_several(store: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """That store with other benchmarks beside it, which the pages' queries are asked of."""
-    root = tmp_path_factory.mktemp("several") / "results"
-    shutil.copytree(store, root)
-    for command in MORE_RUNS:
-        run_into(root, command)
-    return root
-
-
 def run_into(root: Path, command: str) -> None:
     """Run a command whose store is `root`."""
     with heard() as said:

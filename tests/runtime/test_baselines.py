@@ -169,9 +169,9 @@ def test_a_report_says_which_figures_a_baseline_reaches(spec: Path, tripos: Comm
     assert f1["baseline_value"] == pytest.approx(6 / 7)
 
 
-def test_the_leaderboard_names_the_baseline_that_a_model_is_no_better_than(spec: Path, tripos: Command) -> None:
+def test_means_name_the_baseline_that_a_model_is_no_better_than(spec: Path, tripos: Command) -> None:
     tripos("run", "checks.tripos", "--scenario", "kind", "--model", "baseline/echo,baseline/constant:sum,mock/careless")
-    query = "select model, mean, no_better_than from checks.leaderboard()"
+    query = "select model, mean, no_better_than from checks.means()"
     tripos("sql", query, "-o", "board.json")
     board = {row["model"]: row for row in json.loads(Path("board.json").read_text("utf-8"))}
     assert board["baseline/constant:sum"]["no_better_than"] is None

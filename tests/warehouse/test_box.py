@@ -133,7 +133,7 @@ DOES = [
     "create table t as from scores",
     "create view v as from scores",
     "create macro m() as 1",
-    "create or replace macro edubench.leaderboard() as table select 1",
+    "create or replace macro edubench.means() as table select 1",
     "create type edubench.metric as enum ('x')",
     "drop schema edubench cascade",
     "insert into scores select * from scores",

@@ -48,7 +48,7 @@ def made(connection: StoreConnection) -> set[str]:
 def test_every_view_and_macro_gets_all_that_it_needs_and_no_query_fails_first(full: Store) -> None:
     every = eager(full)
     names = names_of(every)
-    assert {"scores", "edubench.scores", "edubench.leaderboard()", "spending()"} <= names.keys()
+    assert {"scores", "edubench.scores", "edubench.means()", "spending()"} <= names.keys()
     for name in names:
         query = f"from {name} order by all"
         alone = duckdb.connect()
@@ -66,8 +66,8 @@ def test_a_query_makes_no_more_than_it_names(full: Store) -> None:
     assert not {name for name in before if name.startswith("edubench.")}
     connection.execute("select count(*) from edubench.metrics")
     assert made(connection) - before == {"edubench.metrics"}
-    connection.execute("from edubench.leaderboard()")
-    assert {"edubench.leaderboard", "edubench.scores"} <= made(connection)
+    connection.execute("from edubench.means()")
+    assert {"edubench.means", "edubench.scores"} <= made(connection)
     assert not {"edubench.worst", "edubench.turns", "main.vectors"} & made(connection)
 
 

@@ -38,7 +38,7 @@ def full(store: Store, run_rows: Build) -> Store:
 
 def test_a_query_gives_the_same_from_what_is_kept(full: Store) -> None:
     opened = connect(full)  # the first, which finds nothing kept
-    for query in (*(f"from edubench.{view} order by all" for view in VIEWS), "from edubench.leaderboard()"):
+    for query in (*(f"from edubench.{view} order by all" for view in VIEWS), "from edubench.means()"):
         wanted = opened.execute(query).fetchall()
         assert wanted, query
         assert kept(full.root).execute(query).fetchall() == wanted, query
@@ -122,7 +122,7 @@ def test_the_snippet_makes_the_same_in_a_database_that_knows_nothing_of_us(full:
         database.execute(";\n".join(snippet(full)))
     for query in (
         *(ALL.format(view) for view in ("scores", "items", "rationales")),
-        "from edubench.leaderboard()",
+        "from edubench.means()",
         "from spending()",
     ):
         assert database.execute(query).fetchall() == ours.execute(query).fetchall() != []

@@ -11,9 +11,10 @@ from typing import Any
 
 import duckdb
 import pytest
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from tests.conftest import Command
-from tests.lengths import spread
+from tests.lengths import sized, spread
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.query.answers import run_query
 from tripos_warehouse.store.store import Store
@@ -70,59 +71,111 @@ def rows(connection: duckdb.DuckDBPyConnection, query: str) -> list[dict[str, An
     return found
 
 
-def test_the_leaderboard_is_ordered_and_has_what_is_behind_it(connection: duckdb.DuckDBPyConnection) -> None:
-    first, second = rows(connection, "from edubench.leaderboard()")
-    assert (first["model"], first["items"], first["scores"], first["without"], first["scale"]) == (
-        "m2",
-        4,
-        16,
-        0,
-        "1..10",
-    )
-    means = [6.0, 6.5, 8.0, 5.5]
-    assert first["mean"] == pytest.approx(sum(means) / 4)
-    assert first["mean"] - second["mean"] == pytest.approx(1.0)
+def test_means_have_what_is_behind_them(connection: duckdb.DuckDBPyConnection) -> None:
+    found = rows(connection, "from edubench.means()")
+    assert [(row["metric"], row["evaluator"], row["model"]) for row in found] == [
+        (metric, judge, model)
+        for metric in ("instruction_following", "accuracy")
+        for judge in sorted(JUDGES)
+        for model in ("m1", "m2")
+    ]
+    last = found[-1]
+    assert (last["items"], last["scores"], last["without"], last["scale"]) == (4, 4, 0, "1..10")
+    assert last["mean"] == pytest.approx(sum([6.0, 6.0, 8.0, 5.0]) / 4)
 
 
-def test_the_error_of_the_leaderboard_is_clustered_by_item(connection: duckdb.DuckDBPyConnection) -> None:
+def test_the_error_of_means_is_clustered_by_item(connection: duckdb.DuckDBPyConnection) -> None:
     """With as many scores an item it is the standard error of the means of the items."""
-    first = rows(connection, "from edubench.leaderboard()")[0]
-    assert first["standard_error"] == pytest.approx(stdev([6.0, 6.5, 8.0, 5.5]) / math.sqrt(4))
+    last = rows(connection, "from edubench.means()")[-1]
+    assert last["standard_error"] == pytest.approx(stdev([6.0, 6.0, 8.0, 5.0]) / math.sqrt(4))
 
 
 def test_one_item_has_no_error(store: Store, run_rows: Build) -> None:
     store.append(run_rows("r1", ("m1",), items=1))
-    assert rows(connect(store), "from edubench.leaderboard()")[0]["standard_error"] is None
+    assert rows(connect(store), "from edubench.means()")[0]["standard_error"] is None
 
 
-def test_the_leaderboard_by_metric_comes_in_the_order_of_the_rubric(connection: duckdb.DuckDBPyConnection) -> None:
-    parts = [row["part"] for row in rows(connection, "from edubench.leaderboard(per := 'metric')")]
-    assert parts == ["instruction_following"] * 2 + ["accuracy"] * 2
+GRADES = st.lists(
+    st.tuples(
+        st.sampled_from(["m1", "m2"]),
+        st.integers(0, 3),
+        st.sampled_from(["judge/one", "judge/two", "human/anna"]),
+        st.sampled_from(["instruction_following", "accuracy"]),
+        st.sampled_from([None, 1.0, 2.5, 4.0, 9.0]),
+    ),
+    min_size=1,
+    max_size=24,
+    unique_by=lambda each: each[:4],
+)
+
+
+@settings(max_examples=sized(8, 80), suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(grades=GRADES)
+def test_means_are_those_of_every_metric_by_every_evaluator(
+    grades: list[tuple[str, int, str, str, float | None]], run_rows: Build, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Of generated stores, against a sum in Python: nothing is a mean of two metrics or of two evaluators."""
+    made = run_rows("r1", ("m1", "m2"))
+    judges = ["judge/one", "judge/two"]
+    made["runs"][0]["roles"] = json.dumps({"candidate": ["m1", "m2"], "judge": judges})
+    one = {(row["model"], row["item_id"]): row for row in made["scores"]}
+    made["scores"] = [
+        {
+            **one[model, f"i{item}"],
+            "score_id": f"s{number}",
+            "evaluator": evaluator,
+            "metric": metric,
+            "value": value,
+            "status": "parse_failure" if value is None else "scored",
+        }
+        for number, (model, item, evaluator, metric, value) in enumerate(grades)
+    ]
+    store = Store.open(tmp_path_factory.mktemp("means"), create=True)
+    store.append(made)
+    expected: dict[tuple[str, str, str], list[float | None]] = {}
+    for model, _, evaluator, metric, value in grades:
+        expected.setdefault((metric, evaluator, model), []).append(value)
+    with connect(store) as opened:
+        found = {(row["metric"], row["evaluator"], row["model"]): row for row in rows(opened, "from edubench.means()")}
+    assert found.keys() == expected.keys()
+    for key, values in expected.items():
+        given = [value for value in values if value is not None]
+        row = found[key]
+        assert (row["scores"], row["without"]) == (len(given), len(values) - len(given)), key
+        assert row["mean"] == (pytest.approx(sum(given) / len(given)) if given else None), key
 
 
 @pytest.mark.parametrize(
-    "per", spread(["scenario", "dimension", "evaluator", "scorer", "language", "subject", "level"], 3)
+    "per", spread(["scenario", "metric", "dimension", "evaluator", "scorer", "language", "subject", "level"], 3)
 )
-def test_the_leaderboard_is_taken_apart_by_any_column(connection: duckdb.DuckDBPyConnection, per: str) -> None:
-    whole = sum(row["scores"] for row in rows(connection, "from edubench.leaderboard()"))
-    assert sum(row["scores"] for row in rows(connection, f"from edubench.leaderboard(per := '{per}')")) == whole
+def test_means_are_taken_apart_by_any_column(connection: duckdb.DuckDBPyConnection, per: str) -> None:
+    whole = sum(row["scores"] for row in rows(connection, "from edubench.means()"))
+    assert sum(row["scores"] for row in rows(connection, f"from edubench.means(per := '{per}')")) == whole
 
 
 def test_a_column_that_is_not_there_is_named_with_those_that_are(connection: duckdb.DuckDBPyConnection) -> None:
     with pytest.raises(StoreError, match=r"`per` is one of scenario, metric, .*subject, level"):
-        run_query(connection, "from edubench.leaderboard(per := 'subjct')")
+        run_query(connection, "from edubench.means(per := 'subjct')")
 
 
 @pytest.mark.parametrize("filter", ["metric := 'accuracy'", "evaluator := 'qwen/judge'"])
-def test_a_filter_of_the_leaderboard_filters(connection: duckdb.DuckDBPyConnection, filter: str) -> None:
-    assert [row["scores"] for row in rows(connection, f"from edubench.leaderboard({filter})")] == [8, 8]
+def test_a_filter_of_means_filters(connection: duckdb.DuckDBPyConnection, filter: str) -> None:
+    assert [row["scores"] for row in rows(connection, f"from edubench.means({filter})")] == [4] * 4
+
+
+def test_no_macro_ranks_models(connection: duckdb.DuckDBPyConnection) -> None:
+    """A plain mean under the name of the verb would rank otherwise than the verb, which ranks by measures."""
+    with pytest.raises(StoreError) as caught:
+        run_query(connection, "from edubench.leaderboard()")
+    assert caught.value.code == "S0204"
+    assert caught.value.hint == "`tripos leaderboard` ranks models; plain means are in `edubench.means()`"
 
 
 def test_the_worst_replies_come_first_with_their_text(connection: duckdb.DuckDBPyConnection) -> None:
     found = rows(connection, "from edubench.worst(2)")
-    assert [(row["model"], row["item_id"], row["reply"], row["mean"]) for row in found] == [
-        ("m1", "i3", "答 3", 4.5),
-        ("m1", "i0", "答 0", 5.0),
+    assert [(row["model"], row["item_id"], row["reply"], row["value"], row["evaluator"]) for row in found] == [
+        ("m1", "i3", "答 3", 4.0, "qwen/judge"),
+        ("m1", "i0", "答 0", 5.0, "openai/judge"),
     ]
 
 
@@ -136,8 +189,9 @@ def test_disagreements_are_those_of_two_judges_widest_first(connection: duckdb.D
 
 
 def test_agreement_is_exact_within_one_and_by_how_much(connection: duckdb.DuckDBPyConnection) -> None:
-    (row,) = rows(connection, "from edubench.agreement()")
-    assert (row["evaluator_a"], row["evaluator_b"], row["n"]) == ("openai/judge", "qwen/judge", 16)
+    row, other = rows(connection, "from edubench.agreement()")
+    assert (row["metric"], other["metric"]) == ("instruction_following", "accuracy")
+    assert (row["evaluator_a"], row["evaluator_b"], row["n"]) == ("openai/judge", "qwen/judge", 8)
     assert (row["exact"], row["within_1"], row["mean_difference"]) == (0.5, 1.0, 0.5)
     assert 0.7 < row["correlation"] < 1
 
@@ -149,41 +203,36 @@ def test_agreement_takes_the_last_round_of_a_rater(store: Store, run_rows: Build
         again = run_rows("r1", ("m1",), judge="human/anna", value=lambda model, item, off=off: 5.0 - off + item % 3)
         scores = [{**row, "score_id": f"{row['score_id']} {number}", "round": number} for row in again["scores"]]
         store.append({"scores": scores})
-    (row,) = rows(connect(store), "from edubench.agreement()")
-    assert (row["n"], row["exact"], row["mean_difference"]) == (8, 1.0, 0.0)
+    for row in rows(connect(store), "from edubench.agreement()"):
+        assert (row["n"], row["exact"], row["mean_difference"]) == (4, 1.0, 0.0)
 
 
-def test_the_leaderboard_never_averages_scores_of_different_scales(mixed: duckdb.DuckDBPyConnection) -> None:
-    found = {(row["model"], row["scale"]): row["scores"] for row in rows(mixed, "from mixed.leaderboard()")}
-    # Of true and false there are three: what is right, what is firm, and how many.
-    assert {scale for _, scale in found} == {"0..1", "1..5", "room"}
-    assert (found["mock/careful", "0..1"], found["mock/careful", "1..5"]) == (9, 3)
+def test_means_have_the_scale_of_their_metric(mixed: duckdb.DuckDBPyConnection) -> None:
+    found = {(row["model"], row["metric"]): row for row in rows(mixed, "from mixed.means()")}
+    scales = {metric: row["scale"] for (_, metric), row in found.items()}
+    assert scales == {"right": "0..1", "room": None, "clarity": "1..5", "firm": "0..1", "many": "0..1"}
+    assert found["mock/careful", "right"]["scores"] == 3
 
 
-def test_the_leaderboard_compares_a_baseline_with_means_of_the_same_metrics_only(
-    mixed: duckdb.DuckDBPyConnection,
-) -> None:
+def test_means_compare_a_baseline_with_means_of_the_same_metric(mixed: duckdb.DuckDBPyConnection) -> None:
     nothing = "baseline/constant:nothing"
-    on_right = {row["model"]: row for row in rows(mixed, "from mixed.leaderboard(metric := 'right')")}
-    assert on_right["mock/careful"]["no_better_than"] == nothing
-    # That baseline has no score of how many, so its mean is one of two metrics where the model's is of three.
-    board = {row["model"]: row for row in rows(mixed, "from mixed.leaderboard()") if row["scale"] == "0..1"}
-    assert board["mock/careful"]["mean"] < board[nothing]["mean"]
-    assert (board[nothing]["without"], board["mock/careful"]["no_better_than"]) == (3, None)
-
-
-def test_the_leaderboard_takes_no_number_of_unknown_direction_for_a_mark(mixed: duckdb.DuckDBPyConnection) -> None:
-    query = "from mixed.leaderboard(metric := 'room')"
-    assert [row["no_better_than"] for row in rows(mixed, query)] == [None] * 2
+    found = {(row["model"], row["metric"]): row for row in rows(mixed, "from mixed.means()")}
+    assert found["mock/careful", "right"]["no_better_than"] == nothing
+    # That baseline has no score of how many.
+    assert (found[nothing, "many"]["without"], found["mock/careful", "many"]["no_better_than"]) == (3, None)
+    assert found["mock/careful", "room"]["no_better_than"] is None, "nobody said that more room is better"
 
 
 def test_the_worst_replies_are_ranked_by_where_they_stand_on_their_scales(mixed: duckdb.DuckDBPyConnection) -> None:
     worst = rows(mixed, "from mixed.worst(100, scenario := 'sums')")
     assert [row["share"] for row in worst] == sorted(row["share"] for row in worst)
-    assert all(0 <= row["share"] <= 1 and row["mean"] is None for row in worst)
+    scales = {"right": (0, 1), "firm": (0, 1), "clarity": (1, 5)}
+    for row in worst:
+        low, high = scales[row["metric"]]
+        assert row["share"] == pytest.approx((row["value"] - low) / (high - low))
     (first, *_) = rows(mixed, "from mixed.worst(100, metric := 'room')")
     assert first["share"] is None
-    assert first["mean"] < 0
+    assert first["value"] < 0
 
 
 def test_a_judge_that_gives_one_grade_correlates_with_nobody(store: Store, run_rows: Build) -> None:
@@ -191,8 +240,8 @@ def test_a_judge_that_gives_one_grade_correlates_with_nobody(store: Store, run_r
     flat = run_rows("r2", judge="flat", value=lambda model, item: 5.0, minutes=1)
     roles = {"candidate": flat["runs"][0]["models"], "judge": ["flat", "openai/judge"]}
     store.append({**flat, "runs": [flat["runs"][0] | {"roles": json.dumps(roles)}]})
-    (row,) = rows(connect(store), "from edubench.agreement()")
-    assert row["correlation"] is None
+    for row in rows(connect(store), "from edubench.agreement()"):
+        assert row["correlation"] is None
 
 
 def test_reasons_are_of_the_lowest_scores(connection: duckdb.DuckDBPyConnection) -> None:

@@ -15,7 +15,7 @@ from tripos.ui import show_message, show_text
 HEAD = """\
 -- The views and macros of a Tripos store, for DuckDB {version} or later: paste it, or `duckdb -init FILE`.
 -- It names the files that are committed now; make it again after a run.
--- Afterwards: show all tables; from {benchmark}.leaderboard();"""
+-- Afterwards: show all tables; from {benchmark}.means();"""
 
 
 def print_snippet(statements: Sequence[str]) -> int:

@@ -18,8 +18,8 @@ ACROSS = 3
 
 
 def judges_picture(source: Source) -> Picture:
-    """Return the picture of every judge and person who graded the same replies. Raises `StoreError` S0621 where there
-    is no such pair."""
+    """Return the picture of every judge and person who graded the same replies, each metric by itself. Raises
+    `StoreError` S0621 where there is no such pair."""
     schema, words = sql.name(source.plan.benchmark.name), source.words
     one = sql.text(source.options.metric) if source.options.metric else "null"
     pairs = run_query(source.connection, f"from {schema}.agreement(metric := {one})").to_pylist()
@@ -33,21 +33,21 @@ def judges_picture(source: Source) -> Picture:
         human, judge = names if names[0] in people else names[::-1]
         r = "—" if pair["correlation"] is None else f"{pair['correlation']:.2f}"
         stats = words["judged"].format(n=f"{pair['n']:,}", exact=pair["exact"], within=pair["within_1"], r=r)
-        part = f"{judge} | {human}" if len(people) > 1 else judge
+        metric = source.label("metric", pair["metric"])
+        part = f"{judge} | {human}, {metric}" if len(people) > 1 else f"{judge}, {metric}"
         told.append(f"{part}: {stats}")
-        rows += [{"part": part, "human": human, "judge": judge, **each} for each in _counts(source, human, judge)]
+        own = {"part": part, "human": human, "judge": judge, "metric": metric}
+        rows += [{**own, **each} for each in _counts(source, human, judge, pair["metric"])]
     if not rows:
         named = source.options.against
         hint = "import the grades of a person (`tripos import scores`), or name a judge: --against NAME"
         raise nothing_to_draw(f"no judge graded what {named or 'a person'} graded", hint)
     parts = list(dict.fromkeys(str(row["part"]) for row in rows))
     human = ", ".join(sorted({str(row["human"]) for row in rows}))
-    grades = [float(row[name]) for row in rows for name in ("given", "judged")]
-    ends = [min(grades), max(grades)]
 
     def draws(width: float, style: Style) -> AnyChart:
         each = {part: [row for row in rows if row["part"] == part] for part in parts}
-        plots = [(part, _disc_plot(source, own, ends, width, style)) for part, own in each.items()]
+        plots = [(part, _disc_plot(source, own, width, style)) for part, own in each.items()]
         return titled_plots(plots, style, ACROSS) if len(plots) > 1 else plots[0][1]
 
     judges = ", ".join(dict.fromkeys(str(row["judge"]) for row in rows))
@@ -56,11 +56,13 @@ def judges_picture(source: Source) -> Picture:
     return Picture("judges", title, tuple(rows), notes, draws, several=min(ACROSS, len(parts)))
 
 
-def _disc_plot(source: Source, rows: Sequence[Row], ends: Sequence[float], width: float, style: Style) -> AnyChart:
+def _disc_plot(source: Source, rows: Sequence[Row], width: float, style: Style) -> AnyChart:
     """Return the grades of one judge beside those of one person, as discs around the line of agreement."""
     import altair as alt
 
     words = source.words
+    grades = [float(row[name]) for row in rows for name in ("given", "judged")]
+    ends = min(grades), max(grades)
     room = max(0.5, (ends[1] - ends[0]) * 0.06)
     scale = alt.Scale(domain=[ends[0] - room, ends[1] + room], nice=False)
     axis = alt.Axis(tickMinStep=1, tickCount=6, grid=True)
@@ -93,18 +95,17 @@ def _people(source: Source, names: set[str]) -> set[str]:
     return found
 
 
-def _counts(source: Source, human: str, judge: str) -> list[dict[str, Any]]:
-    """Return how often each grade of the one stands beside each grade of the other, over the rows that `agreement`
-    counts: of an evaluator that scored several times, the last round."""
-    one = "" if source.options.metric is None else f"and score.metric = {sql.text(source.options.metric)}"
+def _counts(source: Source, human: str, judge: str, metric: str) -> list[dict[str, Any]]:
+    """Return how often each grade of the one stands beside each grade of the other on a metric, over the rows that
+    `agreement` counts: of an evaluator that scored several times, the last round."""
     found = source.connection.execute(
         f"""with given as (
           select score.sample_id, score.scorer, score.metric, score.evaluator,
             arg_max(score.value, coalesce(score.round, 0)) as value
           from {sql.name(source.plan.benchmark.name)}.scores as score
-          where score.value is not null and score.evaluator in (?, ?) {one} group by all)
+          where score.value is not null and score.evaluator in (?, ?) and score.metric = ? group by all)
         select a.value, b.value, count(*) from given as a join given as b using (sample_id, scorer, metric)
         where a.evaluator = ? and b.evaluator = ? group by all order by all""",
-        [human, judge, human, judge],
+        [human, judge, metric, human, judge],
     ).fetchall()
     return [{"given": a, "judged": b, "scores": n} for a, b, n in found]

@@ -45,6 +45,8 @@ _ALL_TABLES = r"""
 """DuckDB's own `show tables` leaves out those of every benchmark."""
 _WRITES = frozenset(("copy", "delete", "insert", "merge", "update"))
 _ANY_WRITES = re.compile("|".join(sorted(_WRITES)), re.IGNORECASE)
+RANKING = "leaderboard"
+"""What no query gives: ranks come from measures with their errors, as `tripos leaderboard` takes them."""
 LIKE = 0.7
 """How alike the name of a column is to one that was meant."""
 FEW, SOME = 8, 1000
@@ -153,7 +155,12 @@ def _did_you_mean(connection: Connection, message: str) -> str:
         last.setdefault(name.rpartition(".")[2].rstrip("()").casefold(), []).append(f"`{name}`")
     spoken = re.search(r"(?:table|function)(?: with)? name[d]? \"?([\w.]+)", message, re.IGNORECASE)
     wanted = spoken[1].casefold() if spoken else wanted
+    if wanted.rpartition(".")[2] == RANKING:
+        return f"`tripos leaderboard` ranks models; plain means are in {' or '.join(last['means'][:3])}"
     if wanted in last:
+        whole = [each for each in last[wanted] if "." not in each]
+        if whole:
+            return f"it has the rows of all benchmarks, and no benchmark before its name: {whole[0]}"
         return f"it is {' or '.join(last[wanted][:3])}"
     found = difflib.get_close_matches(wanted.rpartition(".")[2], last, n=1, cutoff=0.6)
     if found:

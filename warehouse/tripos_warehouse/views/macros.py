@@ -6,78 +6,86 @@ from collections.abc import Collection, Sequence
 
 from tripos_warehouse import sql
 
-# A parameter hides a column of its name, so columns are named with their table throughout. What each model has scores
-# of matters beside a baseline only: where no run has any, the second reading of the scores is of nothing.
-_LEADERBOARD = """
-macro {schema}.leaderboard(per := NULL, metric := NULL, scenario := NULL, evaluator := NULL) as table
+
+def _same(table: str) -> str:
+    columns = ("part", "metric", "evaluator", "scale")
+    return " and ".join(f"{table}.{each} is not distinct from board.{each}" for each in columns)
+
+
+# A parameter hides a column of its name, so columns are named with their table throughout. A metric has a scale, and an
+# evaluator a severity, so a mean is of one metric by one evaluator: nothing here adds up figures of unlike meaning.
+# What each model has scores of matters beside a baseline only: where no run has any, the second reading of the scores
+# is of nothing.
+_MEANS = """
+macro {schema}.means(per := NULL, metric := NULL, scenario := NULL, evaluator := NULL) as table
 with given as not materialized (
   select {per}, score.model, score.item_id, score.value, score.low, score.high, score.scenario, score.metric,
-    score.evaluator, case when score.low is null then score.metric::varchar end as alone
+    score.evaluator
   from {schema}.scores as score
   where (metric is null or score.metric = metric) and (scenario is null or score.scenario = scenario)
-    and (evaluator is null or score.evaluator = evaluator)
-    and (evaluator is not null or per = 'evaluator' or {counted})),
+    and (evaluator is null or score.evaluator = evaluator)),
 items as (
-  select given.part, given.place, given.model, given.low, given.high, given.alone, given.item_id,
+  select given.part, given.place, given.metric, given.evaluator, given.model, given.low, given.high, given.item_id,
     sum(given.value) as total, count(given.value) as n, count(*) as rows
   from given group by all),
 board as (
-select items.part, items.place, items.model, sum(items.total) / nullif(sum(items.n), 0) as mean,
+select items.part, items.place, items.metric, items.evaluator, items.model,
+  sum(items.total) / nullif(sum(items.n), 0) as mean,
   sqrt(greatest(0, sum(items.total * items.total)
       - 2 * sum(items.total) / nullif(sum(items.n), 0) * sum(items.total * items.n)
       + pow(sum(items.total) / nullif(sum(items.n), 0), 2) * sum(items.n * items.n))
     * count(*) filter (items.n > 0) / nullif(count(*) filter (items.n > 0) - 1, 0)) / nullif(sum(items.n), 0)
     as standard_error,
   count(*) filter (items.n > 0) as items, sum(items.n)::bigint as scores,
-  (sum(items.rows) - sum(items.n))::bigint as without,
-  coalesce(items.low || '..' || items.high, items.alone) as scale
-from items group by items.part, items.place, items.model, items.low, items.high, items.alone),
+  (sum(items.rows) - sum(items.n))::bigint as without, items.low || '..' || items.high as scale
+from items group by items.part, items.place, items.metric, items.evaluator, items.model, items.low, items.high),
 valued as (
-  select given.part, given.model, given.low, given.high, given.alone, given.scenario, given.metric
+  select given.part, given.metric, given.evaluator, given.model, given.low, given.high, given.scenario
   from given, (select distinct true from main.runs where array_to_string(main.runs.models, ' ') like '%baseline/%')
   where given.value is not null and (given.low is not null or given.evaluator is not null) group by all),
 covered as (
-  select valued.part, valued.model, coalesce(valued.low || '..' || valued.high, valued.alone) as scale,
-    list((valued.scenario, valued.metric) order by all) as covers
-  from valued group by valued.part, valued.model, valued.low, valued.high, valued.alone),
+  select valued.part, valued.metric, valued.evaluator, valued.model, valued.low || '..' || valued.high as scale,
+    list(valued.scenario order by all) as covers
+  from valued group by valued.part, valued.metric, valued.evaluator, valued.model, valued.low, valued.high),
 free as (
-  select board.part, board.scale, covered.covers, max(board.mean) as mean, arg_max(board.model, board.mean) as model
-  from board join covered on covered.part is not distinct from board.part and covered.scale = board.scale
-    and covered.model = board.model
+  select board.part, board.metric, board.evaluator, board.scale, covered.covers, max(board.mean) as mean,
+    arg_max(board.model, board.mean) as model
+  from board join covered on {same} and covered.model = board.model
   where starts_with(board.model, 'baseline/') group by all)
-select board.part, board.model, board.mean, board.standard_error, board.items, board.scores, board.without,
-  board.scale, case when not starts_with(board.model, 'baseline/') and board.mean <= free.mean then free.model end
+select board.part, board.metric, board.evaluator, board.model, board.mean, board.standard_error, board.items,
+  board.scores, board.without, board.scale,
+  case when not starts_with(board.model, 'baseline/') and board.mean <= free.mean then free.model end
     as no_better_than
-from board left join covered on covered.part is not distinct from board.part and covered.scale = board.scale
-    and covered.model = board.model
-  left join free
-  on free.part is not distinct from board.part and free.scale = board.scale and free.covers = covered.covers
-order by board.place, board.part, board.scale, board.mean desc nulls last, board.model"""
+from board left join covered on {same} and covered.model = board.model
+  left join free on {same_free} and free.covers = covered.covers
+order by board.place, board.part, board.metric, board.evaluator, board.model, board.scale""".replace(
+    "{same}", _same("covered")
+).replace("{same_free}", _same("free"))
 
 _WORST = """
 macro {schema}.worst(n := 20, metric := NULL, scenario := NULL, model := NULL, evaluator := NULL) as table
 with placed as (
-  select score.sample_id, score.model, score.item_id, score.scenario, score.metric, score.value, score.low, score.high,
+  select score.sample_id, score.model, score.item_id, score.scenario, score.metric, score.evaluator, score.value,
     (score.value - score.low) / nullif(score.high - score.low, 0) as share
   from {schema}.scores as score
   where score.value is not null and (metric is null or score.metric = metric)
     and (scenario is null or score.scenario = scenario) and (model is null or score.model = model)
     and (evaluator is null or score.evaluator = evaluator) and (evaluator is not null or {counted})),
 lowest as (
-  select placed.sample_id, placed.model, placed.item_id, avg(placed.share) as share,
-    case when count(distinct coalesce(placed.low || '..' || placed.high, placed.metric::varchar)) = 1
-      then avg(placed.value) end as mean,
-    coalesce(arg_min(placed.metric, placed.share), arg_min(placed.metric, placed.value)) as lowest_metric,
-    any_value(placed.scenario) as scenario
+  select placed.sample_id, placed.model, placed.item_id, any_value(placed.scenario) as scenario,
+    min({{'at': coalesce(placed.share, 2), 'value': placed.value, 'share': placed.share, 'metric': placed.metric,
+      'evaluator': placed.evaluator}}) as mark
   from placed
-  group by placed.sample_id, placed.model, placed.item_id
-  order by share nulls last, mean nulls last, placed.sample_id, placed.model limit n)
-select lowest.share, lowest.mean, lowest.lowest_metric, lowest.scenario, lowest.model, sample.reply, lowest.item_id,
-  lowest.sample_id
-from lowest left join (select main.samples.sample_id, main.samples.reply from main.samples
-  where main.samples.sample_id in (select lowest.sample_id from lowest)) as sample
-  on sample.sample_id = lowest.sample_id
-order by lowest.share nulls last, lowest.mean nulls last, lowest.sample_id, lowest.model"""
+  group by placed.sample_id, placed.model, placed.item_id),
+first as (
+  select lowest.* from lowest
+  order by lowest.mark.at, lowest.mark.value, lowest.sample_id, lowest.model limit n)
+select first.mark.share, first.mark.value, first.mark.metric, first.mark.evaluator, first.scenario, first.model,
+  sample.reply, first.item_id, first.sample_id
+from first left join (select main.samples.sample_id, main.samples.reply from main.samples
+  where main.samples.sample_id in (select first.sample_id from first)) as sample
+  on sample.sample_id = first.sample_id
+order by first.mark.at, first.mark.value, first.sample_id, first.model"""
 
 _REASONS = """
 macro {schema}.reasons(n := 20, metric := NULL, scenario := NULL, model := NULL, evaluator := NULL) as table
@@ -132,14 +140,15 @@ with given as (
   where score.value is not null and score.evaluator is not null and (metric is null or score.metric = metric)
     and (scenario is null or score.scenario = scenario)
   group by all)
-select a.part, a.evaluator as evaluator_a, b.evaluator as evaluator_b, count(*) as n,
+select a.part, a.metric, a.evaluator as evaluator_a, b.evaluator as evaluator_b, count(*) as n,
   avg((a.value = b.value)::int) as exact, avg((abs(a.value - b.value) <= 1)::int) as within_1,
   avg(a.value - b.value) as mean_difference,
   case when stddev_pop(a.value) > 0 and stddev_pop(b.value) > 0 then corr(a.value, b.value) end as correlation
 from given as a join given as b
   on a.sample_id = b.sample_id and a.metric = b.metric and a.scorer = b.scorer and a.part is not distinct from b.part
     and a.evaluator < b.evaluator
-group by a.part, a.place, a.evaluator, b.evaluator order by a.place, a.part, evaluator_a, evaluator_b"""
+group by a.part, a.place, a.metric, a.evaluator, b.evaluator
+order by a.place, a.part, a.metric, evaluator_a, evaluator_b"""
 
 _FAILURES = """
 macro {schema}.failures(scenario := NULL, model := NULL) as table
@@ -209,7 +218,7 @@ def benchmark_macros(
     counted: str = "true",
 ) -> list[str]:
     """Return the statements that make the macros of a benchmark's schema; `columns` are those of its axes and `arms`,
-    by which `leaderboard` and `agreement` may be taken apart. Those that are `ordered` are enumerations; with `several`
+    by which `means` and `agreement` may be taken apart. Those that are `ordered` are enumerations; with `several`
     one score may be in several rows. `counted` is the condition on a `score` that counts in one figure with others."""
     schema = sql.name(benchmark)
     per = _per(["scenario", "metric", "dimension", "evaluator", "scorer", *columns], ordered)
@@ -217,7 +226,7 @@ def benchmark_macros(
     filled["counted"] = counted
     filled["once"] = "distinct" if several else ""
     filled["arms"] = f"concat_ws(', ', {', '.join(f'score.{sql.name(arm)}::varchar' for arm in arms)})"
-    texts = [_LEADERBOARD, _WORST, _REASONS, _DISAGREEMENTS, _AGREEMENT, _FAILURES, _SPENDING]
+    texts = [_MEANS, _WORST, _REASONS, _DISAGREEMENTS, _AGREEMENT, _FAILURES, _SPENDING]
     texts += [_UNPAIRED] if arms else []
     return [f"create or replace {_filled(text, filled).strip()}" for text in texts]
 
