@@ -88,7 +88,7 @@ _PARAMETERS = {
 _TABLES = ("artefacts", "only", "roles")
 _NUMBERS = ("limit", "max_connections", "max_retries", "seed")
 _TEXTS = ("budget", "data", "deny", "digest", "key", "locked", "models", "parent", "patience_s", "profile")
-_MORE_TEXTS = ("releases", "scenarios", "sign_key", "store", "subset", "timeout_s", "to")
+_MORE_TEXTS = ("releases", "scenarios", "shard", "sign_key", "store", "subset", "timeout_s", "to")
 _COMMAND = re.compile(r"(`tripos [^`]*`)")
 _OPTION = re.compile(r"--(?P<name>[a-z][a-z-]*)(?:(?P<gap>[ =])(?P<value>[A-Za-z0-9][^\s`;,)[]*)(?:\[[^]]*])?)?")
 

@@ -204,6 +204,7 @@ class Job:
         selection = self.selection
         chosen: dict[str, Any] = {"limit": selection.limit, "seed": selection.seed, "only": dict(selection.only)}
         chosen |= {"subset": selection.subset.name} if selection.subset is not None else {}
+        chosen |= {"shard": str(selection.shard)} if selection.shard is not None else {}
         if items_of == self.run_id and (drawn := drawn_counts(self.source)):
             chosen["drawn"] = drawn
         if withheld := self.source.withheld_counts(selection):

@@ -15,7 +15,7 @@ from tripos.settings import Config, with_identities
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.inputs import FoundRelease
 from tripos_compiler.plan import Plan, Subset
-from tripos_runtime.datasets import CaseSource, Selection
+from tripos_runtime.datasets import CaseSource, Selection, Shard
 from tripos_runtime.models.reward import pinned_name
 from tripos_runtime.roles import BindingError, RoleBinding, bind
 
@@ -32,11 +32,20 @@ class Choices:
     subset: str | None = None
     limit: int | None = None
     seed: int | None = None
+    shard: str | None = None
+    """A text such as `1/3`."""
 
     @property
     def cases(self) -> Namespace:
         """The choice of cases, as the options of a command have it."""
-        return Namespace(scenario=self.scenario, only=self.only, subset=self.subset, limit=self.limit, seed=self.seed)
+        return Namespace(
+            scenario=self.scenario,
+            only=self.only,
+            subset=self.subset,
+            limit=self.limit,
+            seed=self.seed,
+            shard=self.shard,
+        )
 
 
 def choices_of(options: Namespace) -> Choices:
@@ -49,6 +58,7 @@ def choices_of(options: Namespace) -> Choices:
         subset=getattr(options, "subset", None),
         limit=getattr(options, "limit", None),
         seed=getattr(options, "seed", None),
+        shard=getattr(options, "shard", None),
     )
 
 
@@ -138,7 +148,21 @@ def select_cases(spec: CompiledSpec, choices: Choices) -> tuple[CaseSource, Sele
     """Open the data of a spec, and select the cases of a run. Raises `Failure`."""
     source = CaseSource(spec.plan, spec.folders, tuple(each.path for each in spec.compilation.sources))
     restore_given(source, spec.path, spec.compilation.releases)
-    return source, with_subset(choices.cases, source, chosen_cases(choices.cases, spec.plan))
+    selection = with_subset(choices.cases, source, chosen_cases(choices.cases, spec.plan))
+    if choices.shard is not None:
+        selection = replace(selection, shard=_shard(choices.shard))
+        if source.has_unmade(selection):
+            message = f"`--shard {choices.shard}` would write the data sets of this benchmark once for every shard"
+            raise Failure("R0202", message, "leave it out, use --workers N, or release the benchmark with its rows")
+    return source, selection
+
+
+def _shard(text: str) -> Shard:
+    """Return the shard of `--shard`. Raises `Failure` R0202."""
+    number, slash, count = text.partition("/")
+    if slash and number.isdecimal() and count.isdecimal() and 1 <= int(number) <= int(count):
+        return Shard(int(number), int(count))
+    raise Failure("R0202", f"`--shard {text}` is no shard", "write --shard 1/3 for the first of three")
 
 
 def chosen_cases(options: Namespace, plan: Plan) -> Selection:

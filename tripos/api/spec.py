@@ -57,6 +57,8 @@ class CaseOptions(TypedDict, total=False):
     limit: int | None
     """The number of items of each scenario, at the most: the first ones, or drawn with `seed`."""
     seed: int | None
+    shard: str | None
+    """`"1/3"`: the first of three parts, which a hash of the item decides."""
     budget: Names
     """The most that the run may spend: `"5usd"`, `"200000tokens"`, `"1000calls"`."""
 
@@ -240,6 +242,7 @@ class Spec:
             subset=options.get("subset"),
             limit=limit,
             seed=options.get("seed"),
+            shard=options.get("shard"),
         )
         return choices, _with_options(self.settings.config, store, options)
 

@@ -48,6 +48,7 @@ from .runnable import (
 )
 from .selection import (
     Selection as Selection,
+    Shard as Shard,
 )
 from .slot_choice import (
     Choice as Choice,

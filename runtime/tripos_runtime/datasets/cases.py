@@ -118,6 +118,10 @@ class CaseSource:
 
     def of(self, scenario: Scenario, selection: Selection) -> Iterator[Case]:
         """Yield the selected cases of one scenario."""
+        shard, every = selection.shard, self._of(scenario, selection)
+        return every if shard is None else (case for case in every if shard.has(case.item_id))
+
+    def _of(self, scenario: Scenario, selection: Selection) -> Iterator[Case]:
         partly = selection.limit is not None and selection.seed is None
         every = (case for case in self._every(scenario, partly=partly) if selection.allows(case.context))
         if selection.drawn is not None and not self._is_made(scenario):
@@ -139,7 +143,12 @@ class CaseSource:
             if scenario.rows is not None and scenario.rows.dataset not in self.sources.made.rows:
                 return self._expected(scenario, selection)
             return sum(1 for _ in self.of(scenario, selection))
-        if selection.only or selection.drawn is not None or scenario.name in self.withheld:
+        if (
+            selection.only
+            or selection.drawn is not None
+            or selection.shard is not None
+            or scenario.name in self.withheld
+        ):
             return sum(1 for _ in self.of(scenario, selection))
         return scenario.row_count if selection.limit is None else min(selection.limit, scenario.row_count)
 
@@ -247,6 +256,12 @@ class CaseSource:
         if whole or not self.slots.is_listable(self.slots.by_name[scenario.rows.dataset]):
             return most
         return sum(1 for _ in chosen_slots(self.slots, scenario, selection))
+
+    def has_unmade(self, selection: Selection) -> bool:
+        """Return true if models write rows of a chosen scenario in the run itself."""
+        frozen = self.sources.made.frozen
+        rows = [scenario.rows for scenario in selection.chosen(self.plan) if self._is_made(scenario)]
+        return any(each is not None and each.dataset not in frozen for each in rows)
 
     def _is_made(self, scenario: Scenario) -> bool:
         return scenario.rows is not None and scenario.rows.dataset in self.slots.by_name

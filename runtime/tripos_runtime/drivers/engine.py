@@ -85,7 +85,7 @@ class Engine:
             self.callers, self.ledger, self.tally, self.run_id, self.now, self.binding.identities
         )
         self.driver.world.chooser.shelf = self.shelf
-        own = Own(self.plan, self.binding.answering, lambda: self.source.cases(self.selection), self.lookup.units)
+        own = Own(self.plan, self.binding.answering, lambda: self.source.cases(self.selection.whole), self.lookup.units)
         self.driver.adoption = Adoption(self.ledger, own)
         flusher = asyncio.create_task(self._flush_often())
         every_case = False
@@ -268,6 +268,8 @@ def work_name(
     chosen: list[Any] = [selection.scenarios, selection.limit, selection.seed, dict(selection.only)]
     if selection.subset is not None:
         chosen.append(selection.subset.model_dump(mode="json"))
+    if selection.shard is not None:
+        chosen.append(str(selection.shard))
     if withheld:
         chosen.append({name: sorted(items) for name, items in withheld.items()})
     if plan.subsets:

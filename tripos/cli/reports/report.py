@@ -62,6 +62,7 @@ def list_main(options: Namespace) -> int:
         scored = "—" if share is None else f"{share:.0%}"
         name = f"{row['benchmark']} {row['version']}"
         status = localized(row["status"])
+        status += localized(f", shard {row['shard']}") if row["shard"] else ""
         status += localized(f", {row['withheld']:,} items withheld") if row["withheld"] else ""
         shown.append((row["run_id"], name, ", ".join(row["models"]), f"{row['samples']:,}", scored, status))
     headings = ("run", "benchmark", "models", "samples", "scored", "status")

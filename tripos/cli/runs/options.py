@@ -11,6 +11,7 @@ def add_plan(parser: argparse.ArgumentParser) -> None:
     """Options of `tripos plan`."""
     add_spec(parser, several="planned")
     add_roles(parser)
+    _add_shard(parser)
     add_store_options(parser)
     parser.add_argument("--json", action="store_true", help="print the plan itself")
 
@@ -25,9 +26,16 @@ def add_run(parser: argparse.ArgumentParser) -> None:
     _add_running(parser)
 
 
+def _add_shard(parser: argparse.ArgumentParser) -> None:
+    """Add the option of a part of the items."""
+    help_ = "use only the I-th of N parts of the items, which a hash decides: for several machines"
+    parser.add_argument("--shard", metavar="I/N", help=help_)
+
+
 def _add_running(parser: argparse.ArgumentParser) -> None:
     """How a benchmark is run, and who fills its roles."""
     add_roles(parser)
+    _add_shard(parser)
     add_store_options(parser)
     help_ = "largest number of concurrent calls to an endpoint (default: 16)"
     parser.add_argument("--max-connections", type=positive, metavar="N", help=help_)

@@ -206,6 +206,8 @@ class _Run:
             lines = [localized(f"{head}{gap}{store}")]
             for role, models in job.binding.models.items():
                 lines += wrapped(f"  {role}: ", ", ".join(models), "    ") if models else ()
+            if (shard := job.selection.shard) is not None:
+                lines.append(localized(f"  shard {shard} of the items; without --shard a run has them all"))
             if told := withheld_note(job.source, job.selection):
                 lines.append(f"  {told}")
             print_stderr("\n".join(lines))

@@ -83,6 +83,7 @@ def _selection(connection: Connection, plan: Plan, run: RunRecord) -> Iterator[R
     options = orjson.loads(found[0][0]) if found else {}
     told = [f"--limit {options['limit']}"] if options.get("limit") is not None else []
     told += [f"--subset {options['subset']}"] if options.get("subset") else []
+    told += [f"--shard {options['shard']}"] if options.get("shard") else []
     told += [f"--only {axis}={','.join(values)}" for axis, values in (options.get("only") or {}).items()]
     if not told:
         return

@@ -18,7 +18,7 @@ from tripos_warehouse.views.benchmark_views import read_plan
 _COLUMNS = (
     "run_id, benchmark, version, plan_digest, roles, identities, compared_role, models, scenarios, status, message,"
     " asked, reused, failed, cost_usd, started_at, finished_at, json_extract(options, '$.withheld') as withheld,"
-    " json_extract(options, '$.only') as only,"
+    " json_extract(options, '$.only') as only, json_extract_string(options, '$.shard') as shard,"
     " (select count(*) from main.run_items as listed where listed.run_id = runs.run_id) as items"
 )
 
@@ -58,10 +58,14 @@ class RunRecord:
     """The items that it ran over, a scenario's each."""
     only: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """The values of axes and arms that it was restricted to."""
+    shard: str | None = None
+    """`1/3` for the first of three parts of the items; `None` for all of them."""
 
     @property
     def partial(self) -> str | None:
-        """On how many of how many items its figures stand, where a release withholds some."""
+        """On how many of how many items its figures stand, where it holds a shard or a release withholds some."""
+        if self.shard is not None:
+            return f"on {self.items:,} items of shard {self.shard}"
         if not self.withheld:
             return None
         return f"on {self.items:,} of {self.items + self.withheld:,} items, {self.withheld:,} withheld by the release"
@@ -104,6 +108,7 @@ class ListedRun:
             "scored_share": self.scored_share,
             "items": run.items,
             "withheld": run.withheld,
+            "shard": run.shard,
             "status": run.status,
             "started_at": run.started_at.isoformat() + "Z",
             "cost_usd": None if run.cost_usd is None else round(run.cost_usd, 6),
@@ -176,7 +181,7 @@ def all_runs(connection: Connection) -> list[RunRecord]:
 
 
 def _run(row: tuple[Any, ...]) -> RunRecord:
-    run_id, benchmark, version, plan_digest, roles, identities, compared, *rest, withheld, only, items = row
+    run_id, benchmark, version, plan_digest, roles, identities, compared, *rest, withheld, only, shard, items = row
     models, scenarios, *end = rest
     filling = {role: tuple(names) for role, names in orjson.loads(roles).items()}
     by = orjson.loads(identities or "{}")
@@ -185,4 +190,4 @@ def _run(row: tuple[Any, ...]) -> RunRecord:
         run_id, benchmark, version, plan_digest, filling, by, compared, tuple(models), tuple(scenarios), *end
     )
     selected = {name: tuple(values) for name, values in orjson.loads(only or "{}").items()}
-    return replace(told, withheld=lost, items=items, only=selected)
+    return replace(told, withheld=lost, items=items, only=selected, shard=shard)
