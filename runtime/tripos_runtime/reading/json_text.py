@@ -11,8 +11,6 @@ import re
 from dataclasses import dataclass
 from typing import Any, SupportsIndex
 
-import json_repair
-
 MOST_SCANNED = 300_000
 """At most this many characters are scanned in all, and at most `SCANS` times the length of the text."""
 SCANS = 20
@@ -97,6 +95,8 @@ def _loosely(text: str, steps: list[int]) -> Any:
 def _repaired(text: str, steps: list[int]) -> dict[str, Any] | list[Any] | None:
     if len(text) > LONGEST_REPAIR or (text.startswith("[") and not LIST_START.match(text)):
         return None
+    import json_repair  # replies that need it are few, and it takes memory
+
     narrow = WIDE_COMMA.sub(",", WIDE_COLON.sub('":', text))
     try:
         value = _clean(json_repair.loads(_Counted(narrow, steps), strict=True, skip_json_loads=True))

@@ -34,7 +34,6 @@ from tripos_warehouse.report import (
     BestValue,
     Report,
     best_values,
-    junit,
     render_headline,
     render_report,
     report as report_of,
@@ -171,6 +170,8 @@ def _show(text: Text) -> None:
 
 def write_junit(report: Report, path: str) -> None:
     """Write what came of the expectations as JUnit XML. Raises `Failure` S0102 where the disk refuses."""
+    from tripos_warehouse.report import junit
+
     try:
         Path(path).write_text(junit(report), "utf-8")
     except OSError as error:

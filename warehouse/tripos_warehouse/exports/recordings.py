@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import itertools
-import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
 
@@ -15,6 +14,9 @@ from tripos_compiler.language.library import Turn
 from tripos_warehouse.query import Connection
 from tripos_warehouse.store import FAILED, Row
 from tripos_warehouse.views import RunRecord
+
+if TYPE_CHECKING:
+    import sqlite3
 
 _TURNS = """select turn.* exclude (created_at), epoch_us(turn.created_at) as made_at, talk.messages
   from main.turns as turn join main.samples as talk on talk.sample_id = turn.conversation_id
@@ -182,6 +184,8 @@ def recorded_calls(connection: Connection, run: RunRecord) -> Iterator[RecordedC
 
 def open_file() -> sqlite3.Connection:
     """Return an empty database in a temporary file that SQLite deletes; nothing in it has to survive a crash."""
+    import sqlite3
+
     database = sqlite3.connect("", isolation_level=None)
     for pragma in ("journal_mode = off", "synchronous = off", "cache_size = -16384"):
         database.execute(f"pragma {pragma}")

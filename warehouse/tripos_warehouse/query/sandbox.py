@@ -27,7 +27,12 @@ __all__ = ["duckdb"]
 
 
 SMALL_BYTES = 8 * 2**20
-"""Less than this is read by one thread: more would take memory and no less time."""
+SMALL: dict[str, str | int | float | list[str]] = {
+    "threads": 1,
+    "allocator_bulk_deallocation_flush_threshold": "0MB",
+}
+"""Fewer bytes are read by one thread, for more would take memory and no less time; and what a query has freed goes back
+to the system at once, else every query of a report adds to the memory of the process."""
 
 
 def open_box(files: Sequence[str]) -> duckdb.DuckDBPyConnection:
@@ -45,7 +50,7 @@ def open_box(files: Sequence[str]) -> duckdb.DuckDBPyConnection:
             "autoinstall_known_extensions": False,
             "autoload_known_extensions": False,
             "temp_directory": folder,
-            **({"threads": 1} if _bytes_of(files) < SMALL_BYTES else {}),
+            **(SMALL if _bytes_of(files) < SMALL_BYTES else {}),
         },
     )
     try:
