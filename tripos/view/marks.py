@@ -25,7 +25,7 @@ def write_marks(scores: pa.Table, path: Path) -> None:
     of the file says where each pair begins; null stands for every metric or every evaluator."""
     pairs: list[list[Any]] = []
     rows = 0
-    with pq.ParquetWriter(path, SCHEMA, compression="snappy", write_page_index=False) as writer:
+    with pq.ParquetWriter(path, SCHEMA, compression="snappy", write_statistics=False) as writer:
         for metric, evaluator, n, score in _means(scores):
             texts = (pa.repeat(pa.scalar(each, pa.string()), len(n)) for each in (metric, evaluator))
             writer.write_table(pa.table([*texts, n, score], schema=SCHEMA), row_group_size=GROUP_ROWS)

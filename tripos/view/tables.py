@@ -27,10 +27,11 @@ from tripos_warehouse import sql
 from tripos_warehouse.query import Connection
 from tripos_warehouse.views import LANGUAGE, are_counted, arm_columns, axis_columns
 
-WHOLE_ROWS = 131_072
-"""Rows of a group of narrow columns, which are read whole."""
-GROUP_ROWS = {"texts": 64, "judgements": 64, "turns": 64, "items": 64, "scores": 2048, "samples": 16_384}
-"""Rows of a group of tables of which a few are read at a time."""
+GROUP_ROWS = 8192
+"""Rows of a group of narrow columns, which are read whole, or the rows of a group."""
+WIDE_GROUP_ROWS, WIDE_PAGE_ROWS = 4096, 64
+"""Rows of a group and of a page of wide columns, of which a page is read at a time. Few groups keep the foot short."""
+WIDE = ("texts", "judgements", "turns", "items")
 TABLES = ("samples", "texts", "marks", "scores", "judgements", "turns", "comparisons", "items")
 FIRST_ROWS = 200
 """Replies that a page shows before it has read the table of all."""
@@ -90,10 +91,19 @@ class RunTables:
             write_marks(scores, path)
             return
         query = getattr(self, f"_{name}")()
-        size = GROUP_ROWS.get(name, WHOLE_ROWS)
+        wide = name in WIDE
+        size = WIDE_GROUP_ROWS if wide else GROUP_ROWS
         with (
-            self._connection.sql(query).to_arrow_reader(max(size, 2048)) as reader,
-            pq.ParquetWriter(path, reader.schema, compression="snappy", write_page_index=False) as writer,
+            self._connection.sql(query).to_arrow_reader(size) as reader,
+            pq.ParquetWriter(
+                path,
+                reader.schema,
+                compression="snappy",
+                use_dictionary=not wide,
+                write_statistics=False,
+                write_page_index=wide,
+                max_rows_per_page=WIDE_PAGE_ROWS if wide else None,
+            ) as writer,
         ):
             for batch in _batches(reader, size):
                 writer.write_table(batch, row_group_size=size)
@@ -215,14 +225,15 @@ class RunTables:
 
 
 def _batches(reader: pa.RecordBatchReader, size: int) -> Iterator[pa.Table]:
-    """Yield tables of a whole number of groups, with texts for enumerations."""
-    held: list[pa.RecordBatch] = []
+    """Yield tables of `size` rows, and one of the rows that remain."""
+    held: list[pa.Table] = []
     count = 0
     for batch in reader:
-        held.append(batch)
+        held.append(pa.Table.from_batches([batch]))
         count += batch.num_rows
-        if count >= size * 16:
-            yield pa.Table.from_batches(held)
-            held, count = [], 0
-    if held:
-        yield pa.Table.from_batches(held)
+        while count >= size:
+            whole = pa.concat_tables(held)
+            yield whole.slice(0, size)
+            held, count = [whole.slice(size)], count - size
+    if count:
+        yield pa.concat_tables(held)

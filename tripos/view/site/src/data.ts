@@ -91,6 +91,9 @@ async function sizeOf(url: string): Promise<number> {
   return Number(answer.headers.get("Content-Length"));
 }
 
+/** Bytes of a block of a file, and blocks that are held of one. */
+const [BLOCK, MOST_BLOCKS] = [2 ** 16, 64];
+
 /** A Parquet file of which rows and columns are read as they are needed. */
 export class Table {
   private opened?: Promise<{ file: AsyncBuffer; metadata: FileMetaData }>;
@@ -111,14 +114,31 @@ export class Table {
     }
     const url = this.of.path;
     const length = this.of.bytes ?? (await sizeOf(url));
+    const read = async (from: number, to: number): Promise<ArrayBuffer> => {
+      const answer = await fetch(url, { headers: { Range: `bytes=${from}-${to - 1}` } });
+      if (!answer.ok) throw new Error(`${url}: ${answer.status}`);
+      const bytes = await answer.arrayBuffer();
+      // A host that knows no ranges sends the whole file.
+      return answer.status === 206 ? bytes : bytes.slice(from, to);
+    };
+    // Many small pieces lie side by side: a block is read once for all of them.
+    const blocks = new Map<number, Promise<ArrayBuffer>>();
+    const block = (place: number): Promise<ArrayBuffer> => {
+      let found = blocks.get(place);
+      if (!found) {
+        found = read(place * BLOCK, Math.min((place + 1) * BLOCK, length));
+        found.catch(() => blocks.delete(place));
+        if (blocks.size >= MOST_BLOCKS) blocks.delete(blocks.keys().next().value!);
+        blocks.set(place, found);
+      }
+      return found;
+    };
     return {
       byteLength: length,
-      slice: async (from, to) => {
-        const answer = await fetch(url, { headers: { Range: `bytes=${from}-${(to ?? length) - 1}` } });
-        if (!answer.ok) throw new Error(`${url}: ${answer.status}`);
-        const bytes = await answer.arrayBuffer();
-        // A host that knows no ranges sends the whole file.
-        return answer.status === 206 ? bytes : bytes.slice(from, to);
+      slice: async (from, to = length) => {
+        const place = Math.floor(from / BLOCK);
+        const start = place * BLOCK;
+        return to <= start + BLOCK ? (await block(place)).slice(from - start, to - start) : read(from, to);
       },
     };
   }
@@ -133,7 +153,7 @@ export class Table {
     if (inline) return ((inline[this.of.path] as Row[] | undefined) ?? []).slice(from, to);
     if (to <= from) return [];
     const { file, metadata } = await this.open();
-    return (await parquetReadObjects({ file, metadata, columns, rowStart: from, rowEnd: to })) as Row[];
+    return (await parquetReadObjects({ file, metadata, columns, rowStart: from, rowEnd: to, useOffsetIndex: true })) as Row[];
   }
 
   /** Read columns, whole or the rows of a range. `take` is given each piece of a column with the row that it begins at;
