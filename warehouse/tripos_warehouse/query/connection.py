@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import lru_cache
 from types import TracebackType
 from typing import Protocol, Self
 
@@ -62,6 +64,7 @@ class Views:
 
     def __init__(self, statements: Sequence[str] = ()) -> None:
         self._waiting: list[str] = []
+        self._done: set[str] = set()
         self._lock = threading.Lock()
         self.add(statements)
 
@@ -96,6 +99,18 @@ class Views:
             except duckdb.Error as error:
                 raise StoreError("S0103", f"the store cannot be read: {' '.join(str(error).split())}") from error
         return bool(chosen)
+
+    @contextmanager
+    def first(self, what: str) -> Iterator[bool]:
+        """Yield true unless this is done already, by this connection or another one to the database."""
+        with self._lock:
+            first = what not in self._done
+            self._done.add(what)
+        try:
+            yield first
+        finally:
+            if first:
+                self._done.discard(what)
 
 
 class StoreConnection:
@@ -153,16 +168,23 @@ class StoreConnection:
 
 
 def _is_named(statement: str, text: str, words: set[str]) -> bool:
-    made = _MADE.match(statement)
+    made = _made(statement)
     if made is None:
         return True
-    kind, outer, inner = made[1], _plain(made[2]), _plain(made[3] or "")
+    kind, outer, inner = made
     end = "(" if kind == "macro" else ""
     if kind == "schema":
         return f"{outer}." in text
     if outer == _MAIN:
         return inner in words and f"{inner}{end}" in text
     return f"{outer}.{inner}{end}" in text
+
+
+@lru_cache(1024)
+def _made(statement: str) -> tuple[str, str, str] | None:
+    """Return what a statement makes, and its name in two parts."""
+    made = _MADE.match(statement)
+    return made and (made[1], _plain(made[2]), _plain(made[3] or ""))
 
 
 def _plain(text: str) -> str:

@@ -197,7 +197,7 @@ def report(connection: Connection, plan: Plan, run: RunRecord, only: Only = Mapp
     """Return the report of `run`, over what `connection` shows of its benchmark: open it with the run's id, and with
     `only` where the report is restricted to some values of axes and arms. A measure whose SQL fails has its error
     instead of rows."""
-    with copied_scores(connection, run.benchmark):
+    with copied_scores(connection, run.benchmark, replies=True):
         return _reported(connection, plan, run, only)
 
 

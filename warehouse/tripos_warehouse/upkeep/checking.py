@@ -127,21 +127,27 @@ def check_store(store: Store) -> Checkup:
                 paths[part.table].append(path)
             if part.table in counts:
                 counts[part.table] += 1
-    lost: dict[str, dict[Path, Numbers]] = {}
-    tables = []
-    for table in TABLES.values():
-        try:
-            lost[table.name] = lost_rows(table, paths[table.name])
-            rows, doubles, digest = _content(table, paths[table.name], lost[table.name])
-        except StoreError as error:
-            damages.append(_damaged(error.message))
-            rows, doubles, digest = 0, 0, ""
-        whole = digest and counts[table.name] == len(paths[table.name])
-        tables.append(Content(table.name, counts[table.name], rows, doubles, digest if whole else None))
-    if not damages:  # or else what is gone would be missed
-        damages += _dangling(paths)
+    with closing(open_database()) as database:
+        tables = tuple(
+            _checked(database, table, paths[table.name], counts[table.name], damages) for table in TABLES.values()
+        )
+        if not damages:  # or else what is gone would be missed
+            damages += _dangling(database, paths)
     live, left = _journal(store, damages)
-    return Checkup(len(commits), len(every) - len(commits), live, left, tuple(tables), tuple(damages))
+    return Checkup(len(commits), len(every) - len(commits), live, left, tables, tuple(damages))
+
+
+def _checked(
+    database: duckdb.DuckDBPyConnection, table: TableSchema, paths: list[Path], parts: int, damages: list[Damage]
+) -> Content:
+    """Return the contents of a table of which so many parts are committed; a part that cannot be read is noted."""
+    try:
+        rows, doubles, digest = _content(table, paths, lost_rows(database, table, paths))
+    except StoreError as error:
+        damages.append(_damaged(error.message))
+        rows, doubles, digest = 0, 0, ""
+    whole = digest and parts == len(paths)
+    return Content(table.name, parts, rows, doubles, digest if whole else None)
 
 
 def _commits(store: Store, damages: list[Damage]) -> list[Commit]:
@@ -199,26 +205,25 @@ def _content(table: TableSchema, paths: list[Path], lost: dict[Path, Numbers]) -
     return len(rows), doubles, hashlib.sha256(np.unique(rows).tobytes()).hexdigest()
 
 
-def _dangling(paths: dict[str, list[Path]]) -> list[Damage]:
+def _dangling(database: duckdb.DuckDBPyConnection, paths: dict[str, list[Path]]) -> list[Damage]:
     found = []
-    with closing(open_database()) as database:
-        for table, other, column, which in _DANGLING:
-            if not paths[table]:
-                continue
-            there = f"from {_source(paths[other])}" if paths[other] else "from (select NULL::varchar as " + column + ")"
-            row = database.execute(
-                f"""select count(*), min({column}) from {_source(paths[table])}
-                where {which} and {column} not in (select {column} {there} where {column} is not null)"""
-            ).fetchone()
-            assert row is not None
-            count, first = row
-            if count:
-                message = f"{count:,} rows of `{table}` are about rows that `{other}` lacks, such as `{first}`"
-                found.append(Damage("S0403", message, TAKEN_AWAY))
-        sources = [_source(paths[name]) if paths[name] else None for name in ("samples", "turns")]
-        for count, first, wrong in turns_lacking(database, *sources):
-            message = f"{count:,} {'conversations' if count > 1 else 'conversation'} {wrong}, such as `{first}`"
+    for table, other, column, which in _DANGLING:
+        if not paths[table]:
+            continue
+        there = f"from {_source(paths[other])}" if paths[other] else "from (select NULL::varchar as " + column + ")"
+        row = database.execute(
+            f"""select count(*), min({column}) from {_source(paths[table])}
+            where {which} and {column} not in (select {column} {there} where {column} is not null)"""
+        ).fetchone()
+        assert row is not None
+        count, first = row
+        if count:
+            message = f"{count:,} rows of `{table}` are about rows that `{other}` lacks, such as `{first}`"
             found.append(Damage("S0403", message, TAKEN_AWAY))
+    sources = [_source(paths[name]) if paths[name] else None for name in ("samples", "turns")]
+    for count, first, wrong in turns_lacking(database, *sources):
+        message = f"{count:,} {'conversations' if count > 1 else 'conversation'} {wrong}, such as `{first}`"
+        found.append(Damage("S0403", message, TAKEN_AWAY))
     return found
 
 

@@ -11,6 +11,7 @@ The commit has the time of the youngest that it replaces, so that what others co
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -35,7 +36,7 @@ from tripos_warehouse.store import (
     place_of,
     reading,
 )
-from tripos_warehouse.upkeep.deduplication import NO_ROWS, Numbers, lost_rows, without
+from tripos_warehouse.upkeep.deduplication import NO_ROWS, Numbers, lost_rows, open_database, without
 
 BIG_BYTES = 128 * 2**20
 """A part of this size is big: it is written no further, and not written again but to drop a double."""
@@ -94,9 +95,10 @@ def _compact(store: Store, big_bytes: int) -> Compacted | None:
                     if misleads(part.table, file):
                         lost[path] = NO_ROWS  # it is written again, with all of its rows
             parts.setdefault(part.table, []).append(part)
-    for table, some in parts.items():
-        if table in TABLES:
-            lost.update(lost_rows(TABLES[table], [store.root / part.path for part in some]))
+    with closing(open_database()) as database:
+        for table, some in parts.items():
+            if table in TABLES:
+                lost.update(lost_rows(database, TABLES[table], [store.root / part.path for part in some]))
     small = [part for some in parts.values() for part in some if part.size < big_bytes]
     # Each table can be left with one part that is not big.
     if not commits or (not lost and len(small) <= len(parts) and len(commits) <= 1):

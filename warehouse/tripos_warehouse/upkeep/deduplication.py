@@ -5,7 +5,6 @@ from __future__ import annotations
 import tempfile
 import uuid
 from collections.abc import Sequence
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -28,11 +27,11 @@ def open_database() -> duckdb.DuckDBPyConnection:
     return duckdb.connect(":memory:", config={"temp_directory": folder, "autoload_known_extensions": False})
 
 
-def lost_rows(table: TableSchema, paths: Sequence[Path]) -> dict[Path, Numbers]:
+def lost_rows(database: duckdb.DuckDBPyConnection, table: TableSchema, paths: Sequence[Path]) -> dict[Path, Numbers]:
     """Return the numbers of the rows of each part that do not count, ascending; parts without any are absent.
 
-    `paths` are in the order of their commits. Of the rows of one key the last counts that did not fail, or else the
-    last. Raises `StoreError` S0103 where a part cannot be read.
+    `database` is what `open_database` returned, and `paths` are in the order of their commits. Of the rows of one key
+    the last counts that did not fail, or else the last. Raises `StoreError` S0103 where a part cannot be read.
     """
     if not paths:
         return {}
@@ -46,8 +45,7 @@ def lost_rows(table: TableSchema, paths: Sequence[Path]) -> dict[Path, Numbers]:
           from {source} semi join (select {key} from {source} group by {key} having count(*) > 1) using ({key}))
         where place > 1 order by all"""
     try:
-        with closing(open_database()) as database:
-            found: Any = database.sql(query).to_arrow_table()
+        found: Any = database.sql(query).to_arrow_table()
     except duckdb.Error as error:
         message = f"the table `{table.name}` cannot be read: {' '.join(str(error).split())}"
         raise StoreError("S0103", message, "find the damaged file with `tripos store check`") from error

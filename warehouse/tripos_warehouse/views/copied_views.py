@@ -2,54 +2,63 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 
 import duckdb
 
 from tripos_warehouse import sql
-from tripos_warehouse.query import Connection
+from tripos_warehouse.query import Connection, StoreConnection
 
 COPIED = ("scores", "columns")
 """Each is a join over the whole run, which every query would do again."""
 MOST_ROWS = 300_000
 """More are read from the store each time: they would take more memory than they save time."""
+MOST_SAMPLES = 500
+"""Replies hold long texts."""
 
 
 @contextmanager
-def copied_scores(connection: Connection, benchmark: str) -> Iterator[None]:
+def copied_scores(connection: Connection, benchmark: str, replies: bool = False) -> Iterator[None]:
     """Show the scores of a benchmark out of a copy in memory, and at the end out of the store again. Where they are
-    copied already, or too many, nothing changes."""
-    schema = sql.name(benchmark)
-    places = {view: (f"{schema}.{view}", sql.name(f"{view} in the store")) for view in COPIED}
-    if not _are_few(connection, schema) or _are_copied(connection, benchmark):
+    copied already, or too many, nothing changes. `replies`: many queries are asked of those too."""
+    if not isinstance(connection, StoreConnection):
         yield
         return
-    for view, (shown, stored) in places.items():
-        connection.execute(f"create or replace table main.{_copy(benchmark, view)} as from {shown}")
-        connection.execute(f"alter view {shown} rename to {stored}")
-        connection.execute(f"create view {shown} as from main.{_copy(benchmark, view)}")
+    with connection.views.first(f"copies of {benchmark}") as first:
+        views = _few(connection, sql.name(benchmark), replies) if first else ()
+        if views:
+            with _copied(connection, benchmark, views):
+                yield
+        else:
+            yield
+
+
+@contextmanager
+def _copied(connection: Connection, benchmark: str, views: Sequence[str]) -> Iterator[None]:
+    schema = sql.name(benchmark)
+    # With a space in its name, a copy is nobody's table.
+    copies = {view: f"main.{sql.name(f'{benchmark} {view} in memory')}" for view in views}
+    places = [(f"{schema}.{view}", sql.name(f"{view} in the store"), copy, view) for view, copy in copies.items()]
+    made = [f"create or replace table {copy} as from {shown}" for shown, _, copy, _ in places]
+    for shown, stored, copy, _ in places:
+        made += [f"alter view {shown} rename to {stored}", f"create view {shown} as from {copy}"]
+    connection.execute("; ".join(made))
     try:
         yield
     finally:
+        restored = (
+            f"drop view {shown}; alter view {schema}.{stored} rename to {view}; drop table {copy}"
+            for shown, stored, copy, view in places
+        )
         with suppress(duckdb.ConnectionException):  # what was closed has no copy any more
-            for view, (shown, stored) in places.items():
-                connection.execute(f"drop view {shown}")
-                connection.execute(f"alter view {schema}.{stored} rename to {view}")
-                connection.execute(f"drop table main.{_copy(benchmark, view)}")
+            connection.execute("; ".join(restored))
 
 
-def _are_few(connection: Connection, schema: str) -> bool:
-    counts = " + ".join(f"(select count(*) from {schema}.{view})" for view in COPIED)
-    [(rows,)] = connection.execute(f"select {counts}").fetchall()
-    return bool(rows <= MOST_ROWS)
-
-
-def _are_copied(connection: Connection, benchmark: str) -> bool:
-    name = f"{benchmark} {COPIED[0]} in memory"
-    return bool(connection.execute("select 1 from duckdb_tables() where table_name = ?", [name]).fetchall())
-
-
-def _copy(benchmark: str, view: str) -> str:
-    """Return the name of the copy; with a space in it, it is nobody's table."""
-    return sql.name(f"{benchmark} {view} in memory")
+def _few(connection: Connection, schema: str, replies: bool) -> Sequence[str]:
+    """Return the views whose rows are few."""
+    counts = (f"(select count(*) from {schema}.{view})" for view in (*COPIED, *(["samples"] if replies else [])))
+    [(scores, columns, *samples)] = connection.execute(f"select {', '.join(counts)}").fetchall()
+    if scores + columns > MOST_ROWS:
+        return ()
+    return (*COPIED, "samples") if samples and samples[0] <= MOST_SAMPLES else COPIED
