@@ -15,7 +15,7 @@ from tripos.settings.load import load_config
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.store.store import Store
 
-ADDRESSES = ("s3://bucket/results", "gs://bucket/results", "az://c/results", "https://example.org/results", "hf://o/n")
+ADDRESSES = ("http://bucket/results", "ftp://c/results", "https://example.org/results", "hf://o/n")
 
 
 def options() -> list[tuple[list[str], str]]:
@@ -53,9 +53,9 @@ def test_every_option_of_a_folder_or_a_file_refuses_an_address(
             others += [action.option_strings[-1], "x"]
         if not action.option_strings and action.nargs not in ("?", "*") and action.metavar != "ACTION":
             others += [next(iter(action.choices or ("x",)))]
-    result = tripos(*words, *others, option, "s3://bucket/results")
+    result = tripos(*words, *others, option, "http://bucket/results")
     assert result.code == USAGE
-    assert "error[S0106]: `s3://bucket/results` is an address of `s3`, which is not served" in result.err
+    assert "error[S0106]: `http://bucket/results` is an address of `http`, which is not served" in result.err
     assert list(tmp_path.iterdir()) == []
 
 
@@ -74,20 +74,28 @@ def test_a_file_address_says_the_path(tripos: Command) -> None:
     assert "write it as a path: /srv/my results" in tripos("list", "--store", "file:///srv/my%20results").err
 
 
-@pytest.mark.parametrize("line", ['store = "s3://b/x"', 'data = ["s3://b/x"]', 'releases = ["s3://b/x"]'])
+def test_a_file_of_settings_names_no_bucket_and_a_variable_may(tmp_path: Path) -> None:
+    (tmp_path / "tripos.toml").write_text('store = "s3://b/x"\n', "utf-8")
+    with pytest.raises(Failure, match=r"tripos.toml:1.*your keys go to none that a file names"):
+        load_config(tmp_path, environ={})
+    (tmp_path / "tripos.toml").unlink()
+    assert load_config(tmp_path, environ={"TRIPOS_STORE": "s3://b/x"}).store == "s3://b/x"
+
+
+@pytest.mark.parametrize("line", ['store = "ftp://b/x"', 'data = ["s3://b/x"]', 'releases = ["s3://b/x"]'])
 def test_a_setting_refuses_an_address_and_names_its_line(line: str, tmp_path: Path) -> None:
     (tmp_path / "tripos.toml").write_text(f"{line}\n", "utf-8")
-    with pytest.raises(Failure, match=r"tripos.toml:1.*is an address of `s3`, which is not served") as caught:
+    with pytest.raises(Failure, match=r"tripos.toml:1.*is an address of `(s3|ftp)`, which is not served") as caught:
         load_config(tmp_path, environ={})
     assert caught.value.code == "R0203"
 
 
 def test_a_variable_refuses_an_address(tmp_path: Path) -> None:
-    with pytest.raises(Failure, match="an address of `s3`"):
-        load_config(tmp_path, environ={"TRIPOS_STORE": "s3://b/x"})
+    with pytest.raises(Failure, match="an address of `ftp`"):
+        load_config(tmp_path, environ={"TRIPOS_STORE": "ftp://b/x"})
 
 
-@pytest.mark.parametrize("place", ["s3://b/x", Path("s3://b/x")])
+@pytest.mark.parametrize("place", ["ftp://b/x", Path("ftp://b/x")])
 def test_a_store_opened_from_python_refuses_an_address(
     place: str | Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -18,7 +18,7 @@ from tests.conftest import Command
 from tests.faults.conftest import RUN, rows_of, write
 from tests.faults.server import GOOD, FaultServer, Writer, serving
 from tests.warehouse.keeping import PRINTS, committed, name, unit
-from tripos_warehouse.ledger.ledger import open_ledger
+from tripos_warehouse.ledger.opening import open_ledger
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.upkeep import collect
 

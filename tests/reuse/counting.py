@@ -27,7 +27,7 @@ from tripos_runtime.models.base import FREE, Price, Reply, Request
 from tripos_runtime.models.embeddings import open_embedding
 from tripos_runtime.roles.binding import bind
 from tripos_runtime.scheduling.calling import Limits
-from tripos_warehouse.ledger.ledger import open_ledger
+from tripos_warehouse.ledger.opening import open_ledger
 from tripos_warehouse.store.schemas import TABLES
 from tripos_warehouse.store.store import Store
 

@@ -17,7 +17,7 @@ from tripos_compiler.plan import Settings
 from tripos_runtime.asking.asking import Adopted, PreparedQuestion, ReadOutcome, reread
 from tripos_runtime.models.base import Message, ModelError, Request
 from tripos_runtime.program.adopting import NOWHERE, Adoption, Own, Wanted
-from tripos_warehouse.ledger.ledger import open_ledger
+from tripos_warehouse.ledger.opening import open_ledger
 from tripos_warehouse.store.store import Store
 
 SUMS = """\

@@ -11,7 +11,8 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from tripos_warehouse.ledger.ledger import RunLedger, open_ledger
+from tripos_warehouse.ledger.ledger import RunLedger
+from tripos_warehouse.ledger.opening import open_ledger
 from tripos_warehouse.store.store import Store
 
 AT = datetime(2026, 3, 1, 8, 0, tzinfo=UTC)

@@ -12,7 +12,8 @@ import pytest
 
 from tests.warehouse.keeping import PRINTS, die, name, unit
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.ledger.ledger import RunLedger, open_ledger
+from tripos_warehouse.ledger.ledger import RunLedger
+from tripos_warehouse.ledger.opening import open_ledger
 from tripos_warehouse.store import locks as locks_module
 from tripos_warehouse.store.journal import segments
 from tripos_warehouse.store.locks import CLAIM, SEGMENT, Locks, place_of

@@ -24,7 +24,7 @@ from tests.conftest import ITEMS, QUIZ
 from tests.lengths import ALL, sized, spread
 from tests.warehouse.keeping import PRINTS, die, score, unit
 from tripos.cli.main import run_command
-from tripos_warehouse.ledger.ledger import open_ledger
+from tripos_warehouse.ledger.opening import open_ledger
 from tripos_warehouse.store.schemas import TABLES
 from tripos_warehouse.store.store import Store
 

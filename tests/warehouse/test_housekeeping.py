@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.warehouse.keeping import PRINTS, committed, die, name, sample, score, unit
-from tripos_warehouse.ledger.ledger import open_ledger
+from tripos_warehouse.ledger.opening import open_ledger
 from tripos_warehouse.store.locks import PARTS_LOCK, Locks, place_of
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.upkeep.compaction import compact

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.warehouse.keeping import AT, PRINTS, die, sample, score, unit
-from tripos_warehouse.ledger.ledger import open_ledger
+from tripos_warehouse.ledger.opening import open_ledger
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.upkeep.checking import Checkup, check_store
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -10,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.warehouse.keeping import committed, name, sample, unit
+from tripos_warehouse.errors import StoreError
 from tripos_warehouse.store import TABLES, commits, misleads, parts
 from tripos_warehouse.store.commits import Commit
 from tripos_warehouse.store.store import Store
@@ -174,6 +176,24 @@ def test_a_big_part_is_listed_again_and_not_written_again(store: Store) -> None:
     assert first == big
     assert pq.read_metadata(second).num_rows == 2
     assert samples(store) == [name("sample", number) for number in range(52)]
+
+
+def test_a_compaction_that_fails_leaves_the_big_part_that_it_had_taken_over(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.append({"samples": [sample(number) for number in range(200)]})
+    for number in range(200, 203):
+        store.append({"samples": [sample(number)]})
+    (big, *_) = store.parts("samples")
+
+    def full(*given: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(compaction, "new_part", full)
+    with pytest.raises(StoreError, match="S0102"):
+        compact(store, big_bytes=big.stat().st_size)
+    assert big.is_file()
+    assert len(samples(store)) == 203
 
 
 def test_a_big_part_with_a_double_is_written_again(store: Store) -> None:

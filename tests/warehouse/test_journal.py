@@ -14,7 +14,7 @@ import pytest
 
 from tests.warehouse.keeping import PRINTS, committed, die, name, sample, score, unit
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.ledger.ledger import open_ledger
+from tripos_warehouse.ledger.opening import open_ledger
 from tripos_warehouse.store import commits, journal
 from tripos_warehouse.store.journal import JournalSegment, segments
 from tripos_warehouse.store.store import Store

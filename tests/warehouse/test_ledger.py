@@ -9,7 +9,7 @@ import pytest
 
 from tests.warehouse.keeping import ASKED, PRINTS, SCORED, committed, draft, name, sample, score, unit
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.ledger.ledger import open_ledger
+from tripos_warehouse.ledger.opening import open_ledger
 from tripos_warehouse.store.index import RowIndex, pack
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.upkeep.compaction import compact

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.warehouse.keeping import PRINTS, name, sample, unit
-from tripos_warehouse.ledger.ledger import open_ledger
+from tripos_warehouse.ledger.opening import open_ledger
 from tripos_warehouse.store.parts import conform
 from tripos_warehouse.store.schemas import TABLES
 from tripos_warehouse.store.store import Store

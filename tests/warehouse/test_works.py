@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.warehouse.keeping import PRINTS, name, sample, score, unit
-from tripos_warehouse.ledger.ledger import RunLedger, open_ledger
+from tripos_warehouse.ledger.ledger import RunLedger
+from tripos_warehouse.ledger.opening import open_ledger
 from tripos_warehouse.store.store import Store
 
 WORK = "ab" * 16

@@ -63,7 +63,7 @@ class Run:
 
     @property
     def store(self) -> Path:
-        """The folder of the store that keeps the results."""
+        """The folder of the store that keeps the results, or of its copy on this machine."""
         return self.job.store.root
 
     @property
@@ -113,7 +113,7 @@ class Run:
         """Open the store of the run, as `tripos.open` does. Raises `StoreError`."""
         from tripos.api.results import open as open_results
 
-        return open_results(self.store)
+        return open_results(self.job.store.place)
 
     @property
     def samples(self) -> Table:
@@ -192,7 +192,7 @@ def open_run(
             pool.check(limits)
         warn(settings_warning(prepared))
         prepared.check_prices()
-        opened = Store.open(Path(store), create=True)
+        opened = Store.open(store, create=True)
         for damage in opened.damages.values():
             warn(RunWarning(damage.code, damage.message, ("what it held is left out",), damage.hint))
     except (PluginError, BudgetError, ModelError, StoreError) as error:

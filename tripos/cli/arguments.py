@@ -140,7 +140,7 @@ def add_deny(parser: argparse.ArgumentParser) -> None:
 
 def add_store_options(parser: argparse.ArgumentParser) -> None:
     """The store, and the profile of settings."""
-    parser.add_argument("--store", metavar="DIR", help="folder of the store (default: results)")
+    parser.add_argument("--store", metavar="DIR", help="folder of the store, or s3://BUCKET/PREFIX (default: results)")
     parser.add_argument("--profile", metavar="NAME", help="use the settings of [profiles.NAME] in tripos.toml")
 
 

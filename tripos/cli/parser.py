@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, NoReturn
 from tripos.failure import Failure
 from tripos.version import __version__
 from tripos_compiler.diagnostics import display_width, localized, reader_language, wrap
-from tripos_warehouse.store import why_no_folder
+from tripos_warehouse.store import address_of, why_no_folder
 
 EXAMPLES = """\
 examples:
@@ -147,7 +147,7 @@ class Parser(argparse.ArgumentParser):
             given = getattr(found, action.dest, None)
             for place in given if isinstance(given, list) else [given]:
                 foreign = why_no_folder(place) if isinstance(place, str) else None
-                if foreign is not None:
+                if foreign is not None and not (action.dest == "store" and address_of(str(place))):
                     raise Failure("S0106", *foreign)
 
     def _without_option(self, said: str) -> str | None:

@@ -19,7 +19,7 @@ from tripos.failure import Failure
 from tripos.settings import SETTINGS_FILE, UNKNOWN_VARIABLE, ChosenSettings, env_files, set_variables
 from tripos_compiler.diagnostics import counted, file_size
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.store import Store, segments
+from tripos_warehouse.store import Store, address_of, segments
 from tripos_warehouse.upkeep import BIG_BYTES, MANY_COMMITS
 
 SETTINGS = "settings"
@@ -81,10 +81,25 @@ LITTLE, TOO_LITTLE = 2**30, 100 * 2**20
 MANY_PARTS = 4 * MANY_COMMITS
 
 
-def store_checks(root: Path, folder: Path) -> Iterator[Finding]:
-    """Look at the store at `root`, which need not be there, seen from `folder`. Like every reader it first commits
+def _bucket_checks(address: str) -> Iterator[Finding]:
+    try:
+        commits = Store.open(address, create=False).commits()
+    except StoreError as error:
+        if error.code == "S0101":
+            yield ok(STORE, "place", f"{address}; the first run makes it")
+        else:
+            yield problem(STORE, "place", f"[{error.code}] {error.message}", error.hint)
+        return
+    yield ok(STORE, "place", f"{address}: {counted(len(commits), 'commit')}")
+
+
+def store_checks(place: str | Path, folder: Path) -> Iterator[Finding]:
+    """Look at the store at `place`, which need not be there, seen from `folder`. Like every reader it first commits
     what a process that died had kept."""
-    root = folder / root
+    if address_of(place):
+        yield from _bucket_checks(str(place))
+        return
+    root = folder / Path(place).expanduser()
     shown = root.relative_to(folder) if root.is_relative_to(folder) else root
     yield from _disk_checks(root)
     if not root.exists():

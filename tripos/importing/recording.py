@@ -27,7 +27,7 @@ from tripos_runtime.drivers import Recorder, Refusal, item_row, new_run_id
 from tripos_runtime.forecast import data_maker
 from tripos_runtime.roles import RoleBinding
 from tripos_warehouse.ledger import open_ledger
-from tripos_warehouse.store import MARKER, Store
+from tripos_warehouse.store import MARKER, Store, address_of
 from tripos_warehouse.views import connect
 
 FREE = "mock/careful"
@@ -82,7 +82,7 @@ def take_made_rows(
 def _fillings(root: Path, making: Sequence[Made]) -> dict[str, set[str]]:
     """Return the models that filled each role in the runs of a store that made these data sets."""
     found: dict[str, set[str]] = {}
-    if not (root / MARKER).is_file():
+    if not _is_there(root):
         return found
     wanted = {each for made in making for each in made.fingerprints}
     with connect(Store.open(root, create=False)) as connection:
@@ -261,7 +261,7 @@ def _taken(recorder: Recorder, cases: Iterator[CaseReplies]) -> Iterator[tuple[C
 
 
 def _is_there(root: Path) -> bool:
-    return (root / MARKER).is_file()
+    return address_of(root) is not None or (root / MARKER).is_file()
 
 
 def _check_roles(plan: Plan, roles: Mapping[str, str]) -> None:

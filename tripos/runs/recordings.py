@@ -22,7 +22,7 @@ from tripos_warehouse.exports import (
     recorded_calls,
     settings_key,
 )
-from tripos_warehouse.store import MARKER, Store
+from tripos_warehouse.store import MARKER, Store, address_of
 from tripos_warehouse.views import RunRecord, connect, find_run, get_plan
 
 PREFIX = "replay/"
@@ -90,7 +90,7 @@ def open_recording(model_name: str, store_root: str | Path) -> Recording | None:
     if not which.strip():
         raise Failure("R0202", f"`{model_name}` names no run", "write replay/RUN; `tripos list` shows the runs")
     root, run = _place(which, Path(store_root))
-    if run == which and not (root / MARKER).is_file():
+    if run == which and not address_of(root) and not (root / MARKER).is_file():
         message = f"`{model_name}` is no folder with a store, and there is no store at `{root}` with a run of that name"
         raise Failure("S0101", message, "name the folder of the recording, or with --store the store of the run")
     try:

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
-from tripos_warehouse.store import why_no_folder
+from tripos_warehouse.store import address_of, why_no_folder
 
 SETTINGS_FILE = "tripos.toml"
 
@@ -80,6 +80,10 @@ SHORT = ("max_connections", "max_retries")
 """Settings of `[limits]` that may also stand at the top."""
 
 
+TYPED = {"typed": True}
+"""The context of settings that the user typed, as options or variables: these may name a bucket."""
+
+
 class ProfileSettings(BaseModel):
     """The settings of a file and each of its profiles. Paths are relative to the file."""
 
@@ -97,10 +101,14 @@ class ProfileSettings(BaseModel):
 
     @field_validator("store", "data", "releases")
     @classmethod
-    def _is_of_this_machine(cls, places: Any) -> Any:
+    def _is_of_this_machine(cls, places: Any, info: ValidationInfo) -> Any:
         for place in [places] if isinstance(places, str) else places:
             foreign = why_no_folder(place)
-            if foreign is not None:
+            if info.field_name == "store" and address_of(place):
+                if info.context != TYPED:
+                    told = f"`{place}` is a bucket, and your keys go to none that a file names"
+                    raise ValueError(f"{told}: give it with --store or TRIPOS_STORE")
+            elif foreign is not None:
                 raise ValueError(": ".join(foreign))
         return places
 

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ValidationError
 
 from tripos.failure import Failure
 from tripos.settings.api_keys import HIDDEN, is_key_like, key_values, keys_in, without_keys
-from tripos.settings.config import SHORT, Config, ProfileSettings, at_length, find_file
+from tripos.settings.config import SHORT, TYPED, Config, ProfileSettings, at_length, find_file
 from tripos.settings.environment import PROFILE, settings_in, unknown_variables, variable_of
 from tripos.settings.toml_lines import find_line, read_toml
 from tripos.settings.trust import trust_of
@@ -155,7 +155,7 @@ def load_settings(
             merged = _merge(merged, _against(layer, path.parent))
     of_environment = settings_in(environ)
     try:
-        config = Config.model_validate(_merge(merged, of_environment))
+        config = Config.model_validate(_merge(merged, of_environment), context=TYPED)
     except ValidationError as error:
         raise _of_environment(error, environ) from error
     odd = tuple((f"no setting is called `{name}`", hint) for name, hint in unknown_variables(environ))

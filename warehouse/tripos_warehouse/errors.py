@@ -18,6 +18,12 @@ class StoreError(Exception):
     | S0105 | a row does not fit its table                        |
     | S0106 | a place that is no folder of this machine           |
     | S0107 | a store that leads out of its folder                |
+    | S0108 | no such bucket                                      |
+    | S0109 | a bucket that refuses access                        |
+    | S0110 | a bucket that is out of reach                       |
+    | S0111 | an object store without conditional writes          |
+    | S0112 | a worker that lost its lease                        |
+    | S0113 | a command that does not write to a bucket yet       |
     | S0201 | the database refused a query                        |
     | S0202 | no such answer format                               |
     | S0203 | a statement that does more than read                |

@@ -9,6 +9,7 @@ from pathlib import Path
 from tripos.failure import GOOD, Failure
 from tripos.ui import show_json, show_output, show_text, table_width
 from tripos_warehouse.query import Connection
+from tripos_warehouse.store import address_of
 
 MAX_ROWS = 40
 MOST_ROWS = 2_000
@@ -63,6 +64,8 @@ def _store_of(options: Namespace) -> Path | None:
     """Return the folder of the store; `None` where it is not plain which one that is, since there are settings."""
     here = Path.cwd()
     set_ = any(name.startswith(PREFIX) and (name, value) not in LANGUAGES for name, value in os.environ.items())
+    if address_of(options.store or ""):
+        return None
     if options.profile or set_ or any((each / name).exists() for each in (here, *here.parents) for name in SETTINGS):
         from tripos.settings import chosen_settings
 

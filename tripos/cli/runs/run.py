@@ -189,13 +189,13 @@ class _Run:
     def _header(self) -> None:
         """Add the options of items, models and the store."""
         job = self.job
-        benchmark, store = job.plan.benchmark, _short(job.store.root)
+        benchmark, store = job.plan.benchmark, _short(job.store.place)
         if self.events is not None:
             self.events.started(
                 run_id=job.run_id,
                 benchmark=benchmark.name,
                 benchmark_version=benchmark.version,
-                store=str(job.store.root),
+                store=job.store.place,
                 roles=job.binding.models,
                 budget=job.budget,
             )
@@ -259,7 +259,7 @@ def _called(plan: Plan) -> str:
     return f"{title} {benchmark.version}"
 
 
-def _short(path: Path) -> str:
+def _short(place: str) -> str:
     """Return a path as it is written from here, where it lies below."""
-    here = Path.cwd()
-    return os.fspath(path.relative_to(here)) if path.is_relative_to(here) else str(path)
+    here, path = Path.cwd(), Path(place)
+    return os.fspath(path.relative_to(here)) if path.is_relative_to(here) else place

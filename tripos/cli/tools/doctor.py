@@ -66,7 +66,7 @@ def _checks(options: Namespace, roles: dict[str, list[str]]) -> tuple[list[Findi
     table = role_table(config, _names(options.model), roles)
     if readable or table:  # settings that cannot be read may name models
         checks += model_checks(table, config, os.environ, ask=options.ask)
-    checks += store_checks(Path(config.store).expanduser(), folder)
+    checks += store_checks(config.store, folder)
     return checks, chosen.secrets
 
 

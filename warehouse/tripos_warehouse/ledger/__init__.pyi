@@ -20,10 +20,12 @@ from .index_cache import (
 )
 from .ledger import (
     RunLedger as RunLedger,
-    open_ledger as open_ledger,
 )
 from .lookup import (
     RowLookup as RowLookup,
+)
+from .opening import (
+    open_ledger as open_ledger,
 )
 from .run_cache import (
     RUN_CACHE_SUFFIX as RUN_CACHE_SUFFIX,

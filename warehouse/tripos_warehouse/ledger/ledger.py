@@ -31,6 +31,7 @@ from tripos_warehouse.store import (
     Claims,
     Commit,
     JournalSegment,
+    Leases,
     Locks,
     Peers,
     Row,
@@ -48,22 +49,6 @@ from tripos_warehouse.store import (
     to_arrow,
     to_line,
 )
-
-
-def open_ledger(store: Store, fingerprints: Collection[str], release: str | None = None) -> RunLedger:
-    """Return the ledger of a store for a run that can use results of these `fingerprints`. Rows that it keeps bear
-    `release`, the digest of the release that is run, if any.
-
-    What processes that died had kept is committed first. Raises `StoreError`: S0102 where the store cannot be written,
-    S0103 and S0104 as `Store.files` does.
-
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     with open_ledger(Store.open(folder, create=True), {"f0"}) as ledger:
-    ...         ledger.claim("case 1"), ledger.statuses("samples", ["00" * 16])
-    (True, [None])
-    """
-    return RunLedger(store, fingerprints, release)
 
 
 class RunLedger:
@@ -87,7 +72,7 @@ class RunLedger:
             self._ticks = Ticks(store.root)
         except OSError as error:
             raise unwritable(store.root, error) from error
-        self._claims = Claims(self._locks)
+        self._claims: Claims | Leases = Claims(self._locks)
         self._peers = Peers(store.root, self._locks, self._ticks)
         store.recover()
         self._seen = -1
@@ -111,7 +96,7 @@ class RunLedger:
         for what this ledger committed since others last did."""
         index = self._index(table)
         found = index.names_of(index.find(pack(ids)).codes)
-        if fresh := self._fresh.get(table):
+        for fresh in self._uncommitted(table):
             for number, name in enumerate(ids):
                 if (row := fresh.get(name)) is not None:
                     status = row.get("status", "ok")
@@ -121,7 +106,8 @@ class RunLedger:
 
     def held(self) -> set[str]:
         """Return the fingerprints of which any result is kept, also one that waits for a flush."""
-        fresh = {row["fingerprint"] for table in RESULTS for row in self._fresh.get(table, {}).values()}
+        layers = (layer for table in RESULTS for layer in self._uncommitted(table))
+        fresh = {row["fingerprint"] for layer in layers for row in layer.values()}
         return fresh.union(*(self._index(table).fingerprints for table in RESULTS))
 
     def rows(self, table: str, ids: Iterable[str]) -> dict[str, Row]:
@@ -139,7 +125,7 @@ class RunLedger:
             if not self.refresh():
                 raise
             found = self._committed(table, names)
-        if fresh := self._fresh.get(table):
+        for fresh in self._uncommitted(table):
             for name in names:
                 if (row := fresh.get(name)) is not None and (name not in found or row.get("status", "ok") != FAILED):
                     found[name] = {column: row.get(column) for column in TABLES[table].schema.names}
@@ -230,7 +216,7 @@ class RunLedger:
         batch = self._batch
         batch.add(rows, len(line))
         for table, some in rows.items():
-            self._remember(table, some)
+            remember(self._fresh, table, some)
         try:
             if batch.segment is None:
                 batch.segment = self._new_segment()
@@ -238,8 +224,12 @@ class RunLedger:
         except OSError as error:
             self._close_batch()  # what follows half a line would be lost with it
             raise unwritable(self._store.root, error) from error
+        self._added(line, rows)
         if batch.is_full:
             self.flush()
+
+    def _added(self, line: bytes, rows: Mapping[str, Sequence[Row]]) -> None:
+        """Do more with rows that are in the journal."""
 
     def flush(self) -> Commit | None:
         """Commit what was kept, and then let go of what was released. `None` where nothing waited.
@@ -261,7 +251,7 @@ class RunLedger:
         self._fresh = {}
         for batch in self._closed:
             for table, some in batch.rows.items():
-                self._remember(table, some)
+                remember(self._fresh, table, some)
         try:
             while self._done:
                 self._done[-1].remove()
@@ -279,12 +269,15 @@ class RunLedger:
         try:
             self.flush()
         finally:
-            for batch in self._closed:
-                if batch.segment is not None:
-                    batch.segment.close()
-            self._locks.close()
-            with suppress(OSError):
-                self._ticks.close()
+            self._let_go()
+
+    def _let_go(self) -> None:
+        for batch in self._closed:
+            if batch.segment is not None:
+                batch.segment.close()
+        self._locks.close()
+        with suppress(OSError):
+            self._ticks.close()
 
     # Who works on what
 
@@ -315,8 +308,11 @@ class RunLedger:
         batches = (self._batch, *self._closed)
         return frozenset(batch.segment.name for batch in batches if batch.segment is not None)
 
+    def _segment_name(self) -> str:
+        return new_name(self._store.now)
+
     def _new_segment(self) -> JournalSegment:
-        name = new_name(self._store.now)
+        name = self._segment_name()
         place = place_of(SEGMENT, name)
         self._locks.hold(place)  # first, or a process that recovers could take the file for one without an owner
         try:
@@ -346,14 +342,9 @@ class RunLedger:
             self._mine.append(commit)
         return commit
 
-    def _remember(self, table: str, rows: Sequence[Row]) -> None:
-        if len(key := TABLES[table].key) != 1:
-            return
-        fresh = self._fresh.setdefault(table, {})
-        for row in rows:
-            name = row[key[0]]
-            if row.get("status") != FAILED or fresh.get(name, row).get("status") == FAILED:
-                fresh[name] = row
+    def _uncommitted(self, table: str) -> list[dict[str, Row]]:
+        """Return the rows by name that are in no commit, in layers of which a later one counts first."""
+        return [self._fresh[table]] if table in self._fresh else []
 
     # The index
 
@@ -381,3 +372,14 @@ class RunLedger:
 
     def _committed(self, table: str, names: list[str]) -> dict[str, Row]:
         return rows_of(self._index(table), names, self._lookup)
+
+
+def remember(fresh: dict[str, dict[str, Row]], table: str, rows: Sequence[Row]) -> None:
+    """Put rows into a layer of `RunLedger.statuses`, by their names."""
+    if table not in TABLES or len(key := TABLES[table].key) != 1:
+        return
+    into = fresh.setdefault(table, {})
+    for row in rows:
+        name = row[key[0]]
+        if row.get("status") != FAILED or into.get(name, row).get("status") == FAILED:
+            into[name] = row

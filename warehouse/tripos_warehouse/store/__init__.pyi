@@ -1,3 +1,10 @@
+from .bucket import (
+    Bucket as Bucket,
+    Leases as Leases,
+    Session as Session,
+    address_of as address_of,
+    collect_objects as collect_objects,
+)
 from .commits import (
     COMMITS as COMMITS,
     Commit as Commit,

@@ -14,6 +14,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
+import orjson
+
 from tripos_warehouse.errors import StoreError
 
 _ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/+(.*)", re.DOTALL)
@@ -80,6 +82,23 @@ def check_links(root: Path) -> None:
         _check(root / name, is_folder=True)
     for name in FILES:
         _check(root / name, is_folder=False)
+
+
+def check_marker(folder: Path, name: str, known: str) -> None:
+    """Raise `StoreError` where a folder is no store of a format that is `known`: S0101, S0103, S0104, S0107."""
+    marker = folder / name
+    try:
+        check_links(folder)
+        found = orjson.loads(read_plain(marker))["format"]
+    except (FileNotFoundError, NotADirectoryError) as error:
+        hint = "run a benchmark first, or name the store with `--store`"
+        raise StoreError("S0101", f"no store at `{folder}`", hint) from error
+    except (OSError, orjson.JSONDecodeError, KeyError, TypeError) as error:
+        hint = f'write `{{"format":"{known}"}}` into it'
+        raise StoreError("S0103", f"`{marker}` is unreadable ({error})", hint) from error
+    if found != known:
+        message = f"the store at `{folder}` has the format `{found}`; this Tripos reads `{known}`"
+        raise StoreError("S0104", message, "update Tripos")
 
 
 def lies_in(root: Path, path: Path) -> bool:

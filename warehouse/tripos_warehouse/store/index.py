@@ -17,9 +17,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tripos_warehouse.store.parts import reading
+from tripos_warehouse.store.parts import conform, reading
 from tripos_warehouse.store.rows import get_table
 from tripos_warehouse.store.schemas import COMPARISONS, JUDGEMENTS, SAMPLES, SCORES, TURNS
+from tripos_warehouse.store.table_schema import TableSchema
 
 Halves = npt.NDArray[np.uint64]
 """Upper or lower 64 bits of names."""
@@ -264,3 +265,27 @@ def _sorted(chunks: list[SortedRows]) -> SortedRows:
         last[:-1] = (high[1:] != high[:-1]) | (lower[1:] != lower[:-1])
         order, high = order[last], high[last]
     return SortedRows(high, low[order], codes[order], places[order])
+
+
+def rows_by_id(
+    table: TableSchema, paths: Iterable[Path], ids: Iterable[str], columns: Sequence[str] | None
+) -> dict[str, dict[str, Any]]:
+    """Return whole rows of parts by their id, as `Store.rows` does."""
+    import pyarrow.compute as pc
+
+    (key,) = table.key
+    names = list(columns if columns is not None else table.schema.names)
+    needed = list(dict.fromkeys([*names, key, "status"]))
+    wanted = pa.array(sorted(set(ids)), type=pa.string())
+    failed: dict[str, dict[str, Any]] = {}
+    answered: dict[str, dict[str, Any]] = {}
+    for path in paths:
+        with reading(path) as file:
+            hits = pc.is_in(file.read([key])[key], value_set=wanted)
+            if not pc.any(hits).as_py():
+                continue
+            content = file.read(needed).filter(hits)
+        for row in conform(table.name, needed, content).to_pylist(maps_as_pydicts="strict"):
+            into = failed if row["status"] == FAILED else answered
+            into[row[key]] = {name: row[name] for name in names}
+    return failed | answered

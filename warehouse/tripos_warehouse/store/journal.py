@@ -112,7 +112,12 @@ def to_line(rows: Mapping[str, Sequence[Row]]) -> bytes:
 
 def read_segment(path: Path) -> JournalContent:
     """Return the whole lines of a segment. Raises `OSError`."""
-    first, *lines = read_plain(path, MOST_BYTES).split(b"\n")[:-1] or [b""]
+    return parse_segment(read_plain(path, MOST_BYTES))
+
+
+def parse_segment(content: bytes) -> JournalContent:
+    """Return the whole lines of these bytes of a segment."""
+    first, *lines = content.split(b"\n")[:-1] or [b""]
     header = _object(first)
     if header is None or header.get("format") != JOURNAL_FORMAT or _is_newer(header.get("versions")):
         return JournalContent((), newer=bool(first))

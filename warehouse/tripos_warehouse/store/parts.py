@@ -91,10 +91,12 @@ def stem_of(path: Path) -> str:
     return path.name.rpartition(".")[0].rpartition(".")[0]
 
 
-def discard(root: Path, parts: Sequence[ParquetPart]) -> None:
-    """Remove parts that no commit lists."""
+def discard(root: Path, parts: Sequence[ParquetPart], stem: str) -> None:
+    """Remove the parts that were written for a commit of that name, which does not list them after all. Others, which a
+    compaction takes over as they are, belong to earlier commits and stay."""
     for part in parts:
-        (root / part.path).unlink(missing_ok=True)
+        if stem_of(Path(part.path)) == stem:
+            (root / part.path).unlink(missing_ok=True)
 
 
 def check_part(root: Path, part: ParquetPart, commit: Commit) -> Path:

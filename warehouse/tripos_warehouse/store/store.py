@@ -20,6 +20,7 @@ import os
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -31,12 +32,13 @@ from obstore.exceptions import AlreadyExistsError, BaseError
 from obstore.store import LocalStore
 
 from tripos_warehouse.errors import StoreError, unwritable
+from tripos_warehouse.store.bucket import Bucket, OvertakenError, address_of, recover_segment
 from tripos_warehouse.store.commits import COMMITS, Commit, ParquetPart, check_name, new_name, publish, read_commit
-from tripos_warehouse.store.folders import check_links, read_plain, why_no_folder
-from tripos_warehouse.store.index import FAILED
+from tripos_warehouse.store.folders import check_marker, why_no_folder
+from tripos_warehouse.store.index import rows_by_id
 from tripos_warehouse.store.journal import JOURNAL, REJECTED, SUFFIX, merge, read_segment, segments, set_aside
 from tripos_warehouse.store.locks import PARTS_LOCK, SEGMENT, Locks, place_of
-from tripos_warehouse.store.parts import PARTS, check_part, conform, discard, reading, write_part
+from tripos_warehouse.store.parts import PARTS, check_part, discard, write_part
 from tripos_warehouse.store.rows import Row, get_table, to_arrow
 from tripos_warehouse.store.schemas import RUNS, TABLES
 from tripos_warehouse.store.soundness import UNFIT, check_rows, fitting_lines, sound_tables
@@ -59,9 +61,17 @@ class Store:
     """A store that exists. `Store.open` makes one; several processes may append to it at once."""
 
     def __init__(
-        self, root: Path, clock: Callable[[], datetime] = _now, tell: Tell | None = None, *, tolerant: bool = False
+        self,
+        root: Path,
+        clock: Callable[[], datetime] = _now,
+        tell: Tell | None = None,
+        *,
+        tolerant: bool = False,
+        bucket: Bucket | None = None,
     ) -> None:
         self.root = root
+        self.bucket = bucket
+        """The object store that this folder is a copy of, if it is one."""
         self._clock = clock
         self._tell = tell
         self._tolerant = tolerant
@@ -71,6 +81,11 @@ class Store:
         self._sound: set[Path] = set()
         self._read: dict[str, Commit] = {}
         self._locks: Locks | None = None
+
+    @property
+    def place(self) -> str:
+        """The folder of the store, or its address on an object store."""
+        return str(self.root) if self.bucket is None else self.bucket.address
 
     @property
     def now(self) -> datetime:
@@ -93,8 +108,11 @@ class Store:
         called, once each, with what is damaged and left out. `tolerant`: damaged commits and parts are left out too,
         for who only reads; a run would pay again for what they hold, and `gc` would remove it.
 
+        An address such as `s3://bucket/results` is one of an object store; its committed parts are copied to a folder
+        of this machine, which is read like any other.
+
         Raises `StoreError`: S0101 no store there, S0102 it cannot be made, S0104 of a newer format, S0106 no folder,
-        S0107 a link in it.
+        S0107 a link in it, and what `Bucket.open` and `Bucket.sync` do.
 
         >>> import tempfile
         >>> with tempfile.TemporaryDirectory() as folder:
@@ -103,12 +121,14 @@ class Store:
         ...     len(store.parts("run_items")), len(store.parts("scores"))
         (1, 0)
         """
-        foreign = why_no_folder(str(root))
+        address = address_of(root)
+        bucket = None if address is None else Bucket.open(address, create)
+        foreign = why_no_folder(str(root)) if bucket is None else None
         if foreign is not None:
             raise StoreError("S0106", *foreign)
-        folder = Path(root).expanduser().resolve()
+        folder = (Path(root) if bucket is None else bucket.root).expanduser().resolve()
         marker = folder / MARKER
-        if create and not marker.is_file():
+        if (create or bucket is not None) and not marker.is_file():
             try:
                 for below in (COMMITS, *(f"{PARTS}/{table}" for table in TABLES)):
                     (folder / below).mkdir(parents=True, exist_ok=True)
@@ -118,25 +138,11 @@ class Store:
                     )
             except (OSError, BaseError) as error:
                 raise unwritable(folder, error) from error
-        try:
-            check_links(folder)
-            found = orjson.loads(read_plain(marker))["format"]
-        except (FileNotFoundError, NotADirectoryError) as error:
-            raise StoreError(
-                "S0101", f"no store at `{folder}`", "run a benchmark first, or name the store with `--store`"
-            ) from error
-        except (OSError, orjson.JSONDecodeError, KeyError, TypeError) as error:
-            raise StoreError(
-                "S0103", f"`{marker}` is unreadable ({error})", f'write `{{"format":"{STORE_FORMAT}"}}` into it'
-            ) from error
-        if found != STORE_FORMAT:
-            raise StoreError(
-                "S0104",
-                f"the store at `{folder}` has the format `{found}`; this Tripos reads `{STORE_FORMAT}`",
-                "update Tripos",
-            )
-        store = cls(folder, clock, tell, tolerant=tolerant)
+        check_marker(folder, MARKER, STORE_FORMAT)
+        store = cls(folder, clock, tell, tolerant=tolerant, bucket=bucket)
         _opened.add(store)
+        if bucket is not None:
+            bucket.sync()
         with suppress(StoreError):  # who only reads need not be able to write
             store.recover()
         return store
@@ -156,7 +162,7 @@ class Store:
         name = new_name(now) if name is None else check_name(name)
         try:
             if (self.root / COMMITS / f"{name}.json").exists():
-                return publish(self.root, Commit(name, now, ()))
+                return self._publish(Commit(name, now, ()))
             return self.commit(name, now, (write_part(self.root, table, name, tables[table]) for table in tables))
         except (OSError, BaseError) as error:
             raise unwritable(self.root, error) from error
@@ -173,16 +179,24 @@ class Store:
         parts: list[ParquetPart] = []
         try:
             parts.extend(write)
-            commit = publish(self.root, Commit(name, at, tuple(parts), replaces=replaces))
+            commit = self._publish(Commit(name, at, tuple(parts), replaces=replaces))
         except BaseException:
             if not (self.root / COMMITS / f"{name}.json").exists():
-                discard(self.root, parts)
+                discard(self.root, parts, name)
             raise
         finally:
             locks.free(place)
         if commit.repeated:
-            discard(self.root, parts)
+            discard(self.root, parts, name)
         return commit
+
+    def _publish(self, commit: Commit) -> Commit:
+        if self.bucket is None:
+            return publish(self.root, commit)
+        try:
+            return self.bucket.publish(commit) if commit.parts else replace(commit, repeated=True)
+        except OvertakenError:
+            return replace(commit, repeated=True)
 
     @property
     def locks(self) -> Locks:
@@ -203,6 +217,8 @@ class Store:
                 # also while another one recovers. Several may do so at once, since the name is committed once.
                 if self._is_left(name) and not (self.locks.real and self.locks.others_hold(place_of(SEGMENT, name))):
                     found += self._recover(name)
+            if self.bucket is not None and self.bucket.commit_tails():
+                self.bucket.sync()
         except (OSError, BaseError) as error:
             raise unwritable(self.root, error) from error
         return found
@@ -226,7 +242,10 @@ class Store:
             self._note(StoreError("S0404", message, "update Tripos: it then commits them"))
             return False
         rejected = list(kept.damaged)
-        if kept.lines:
+        if self.bucket is not None:
+            if (late := recover_segment(self.bucket, name, kept)) is not None:
+                self._note(late)
+        elif kept.lines:
             try:
                 self.append_arrow(sound_tables(merge(kept.lines)), name)
             except UNFIT as error:
@@ -358,25 +377,7 @@ class Store:
 
         Ids that the table lacks are absent. Files that hold none of the ids cost one narrow read.
         """
-        import pyarrow.compute as pc
-
-        schema = get_table(table)
-        (key,) = schema.key
-        names = list(columns if columns is not None else schema.schema.names)
-        needed = list(dict.fromkeys([*names, key, "status"]))
-        wanted = pa.array(sorted(set(ids)), type=pa.string())
-        failed: dict[str, dict[str, Any]] = {}
-        answered: dict[str, dict[str, Any]] = {}
-        for path in self.parts(table):
-            with reading(path) as file:
-                hits = pc.is_in(file.read([key])[key], value_set=wanted)
-                if not pc.any(hits).as_py():
-                    continue
-                content = file.read(needed).filter(hits)
-            for row in conform(table, needed, content).to_pylist(maps_as_pydicts="strict"):
-                into = failed if row["status"] == FAILED else answered
-                into[row[key]] = {name: row[name] for name in names}
-        return failed | answered
+        return rows_by_id(get_table(table), self.parts(table), ids, columns)
 
 
 _opened: weakref.WeakSet[Store] = weakref.WeakSet()

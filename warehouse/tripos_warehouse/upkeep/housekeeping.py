@@ -21,6 +21,7 @@ from tripos_warehouse.store import (
     WORKS,
     RowIndex,
     Store,
+    collect_objects,
     has_all,
     lies_in,
     place_of,
@@ -54,11 +55,14 @@ def collect(store: Store, grace_s: float = GRACE_S, *, dry_run: bool = False) ->
     try:
         if not dry_run:
             store.recover()
-        return [
+        gone = [
             removed
             for found in (_replaced, _orphans, _temporary, _stale_works, _unused_indexes)
             for removed in _remove(store, found(store, grace_s), dry_run)
         ]
+        if store.bucket is not None:
+            gone += [Removed(*each) for each in collect_objects(store.bucket, dry_run=dry_run)]
+        return gone
     except OSError as error:
         raise unwritable(store.root, error) from error
 

@@ -1,0 +1,27 @@
+"""Opening a ledger: of a folder, or of a bucket."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from tripos_warehouse.ledger.bucket_ledger import BucketLedger
+from tripos_warehouse.ledger.ledger import RunLedger
+from tripos_warehouse.store import Store
+
+
+def open_ledger(store: Store, fingerprints: Collection[str], release: str | None = None) -> RunLedger:
+    """Return the ledger of a store for a run that can use results of these `fingerprints`. Rows that it keeps bear
+    `release`, the digest of the release that is run, if any.
+
+    What processes that died had kept is committed first. Raises `StoreError`: S0102 where the store cannot be written,
+    S0103 and S0104 as `Store.files` does.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with open_ledger(Store.open(folder, create=True), {"f0"}) as ledger:
+    ...         ledger.claim("case 1"), ledger.statuses("samples", ["00" * 16])
+    (True, [None])
+    """
+    if store.bucket is not None:
+        return BucketLedger(store, store.bucket, fingerprints, release)
+    return RunLedger(store, fingerprints, release)

@@ -1,0 +1,285 @@
+"""A store on an object store: its catalog, its copy on this machine, and commits by conditional write.
+
+```
+tripos-store.json               format of the store, and how long a lease is
+catalog.json                    the parts that count, and the sessions              (conditional write)
+claims.json                     which session has which shard of the work           (conditional write)
+logs/<session>/<slot>           rows that were kept and are not committed, or a seal     (if its name is free)
+parts/<table>/<serial>-<name>   Parquet                                              (once)
+```
+No clock and no listing decides what counts. Listings are used by garbage collection only, which they may delay.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import random
+import time
+import uuid
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+
+import orjson
+import pyarrow as pa
+
+from tripos_warehouse.errors import StoreError
+from tripos_warehouse.store.bucket.addresses import copy_of
+from tripos_warehouse.store.bucket.catalog import (
+    CATALOG,
+    RECENT,
+    BucketPart,
+    Catalog,
+    CatalogCommit,
+    LogAdvance,
+    OldBaseError,
+    OvertakenError,
+    read_catalog,
+    with_advance,
+    with_commit,
+)
+from tripos_warehouse.store.bucket.copy import LocalCopy, PartGoneError
+from tripos_warehouse.store.bucket.logs import LogReader, Tail
+from tripos_warehouse.store.bucket.objects import HeldObject, Objects, no_conditions
+from tripos_warehouse.store.commits import Commit, ParquetPart, new_name
+from tripos_warehouse.store.journal import merge, set_aside
+from tripos_warehouse.store.parts import discard, write_part
+from tripos_warehouse.store.soundness import UNFIT, fitting_lines, sound_tables
+
+BUCKET_FORMAT = "tripos.store/2"
+MARKER = "tripos-store.json"
+LEASE_S = 60.0
+"""A session that was silent for so long may be sealed by others."""
+_PAUSE_S = 0.2
+_TRIES, _PROBES = 3, 12
+
+
+class Bucket:
+    """A store at an address of an object store. `Bucket.open` makes one. Each thread needs one of its own."""
+
+    def __init__(self, objects: Objects, root: Path, lease_s: float) -> None:
+        self.objects = objects
+        self.root = root
+        self.lease_s = lease_s
+        self.reader = LogReader(objects)
+        self.copy = LocalCopy(root, objects)
+        self._held: HeldObject | None = None
+        self._catalog = Catalog()
+
+    @classmethod
+    def open(
+        cls,
+        address: str,
+        create: bool,
+        *,
+        objects: Objects | None = None,
+        root: Path | None = None,
+        lease_s: float = LEASE_S,
+    ) -> Bucket:
+        """Return the store at an address; with `create` it is made where there is none, with that length of a lease.
+
+        Raises `StoreError`: S0101 no store there, S0103 it is unreadable, S0104 of a newer format, S0108 no bucket,
+        S0109 no rights, S0110 out of reach, S0111 no conditional writes.
+        """
+        objects = objects or Objects.at(address)
+        held = objects.get(MARKER)
+        if held is None and create:
+            _probe(objects)
+            made = {"format": BUCKET_FORMAT, "lease_s": lease_s, "id": uuid.uuid4().hex}
+            objects.create(CATALOG, Catalog().following().model_dump_json().encode())
+            objects.create(MARKER, orjson.dumps(made) + b"\n")
+            held = objects.get(MARKER)
+        if held is None:
+            hint = "run a benchmark first, or name the store with `--store`"
+            raise StoreError("S0101", f"no store at `{address}`", hint)
+        try:
+            said = orjson.loads(held.content)
+            format_, length_s = said["format"], float(said.get("lease_s", LEASE_S))
+        except (ValueError, KeyError, TypeError) as error:
+            hint = "restore an earlier version of the object"
+            raise StoreError("S0103", f"`{address}/{MARKER}` is unreadable ({error})", hint) from error
+        if format_ != BUCKET_FORMAT:
+            message = f"the store at `{address}` has the format `{format_}`; this Tripos reads `{BUCKET_FORMAT}`"
+            raise StoreError("S0104", message, "update Tripos")
+        return cls(objects, copy_of(address) if root is None else root, length_s)
+
+    @property
+    def address(self) -> str:
+        """Where it is."""
+        return self.objects.address
+
+    # The catalog
+
+    def catalog(self) -> Catalog:
+        """Return the catalog as it is now. Raises what `Objects.get` and `read_catalog` do."""
+        held = self.objects.get(CATALOG) if self._held is None else self.objects.changed(CATALOG, self._held)
+        if held is None:
+            hint = "restore an earlier version of the object `catalog.json`"
+            raise StoreError("S0103", f"the store at `{self.address}` has no catalog", hint)
+        if held is not self._held:
+            self._held, self._catalog = held, read_catalog(held.content, self.address)
+        return self._catalog
+
+    def change(self, changed: Callable[[Catalog], Catalog], has_landed: Callable[[Catalog], bool]) -> Catalog:
+        """Change the catalog, and return one that has the change.
+
+        `changed` makes the new one of the newest; what it raises ends the try. Of a write whose outcome is not known,
+        `has_landed` says of a later catalog whether it is in there.
+        """
+        first = None
+        while True:
+            catalog = self.catalog()
+            if first is not None and has_landed(catalog):
+                return catalog
+            if first is None:
+                first = catalog.serial
+            elif catalog.serial - first >= RECENT:
+                hint = "run the same command again"
+                raise StoreError("S0110", f"too many others write to `{self.address}` at once", hint)
+            new = changed(catalog)
+            assert self._held is not None
+            content = new.model_dump_json().encode()
+            tag = self.objects.swap(CATALOG, content, self._held.tag)
+            if tag is not None:
+                self._held, self._catalog = HeldObject(content, tag, self._held.written_at), new
+                return new
+            time.sleep(random.uniform(0, _PAUSE_S))
+
+    # The copy on this machine
+
+    def sync(self) -> Catalog:
+        """Bring the copy on this machine up to date. Raises what `catalog` does, and S0103 where a part is gone."""
+        for _ in range(_TRIES):
+            catalog = self.catalog()
+            try:
+                self.copy.take(catalog)
+            except PartGoneError as error:
+                gone = error
+                continue
+            return catalog
+        hint = "restore the object from a backup, or find what is missing with `tripos store check`"
+        raise StoreError("S0103", f"`{self.address}/{gone}` is gone", hint)
+
+    # Commits
+
+    def publish(self, commit: Commit, log: LogAdvance | None = None) -> Commit:
+        """Make a commit count whose parts lie in the copy on this machine; with `log`, together with the slots that are
+        in it. Where the name was committed before, that commit comes back with `repeated` set.
+
+        Raises `OvertakenError` where the slots, or the commits that it replaces, are in another commit by now, and what
+        `change` does. Objects that were written are never removed here: a write that is under way may list them yet.
+        """
+        while True:
+            catalog = self.catalog()
+            if catalog.has(commit.name):
+                self.sync()
+                return Commit(commit.name, commit.written_at, commit.parts, repeated=True)
+            new = CatalogCommit(
+                name=commit.name, written_at=commit.written_at, parts=tuple(self._uploaded(commit.parts, catalog))
+            )
+            with suppress(OldBaseError):
+                self.change(
+                    lambda now, new=new: with_commit(now, new, commit.replaces, log),  # type: ignore[misc]
+                    lambda now: now.has(commit.name),
+                )
+                self.sync()
+                return commit
+
+    def _uploaded(self, parts: Iterable[ParquetPart], catalog: Catalog) -> Iterable[BucketPart]:
+        """Yield the parts as the catalog lists them; those that it has not yet are uploaded."""
+        known = {part.path: part for commit in catalog.commits for part in commit.parts}
+        for part in parts:
+            if part.path in known:
+                yield known[part.path]
+                continue
+            content = (self.root / part.path).read_bytes()
+            made = BucketPart(
+                table=part.table, path=part.path, rows=part.rows, bytes=part.size, version=part.version,
+                base=catalog.serial, sha256=hashlib.sha256(content).hexdigest(),
+            )  # fmt: skip
+            self.objects.put(made.name, content)
+            yield made
+
+    def commit_tables(self, tables: dict[str, pa.Table], log: LogAdvance) -> Commit:
+        """Commit the rows of some slots. Raises what `publish` does, and `OSError`."""
+        now = datetime.now(UTC)
+        name = new_name(now)
+        parts = [write_part(self.root, table, name, tables[table]) for table in tables]
+        try:
+            return self.publish(Commit(name, now, tuple(parts)), log)
+        except OvertakenError:
+            discard(self.root, parts, name)  # of the copy only
+            raise
+
+    def commit_tail(self, session: str, tail: Tail, start: int, *, over: bool) -> Commit | None:
+        """Commit what a log has from slot `start` on, for whoever wrote it; with `over` the session ends. None where
+        somebody else was faster, or nothing was there. Raises as `publish` does."""
+        log = LogAdvance(session, start, tail.end, over)
+        lines = [line for slot in tail.slots if slot.kept is not None for line in slot.kept.lines]
+        raw = [line for slot in tail.slots if slot.kept is not None for line in slot.kept.raw]
+        rejected = [line for slot in tail.slots if slot.kept is not None for line in slot.kept.damaged]
+        with suppress(OvertakenError):
+            if not lines:
+                if over or tail.end > start:
+                    self.close_log(log)
+                return None
+            try:
+                tables = sound_tables(merge(lines))
+            except UNFIT:
+                places = fitting_lines(lines)
+                rejected += [line for place, line in enumerate(raw) if place not in places]
+                tables = sound_tables(merge([line for place, line in enumerate(lines) if place in places]))
+            if rejected:
+                set_aside(self.root, f"{session}.{start}", rejected)
+            return self.commit_tables(tables, log)
+        return None
+
+    def close_log(self, log: LogAdvance) -> None:
+        """Say that slots of a log hold no rows, or that a log is over. Raises `OvertakenError`, and what `change`
+        does."""
+
+        def has_landed(now: Catalog) -> bool:
+            return now.sessions.get(log.session, log.end) >= log.end and not (log.over and log.session in now.sessions)
+
+        self.change(lambda now: now.following(sessions=with_advance(now, log)), has_landed)
+
+    def commit_tails(self, but: str | None = None) -> int:
+        """Commit what every session has uploaded so far, but one's own, and say how many had anything."""
+        found = 0
+        catalog = self.catalog()
+        for session, start in catalog.sessions.items():
+            if session != but:
+                tail = self.reader.tail(session, start)
+                if tail.has_rows or tail.sealed:
+                    over = tail.sealed and self.counts(session, tail.end)
+                    if tail.has_rows or over:
+                        found += self.commit_tail(session, tail, start, over=over) is not None
+        self.reader.forget(self.catalog().sessions)
+        return found
+
+    def counts(self, session: str, seal: int) -> bool:
+        """Return true if a seal that was seen at a slot counts: the catalog, read after it, is not beyond it. Otherwise
+        it went into the place of a slot that had been collected, and stops nobody."""
+        return self.catalog().sessions.get(session, seal) <= seal
+
+
+def _probe(objects: Objects) -> None:
+    """Raise `StoreError` S0111 where writes are not conditional."""
+    name = f"probe-{uuid.uuid4().hex}"
+    objects.create(name, b"first")
+    held = objects.get(name)
+    if held is None or objects.create(name, b"second"):
+        raise no_conditions(objects.address)
+    for _ in range(_PROBES):
+        objects.swap(name, b"third", held.tag)
+        after = objects.get(name)
+        if after is not None and after.content == b"third":
+            break
+    else:
+        raise no_conditions(objects.address)
+    objects.swap(name, b"fourth", held.tag)
+    after = objects.get(name)
+    if after is None or after.content != b"third":
+        raise no_conditions(objects.address)
+    objects.delete([name])

@@ -1,0 +1,158 @@
+"""The catalog: the one object that says which parts count, and up to which slot each log is in them.
+
+Who changes it writes a new one on the condition that nobody else has since the one that was read. `serial` counts the
+changes. The name of a part says at which serial it was made, and `floor` is a serial: no part of an earlier one may
+be listed any more, so that garbage collection may remove those that are not.
+"""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+from typing import Annotated
+
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from tripos_warehouse.errors import StoreError
+from tripos_warehouse.store.commits import Commit, ParquetPart, number_of
+from tripos_warehouse.store.folders import part_path
+
+CATALOG = "catalog.json"
+CATALOG_FORMAT = "tripos.catalog/1"
+RECENT = 256
+"""So many names of commits are remembered after a compaction replaced them: a writer who does not know whether its
+change landed finds the name there."""
+
+_Count = Annotated[int, Field(ge=0, lt=2**63)]
+_Name = Annotated[str, Field(pattern=r"\A[A-Za-z0-9][A-Za-z0-9._-]{0,199}\z")]
+_STRICT = ConfigDict(strict=True, frozen=True)
+
+
+class BucketPart(BaseModel):
+    """A part: its path in a folder, the serial at which it was made, and the SHA-256 of its content."""
+
+    model_config = _STRICT
+    table: Annotated[str, Field(max_length=64)]
+    path: str
+    rows: _Count
+    bytes: _Count
+    version: Annotated[int, Field(ge=1, lt=2**31)]
+    base: _Count
+    sha256: Annotated[str, Field(pattern=r"\A[0-9a-f]{64}\z")]
+
+    @model_validator(mode="after")
+    def _lies_in_the_store(self) -> BucketPart:
+        part_path(self.table, self.path)
+        return self
+
+    @property
+    def name(self) -> str:
+        """The name of the object.
+
+        >>> BucketPart(table="runs", path="parts/runs/a.0f.parquet", rows=1, bytes=9, version=1, base=7,
+        ...     sha256="0" * 64).name
+        'parts/runs/000000000007-a.0f.parquet'
+        """
+        return f"parts/{self.table}/{self.base:012d}-{self.path.rpartition('/')[2]}"
+
+    @property
+    def parquet(self) -> ParquetPart:
+        """The part as a commit file lists it."""
+        return ParquetPart(self.table, self.path, self.rows, self.bytes, self.version)
+
+
+class CatalogCommit(BaseModel):
+    """A commit that counts."""
+
+    model_config = _STRICT
+    name: _Name
+    written_at: AwareDatetime
+    parts: tuple[BucketPart, ...]
+
+    def commit(self, replaces: tuple[str, ...] = ()) -> Commit:
+        """Return the commit for a folder."""
+        return Commit(self.name, self.written_at, tuple(part.parquet for part in self.parts), replaces=replaces)
+
+
+class Catalog(BaseModel):
+    """The catalog. `sessions` has the workers that may still write, each with the first slot that is in no part."""
+
+    model_config = _STRICT
+    format: str = CATALOG_FORMAT
+    serial: _Count = 0
+    nonce: str = ""
+    floor: _Count = 0
+    commits: tuple[CatalogCommit, ...] = ()
+    sessions: dict[_Name, _Count] = {}
+    recent: tuple[_Name, ...] = ()
+
+    def following(self, **changes: object) -> Catalog:
+        """Return the catalog after a change."""
+        return self.model_copy(update={**changes, "serial": self.serial + 1, "nonce": uuid.uuid4().hex})
+
+    def has(self, name: str) -> bool:
+        """Return true if a commit was made under that name, as far as it is remembered."""
+        return name in self.recent or any(commit.name == name for commit in self.commits)
+
+
+@dataclass(frozen=True)
+class LogAdvance:
+    """The slots of a log that a commit takes in: from `start`, which must be the first that is in no part, up to and
+    without `end`. `over`: nothing can follow in this log."""
+
+    session: str
+    start: int
+    end: int
+    over: bool = False
+
+
+class OvertakenError(Exception):
+    """A change that is of no use any more: somebody else has committed or compacted the same."""
+
+
+class OldBaseError(Exception):
+    """A part that was made before the floor, and must be written under a new name."""
+
+
+def with_commit(catalog: Catalog, new: CatalogCommit, replaces: tuple[str, ...], log: LogAdvance | None) -> Catalog:
+    """Return the catalog with a commit more. Raises `OvertakenError`, `OldBaseError`."""
+    listed = {commit.name: commit for commit in catalog.commits}
+    if any(name not in listed for name in replaces):
+        raise OvertakenError(new.name)
+    known = {part.path for name in replaces for part in listed[name].parts}
+    if any(part.base < catalog.floor and part.path not in known for part in new.parts):
+        raise OldBaseError(new.name)
+    sessions = catalog.sessions if log is None else with_advance(catalog, log)
+    commits = (*(commit for commit in catalog.commits if commit.name not in replaces), new)
+    ordered = tuple(sorted(commits, key=lambda commit: (commit.written_at, commit.name)))
+    return catalog.following(commits=ordered, sessions=sessions, recent=(*catalog.recent, new.name)[-RECENT:])
+
+
+def with_advance(catalog: Catalog, log: LogAdvance) -> dict[str, int]:
+    """Return the sessions after the slots of a log are in parts. Raises `OvertakenError`."""
+    if catalog.sessions.get(log.session) != log.start:
+        raise OvertakenError(log.session)
+    sessions = dict(catalog.sessions)
+    if log.over:
+        del sessions[log.session]
+    else:
+        sessions[log.session] = log.end
+    return sessions
+
+
+def newest_compaction(catalog: Catalog) -> str | None:
+    """Return the name of the last compaction that counts."""
+    return max((each.name for each in catalog.commits if number_of(each.name)), key=number_of, default=None)
+
+
+def read_catalog(content: bytes, address: str) -> Catalog:
+    """Return the catalog of these bytes. Raises `StoreError`: S0104 of a newer format, S0402 where it is damaged."""
+    try:
+        found = Catalog.model_validate_json(content)
+    except ValidationError as error:
+        problem = error.errors(include_url=False, include_context=False)[0]
+        message = f"the catalog of `{address}` is unreadable ({problem['msg']})"
+        raise StoreError("S0402", message, "restore an earlier version of the object `catalog.json`") from error
+    if found.format != CATALOG_FORMAT:
+        raise StoreError("S0104", f"the catalog of `{address}` has the format `{found.format}`", "update Tripos")
+    return found

@@ -1,0 +1,174 @@
+"""Leases on shards of the work: which session may ask what, in one object that is written on a condition.
+
+A claim by key becomes one of 256 shards. A session takes several at once, and gives one back when others want it and
+all rows that it kept of it are uploaded. A shard of a session that is over, or was sealed, is free.
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Callable
+from hashlib import blake2b
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from tripos_warehouse.errors import StoreError
+from tripos_warehouse.store.bucket.bucket import Bucket
+from tripos_warehouse.store.bucket.objects import HeldObject
+
+CLAIMS = "claims.json"
+CLAIMS_FORMAT = "tripos.claims/1"
+SHARDS = 256
+LOOK_S = 1.0
+"""So long between two looks at the claims of others."""
+
+_Shard = Annotated[int, Field(ge=0, lt=SHARDS)]
+
+
+class ShardClaims(BaseModel):
+    """Who has which shard, and which ones somebody waits for."""
+
+    model_config = ConfigDict(strict=True, frozen=True)
+    format: str = CLAIMS_FORMAT
+    nonce: str = ""
+    shards: dict[str, str] = {}
+    wanted: tuple[_Shard, ...] = ()
+
+
+def shard_of(key: str) -> int:
+    """Return the shard that a claim belongs to.
+
+    >>> shard_of("a") == shard_of("a"), 0 <= shard_of("a") < SHARDS
+    (True, True)
+    """
+    return blake2b(key.encode(), digest_size=1).digest()[0]
+
+
+class Leases:
+    """The shards of one session. It has the interface of `Claims`."""
+
+    def __init__(
+        self,
+        bucket: Bucket,
+        session: str,
+        kept: Callable[[], int],
+        uploaded: Callable[[], int],
+        dead: Callable[[str], bool],
+    ) -> None:
+        """`kept` and `uploaded` count the lines of the session's journal; `dead` says of another session whether it is
+        over, after it was sealed if need be."""
+        self._bucket = bucket
+        self._session = session
+        self._kept = kept
+        self._uploaded = uploaded
+        self._dead = dead
+        self._keys: dict[int, set[str]] = {}
+        """The shards that are ours, with the keys that are worked on."""
+        self._released: dict[str, int] = {}
+        """Keys that are done with, and how many lines had been kept by then."""
+        self._held: HeldObject | None = None
+        self._claims = ShardClaims()
+        self._looked_s = -LOOK_S
+        self.unread = False
+        """True if there are shards of which it is not known what others did: their logs must be read before anything
+        is asked."""
+
+    def take(self, key: str) -> bool:
+        """Claim the shard of `key`; true also where it is ours already. Raises what `Objects.get` does."""
+        shard = shard_of(key)
+        if shard not in self._keys and not self._obtain(shard):
+            return False
+        self._released.pop(key, None)
+        self._keys[shard].add(key)
+        return True
+
+    def release(self, key: str) -> None:
+        """Mark `key` as done. One that is not ours is passed over."""
+        if key in self._keys.get(shard_of(key), ()):
+            self._released[key] = self._kept()
+
+    def let_go(self) -> None:
+        """Let others have what they want and is done with. Raises what `Objects.get` does."""
+        uploaded = self._uploaded()
+        for key in [key for key, kept in self._released.items() if kept <= uploaded]:
+            del self._released[key]
+            self._keys[shard_of(key)].discard(key)
+        if time.monotonic() - self._looked_s < LOOK_S:
+            return
+        wanted = set(self._read().wanted)
+        if wanted and (idle := {shard for shard, keys in self._keys.items() if not keys}):
+            surplus = len(self._keys) - self._fair()
+            giving = idle & wanted | set(sorted(idle - wanted)[: max(0, surplus)])
+            if giving:
+                self._give_back(giving)
+
+    def _obtain(self, shard: int) -> bool:
+        if time.monotonic() - self._looked_s < LOOK_S and self._known_holder(shard):
+            return False
+        claims = self._read()
+        holder = claims.shards.get(str(shard))
+        if holder not in (None, self._session) and not self._dead(str(holder)):
+            if shard not in claims.wanted:
+                # The others give back what is over their share, once one shard is wanted.
+                self._write(claims.shards, (*claims.wanted, shard))
+            return False
+        sessions = self._bucket.catalog().sessions
+        free = [
+            each
+            for each in range(SHARDS)
+            if claims.shards.get(str(each)) not in sessions and each not in self._keys and each != shard
+        ]
+        share = max(0, self._fair() - len(self._keys) - 1)
+        taking = [shard, *free[:share]]
+        left = tuple(each for each in claims.wanted if each not in taking)
+        if not self._write({**claims.shards, **{str(each): self._session for each in taking}}, left):
+            return False
+        for each in taking:
+            self._keys[each] = set()
+        self.unread = True
+        return True
+
+    def _known_holder(self, shard: int) -> bool:
+        return self._claims.shards.get(str(shard)) is not None
+
+    def _fair(self) -> int:
+        return -(-SHARDS // max(1, len(self._bucket.catalog().sessions)))
+
+    def _give_back(self, shards: set[int]) -> None:
+        # Ours no longer from here on, whatever becomes of the write: one that is under way may land at any time.
+        for shard in shards:
+            del self._keys[shard]
+        claims = self._claims
+        rest = {shard: session for shard, session in claims.shards.items() if int(shard) not in shards}
+        self._write(rest, tuple(each for each in claims.wanted if each not in shards))
+
+    def _read(self) -> ShardClaims:
+        """Return the claims as they are now."""
+        objects = self._bucket.objects
+        held = objects.get(CLAIMS) if self._held is None else objects.changed(CLAIMS, self._held)
+        if held is None:
+            objects.create(CLAIMS, ShardClaims(nonce=uuid.uuid4().hex).model_dump_json().encode())
+            held = objects.get(CLAIMS)
+            assert held is not None
+        if held is not self._held:
+            try:
+                self._held, self._claims = held, ShardClaims.model_validate_json(held.content)
+            except ValidationError as error:
+                message = f"`{objects.address}/{CLAIMS}` is unreadable"
+                hint = "remove the object while no worker runs: claims are made anew"
+                raise StoreError("S0402", message, hint) from error
+        self._looked_s = time.monotonic()
+        return self._claims
+
+    def _write(self, shards: dict[str, str], wanted: tuple[int, ...]) -> bool:
+        """Write the claims if nobody has since they were read; whether this is known to have landed."""
+        assert self._held is not None
+        new = ShardClaims(nonce=uuid.uuid4().hex, shards=shards, wanted=wanted)
+        tag = self._bucket.objects.swap(CLAIMS, new.model_dump_json().encode(), self._held.tag)
+        if tag is None:
+            return self._read().nonce == new.nonce
+        self._held = HeldObject(new.model_dump_json().encode(), tag, self._held.written_at)
+        self._claims = new
+        return True
