@@ -11,6 +11,7 @@ from typing import Any
 
 from tripos.cli.progress.pace import budget_table, budget_text, cost
 from tripos.settings import without_keys
+from tripos.ui import terminal_width
 from tripos_compiler.diagnostics import (
     CODES,
     display_width,
@@ -23,7 +24,8 @@ from tripos_compiler.diagnostics import (
 from tripos_runtime.asking import Tally
 from tripos_runtime.scheduling import Budget
 
-WIDTH = 80
+WIDEST = 80
+"""Columns of a line, however wide the terminal is."""
 SHORT_S = 10.0
 """How long a run took is told only where it took longer than this."""
 KINDS = ("planned", "asked", "reused", "skipped", "failed")
@@ -151,7 +153,7 @@ def _next(ended: Ended) -> Iterator[str]:
 def _typed(what: str, command: str) -> str:
     """Return what a command does, with the command where it can be copied from one line."""
     command = without_keys(command)
-    if command and len(f"{what}: {command}") <= WIDTH - 11:
+    if command and len(f"{what}: {command}") <= _width() - 11:
         return f"{localized(what)}{localized(': ')}{command}"
     return f"the same command {what}"
 
@@ -178,15 +180,20 @@ def _percent(number: int, total: int) -> str:
     return f"{share:.1f}"
 
 
+def _width() -> int:
+    return min(WIDEST, terminal_width())
+
+
 def wrapped(head: str, text: str, margin: str) -> list[str]:
-    """Return lines of at most 80 columns, of which the first begins with `head` and the others with `margin`."""
+    """Return lines of at most 80 columns, and of no more than the terminal has, of which the first begins with `head`
+    and the others with `margin`."""
     if reader_language() != "en":  # Chinese has no spaces to break at
-        first, *more = wrap(text, WIDTH - display_width(head))
+        first, *more = wrap(text, _width() - max(display_width(head), len(margin)))
         return [f"{head}{first}", *(f"{margin}{line}" for line in more)]
     # A figure and its unit stay together: no line is broken at a space that is not one of ASCII.
     whole = re.sub(r"(\d) (USD|tokens|calls)", "\\1\N{NO-BREAK SPACE}\\2", text)
     lines = textwrap.wrap(
-        whole, WIDTH, initial_indent=head, subsequent_indent=margin, break_long_words=False, break_on_hyphens=False
+        whole, _width(), initial_indent=head, subsequent_indent=margin, break_long_words=False, break_on_hyphens=False
     )
     return [line.replace("\N{NO-BREAK SPACE}", " ") for line in lines]
 

@@ -16,7 +16,7 @@ from rich.cells import cell_len
 from tripos.cli.inputs import open_store
 from tripos.cli.reports.formats import chosen_format, show_tables
 from tripos.failure import GOOD, Failure
-from tripos.ui import harmless, print_json, show_output, show_text, terminal_width
+from tripos.ui import harmless, print_json, show_output, show_text, table_width, terminal_width
 from tripos_compiler.diagnostics import localized, not_utf8
 from tripos_compiler.language.changes import are_comparable
 from tripos_warehouse.errors import StoreError
@@ -104,8 +104,6 @@ HEAD = (
 """The columns of CSV."""
 WIDEST_MODEL = 32
 """Columns that the name of a model gets at most in a text; what is longer goes on in the next line."""
-UNBOUNDED = 1_000_000
-"""The width of a table whose columns have their own limits."""
 
 
 def main(options: Namespace) -> int:
@@ -226,7 +224,7 @@ def _table(rows: Sequence[Sequence[str]], left: Sequence[int] = (0, 1, 5), names
     cells = list(zip(*others, strict=True)) or [()] * len(head)
     return grid(
         [TextColumn(head[at], tuple(texts), right=at not in left, most=WIDEST_MODEL) for at, texts in enumerate(cells)],
-        UNBOUNDED,
+        table_width(),
     )
 
 
@@ -252,7 +250,7 @@ def _side_by_side(boards: Sequence[Board], width: int) -> list[str]:
             end += 1
         names = TextColumn(localized("model"), tuple(map(harmless, models)), most=WIDEST_MODEL)
         beside = [TextColumn(labels[i], tuple(cells[i]), right=True) for i in range(at, end)]
-        lines += ["", *grid([names, *beside], UNBOUNDED)]
+        lines += ["", *grid([names, *beside], table_width())]
         at = end
     return lines
 

@@ -163,7 +163,7 @@ class _TraceText:
             yield from self.line("served", row["model_served"], indent)
         if reply.table == "samples":
             what = "conversation" if is_conversation(row) else "sample"
-            yield from self.line("number", f"{what} {row['sample_number']}, counted from 0", indent)
+            yield from self.line(what, f"{row['sample_number']}, counted from 0", indent)
         yield from self.line("settings", _settings(reply.settings), indent)
         for message in reply.messages:
             yield from self.text(str(message["role"]), str(message["content"]), indent)
@@ -242,7 +242,7 @@ def _took(row: Row) -> str:
     parts.append(f"{row['attempts']} {'attempt' if row['attempts'] == 1 else 'attempts'}")
     if row["latency_s"] is not None:
         parts.append(duration(row["latency_s"]))
-    return ", ".join(parts)
+    return localized(", ").join(map(localized, parts))
 
 
 def _when(row: Row) -> str:

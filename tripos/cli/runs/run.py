@@ -36,7 +36,7 @@ from tripos.cli.reports import show_headline, write_junit
 from tripos.failure import GOOD, INTERRUPTED, NOT_HELD, SOME_FAILED, USAGE, Failure
 from tripos.releases.frozen import withheld_note
 from tripos.settings import ChosenSettings, Config, chosen_settings, without_keys
-from tripos.ui import print_json, print_stderr, show_json, show_text, terminal_width, to_nowhere
+from tripos.ui import hung, print_json, print_stderr, show_json, show_text, terminal_width, to_nowhere
 from tripos_compiler.compile import Compilation
 from tripos_compiler.diagnostics import localized, reader_language
 from tripos_compiler.plan import Plan
@@ -203,13 +203,13 @@ class _Run:
             width = shutil.get_terminal_size((80, 24)).columns
             head = f"{_called(job.plan)}, run {job.run_id}"
             gap = ", kept in " if len(head) + len(store) + 10 <= width else "\n  kept in "
-            lines = [localized(f"{head}{gap}{store}")]
+            lines = [hung("", line, sys.stderr) for line in localized(f"{head}{gap}{store}").split("\n")]
             for role, models in job.binding.models.items():
                 lines += wrapped(f"  {role}: ", ", ".join(models), "    ") if models else ()
             if (shard := job.selection.shard) is not None:
                 lines.append(localized(f"  shard {shard} of the items; without --shard a run has them all"))
             if told := withheld_note(job.source, job.selection):
-                lines.append(f"  {told}")
+                lines.append(hung("  ", localized(told), sys.stderr))
             print_stderr("\n".join(lines))
 
     def _ended(self, ending: RunEnding, failure: Failure | None, elapsed_s: float) -> Ended:

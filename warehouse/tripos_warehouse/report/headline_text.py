@@ -93,7 +93,7 @@ def headline_tables(report: Report) -> list[MeasureTable]:
 
 def _title(report: Report) -> str:
     run = report.run
-    ended = "" if run.status == "finished" else f", {localized(run.status)}"
+    ended = "" if run.status == "finished" else f"{localized(', ')}{localized(run.status)}"
     counts = [localized(f"{sum(report.samples.values()):,} replies")]
     if report.scores:
         counts.append(localized(f"{sum(report.scores.values()):,} scores"))
@@ -103,7 +103,7 @@ def _title(report: Report) -> str:
     bad = sum(count for each in every for status, count in each.items() if status not in VALUED)
     cost = localized("cost unknown") if run.cost_usd is None else f"{usd(run.cost_usd)} USD"
     told = [*counts, *([localized(f"{bad:,} replies and scores without a value")] if bad else []), cost]
-    return f"{run.benchmark} {run.version}{ended}: {', '.join(told)}"
+    return f"{run.benchmark} {run.version}{ended}{localized(': ')}{localized(', ').join(told)}"
 
 
 def _shown(report: Report, tables: Sequence[MeasureTable], width: int, room: int) -> tuple[list[str], list[str]]:
