@@ -15,14 +15,15 @@ from tripos_warehouse.query import Connection
 from tripos_warehouse.views import RunRecord
 
 
-def several_snapshots(connection: Connection, schema: str) -> dict[str, dict[str, int]]:
+def several_snapshots(connection: Connection, plan: Plan) -> dict[str, dict[str, int]]:
     """Return the models whose replies among the rows shown came from more than one snapshot, and how many from each. A
     reply without one counts for none: not every endpoint tells."""
+    schema = sql.name(plan.benchmark.name)
     of = "select {0} as model, model_served, count(distinct {1}) as replies from {2}.{3} group by all"
     parts = (
         ("model", "sample_id", "samples"),
         ("evaluator", "judgement_id", "judgements"),
-        ("model", "turn_id", "turns"),
+        *([("model", "turn_id", "turns")] if any(scenario.talks for scenario in plan.scenarios) else []),
     )
     every = " union all ".join(of.format(model, key, schema, table) for model, key, table in parts)
     query = f"""select model, model_served, sum(replies)::bigint from ({every}) where model_served <> ''
@@ -67,7 +68,7 @@ def find_remarks(connection: Connection, plan: Plan, run: RunRecord, only: Only)
             _uneven(connection, schema),
             _one_value(connection, schema),
             _copies(connection, run, schema),
-            _snapshots(connection, schema),
+            _snapshots(connection, plan),
         )
         for remark in found
     )
@@ -192,8 +193,8 @@ def _copies(connection: Connection, run: RunRecord, schema: str) -> Iterator[Rem
         yield Remark("copies", told)
 
 
-def _snapshots(connection: Connection, schema: str) -> Iterator[Remark]:
+def _snapshots(connection: Connection, plan: Plan) -> Iterator[Remark]:
     """Yield models whose replies came from more than one snapshot, as their endpoint reports it."""
-    for model, counts in several_snapshots(connection, schema).items():
+    for model, counts in several_snapshots(connection, plan).items():
         told = ", ".join(f"{count:,} by {served}" for served, count in counts.items())
         yield Remark("snapshots", f"replies of {model} by {len(counts)} snapshots, which the figures mix: {told}")
