@@ -12,7 +12,6 @@ from collections.abc import Callable, Sequence
 from tripos.cli.failures import show_failure
 from tripos.cli.parser import VERBS, build_parser
 from tripos.failure import GOOD, INTERRUPTED, USAGE, Failure
-from tripos.late_methods import compile_methods_late
 from tripos.mishaps import disk_failure, is_interrupt
 from tripos.settings import check_language, key_values, time_limit, trust_in, without_keys
 from tripos.ui import show_message, write_every_character
@@ -91,7 +90,6 @@ def _main(verb: Callable[[argparse.Namespace], int], options: argparse.Namespace
 def main() -> None:
     """The entry point of the `tripos` script."""
     gc.set_threshold(*RARELY)
-    compile_methods_late()
     # Else Arrow keeps what it has freed, and the process is larger for nothing.
     os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
     # Else pydantic reads the metadata of every package there is.
