@@ -114,10 +114,10 @@ class _Sent:
         self._runs: list[tuple[Halves, Places]] = []
 
     def load(self, paths: Iterable[Path]) -> None:
-        import pyarrow.compute as pc
-
         chunks: list[tuple[Halves, Places]] = []
         for path in paths:
+            import pyarrow.compute as pc  # which a run that has nothing yet does without
+
             number = len(self._parts)
             self._parts.append(path)
             with reading(path) as file:

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.store.bucket.bucket import Bucket
@@ -89,6 +88,8 @@ def _named(lines: Iterable[dict[str, list[Row]]]) -> Iterable[tuple[str, Row]]:
 
 
 def _committed(bucket: Bucket, catalog: Catalog, table: str, names: set[str]) -> set[str]:
+    import pyarrow.compute as pc
+
     (key,) = TABLES[table].key
     wanted: Any = pa.array(sorted(names), type=pa.string())
     found: set[str] = set()
