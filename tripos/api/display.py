@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import fields, replace
 from typing import Any
 
+from tripos_compiler.diagnostics import percent
 from tripos_warehouse.formats import PaperColumn, PaperTable, to_html, to_markdown
 from tripos_warehouse.query import SHOWN
 from tripos_warehouse.report import Report, report_tables
@@ -74,7 +75,8 @@ def runs_table(runs: Sequence[ListedRun]) -> PaperTable:
         "benchmark": [f"{row['benchmark']} {row['version']}" for row in rows],
         "models": [", ".join(row["models"]) for row in rows],
         "samples": [row["samples"] for row in rows],
-        "scored": [None if row["scored_share"] is None else f"{row['scored_share']:.0%}" for row in rows],
+        "scores": [row["scores"] for row in rows],
+        "scored": [None if row["scored_share"] is None else percent(row["scored_share"]) for row in rows],
         "status": [row["status"] for row in rows],
     }
     notes = (f"the newest {SHOWN} of {len(runs):,} runs; `.runs()` has all",) if len(runs) > SHOWN else ()

@@ -27,6 +27,7 @@ from .quantities import (
     duration as duration,
     file_size as file_size,
     per_second as per_second,
+    percent as percent,
     usd as usd,
 )
 from .suppressions import (

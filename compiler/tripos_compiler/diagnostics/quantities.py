@@ -37,6 +37,15 @@ def duration(seconds: float) -> str:
     return f"{whole // 86400}d {whole % 86400 // 3600:02}h"
 
 
+def percent(share: float) -> str:
+    """Return a share with a tenth of a per cent. It is never rounded to all or to nothing, as long as it is neither.
+
+    >>> percent(1), percent(1 / 6), percent(0.99999), percent(0.00001), percent(0), percent(0.5)
+    ('100%', '16.7%', '99.9%', '0.1%', '0%', '50%')
+    """
+    return f"{share if share in (0, 1) else min(max(round(share, 3), 0.001), 0.999):.1%}".replace(".0%", "%")
+
+
 def per_second(rate: float) -> str:
     """Return a rate with about three figures.
 

@@ -18,6 +18,7 @@ from tripos_compiler.diagnostics import (
     duration,
     localized,
     per_second,
+    percent,
     reader_language,
     wrap,
 )
@@ -74,7 +75,7 @@ def summary_lines(ended: Ended) -> list[str]:
     ...     print(line)
     finished: 9 calls asked, 1 failed; 0 tokens in, 0 out; cost 0.00 USD
       took     20 s, 0.50/s
-      replies  8 ok (80.0%), 1 parse_failure (10.0%), 1 provider_error (10.0%)
+      replies  8 ok (80%), 1 parse_failure (10%), 1 provider_error (10%)
       failed   1 with R0111 server error: `tripos explain R0111`
       next     tries the failed call again: tripos run quiz
     """
@@ -165,19 +166,11 @@ def shares(statuses: Counter[str]) -> str:
     '1,999 ok (99.9%), 1 refused (0.1%)'
     """
     total = statuses.total()
-    # A share is never rounded to all or nothing, as long as it is neither.
     return ", ".join(
-        f"{number:,} {localized(status)} ({_percent(number, total)}%)"
+        f"{number:,} {localized(status)} ({percent(number / total)})"
         for status, number in sorted(statuses.items(), key=lambda each: (-each[1], each[0]))
         if number
     )
-
-
-def _percent(number: int, total: int) -> str:
-    if number == total:
-        return "100.0"
-    share = min(max(100 * number / total, 0.1), 99.9)
-    return f"{share:.1f}"
 
 
 def _width() -> int:

@@ -99,9 +99,11 @@ NOTHING = "—"
 LETTERS = "ranks: = is shared; models that share a letter cannot be told apart (Holm, 5 %)"
 HEAD = (
     *("benchmark", "version", "measure", "rank", "tied", "letters", "model", "value", "low", "high"),
-    *("items", "n", "total", "coverage", "lower_is_better"),
+    *("items", "n", "total", "coverage", "lower_is_better", "of", "notes"),
 )
 """The columns of CSV."""
+NEXT = " | "
+"""What stands between two notes in a cell of CSV."""
 WIDEST_MODEL = 32
 """Columns that the name of a model gets at most in a text; what is longer goes on in the next line."""
 
@@ -126,7 +128,11 @@ def main(options: Namespace) -> int:
         raise Failure(error.code, error.message, error.hint) from error
     if form == "json":
         shown = [
-            {**board.to_json(), **({"published": [each.to_json() for each in beside]} if beside else {})}
+            {
+                **board.to_json(),
+                **({"published": [each.to_json() for each in beside]} if beside else {}),
+                "notes": _plain_notes(board, ()),
+            }
             for board in boards
             for beside in [on_board(published, board)]
         ]
@@ -218,6 +224,12 @@ def _notes(board: Board, published: Sequence[Published]) -> list[str]:
     return notes + [f"! {localized(each.text)}" for each in told if each.kind == "mixed"]
 
 
+def _plain_notes(board: Board, published: Sequence[Published]) -> list[str]:
+    """Return all that a text says of a board, for what is read without it."""
+    caution = [CAUTION] if any(each.model.startswith(PROVING) for each in board.standings) else []
+    return [note.removeprefix("! ").strip() for note in _notes(board, published)] + caution
+
+
 def _table(rows: Sequence[Sequence[str]], left: Sequence[int] = (0, 1, 5), names: int = 1) -> list[str]:
     """Return rows under their head, in columns; a long name of a model, in the column `names`, goes on below."""
     head, *others = [[harmless(text) for text in row] for row in rows]
@@ -260,16 +272,20 @@ def _csv(boards: Sequence[Board], published: Sequence[Published]) -> str:
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(HEAD)
     for board in boards:
+        lower, notes = str(board.measure.lower_is_better).lower(), NEXT.join(_plain_notes(board, published))
         for each in board.standings:
             place = [each.rank, str(each.tied).lower(), each.letters, each.model]
             figures = [each.value, each.low, each.high, each.items, each.n, each.total, each.coverage]
-            lower = str(board.measure.lower_is_better).lower()
-            row = [board.benchmark, board.version, board.measure.name, *place, *figures, lower]
+            row = [board.benchmark, board.version, board.measure.name, *place, *figures, lower, "models", notes]
             writer.writerow(map(export_cell, row))
+        people = f"people: {', '.join(board.people)}"
+        for person in board.by_people:
+            figures = [person.value, person.interval_low, person.interval_high, person.items, person.n, person.total]
+            place = ["", "", "", person.model, *figures, person.coverage, lower, people, notes]
+            writer.writerow(map(export_cell, [board.benchmark, board.version, board.measure.name, *place]))
         for beside in on_board(published, board):
-            lower = str(board.measure.lower_is_better).lower()
             place = ["", "", MARK, beside.model, beside.value]
-            row = [board.benchmark, board.version, board.measure.name, *place, *[""] * 6, lower]
+            row = [board.benchmark, board.version, board.measure.name, *place, *[""] * 6, lower, MARK, notes]
             writer.writerow(map(export_cell, row))
     return out.getvalue()
 
@@ -277,7 +293,6 @@ def _csv(boards: Sequence[Board], published: Sequence[Published]) -> str:
 def _tables_of(board: Board, published: Sequence[Published]) -> list[PaperTable]:
     """Return a board as a table, with its notes and what ranks mean, and the one of people who are apart."""
     others = [(each.model, each.value) for each in on_board(published, board)]
-    notes = [note.removeprefix("! ").strip() for note in _notes(board, published)]
-    caution = [CAUTION] if any(each.model.startswith(PROVING) for each in board.standings) else []
+    notes = _plain_notes(board, published)
     people = [board_of_people(board)] if board.by_people else []
-    return [board_table(board, [*notes, LETTERS, *caution], others), *people]
+    return [board_table(board, [*notes, LETTERS], others), *people]

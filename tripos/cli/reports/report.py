@@ -25,7 +25,7 @@ from tripos.ui import (
     terminal_width,
     with_marks,
 )
-from tripos_compiler.diagnostics import localized
+from tripos_compiler.diagnostics import localized, percent
 from tripos_compiler.language import select_treatments
 from tripos_compiler.plan import Plan
 from tripos_warehouse.errors import StoreError
@@ -55,16 +55,24 @@ def list_main(options: Namespace) -> int:
     if options.json:
         print_json(rows)
         return GOOD
+    people = any(row["people_scores"] for row in rows)
     shown = []
     for row in rows:
         share = row["scored_share"]
-        scored = "—" if share is None else f"{share:.0%}"
+        scored = "—" if share is None else percent(share)
         name = f"{row['benchmark']} {row['version']}"
         status = localized(row["status"])
         status += localized(f", shard {row['shard']}") if row["shard"] else ""
         status += localized(f", {row['withheld']:,} items withheld") if row["withheld"] else ""
-        shown.append((row["run_id"], name, ", ".join(row["models"]), f"{row['samples']:,}", scored, status))
-    headings = ("run", "benchmark", "models", "samples", "scored", "status")
+        counts = (
+            f"{row['samples']:,}",
+            f"{row['scores']:,}",
+            scored,
+            *([f"{row['people_scores']:,}"] if people else []),
+        )
+        shown.append((row["run_id"], name, ", ".join(row["models"]), *counts, status))
+    counted = ("samples", "scores", "scored", *(["by people"] if people else []))
+    headings = ("run", "benchmark", "models", *counted, "status")
     run, *others = columns_of(headings, shown, left=("run", "benchmark", "models", "status"))
     show_text(*table_lines([replace(run, whole=True), *others]), sep="\n", styled=True)
     return GOOD
@@ -99,7 +107,7 @@ def main(options: Namespace) -> int:
     if form == "json":
         print_json(report.to_json())
     elif form == "csv":
-        show_output(encode_answer(report.to_arrow(), form))
+        show_output(encode_answer(report.to_export(), form))
     elif form in PAPER:
         show_tables(report_tables(report, best), form, options)
     elif options.html:

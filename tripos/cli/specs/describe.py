@@ -17,7 +17,7 @@ from tripos.cli.inputs import compile_given
 from tripos.failure import GOOD, USAGE, Failure
 from tripos.settings import load_config, trust_of
 from tripos.ui import print_json, show_output, show_text, table_width
-from tripos_compiler.diagnostics import localized, nearest
+from tripos_compiler.diagnostics import localized, nearest, percent
 from tripos_compiler.language.library import words
 from tripos_compiler.plan import ChoiceType, DataField, Dataset, ListType, Plan, RecordType, SetType, TextType, Type
 from tripos_runtime.datasets import CaseSource
@@ -309,7 +309,7 @@ def _lines(found: Described, figure: str) -> Iterator[str]:
         return
     keys = [TextColumn(name, tuple(group[at] for group in found.groups)) for at, name in enumerate(found.by)]
     counted = [next(iter(of.values())).rows for of in found.groups.values()]
-    shares = tuple(f"{each / found.rows:.1%}" for each in counted)
+    shares = tuple(percent(each / found.rows) for each in counted)
     rows = [
         TextColumn(localized("rows"), tuple(f"{each:,}" for each in counted), right=True),
         TextColumn(localized("share"), shares, right=True),

@@ -6,7 +6,8 @@ from tripos.plots.marks import estimates
 from tripos.plots.picture import AnyChart, Picture, nothing_to_draw
 from tripos.plots.sources import Source
 from tripos.plots.theme import Style
-from tripos_warehouse.report import counts_of
+from tripos_compiler.diagnostics import localized
+from tripos_warehouse.report import board_notes, counts_of
 
 
 def leaderboard_picture(source: Source) -> Picture:
@@ -30,7 +31,8 @@ def leaderboard_picture(source: Source) -> Picture:
         for each in shown
     )
     lower = (words["lower"],) if board.measure.lower_is_better else ()
-    notes = (counts_of(shown, words["n"]), words["interval"], words["letters"], *lower, *source.caution)
+    told = (localized(each.text, source.options.language) for each in board_notes(board) if each.caution)
+    notes = (counts_of(shown, words["n"]), words["interval"], words["letters"], *lower, *told, *source.caution)
 
     def draws(width: float, style: Style) -> AnyChart:
         return estimates(

@@ -42,8 +42,10 @@ from .ranking import (
     is_short as is_short,
     leaderboard as leaderboard,
 )
-from .report_text import (
+from .remarks import (
     CAUTION as CAUTION,
+)
+from .report_text import (
     further_query as further_query,
     render_report as render_report,
 )

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tripos_compiler.diagnostics import localized, reader_language
+from tripos_compiler.diagnostics import localized, percent, reader_language
 from tripos_compiler.plan import Made, Plan
 from tripos_warehouse import sql
 from tripos_warehouse.query import Connection
@@ -101,7 +101,7 @@ def acceptance_lines(plan: Plan, found: tuple[Acceptance, ...], width: int, tabl
         TextColumn(localized("attempts"), tuple(f"{each.attempts:,}" for each in found), right=True),
         TextColumn(
             localized("accepted"),
-            tuple(NOTHING if each.rate is None else f"{each.rate:.1%}" for each in found),
+            tuple(NOTHING if each.rate is None else percent(each.rate) for each in found),
             right=True,
         ),
     ]

@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from tripos_compiler.plan import Ask, Converse, Measure, Plan, Retrieve
 from tripos_warehouse import sql
 from tripos_warehouse.query import Connection
-from tripos_warehouse.views import RunRecord, are_counted, step_counts
+from tripos_warehouse.report.remarks import selection_of
+from tripos_warehouse.views import RunRecord, are_counted, get_selected, step_counts
 
 
 def items_by_model(connection: Connection, plan: Plan, measure: Measure) -> dict[str, frozenset[str]]:
@@ -33,6 +34,27 @@ def runs_of(connection: Connection, benchmark: str, measure: Measure) -> dict[st
       union all select model, shown_run from {schema}.columns {there}
       union all {" union all ".join(both)}) group by model"""
     return {model: tuple(found) for model, found in connection.execute(query).fetchall()}
+
+
+def parts_of(
+    connection: Connection, shown: Mapping[str, tuple[str, ...]], runs: Sequence[RunRecord], models: Iterable[str]
+) -> dict[str, str]:
+    """Return of models that do not stand on all that the benchmark plans: on what, and why, by the runs whose rows they
+    have: items that a release withholds or that somebody left out, and runs that did not come to their end."""
+    by_id = {run.run_id: run for run in runs}
+    of_run: dict[str, list[str]] = {}
+    found = {}
+    for model in models:
+        told: dict[str, None] = {}
+        for run in (by_id[each] for each in shown.get(model, ()) if each in by_id):
+            if run.run_id not in of_run:
+                selected = selection_of(connection, get_selected(connection, run), run)
+                ended = None if run.status == "finished" else f"run {run.run_id} is {run.status}, so some is missing"
+                of_run[run.run_id] = [each for each in (run.partial, selected, ended) if each is not None]
+            told |= dict.fromkeys(of_run[run.run_id])
+        if told:
+            found[model] = "; ".join(told)
+    return found
 
 
 def company_of(

@@ -16,8 +16,8 @@ from tripos_warehouse.measures import MeasureRow, MeasureTable
 from tripos_warehouse.report.baselines import is_baseline, matched
 from tripos_warehouse.report.pivot_table import counts_of, coverage, number_range, with_interval
 from tripos_warehouse.report.ranking import headlines
+from tripos_warehouse.report.remarks import CAUTION
 from tripos_warehouse.report.report_text import (
-    CAUTION,
     STYLES,
     columns_below,
     figure_of,

@@ -14,7 +14,8 @@ from tripos_warehouse.report.comparison import Comparison, Section, graded_score
 from tripos_warehouse.report.comparison_text import TITLES, notes_of, verdicts
 from tripos_warehouse.report.pivot_table import ALL, PivotLine, coverage, is_pooled, pivoted
 from tripos_warehouse.report.ranking import LEAST_ITEMS, LEVEL, Board, Standing
-from tripos_warehouse.report.report_text import CAUTION, NO_SCORES, is_alone, of_same, title_of
+from tripos_warehouse.report.remarks import CAUTION
+from tripos_warehouse.report.report_text import NO_SCORES, is_alone, of_same, title_of
 from tripos_warehouse.report.run_report import Report
 from tripos_warehouse.statistics import holm
 from tripos_warehouse.text_table import decimals_of

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from tripos_compiler.diagnostics import localized, reader_language
+from tripos_compiler.diagnostics import localized, percent, reader_language
 from tripos_compiler.plan import Aggregate, Figure, Formula, Measured, Plan
 from tripos_warehouse.measures import MeasureRow, MeasureTable
 from tripos_warehouse.text_table import GAP, NOTHING, TextColumn, decimals_of, grid
@@ -128,9 +127,10 @@ class HasCoverage(Protocol):
 
 
 def coverage(rows: Sequence[HasCoverage]) -> str:
-    """The share of the scores behind the values; of several models, the least. Never 100 % where one is missing."""
+    """Return the share of the scores behind the values; of several, the lowest and the highest."""
     shares = [row.coverage for row in rows if row.coverage is not None]
-    return f"{math.floor(min(shares) * 1000) / 10:g}%" if shares else NOTHING
+    ends = dict.fromkeys(percent(share) for share in (min(shares), max(shares))) if shares else [NOTHING]
+    return "–".join(ends).replace("%–", "–")
 
 
 def _is_mean(other: MeasureTable, table: MeasureTable) -> bool:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any, NamedTuple
 
+from tripos_compiler.diagnostics import percent
 from tripos_compiler.language.figures import why_no_headline
 from tripos_compiler.plan import Measure, Plan
 from tripos_warehouse.errors import StoreError
@@ -21,6 +22,7 @@ from tripos_warehouse.report.board_facts import (
     items_by_model,
     of_other_versions,
     partly_of,
+    parts_of,
     runs_of,
 )
 from tripos_warehouse.statistics import StatisticResult, rank_by
@@ -75,7 +77,7 @@ class Board:
     left_out: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Models that ran under other major versions only, with these: their figures mean something else."""
     partial: Mapping[str, str] = field(default_factory=dict)
-    """Of models whose last run lacks items that a release withholds: on how many of how many it stands."""
+    """Of models whose runs lack items, or did not come to their end: on what they stand."""
     mixed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Such models that are ranked all the same, since somebody wanted it."""
     same_items: bool = True
@@ -184,7 +186,7 @@ def board_notes(board: Board) -> list[BoardNote]:
         notes.append(BoardNote("items", "not all have the same items; two are compared over those that both have"))
     notes += [BoardNote("partial", f"{model}: {told}") for model, told in board.partial.items()]
     for each in filter(is_short, board.standings):
-        counts = f"{each.coverage:.0%} of its scores have a value, {each.n:,} of {each.total:,}"
+        counts = f"{percent(each.coverage or 0.0)} of its scores have a value, {each.n:,} of {each.total:,}"
         notes.append(BoardNote("short", f"{each.model}: only {counts}"))
     for model, old in board.left_out.items():
         ran = f"left out: {model}, which ran under version {', '.join(old)} only"
@@ -339,7 +341,7 @@ def _board(
         measure,
         tuple(standings),
         gone,
-        _partial(runs, there),
+        parts_of(connection, shown_runs, runs, there),
         {model: other[model] for model in there if model in other},
         len({items.get(model) for model in there}) <= 1,
         partly_of(connection, plan, measure, there),
@@ -358,12 +360,6 @@ def _of_people(
     valued = [(row.value, row) for row in rows if row.value is not None]
     valued.sort(key=lambda pair: (pair[0] if measure.lower_is_better else -pair[0], pair[1].model))
     return people, tuple(row for _, row in valued)
-
-
-def _partial(runs: Sequence[RunRecord], models: Iterable[str]) -> dict[str, str]:
-    """On how many of how many items the last run of a model stands, where a release withholds some."""
-    last = {model: next((run for run in runs if model in run.models), None) for model in models}
-    return {model: run.partial for model, run in last.items() if run is not None and run.partial is not None}
 
 
 def _differences(

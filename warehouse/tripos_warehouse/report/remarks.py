@@ -34,6 +34,7 @@ def several_snapshots(connection: Connection, plan: Plan) -> dict[str, dict[str,
     return {model: counts for model, counts in found.items() if len(counts) > 1}
 
 
+CAUTION = "These figures show that the pipeline works. They say nothing about any model's worth."
 FEWEST = 5
 """Fewer items than that may be alike by chance."""
 CUT = ("length", "max_tokens", "MAX_TOKENS")
@@ -79,7 +80,12 @@ def _rows(connection: Connection, query: str) -> list[tuple[Any, ...]]:
 
 
 def _selection(connection: Connection, plan: Plan, run: RunRecord) -> Iterator[Remark]:
-    """Yield how many of the benchmark's items the run was of, where it was told to leave some out."""
+    if (told := selection_of(connection, plan, run)) is not None:
+        yield Remark("selection", told)
+
+
+def selection_of(connection: Connection, plan: Plan, run: RunRecord) -> str | None:
+    """Return of how many of the benchmark's items a run was, where it was told to leave some out."""
     found = _rows(connection, f"select options from main.runs where run_id = {sql.text(run.run_id)}")
     options = orjson.loads(found[0][0]) if found else {}
     told = [f"--limit {options['limit']}"] if options.get("limit") is not None else []
@@ -87,7 +93,7 @@ def _selection(connection: Connection, plan: Plan, run: RunRecord) -> Iterator[R
     told += [f"--shard {options['shard']}"] if options.get("shard") else []
     told += [f"--only {axis}={','.join(values)}" for axis, values in (options.get("only") or {}).items()]
     if not told:
-        return
+        return None
     counted = dict(
         _rows(
             connection,
@@ -96,8 +102,7 @@ def _selection(connection: Connection, plan: Plan, run: RunRecord) -> Iterator[R
     )
     every = sum(scenario.row_count for scenario in plan.scenarios if scenario.name in counted)
     some = sum(counted.values())
-    if some < every:
-        yield Remark("selection", f"on {some:,} of {every:,} items: {' '.join(told)}")
+    return f"on {some:,} of {every:,} items: {' '.join(told)}" if some < every else None
 
 
 def _shown(connection: Connection, run: RunRecord, only: Only) -> Iterator[Remark]:

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 from rich.cells import cell_len
 from rich.text import Text
 
-from tripos_compiler.diagnostics import localized, reader_language, usd
+from tripos_compiler.diagnostics import localized, percent, reader_language, usd
 from tripos_compiler.plan import Measure, Plan
 from tripos_warehouse.measures import CheckedExpectation, ExpectationOutcome, MeasureRow, MeasureTable, as_measure
 from tripos_warehouse.measures.sql import graders_of, sql_of
 from tripos_warehouse.report.acceptance import acceptance_lines
 from tripos_warehouse.report.baselines import Matched, matched
 from tripos_warehouse.report.pivot_table import ALL, beside, counts_of, is_pooled, with_interval
+from tripos_warehouse.report.remarks import CAUTION
 from tripos_warehouse.text_table import GAP, NOTHING, TextColumn, decimals_of, grid, wrapped
 from tripos_warehouse.views import dimension_heading, dimension_label
 
@@ -99,7 +100,6 @@ def _outcome_text(outcome: ExpectationOutcome) -> str:
     return localized(f"{'held by' if outcome.held else 'off by'} {abs(outcome.margin):.3g}")
 
 
-CAUTION = "These figures show that the pipeline works. They say nothing about any model's worth."
 NO_SCORES = "no scores"
 LONGEST_ERROR = 240
 REPORT_IT = "please report it with the spec; the other measures do not rest on it"
@@ -234,7 +234,7 @@ def _statuses(counts: Mapping[str, int]) -> str:
     total = sum(counts.values())
     if not total:
         return localized("none")
-    parts = [f"{count:,} {localized(status)} ({count / total:.1%})" for status, count in counts.items()]
+    parts = [f"{count:,} {localized(status)} ({percent(count / total)})" for status, count in counts.items()]
     return f"{total:,}: {', '.join(parts)}"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +26,7 @@ from tripos_warehouse.measures.sql import sql_of
 from tripos_warehouse.query import Connection
 from tripos_warehouse.report.acceptance import Acceptance, acceptances
 from tripos_warehouse.report.baselines import matched
-from tripos_warehouse.report.remarks import Remark, find_remarks
+from tripos_warehouse.report.remarks import CAUTION, Remark, find_remarks
 from tripos_warehouse.store import HUMAN
 from tripos_warehouse.views import RunRecord, copied_scores, people_apart, shows_several_times
 
@@ -161,6 +161,48 @@ class Report:
             for name, type_ in {**_FIRST, **dimensions, **_LAST}.items()
         }
         return pa.table(columns)
+
+    def to_export(self) -> pa.Table:
+        """Return the table of `to_arrow` for a file that is read without the report: with the rows of people who are
+        apart, whose names are in `of`, the baseline that a value is `no_better_than`, and in `notes` what `notes`
+        gives."""
+        import pyarrow as pa
+
+        people = replace(self, measures=tuple(self.by_people.values())).to_arrow()
+        whole = pa.concat_tables([self.to_arrow(), people], promote_options="default")
+        reached = {
+            (table.measure.name, each.by, each.model): each.baseline
+            for table in self.measures
+            for each in matched(table)
+        }
+        rows = [(table, row) for table in self.measures for row in table.rows]
+        rows += [(table, row) for table in self.by_people.values() for row in table.rows]
+        own = whole.num_rows - people.num_rows
+        columns = {
+            "no_better_than": [
+                reached.get((table.measure.name, row.by, row.model)) if place < own else None
+                for place, (table, row) in enumerate(rows)
+            ],
+            "lower_is_better": [table.measure.lower_is_better for table, _ in rows],
+            "of": ["models" if place < own else f"people: {', '.join(self.apart)}" for place in range(len(rows))],
+            "notes": [" | ".join(self.notes())] * len(rows),
+        }
+        for name, values in columns.items():
+            whole = whole.append_column(
+                name, pa.array(values, pa.bool_() if name == "lower_is_better" else pa.string())
+            )
+        return whole
+
+    def notes(self) -> list[str]:
+        """Return why its figures mean less than they seem to: a run that did not come to its end, items that were left
+        out, remarks, measures without values, expectations that did not hold, and models that stand in for others."""
+        told = [] if self.run.status == "finished" else [f"the run is {self.run.status}, so some is missing"]
+        told += [self.run.partial] if self.run.partial is not None else []
+        told += [remark.text for remark in self.remarks]
+        told += [f"{name}: {why}" for name, why in self.unworked.items()]
+        told += [f"{table.measure.name}: {table.error}" for table in self.measures if table.error is not None]
+        told += [f"did not hold: {gate.expectation.shown}" for gate in self.gates if not gate.held]
+        return told + ([CAUTION] if self.only_proves_the_pipeline else [])
 
     def to_measure_rows(self) -> list[dict[str, Any]]:
         """Return the rows of table `measures`, which keep what a run came to beside what it is made of."""

@@ -11,8 +11,10 @@ import orjson
 
 from tripos_compiler.language import select_treatments
 from tripos_compiler.plan import Plan
+from tripos_warehouse import sql
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.query import Connection
+from tripos_warehouse.store import HUMAN
 from tripos_warehouse.views.benchmark_views import read_plan
 
 _COLUMNS = (
@@ -83,12 +85,14 @@ class RunRecord:
 
 @dataclass(frozen=True)
 class ListedRun:
-    """A run with what it covers, reused results included: samples of the compared role, and scores."""
+    """A run with what it covers, reused results included: samples of the compared role, scores by models and
+    expressions, and apart from these those by people."""
 
     run: RunRecord
     samples: int
     scores: int
     scored: int
+    by_people: int
 
     @property
     def scored_share(self) -> float | None:
@@ -106,6 +110,7 @@ class ListedRun:
             "samples": self.samples,
             "scores": self.scores,
             "scored_share": self.scored_share,
+            "people_scores": self.by_people,
             "items": run.items,
             "withheld": run.withheld,
             "shard": run.shard,
@@ -118,15 +123,18 @@ class ListedRun:
 def list_runs(connection: Connection) -> list[ListedRun]:
     """Return every run, newest first, with counts over what is current for it."""
     runs = {run.run_id: run for run in all_runs(connection)}
-    counts: dict[str, list[int]] = {run_id: [0, 0, 0] for run_id in runs}
+    counts: dict[str, list[int]] = {run_id: [0] * 4 for run_id in runs}
     sampled = f"""select step.run_id, count(*) {_MINE.format(table="samples")}
       join main.runs as run on run.run_id = step.run_id and run.compared_role = row.role group by all"""
     for run_id, samples in connection.execute(sampled).fetchall():
         counts[run_id][0] = samples
-    scored = f"""select step.run_id, count(*), count(*) filter (row.status = 'scored')
+    person = f"starts_with(coalesce(row.evaluator, ''), {sql.text(HUMAN)})"
+    scored = f"""select step.run_id, count(*) filter (not {person}),
+      count(*) filter (not {person} and row.status = 'scored'),
+      count(*) filter ({person} and row.status = 'scored')
       {_MINE.format(table="scores")} group by all"""
-    for run_id, *both in connection.execute(scored).fetchall():
-        counts[run_id][1:] = both
+    for run_id, *three in connection.execute(scored).fetchall():
+        counts[run_id][1:] = three
     return [ListedRun(run, *counts[run.run_id]) for run in runs.values()]
 
 
