@@ -29,6 +29,14 @@ SITE = ROOT / "tripos/handbook"
 """Where the wheel takes it from, and `tripos docs` finds it."""
 MARK = "codes.json"
 """A file of every site: the page of each code."""
+EMPTY_HEAD = re.compile(r"<th([^>]*)></th>")
+"""An empty cell, which heads nothing."""
+MENDED = (
+    (re.compile(r"\b(\w)&&\w(\?\w\.setAttribute\(\"tabindex\",\"0\"\))"), r"\1\2"),
+    (re.compile(r'"nav"(,\{class:"md-code__nav"\})'), r'"div"\1'),
+)
+"""What the script of the generator does not do for those who have no mouse: code that scrolls is reached by keyboard on
+every machine, and the place of the button that copies is no navigation."""
 SHIM = "https://unpkg.com/iframe-worker/shim"
 FENCE = re.compile(r"^(?P<indent> *)```(?P<info>[^`\n]*)\n(?P<text>.*?)^ *```[ \t]*$", re.DOTALL | re.MULTILINE)
 HEADING = re.compile(r"^(?P<marks>#+) +(?P<text>.+)$", re.MULTILINE)
@@ -251,14 +259,22 @@ def first_heading(text: str) -> str:
 
 
 def finish(site: Path) -> None:
-    """Take from the built site what is fetched from elsewhere, and what nothing reads."""
+    """Take from the built site what is fetched from elsewhere, and what nothing reads, and mend what a reader without a
+    mouse or without sight could not use."""
     place = "assets/javascripts/iframe-worker.js"
     shutil.copyfile(HERE / "iframe-worker.js", site / place)
     shutil.copyfile(HERE / "iframe-worker.LICENSE", site / "assets/javascripts/iframe-worker.LICENSE")
     for page in site.rglob("*.html"):
         depth = len(page.relative_to(site).parts) - 1
         text = page.read_text("utf-8").replace(SHIM, "../" * depth + place)
-        page.write_text(text, "utf-8")
+        page.write_text(EMPTY_HEAD.sub(r"<td\1></td>", text), "utf-8")
+    [script] = (site / "assets/javascripts").glob("bundle.*.js")
+    text = script.read_text("utf-8")
+    for pattern, instead in MENDED:
+        text, count = pattern.subn(instead, text)
+        if count != 1:
+            raise SystemExit(f"{script.name} has {count} places of {pattern.pattern}: look at it anew")
+    script.write_text(text, "utf-8")
     for name in ("sitemap.xml", "search.json", "objects.inv", "404.html"):
         (site / name).unlink(missing_ok=True)
     (site / MARK).write_text(json.dumps({code: family_of(code) for code in CODES}), "utf-8")

@@ -173,6 +173,32 @@ def test_the_builder_replaces_a_site_and_no_other_folder(tmp_path: Path) -> None
     assert (tmp_path / "mine").read_text() == "kept"
 
 
+AXE = DOCS.parent / "tripos/view/site/node_modules/axe-core/axe.min.js"
+LOOKED_AT = ("index", "tutorial", "running", "view", "language/ask", "codes/E05", "zh/tutorial", "benchmarks/index")
+
+
+@pytest.mark.skipif(PROGRAM is None, reason="no Chromium on this machine")
+@pytest.mark.skipif(not AXE.is_file(), reason="no packages of the page, of which axe is one")
+def test_pages_of_the_site_break_no_rule_of_accessibility(site: Path) -> None:
+    rules = "axe.run(document).then(found => found.violations.map(each => each.id + ' ' + each.nodes[0].html))"
+    broken: dict[tuple[str, int], list[str]] = {}
+
+    async def go(page: Page) -> None:
+        for name in LOOKED_AT:
+            for width in (1200, 390):
+                await page.resize(width, 900)
+                await page.call("Page.navigate", url=(site / f"{name}.html").as_uri())
+                await page.until("document.readyState === 'complete' && document.querySelector('main')")
+                if await page.evaluate("!!document.querySelector('pre > code')"):
+                    await page.until("document.querySelector('.md-code__button')")
+                await page.evaluate(AXE.read_text("utf-8") + ";0")
+                if found := await page.evaluate(rules):
+                    broken[name, width] = found
+
+    shown(go)
+    assert broken == {}
+
+
 SEARCH = "[...document.querySelectorAll('*')].find(each => each.shadowRoot)?.shadowRoot"
 """What holds the field of the search and its results."""
 

@@ -73,7 +73,9 @@ class Page:
         await self.call("Emulation.setEmulatedMedia", features=[scheme])
         await self.call("Page.navigate", url="about:blank")
         await self.call("Page.navigate", url=address)
-        await self.until("document.querySelector('#content')?.children.length && !document.querySelector('.waiting')")
+        await self.until(
+            "document.querySelector('#content')?.children.length && !document.querySelector('.waiting, [aria-busy=true]')"
+        )
 
     async def resize(self, width: int, height: int) -> None:
         """Give the page another size; one that is narrow is a phone's."""
