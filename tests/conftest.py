@@ -24,6 +24,13 @@ settings.load_profile("fixed")
 os.environ["TRIPOS_LANG"] = "en"
 
 
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    """Leave out modules that are `long` as a whole, so that no process imports what they need."""
+    if ALL or not (collection_path.name.startswith("test_") and collection_path.suffix == ".py"):
+        return None
+    return "\npytestmark = pytest.mark.long\n" in collection_path.read_text("utf-8") or None
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out what is marked `long`, but for `make test-all`."""
     long = [] if ALL else [item for item in items if item.get_closest_marker("long")]

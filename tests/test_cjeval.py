@@ -264,6 +264,7 @@ def test_the_ceiling_and_the_floors_stand_in_the_report(told: Told) -> None:
     assert 0 < got["kct.floor_all"] < 1
 
 
+@pytest.mark.long
 def test_concepts_can_be_found_by_embeddings_as_planned_and_again_from_a_recording(
     tripos: Command, tmp_path: Path
 ) -> None:

@@ -148,6 +148,7 @@ def test_four_items_a_scenario_and_language() -> None:
         assert Counter(row["language"] for row in rows) == {"en": 4, "zh": 4}
 
 
+@pytest.mark.long
 def test_every_scenario_runs_in_both_languages(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tripos: Command
 ) -> None:

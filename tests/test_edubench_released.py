@@ -72,6 +72,7 @@ def test_a_language_may_lack_a_file(tmp_path: Path) -> None:
     assert counts(lay(tmp_path, rows))["emotional_support"] == 2
 
 
+@pytest.mark.long
 def test_released_items_are_asked_and_weighed_as_they_are_distributed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tripos: Command
 ) -> None:

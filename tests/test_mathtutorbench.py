@@ -233,6 +233,7 @@ def test_the_reward_of_a_reply_and_of_the_teachers_turn_are_of_the_same_dialogue
     assert (len(own), len(others)) == (1, 2)
 
 
+@pytest.mark.long
 def test_all_of_it_runs_beside_the_baselines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tripos: Command) -> None:
     monkeypatch.chdir(tmp_path)
     models = "mock/careful,baseline/echo,baseline/constant:true,baseline/constant:0"

@@ -14,18 +14,19 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 BENCHMARKS = tuple(
-    f"tests/test_{name}.py" for name in ("cjeval", "edubench", "edubench_tables", "mathtutorbench", "teachbench")
+    f"tests/test_{name}.py"
+    for name in ("cjeval", "edubench", "edubench_released", "edubench_tables", "mathtutorbench", "teachbench")
 )
 AREAS: dict[str, tuple[str, ...]] = {
     "compiler/": ("tests/compiler", "tests/runtime/test_generated_worlds.py"),
     "docs/": ("tests/docs",),
-    "runtime/": ("tests/runtime", "tests/kills"),
+    "runtime/": ("tests/faults", "tests/kills", "tests/runtime", *BENCHMARKS),
     "specs/": ("tests/docs", *BENCHMARKS),
     "tripos/cli/": ("tests/command",),
     "tripos/lsp/": ("tests/language_server",),
     "tripos/releases/": ("tests/releases",),
     "tripos/training/": ("tests/training",),
-    "warehouse/": ("tests/warehouse", "tests/kills", "tests/test_edubench_tables.py"),
+    "warehouse/": ("tests/faults", "tests/kills", "tests/test_oracle.py", "tests/warehouse", *BENCHMARKS),
 }
 """By the beginning of a path, the tests with a long form that look at it."""
 

@@ -11,6 +11,7 @@ import pytest
 from compiling import ROOT, compile_file, plan_of
 
 from tests.each import each
+from tests.lengths import spread
 from tripos_compiler.plan import Plan
 
 SCHEMA = ROOT / "docs" / "plan.schema.json"
@@ -32,7 +33,7 @@ def validator() -> jsonschema.Draft202012Validator:
     return jsonschema.Draft202012Validator(schema)
 
 
-@each("path", SPECS)
+@each("path", spread(SPECS, 40))
 def test_a_plan_satisfies_the_schema(path: Path, validator: jsonschema.Draft202012Validator) -> None:
     plan = plan_of(compile_file(path))
     validator.validate(json.loads(plan.to_json()))

@@ -16,7 +16,7 @@ from stand_in_releases import StandInReleases
 from test_cases import Place, expected
 
 from tests.each import each
-from tests.lengths import sized
+from tests.lengths import spread
 from tripos_compiler.compile import Compilation, compile_spec
 from tripos_runtime.datasets.data_folders import DataFolders
 
@@ -41,7 +41,7 @@ def leaks_of(places: set[Place]) -> set[Place]:
     return {place for place in places if place[2:] in (("error", "E0501"), ("error", "E0502"))}
 
 
-@each("path", LEAKS)
+@each("path", spread(LEAKS, 160))
 def test_a_leak_is_refused_where_the_compared_role_is_told(path: Path) -> None:
     compilation = compile_file(path)
     said = "\n".join(f"{item.code} {item.message}" for item in compilation.diagnostics)
@@ -52,7 +52,7 @@ def test_a_leak_is_refused_where_the_compared_role_is_told(path: Path) -> None:
     assert compilation.plan is None
 
 
-@each("path", LEAKS[:: sized(3, 1)])
+@each("path", spread(LEAKS, 60))
 def test_a_leak_is_none_where_nothing_is_secret(path: Path) -> None:
     """The same spec without the word compiles, so that it is secrecy alone that stops it."""
 
@@ -62,7 +62,7 @@ def test_a_leak_is_none_where_nothing_is_secret(path: Path) -> None:
     plan_of(compile_spec(path.as_posix(), without_secrets, DataFolders(), releases=StandInReleases()))
 
 
-@each("path", HONEST)
+@each("path", spread(HONEST, 60))
 def test_an_honest_spec_is_accepted_and_nothing_is_said_but_its_warnings(path: Path) -> None:
     compilation = compile_file(path)
     said = "\n".join(f"{item.code} {item.message}" for item in compilation.diagnostics)

@@ -114,6 +114,7 @@ def test_a_process_that_is_stopped_longer_than_its_timeout_loses_no_row(
     assert server.asked["one"] == server.asked["two"] == 1
 
 
+@pytest.mark.long
 def test_a_process_that_is_stopped_keeps_its_claims_and_nothing_is_asked_twice(
     bench: Path, tripos: Command, held: tuple[FaultServer, list[bool]]
 ) -> None:

@@ -14,7 +14,7 @@ from tests.kills.work import VERDICT_ROLES, VERDICTS
 from tests.lengths import ALL, sized
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs fork and SIGKILL")
-KILLS = sized(4, 200)
+KILLS = sized(2, 200)
 
 
 @pytest.fixture(scope="module")

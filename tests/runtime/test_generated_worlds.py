@@ -13,7 +13,7 @@ from tests.worlds_tried import Tried, tried
 
 @pytest.mark.parametrize(
     "seeds",
-    [range(sized(12, 40)), *(pytest.param(range(n, n + 100), marks=pytest.mark.long) for n in range(100, 500, 100))],
+    [range(sized(8, 40)), *(pytest.param(range(n, n + 100), marks=pytest.mark.long) for n in range(100, 500, 100))],
 )
 def test_what_is_accepted_differs_in_no_pair_of_worlds(seeds: range, tmp_path: Path) -> None:
     found = Tried()
@@ -28,7 +28,7 @@ def test_what_is_accepted_differs_in_no_pair_of_worlds(seeds: range, tmp_path: P
 def test_most_that_is_refused_is_found_by_the_trial_too(tmp_path: Path) -> None:
     """Were the trial blind, it would hold nothing against the proof."""
     found = Tried()
-    for seed in range(40, sized(54, 90)):
+    for seed in range(40, sized(47, 90)):
         found.add(tried(seed, tmp_path / str(seed)))
     assert len(found.quiet) < 0.4 * found.refused
 

@@ -70,7 +70,7 @@ def test_there_are_200_shapes() -> None:
 
 def test_no_reader_takes_more_steps_than_the_length_allows() -> None:
     shapes = [dict(looping(length)) for length in LENGTHS]
-    for number, name in list(enumerate(shapes[0]))[:: sized(18, 1)]:
+    for number, name in list(enumerate(shapes[0]))[:: sized(30, 1)]:
         for reader in drawn(number):
             counts = [steps(READERS[reader], each[name]) for each in shapes]
             for fewer, more in pairwise(counts):
@@ -78,7 +78,7 @@ def test_no_reader_takes_more_steps_than_the_length_allows() -> None:
 
 
 def test_no_reader_hangs_on_a_reply_that_repeats_itself() -> None:
-    for number, (name, text) in list(enumerate(looping(LENGTHS[-1])))[:: sized(8, 1)]:
+    for number, (name, text) in list(enumerate(looping(LENGTHS[-1])))[:: sized(12, 1)]:
         for reader in drawn(number + 1):
             before = time.process_time()
             with suppress(Undefined, Unread):

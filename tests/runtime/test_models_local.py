@@ -44,6 +44,7 @@ async def opened() -> AsyncIterator[LocalModel]:
         await model.close()
 
 
+@pytest.mark.long
 @installed
 def test_a_local_model_answers_fits_a_schema_and_leaves_with_its_last_user() -> None:
     async def go() -> None:
