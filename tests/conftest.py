@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from hypothesis import settings
+from hypothesis.internal.conjecture import providers
 
 from tests.lengths import ALL, sized
 from tripos.cli.main import run_command
@@ -161,6 +162,16 @@ def _no_waiting_for_the_disk() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _examples_of_their_own() -> Iterator[None]:
+    """Has Hypothesis read no constants out of our modules in the short form: it parses every module that is imported,
+    in each process, and its examples would differ with what ran before."""
+    with pytest.MonkeyPatch.context() as patched:
+        if not ALL:
+            patched.setattr(providers, "_get_local_constants", lambda: providers._local_constants, raising=False)
+        yield
+
+
 @pytest.fixture(scope="module", autouse=True)
 def _let_go() -> Iterator[None]:
     """Collect what modules of tests left behind, once files and sockets are in it: a process soon has too many open.
@@ -176,7 +187,8 @@ def _open_files() -> int:
     return len(list(listed.iterdir())) if listed.is_dir() else 0
 
 
-Left = dict[tuple[object, ...], tuple[Path, Outcome]]
+Left = dict[tuple[object, ...], tuple[Path, Any]]
+Doing = Callable[[tuple[str, ...], Callable[[], Any]], Any]
 
 
 @pytest.fixture(scope="session")
@@ -192,7 +204,32 @@ def _state(folder: Path) -> frozenset[tuple[str, bytes]]:
 
 
 @pytest.fixture
-def once(tripos: Command, tmp_path_factory: pytest.TempPathFactory, _left: Left) -> Command:
+def done_once(tmp_path_factory: pytest.TempPathFactory, _left: Left) -> Doing:
+    """Do something in this folder, or copy here what it left when an earlier test did it in a folder with the same
+    files. `name` says what is done; it returns the same each time."""
+
+    def do(name: tuple[str, ...], act: Callable[[], Any]) -> Any:
+        here = Path.cwd()
+        assert here.is_relative_to(tmp_path_factory.getbasetemp()), "it is no folder of a test"
+        variables = frozenset((name, value) for name, value in os.environ.items() if not name.startswith("PYTEST"))
+        found = (name, _state(here), variables)
+        if found not in _left:
+            returned = act()
+            left = tmp_path_factory.mktemp("left")
+            shutil.copytree(here, left, dirs_exist_ok=True)
+            _left[found] = left, returned
+            return returned
+        left, returned = _left[found]
+        for path in here.iterdir():
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+        shutil.copytree(left, here, dirs_exist_ok=True)
+        return returned
+
+    return do
+
+
+@pytest.fixture
+def once(tripos: Command, done_once: Doing) -> Command:
     """Run a command in this folder, or copies here what it left when an earlier test ran it in a folder with the same
     files.
 
@@ -200,21 +237,8 @@ def once(tripos: Command, tmp_path_factory: pytest.TempPathFactory, _left: Left)
     """
 
     def run(*arguments: str) -> Outcome:
-        here = Path.cwd()
-        assert here.is_relative_to(tmp_path_factory.getbasetemp()), "it is no folder of a test"
-        variables = frozenset((name, value) for name, value in os.environ.items() if not name.startswith("PYTEST"))
-        given = tuple(argument.replace(str(here), ".") for argument in arguments)
-        found = (given, _state(here), variables)
-        if found not in _left:
-            outcome = tripos(*arguments)
-            left = tmp_path_factory.mktemp("left")
-            shutil.copytree(here, left, dirs_exist_ok=True)
-            _left[found] = left, outcome
-            return outcome
-        left, outcome = _left[found]
-        for path in here.iterdir():
-            shutil.rmtree(path) if path.is_dir() else path.unlink()
-        shutil.copytree(left, here, dirs_exist_ok=True)
+        given = tuple(argument.replace(str(Path.cwd()), ".") for argument in arguments)
+        outcome: Outcome = done_once(given, lambda: tripos(*arguments))
         return outcome
 
     return run

@@ -4,6 +4,7 @@ says so."""
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 from aiohttp.test_utils import TestServer
 
 from tests.annotation.conftest import fill
-from tests.conftest import Command
+from tests.conftest import Command, Doing
 from tests.view.chromium import PROGRAM, Page, shown
 from tests.view.test_view_page import check_rules
 from tripos.view.files import ViewFiles
@@ -49,14 +50,19 @@ def run(once: Command) -> None:
     assert done.code == 0, done.err
 
 
-def grade(tripos: Command) -> None:
-    """Have two people give the lowest grade to six replies."""
-    for name in PEOPLE:
-        done = tripos("annotate", "--name", name, "--sample", "6")
-        assert done.code == 0, done.err
-        fill(f"{name}.xlsx", 1)
-        done = tripos("annotate", "--take", f"{name}.xlsx")
-        assert done.code == 0, done.err
+@pytest.fixture
+def grade(tripos: Command, done_once: Doing) -> Callable[[], None]:
+    """Has two people give the lowest grade to six replies."""
+
+    def graded() -> None:
+        for name in PEOPLE:
+            done = tripos("annotate", "--name", name, "--sample", "6")
+            assert done.code == 0, done.err
+            fill(f"{name}.xlsx", 1)
+            done = tripos("annotate", "--take", f"{name}.xlsx")
+            assert done.code == 0, done.err
+
+    return lambda: done_once(("six replies graded by two people",), graded)
 
 
 def measures(tripos: Command, *more: str) -> dict[str, dict[str, Any]]:
@@ -78,7 +84,7 @@ APART = ("by_metric", "overall", "of_each", "agreed", "index")
 
 
 def test_six_replies_graded_by_two_people_move_no_figure_of_the_judge(
-    spec: Path, tripos: Command, once: Command
+    spec: Path, tripos: Command, once: Command, grade: Callable[[], None]
 ) -> None:
     run(once)
     before, board = measures(tripos), tripos("leaderboard", "--json").data["boards"]
@@ -87,7 +93,7 @@ def test_six_replies_graded_by_two_people_move_no_figure_of_the_judge(
     means = "from quiz.means() where evaluator is null or not starts_with(evaluator, 'human/')"
     macro = tripos("sql", means, "--format", "csv").out
     worst = tripos("sql", "from quiz.worst()", "--format", "csv").out
-    grade(tripos)
+    grade()
     after = measures(tripos)
     for name in APART:
         assert rounded(after[name]["rows"]) == rounded(before[name]["rows"]), name
@@ -101,9 +107,11 @@ def test_six_replies_graded_by_two_people_move_no_figure_of_the_judge(
     assert rounded(again["rows"]) == rounded(compared["rows"])
 
 
-def test_people_have_their_own_values_beside_those_of_the_judge(spec: Path, tripos: Command, once: Command) -> None:
+def test_people_have_their_own_values_beside_those_of_the_judge(
+    spec: Path, tripos: Command, once: Command, grade: Callable[[], None]
+) -> None:
     run(once)
-    grade(tripos)
+    grade()
     data = tripos("report", "--json").data
     assert data["people_apart"] == ["human/anna", "human/ben"]
     found = {each["name"]: each for each in data["measures"]}
@@ -124,11 +132,13 @@ def test_people_have_their_own_values_beside_those_of_the_judge(spec: Path, trip
     assert "scores by human/anna, human/ben are apart: no part of these figures" in notes
 
 
-def test_a_role_with_people_counts_them_with_its_models(spec: Path, tripos: Command, once: Command) -> None:
+def test_a_role_with_people_counts_them_with_its_models(
+    spec: Path, tripos: Command, once: Command, grade: Callable[[], None]
+) -> None:
     spec.write_text(spec.read_text("utf-8").replace("judge panel", "judge panel with people"), "utf-8")
     run(once)
     before = {row["model"]: row for row in measures(tripos)["overall"]["rows"]}
-    grade(tripos)
+    grade()
     data = tripos("report", "--json").data
     assert data["people_apart"] == [] and data["people"] == {"human/anna": 12, "human/ben": 12}
     found = {each["name"]: each for each in data["measures"]}
@@ -141,10 +151,10 @@ def test_a_role_with_people_counts_them_with_its_models(spec: Path, tripos: Comm
 
 
 def test_whether_people_count_is_a_question_of_the_spec_and_needs_no_call(
-    spec: Path, tripos: Command, once: Command
+    spec: Path, tripos: Command, once: Command, grade: Callable[[], None]
 ) -> None:
     run(once)
-    grade(tripos)
+    grade()
     apart = {row["model"]: row["n"] for row in measures(tripos)["overall"]["rows"]}
     joined = spec.with_name("joined.tripos")
     joined.write_text(spec.read_text("utf-8").replace("judge panel", "judge panel with people"), "utf-8")
@@ -154,13 +164,15 @@ def test_whether_people_count_is_a_question_of_the_spec_and_needs_no_call(
     assert "counts people with its models" in done.out
 
 
-def test_an_expectation_is_held_to_the_judge(spec: Path, tripos: Command, once: Command) -> None:
+def test_an_expectation_is_held_to_the_judge(
+    spec: Path, tripos: Command, once: Command, grade: Callable[[], None]
+) -> None:
     run(once)
     least = min(row["value"] for row in measures(tripos)["overall"]["rows"])
     spec.write_text(spec.read_text("utf-8") + f"\nexpect overall >= {least - 0.01:.6f}\n", "utf-8")
     run(once)
     assert tripos("report").code == 0
-    grade(tripos)
+    grade()
     assert tripos("report").code == 0
 
 
@@ -177,9 +189,11 @@ def test_a_judgeless_run_has_figures_of_people_alone(spec: Path, tripos: Command
 
 
 @pytest.mark.skipif(PROGRAM is None, reason="no Chromium on this machine")
-def test_the_page_shows_people_apart(spec: Path, tripos: Command, once: Command, tmp_path: Path) -> None:
+def test_the_page_shows_people_apart(
+    spec: Path, tripos: Command, once: Command, grade: Callable[[], None], tmp_path: Path
+) -> None:
     run(once)
-    grade(tripos)
+    grade()
     view = ViewFiles(lambda: Store.open("results", create=False), tmp_path / "made")
     run_id = json.loads(view.json("index.json") or b"")["runs"][0]["run_id"]
 

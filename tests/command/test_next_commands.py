@@ -19,14 +19,13 @@ def commands(out: str) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("models", "third"),
+    ("models", "third", "store"),
     [
-        ("mock/careful", "sql"),
-        ("mock/careful,mock/careless", "compare"),
-        ("mock/careful,mock/refuses,mock/slow", "sql"),
+        ("mock/careful", "sql", "my results"),
+        ("mock/careful,mock/careless", "compare", "my results"),
+        ("mock/careful,mock/refuses,mock/slow", "sql", None),
     ],
 )
-@pytest.mark.parametrize("store", [None, "my results"])
 def test_each_can_be_typed_and_is_of_this_run(
     quiz: Path, tripos: Command, models: str, third: str, store: str | None
 ) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import Command
+from tests.lengths import sized
 from tripos_compiler.plan import Plan
 from tripos_warehouse.measures import Half, jackknife, remeasure, remeasure_pairs
 from tripos_warehouse.query import Connection
@@ -41,7 +42,7 @@ ROWS = "select * exclude (created_at) from counted.scores order by all"
 def ran(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("counted")
     (folder / "counted.tripos").write_text(SPEC, "utf-8")
-    rows = (json.dumps({"number": number, "even": number % 2 == 0}) for number in range(30))
+    rows = (json.dumps({"number": number, "even": number % 2 == 0}) for number in range(sized(12, 30)))
     (folder / "items.jsonl").write_text("\n".join(rows), "utf-8")
     return folder
 
@@ -113,7 +114,7 @@ def test_groups_left_out_side_by_side_come_to_the_same_as_one_after_another(
     at_once = results(store)
     monkeypatch.setattr(jackknife, "MOST_ROWS", 1)
     assert results(store) == at_once
-    monkeypatch.setattr(jackknife, "MOST_ROWS", 500)
+    monkeypatch.setattr(jackknife, "MOST_ROWS", sized(200, 500))
     assert results(store) == at_once
     assert len(at_once[0]) >= 3 and len(at_once[1]) >= 4
     assert any("none" not in each for each in at_once[1])
