@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from dotenv import load_dotenv
 from pydantic import BaseModel, ValidationError
 
 from tripos.failure import Failure
@@ -91,6 +90,8 @@ def load_env(folder: Path, trust: Trust = TRUSTED) -> None:
     """Set the variables of the files `.env`; what the environment has already stays. In the folder of a stranger they
     are not read."""
     for path in () if trust.untrusted else env_files(folder):
+        from dotenv import load_dotenv  # few folders have such a file
+
         try:
             load_dotenv(path)
         except (OSError, UnicodeDecodeError) as error:

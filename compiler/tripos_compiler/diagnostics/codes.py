@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.resources import files
-
 CODES: dict[str, str] = {
     # E01 syntax
     "E0101": "unexpected",
@@ -273,4 +271,6 @@ def find_page(code: str) -> str | None:
     name = code.strip().upper()
     if name not in CODES:
         return None
+    from importlib.resources import files  # which every command would wait for
+
     return files("tripos_compiler.diagnostics").joinpath("pages", f"{name}.md").read_text("utf-8")

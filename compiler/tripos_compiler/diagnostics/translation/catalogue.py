@@ -11,7 +11,6 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from functools import cache, lru_cache
-from importlib.resources import files
 
 from tripos_compiler.diagnostics.translation.reader import reader_language
 from tripos_compiler.diagnostics.translation.templates import Template, fill_translation, parse_template
@@ -111,6 +110,8 @@ def _loaded(language: str, parts: bool) -> tuple[dict[str, str], list[tuple[Temp
 @cache
 def translations(language: str, *, parts: bool = True) -> dict[str, str]:
     """Return the translations by the key of their template; with `parts` also of what only stands in holes."""
+    from importlib.resources import files  # which every command would wait for
+
     found: dict[str, str] = {}
     folder = files("tripos_compiler.diagnostics.translation").joinpath(language)
     for path in sorted(folder.iterdir(), key=lambda each: each.name):
