@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import tomllib
 from pathlib import Path
 
@@ -17,6 +18,7 @@ COMPAT = Path(__file__).parents[1] / "compat"
 DEMANDED = tomllib.loads((COMPAT / "demanded.toml").read_text("utf-8"))
 
 
+@functools.cache
 def plan_in(side: str, name: str) -> Plan:
     compilation = find_spec(str(COMPAT / side / name)).compile()
     assert compilation.plan is not None, [each.message for each in compilation.diagnostics]
