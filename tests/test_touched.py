@@ -18,6 +18,7 @@ def test_a_change_touches_the_tests_of_its_area_and_those_that_changed_themselve
     assert touched(["compiler/a.py", "tripos/lsp/b.py"]) == [
         "tests/compiler",
         "tests/language_server",
+        "tests/reuse",
         "tests/runtime/test_generated_worlds.py",
     ]
 

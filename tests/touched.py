@@ -18,12 +18,13 @@ BENCHMARKS = tuple(
     for name in ("cjeval", "edubench", "edubench_released", "edubench_tables", "mathtutorbench", "teachbench")
 )
 AREAS: dict[str, tuple[str, ...]] = {
-    "compiler/": ("tests/compiler", "tests/runtime/test_generated_worlds.py"),
+    "compiler/": ("tests/compiler", "tests/reuse", "tests/runtime/test_generated_worlds.py"),
     "docs/": ("tests/docs",),
-    "runtime/": ("tests/faults", "tests/kills", "tests/runtime", *BENCHMARKS),
+    "runtime/": ("tests/faults", "tests/kills", "tests/reuse", "tests/runtime", *BENCHMARKS),
     "specs/": ("tests/docs", *BENCHMARKS),
     "tripos/cli/": ("tests/command",),
     "tripos/lsp/": ("tests/language_server",),
+    "tripos/plots/": ("tests/plots",),
     "tripos/releases/": ("tests/releases",),
     "tripos/training/": ("tests/training",),
     "warehouse/": ("tests/faults", "tests/kills", "tests/test_oracle.py", "tests/warehouse", *BENCHMARKS),

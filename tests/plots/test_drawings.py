@@ -30,7 +30,13 @@ def texts_of(svg: str) -> list[str]:
     return ["".join(each.itertext()) for each in ElementTree.fromstring(svg).iter(f"{SVG}text")]
 
 
-@pytest.mark.parametrize("kind", list(KINDS))
+@pytest.mark.parametrize(
+    "kind",
+    [
+        kind if kind in ("leaderboard", "heatmap", "gain") else pytest.param(kind, marks=pytest.mark.long)
+        for kind in KINDS
+    ],
+)
 def test_a_picture_is_as_wide_as_it_is_to_be_and_all_labels_are_whole(kind: str, store: Store) -> None:
     picture = make_picture(kind, store, options=PlotOptions(language="zh"))
     for style in (SIZES["page"], SIZES["slide"]):

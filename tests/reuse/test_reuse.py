@@ -15,7 +15,7 @@ from tests.reuse.edits import EDITS
 from tests.reuse.quiz import MODELS, ROLES, files
 
 NAMES = tuple(EDITS)
-SAMPLED = NAMES[:: sized(26, 8)]
+SAMPLED = NAMES[:: sized(39, 8)]
 """All are tried by `tests/bench/reuse.py`."""
 NAMED = ("step", "scorer")
 """What a result was called when it was made: its name does not hold it."""
