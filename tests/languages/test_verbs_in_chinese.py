@@ -33,12 +33,12 @@ FOR_PROGRAMS = {"json", "--json", "csv", "--events", "--format"}
 
 
 def english_in(text: str) -> Iterator[str]:
-    """Yield the lines of a text that hold four words of English in a row.
+    """Yield the lines of a text that hold four words of English in a row, but for code, also over two lines.
 
     >>> list(english_in("还有 `select a from b` 行\\n写 --role NAME=A\\nthe last four of them"))
     ['the last four of them']
     """
-    fenced = False
+    fenced, text = False, re.sub(r"`[^`\n]*\n[^`\n]*`", "·", text)
     for line in text.splitlines():
         fenced ^= line.startswith("```")
         if not fenced and SENTENCE.search(CODE.sub("·", line)):

@@ -44,6 +44,7 @@ from .translation import (
     LANGUAGE as LANGUAGE,
     LANGUAGES as LANGUAGES,
     localized as localized,
+    localized_page as localized_page,
     named_language as named_language,
     reader_language as reader_language,
 )

@@ -12,7 +12,7 @@ from pathlib import Path
 from tripos.failure import GOOD, Failure
 from tripos.ui import is_colored, show_text, terminal_width
 from tripos_compiler.constructs import CONSTRUCTS, page_of
-from tripos_compiler.diagnostics import CODES, find_page, localized, nearest, wrap
+from tripos_compiler.diagnostics import CODES, find_page, localized, localized_page, nearest, reader_language, wrap
 
 PLACES = (Path(__file__).parents[2] / "language", Path(__file__).parents[3] / "docs" / "language")
 """Where the pages lie: in the package, or in a checkout beside it."""
@@ -80,7 +80,6 @@ def _without_markup(page: str) -> str:
 SHORT_CODE = re.compile(r"[A-Z][0-9]{3}")
 """A code without its first zero."""
 FENCE = "```"
-PAGE_IN_ENGLISH = "The page of this code is in English:"
 MOST = 100
 """Lines longer than this are hard to read, however wide the terminal is."""
 
@@ -111,10 +110,12 @@ def main(options: Namespace) -> int:
 
 
 def _page(code: str) -> str:
-    """Return the page of a code; before it, for who reads another language, what it is called there."""
-    page = find_page(code) or ""
-    said = localized(CODES[code])
-    return page if said == CODES[code] else f"# {code} {said}\n\n{localized(PAGE_IN_ENGLISH)}\n\n{page}"
+    """Return the page of a code in the reader's language."""
+    page, language = find_page(code) or "", reader_language()
+    if language == "en":
+        return page
+    _, _, text = page.partition("\n")
+    return f"# {code} {localized(CODES[code])}\n{localized_page(text, language)}"
 
 
 def _near(name: str) -> str:

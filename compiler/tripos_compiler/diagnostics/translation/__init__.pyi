@@ -2,6 +2,11 @@ from .catalogue import (
     localized as localized,
     translations as translations,
 )
+from .prose import (
+    localized_page as localized_page,
+    page_translations as page_translations,
+    paragraphs as paragraphs,
+)
 from .reader import (
     LANGUAGE as LANGUAGE,
     LANGUAGES as LANGUAGES,
