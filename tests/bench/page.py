@@ -47,7 +47,7 @@ CHANGED = f"""(act => new Promise(done => {{
 }}))"""
 BOX = "() => document.querySelectorAll('.filters input[type=checkbox]')[{0}].click()"
 PICK = """() => {{ const all = [...document.querySelectorAll('.filters select')];
-  const one = all.find(each => each.parentElement.innerText.startsWith('{0}'));
+  const one = all.find(each => each.parentElement.innerText.toLowerCase().startsWith('{0}'));
   one.value = one.options[{1}].value; one.dispatchEvent(new Event('change')); }}"""
 
 

@@ -27,6 +27,11 @@ const ENGLISH = {
   metric: "Metric",
   scenario: "Scenario",
   evaluator: "Evaluator",
+  language: "Language",
+  apartBy: "apart",
+  ofItems: "items",
+  scoreMeans: "From 0 to 1: the mean of the scores of a reply, each on its own scale.",
+  measure: "Measure",
   role: "Role",
   score: "Score",
   reply: "Reply",
@@ -159,6 +164,11 @@ const CHINESE: Record<Word, string> = {
   metric: "指标",
   scenario: "场景",
   evaluator: "评分者",
+  language: "语言",
+  apartBy: "相差",
+  ofItems: "道题",
+  scoreMeans: "分数从 0 到 1：一条回复各项分数的平均值，每项都折算到各自的量表。",
+  measure: "度量",
   role: "角色",
   score: "分数",
   reply: "回复",
@@ -340,6 +350,19 @@ document.documentElement.lang = language;
 export function t(word: Word): string {
   return LANGUAGES[language]![word];
 }
+
+/** Return a word within a line: after a number, or between others. */
+export function within(word: Word): string {
+  return t(word).toLowerCase();
+}
+
+/** Return the heading of a column of data: a word of the page where it has one, else the name. */
+export function heading(name: string): string {
+  const found = HEADINGS.find((each) => each === name);
+  return found ? t(found) : name;
+}
+
+const HEADINGS: Word[] = ["scenario", "model", "metric", "evaluator", "status", "step", "role", "language", "measure"];
 
 /** Return a title in one of the given languages, or the name where it has none. */
 export function title(titles: Record<string, string> | undefined, name: string, ...wanted: (string | null | undefined)[]): string {

@@ -6,7 +6,7 @@ import { json } from "../data";
 import { openRun, type OpenRun, aboutOf } from "../run";
 import { type Column, List } from "../table";
 import { at, go, Panel, Text, useLoaded, visible, Waiting } from "../ui";
-import { between, count, figure, t } from "../words";
+import { between, count, figure, heading, t, within } from "../words";
 import { called } from "./report";
 
 interface Side {
@@ -86,7 +86,7 @@ function Figures({ found }: { found: Comparison }) {
     return <div class="problem" role="alert"><p>{found.error.code}: {visible(found.error.message)}</p>{found.error.hint && <p class="small">{visible(found.error.hint)}</p>}</div>;
   return (
     <Panel title={t("paired")}>
-      <p class="small">{count(found.pairs)} {t("pairs")} · {count(found.items)} {t("items")} · {count(found.only_a + found.only_b)} {t("onlyOne")}</p>
+      <p class="small">{count(found.pairs)} {within("pairs")} · {count(found.items)} {t("ofItems")} · {count(found.only_a + found.only_b)} {t("onlyOne")}</p>
       {found.changes.length > 0 && <details class="small"><summary>{t("changedBetween")} ({count(found.changes.length)})</summary><ul>{found.changes.map((each) => <li key={each}>{visible(each)}</li>)}</ul></details>}
       {found.sections.map((section) => <Section key={section.kind} section={section} />)}
     </Panel>
@@ -100,7 +100,7 @@ function Section({ section }: { section: Comparison["sections"][number] }) {
   const [whole, show] = useState(false);
   const rows = [...section.rows].sort((x, y) => (x.p ?? 2) - (y.p ?? 2));
   const columns: Column<ComparedRow>[] = [
-    { title: section.kind, kind: "head", cell: (row) => <>{visible(row.name)} <span class="small">{visible(row.of)}</span></> },
+    { title: heading(section.kind), kind: "head", cell: (row) => <>{visible(row.name)} <span class="small">{visible(row.of)}</span></> },
     { title: "A", kind: "number", cell: (row) => figure(row.a, false) },
     { title: "B", kind: "number", cell: (row) => figure(row.b, false) },
     { title: "B − A", kind: "number", cell: (row) => <strong>{figure(row.difference, false)}</strong> },
@@ -110,7 +110,7 @@ function Section({ section }: { section: Comparison["sections"][number] }) {
   ];
   return (
     <>
-      <List label={section.kind} rows={whole ? rows : rows.slice(0, MOST_ROWS)} columns={columns} />
+      <List label={heading(section.kind)} name="paired" rows={whole ? rows : rows.slice(0, MOST_ROWS)} columns={columns} />
       {!whole && rows.length > MOST_ROWS && <button type="button" class="more" onClick={() => show(true)}>{t("showMore")} ({count(rows.length)})</button>}
     </>
   );
@@ -164,7 +164,7 @@ function Items({ a, b, state }: { a: Side; b: Side; state: string }) {
       <Waiting of={found}>
         {({ one, two, report, pairs }) => (
           <>
-            <p class="small">{count(pairs.length)} {t("items")}</p>
+            <p class="small">{count(pairs.length)} {t("ofItems")}</p>
             {pairs.slice(0, many).map((pair) => <PairLine key={pair.a} pair={pair} one={one} two={two} report={report} sides={[a, b]} />)}
             {many < pairs.length && <button type="button" class="more" onClick={() => more(many + SHOWN)}>{t("showMore")} ({count(pairs.length)})</button>}
           </>

@@ -4,7 +4,7 @@ import type { About, Board, Boards, Headline, ListedRun, Measure, MeasureRow, Re
 import { json } from "../data";
 import { type Column, List } from "../table";
 import { at, Panel, Scroll, Status, useLoaded, visible, Waiting } from "../ui";
-import { between, count, figure, language, money, percent, t, title, titled, when } from "../words";
+import { between, count, figure, heading, language, money, percent, t, title, titled, when } from "../words";
 
 /** Return what a value of a dimension is called: in the language of an item, else the reader's, else the benchmark's. */
 export function called(about: About, dimension: string, value: string, item?: string | null): string {
@@ -18,7 +18,7 @@ export function called(about: About, dimension: string, value: string, item?: st
 
 /** Return what a dimension is called above its values. */
 export function headingOf(about: About, dimension: string): string {
-  return titled(about, "axis", dimension, titled(about, "arm", dimension, dimension));
+  return titled(about, "axis", dimension, titled(about, "arm", dimension, heading(dimension)));
 }
 
 /** Return the title of a measure, with its name, or its name alone. */
@@ -42,7 +42,7 @@ export function ReportPage({ of, listed }: { of: RunAbout; listed: ListedRun | u
             <span>{about.name} {listed.version}</span>
             <Status of={listed.status} />
             <span>{when(listed.started_at)}</span>
-            <span>{count(listed.items)} {t("items")}</span>
+            <span>{count(listed.items)} {t("ofItems")}</span>
             <span>{t("cost")} {money(listed.cost_usd)}</span>
           </p>
         )}

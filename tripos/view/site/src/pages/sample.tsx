@@ -171,7 +171,7 @@ function Sample({ report, sample }: { report: RunAbout; sample: SampleRows }) {
                 <h3><bdi>{visible(String(each["evaluator"]))}</bdi> <span class="small">{String(each["scorer"])}</span></h3>
                 {each["status"] !== "ok" && <Status of={String(each["status"])} />}
                 {each["error"] ? <p class="problem"><Text value={String(each["error"])} /></p> : null}
-                <Text value={each["reply"] as string | null} />
+                <Text value={typeof each["reply"] === "string" ? indented(each["reply"]) : null} />
                 {each["messages"] ? <details><summary>{t("prompt")}</summary><Messages value={String(each["messages"])} /></details> : null}
               </section>
             ))}
@@ -197,10 +197,15 @@ function Sample({ report, sample }: { report: RunAbout; sample: SampleRows }) {
 }
 
 function pretty(text: string): string {
+  return visible(indented(text));
+}
+
+/** Return JSON with a line for each of its parts, and any other text as it is. */
+function indented(text: string): string {
   try {
-    return visible(JSON.stringify(JSON.parse(text), null, 2));
+    return JSON.stringify(JSON.parse(text), null, 2);
   } catch {
-    return visible(text);
+    return text;
   }
 }
 

@@ -4,8 +4,8 @@ import type { Row } from "../data";
 import { firstOf, type OpenRun, openRun } from "../run";
 import { BASE, selection, SORTS } from "../selection";
 import { at, go, Status, useLoaded, visible, Waiting } from "../ui";
-import { count, figure, money, t } from "../words";
-import { called, inOrder } from "./report";
+import { count, figure, money, t, within } from "../words";
+import { called, headingOf, inOrder } from "./report";
 
 const LINE = 76;
 
@@ -104,7 +104,7 @@ function List({ listed, open, rows: chosen, values, report, query, excerpts, com
       <section aria-busy={coming !== undefined}>
         <div class="bar">
           <p role="status">
-            {coming === null ? t("loading") : <><strong>{count(coming ?? rows.length)}</strong> {t("of")} {count(listed.rows)} {t("samples")}</>}
+            {coming === null ? t("loading") : <><strong>{count(coming ?? rows.length)}</strong> {t("of")} {count(listed.rows)} {within("samples")}</>}
           </p>
           <label>
             {t("sort")}{" "}
@@ -114,6 +114,7 @@ function List({ listed, open, rows: chosen, values, report, query, excerpts, com
           </label>
           <Search search={search} />
         </div>
+        <p class="small">{t("scoreMeans")}</p>
         <Window rows={rows} values={values} listed={listed} open={open} report={report} query={query} excerpts={excerpts} />
       </section>
     </div>
@@ -138,13 +139,13 @@ function Filters({ listed, report, query, change, clear }: {
       {names.map((name) => {
         const present = listed.present(name);
         if (present.length < 2 && !query.has(name)) return null;
-        return <Choice key={name} name={name} values={inOrder(present, known(name))} chosen={query.getAll(name)} change={change} called={(value) => visible(called(about, name, value))} />;
+        return <Choice key={name} name={name} title={visible(headingOf(about, name))} values={inOrder(present, known(name))} chosen={query.getAll(name)} change={change} called={(value) => visible(called(about, name, value))} />;
       })}
-      {metrics.length > 1 && <Choice name="metric" values={metrics} chosen={query.getAll("metric")} change={change} called={(value) => visible(called(about, "metric", value))} single />}
-      {evaluators.length > 1 && <Choice name="evaluator" values={evaluators} chosen={query.getAll("evaluator")} change={change} called={visible} single />}
+      {metrics.length > 1 && <Choice name="metric" title={t("metric")} values={metrics} chosen={query.getAll("metric")} change={change} called={(value) => visible(called(about, "metric", value))} single />}
+      {evaluators.length > 1 && <Choice name="evaluator" title={t("evaluator")} values={evaluators} chosen={query.getAll("evaluator")} change={change} called={visible} single />}
       <p>
-        <label>
-          <input type="checkbox" checked={query.get("role") !== "all"} onChange={(event) => change("role", (event.target as HTMLInputElement).checked ? [] : ["all"])} /> {t("onlyCompared")}
+        <label class="check">
+          <input type="checkbox" checked={query.get("role") !== "all"} onChange={(event) => change("role", (event.target as HTMLInputElement).checked ? [] : ["all"])} /> <span>{t("onlyCompared")}</span>
         </label>
       </p>
       <button type="button" onClick={clear}>{t("clear")}</button>
@@ -160,14 +161,14 @@ function isWide(): boolean {
 
 const MOST_BOXES = 8;
 
-function Choice({ name, values, chosen, change, called, single = false }: {
-  name: string; values: string[]; chosen: string[]; change: (name: string, values: string[]) => void; called: (value: string) => string; single?: boolean;
+function Choice({ name, title, values, chosen, change, called, single = false }: {
+  name: string; title: string; values: string[]; chosen: string[]; change: (name: string, values: string[]) => void; called: (value: string) => string; single?: boolean;
 }) {
   if (single || values.length > MOST_BOXES) {
     return (
       <p>
         <label>
-          <span class="name">{name}</span>
+          <span class="name">{title}</span>
           <select value={chosen[0] ?? ""} onChange={(event) => {
             const value = (event.target as HTMLSelectElement).value;
             change(name, value ? [value] : []);
@@ -181,12 +182,12 @@ function Choice({ name, values, chosen, change, called, single = false }: {
   }
   return (
     <fieldset>
-      <legend>{name}</legend>
+      <legend>{title}</legend>
       {values.map((each) => (
-        <label key={each}>
+        <label key={each} class="check">
           <input type="checkbox" checked={chosen.includes(each)} onChange={(event) =>
             change(name, (event.target as HTMLInputElement).checked ? [...chosen, each] : chosen.filter((other) => other !== each))
-          } /> {called(each)}
+          } /> <span>{called(each)}</span>
         </label>
       ))}
     </fieldset>
@@ -307,7 +308,7 @@ function Line({ row, place, score, listed, report, query, text }: {
           <bdi class="model">{visible(of("model"))}</bdi>
           {dimensions.map((name) => (of(name) ? <span class="tag" key={name}>{visible(called(report.about, name, of(name)))}</span> : null))}
           {of("status") !== "ok" && <Status of={of("status")} />}
-          {spread > 0 && <span class="tag apart">± {figure(spread, true)}</span>}
+          {spread > 0 && <span class="tag apart">{t("apartBy")} {figure(spread, true)}</span>}
           {cost > 0 && <span class="tag">{money(cost)}</span>}
         </span>
         <bdi class="excerpt">{visible(text ?? "").replace(/\s+/g, " ")}</bdi>
