@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 from collections.abc import Iterator
 
@@ -24,6 +25,18 @@ def is_interrupt(error: BaseException) -> bool:
         or (isinstance(each, RuntimeError) and str(each) == "Query interrupted")
         for each in _causes(error)
     )
+
+
+@contextlib.contextmanager
+def told_interrupts(what: str) -> Iterator[None]:
+    """Raise `KeyboardInterrupt` with what was interrupted and what is kept, where the database was interrupted in the
+    middle of a query and says so in an error of its own."""
+    try:
+        yield
+    except BaseException as error:
+        if not is_interrupt(error):
+            raise
+        raise KeyboardInterrupt(f"{what} was interrupted: the results are kept, and asking again makes it") from None
 
 
 def disk_failure(error: BaseException) -> Failure | None:

@@ -63,7 +63,7 @@ def test_every_event_says_what_it_is_and_when() -> None:
 
 SHAPE = {
     "started": "event time shape run_id benchmark benchmark_version store roles budget",
-    "progress": "event time elapsed_s left_s done planned asked reused skipped failed in_flight waiting calls_per_s "
+    "progress": "event time elapsed_s left_s done planned asked reused skipped failed left in_flight waiting calls_per_s "
     "tokens_in tokens_out cost_usd cost_known_usd budget errors endpoints lanes",
     "note": "event time text",
     "finished": "event time run_id status code calls samples judgements scores comparisons made unasked errors repaired functions tokens_in tokens_out "
@@ -87,7 +87,7 @@ def test_every_field_is_in_the_page_on_settings(kind: str) -> None:
 
 def test_progress_tells_of_each_role_and_scenario_and_endpoint() -> None:
     table = progress_table(Moment(a_tally(), Pace(), 1.0, (ENDPOINT,)))
-    counts = {"done": 1, "planned": 4, "asked": 1, "reused": 0, "skipped": 0, "failed": 0}
+    counts = {"done": 1, "planned": 4, "asked": 1, "reused": 0, "skipped": 0, "failed": 0, "left": 3}
     assert table["lanes"] == [{"role": "candidate", "scenario": "sums", **counts}]
     state = {"state": "ready", "in_flight": 2, "limit": 16, "waiting": 3, "retries": 1}
     assert table["endpoints"] == [{"models": ["x/y"], **state}]

@@ -28,7 +28,7 @@ def test_every_call_that_was_planned_is_made_and_every_score_allocated_is_kept(q
     done = tripos("run", "quiz.tripos", *CAREFUL, "--json")
     assert done.code == 0, done.err
     # 3 sums and 2 words; two judges each
-    assert done.data["calls"] == {"planned": 15, "asked": 15, "reused": 0, "skipped": 0, "failed": 0}
+    assert done.data["calls"] == {"planned": 15, "asked": 15, "reused": 0, "skipped": 0, "failed": 0, "left": 0}
     counted = ask(tripos, "select scenario, metric, count(*) as n from quiz.scores group by all order by all")
     assert [(row["scenario"], row["metric"], row["n"]) for row in counted] == [
         ("sums", "CLEAR", 6),
@@ -56,7 +56,7 @@ def test_a_list_of_items_that_was_taken_away_is_made_again_and_nothing_is_asked(
         if [part["table"] for part in json.loads(path.read_text())["parts"]] == ["run_items"]:
             path.unlink()
     again = tripos("run", "quiz.tripos", *CAREFUL, "--json").data
-    assert again["calls"] == {"planned": 15, "asked": 0, "reused": 15, "skipped": 0, "failed": 0}
+    assert again["calls"] == {"planned": 15, "asked": 0, "reused": 15, "skipped": 0, "failed": 0, "left": 0}
     assert ask(tripos, "select count(*) as n from quiz.samples") == [{"n": 5}]
 
 
@@ -65,7 +65,7 @@ def test_a_changed_rubric_is_judged_again_and_nothing_else(quiz: Path, tripos: C
     changed = QUIZ.replace("Is the reply right?", "Is the reply correct?")  # a metric of `sums` only
     (quiz / "quiz.tripos").write_text(changed, "utf-8")
     again = tripos("run", "quiz.tripos", *CAREFUL, "--json").data
-    assert again["calls"] == {"planned": 15, "asked": 6, "reused": 9, "skipped": 0, "failed": 0}
+    assert again["calls"] == {"planned": 15, "asked": 6, "reused": 9, "skipped": 0, "failed": 0, "left": 0}
     counted = ask(tripos, "select count(*) as n from quiz.scores where scenario = 'sums' and scorer = 'rubric'")
     assert counted == [{"n": 12}]  # the old judgements are no longer current
 
@@ -107,7 +107,7 @@ def test_failed_calls_are_rows_and_are_tried_again_by_the_next_run(quiz: Path, t
     assert statuses == [{"status": "provider_error", "n": 13}]
     mended = tripos("run", "quiz.tripos", "--model", "mock/fails-1", *judge, "--max-retries", "1", "--json")
     assert mended.code == 0
-    assert mended.data["calls"] == {"planned": 10, "asked": 10, "reused": 0, "skipped": 0, "failed": 0}
+    assert mended.data["calls"] == {"planned": 10, "asked": 10, "reused": 0, "skipped": 0, "failed": 0, "left": 0}
     assert ask(tripos, "select count(*) as n, count(value) as good from quiz.scores") == [{"n": 13, "good": 13}]
 
 

@@ -19,12 +19,15 @@ from tripos.untrusted_files import MOST_DATA_BYTES, read_untrusted
 FORMAT = "tripos.grades/1"
 
 
+CHECK_PATH = "check the path: `tripos annotate --name NAME` writes the file, and says where"
+
+
 def read_grades(path: Path) -> Answers:
     """Return what stands in a file of the page. Raises `Failure` S0706 where it cannot be read or is none."""
     try:
         lines = read_untrusted(path, MOST_DATA_BYTES).split(b"\n")[:-1]
     except OSError as error:
-        raise Failure("S0706", f"`{path}` cannot be read ({error.strerror})", "check the path") from error
+        raise Failure("S0706", f"`{path}` cannot be read ({error.strerror})", CHECK_PATH) from error
     try:
         head = orjson.loads(lines[0])
         if head["format"] != FORMAT:

@@ -24,6 +24,7 @@ from openpyxl.worksheet.hyperlink import Hyperlink
 from openpyxl.worksheet.worksheet import Worksheet
 
 from tripos.annotation.batch import Answers, Batch, EnteredGrade, HandedReply
+from tripos.annotation.grades_file import CHECK_PATH
 from tripos.annotation.i18n import words_for
 from tripos.annotation.replies import ShownReply, ShownScale
 from tripos.failure import Failure
@@ -54,7 +55,7 @@ def read_sheet(path: Path) -> Answers:
         raise Failure(
             "S0706",
             f"`{path}` cannot be read ({told[:LONGEST_REASON]})",
-            "save it as .xlsx once more, and try again",
+            CHECK_PATH if isinstance(error, FileNotFoundError) else "save it as .xlsx once more, and try again",
         ) from error
 
 

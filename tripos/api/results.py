@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self, Unpack
 import duckdb
 
 from tripos.api.display import ShownReport, bundle, runs_table
+from tripos.mishaps import told_interrupts
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.query import Table, answering, as_table, names_of, reading, statements_of
 from tripos_warehouse.report import Report
@@ -85,10 +86,8 @@ class Results:
         from tripos_warehouse.views import get_selected
 
         connection, found = connect_run(self._store, run)
-        try:
+        with told_interrupts(f"the report of run {found.run_id}"), connection:
             return ShownReport.of(report(connection, get_selected(connection, found), found))
-        finally:
-            connection.close()
 
     def plan(self, run: str | None = None) -> Plan:
         """Return the plan that a run was made from. Raises as `report` does."""

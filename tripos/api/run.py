@@ -15,6 +15,7 @@ from tripos.api.compilation import CompiledSpec
 from tripos.api.job import Around, Job, Pool, RunEnding
 from tripos.api.preparation import RunWarning, family_warning, settings_warning
 from tripos.failure import SOME_FAILED, Failure
+from tripos.mishaps import told_interrupts
 from tripos.releases import origin_of
 from tripos_runtime.asking import PluginError
 from tripos_runtime.drivers import PreparedRun, new_run_id
@@ -105,7 +106,7 @@ class Run:
             from tripos_warehouse.views import connect_run, get_selected
 
             connection, found = connect_run(self.job.store, self.id)
-            with connection:
+            with told_interrupts(f"the report of run {self.id}"), connection:
                 self._report = ShownReport.of(report(connection, get_selected(connection, found), found))
         return self._report
 

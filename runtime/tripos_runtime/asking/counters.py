@@ -128,6 +128,20 @@ class Tally:
         done = self.asked + self.reused + self.skipped + self.failed
         return sum(max(self.planned[lane], done[lane]) for lane in self.planned.keys() | done.keys())
 
+    def calls(self, lane: Lane | None = None) -> dict[str, int]:
+        """Return the counts of all calls, or of those of a lane. `left` are the calls that a run ended before: so
+        `planned` is the sum of the others, and `left` is 0 where a run is finished.
+
+        >>> lane = "judge", "sums"
+        >>> Tally(planned=Counter({lane: 10}), asked=Counter({lane: 6}), skipped=Counter({lane: 1})).calls()
+        {'planned': 10, 'asked': 6, 'reused': 0, 'skipped': 1, 'failed': 0, 'left': 3}
+        """
+        parts = {"asked": self.asked, "reused": self.reused, "skipped": self.skipped, "failed": self.failed}
+        came = {name: part.total() if lane is None else part[lane] for name, part in parts.items()}
+        done = sum(came.values())
+        planned = self.total if lane is None else max(self.planned[lane], done)
+        return {"planned": planned, **came, "left": planned - done}
+
     def making(self, dataset: str) -> DatasetTally:
         """Return how a data set is coming along."""
         return self.makings.setdefault(dataset, DatasetTally())

@@ -22,7 +22,6 @@ from tripos_runtime.scheduling import Budget
 
 SHAPE = 1
 """The version of the shape. Fields may be added to it; where one goes or changes its meaning, this number grows."""
-KINDS = ("planned", "asked", "reused", "skipped", "failed")
 
 
 def _now() -> datetime:
@@ -131,7 +130,7 @@ def progress_table(moment: Moment) -> dict[str, Any]:
         "elapsed_s": round(moment.elapsed_s, 3),
         "left_s": None if left_s is None else round(left_s, 1),
         "done": tally.done,
-        **{kind: getattr(tally, kind).total() for kind in KINDS},
+        **tally.calls(),
         "in_flight": moment.in_flight,
         "waiting": tally.waiting,
         "calls_per_s": round(pace.rate(), 3),
@@ -157,7 +156,7 @@ def progress_table(moment: Moment) -> dict[str, Any]:
                 "role": lane[0],
                 "scenario": lane[1],
                 "done": done[lane],
-                **{kind: getattr(tally, kind)[lane] for kind in KINDS},
+                **tally.calls(lane),
             }
             for lane in {**tally.planned, **done}
         ],

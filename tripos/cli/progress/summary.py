@@ -29,7 +29,6 @@ WIDEST = 80
 """Columns of a line, however wide the terminal is."""
 SHORT_S = 10.0
 """How long a run took is told only where it took longer than this."""
-KINDS = ("planned", "asked", "reused", "skipped", "failed")
 MOST_UNASKED = 3
 """So many reasons are told why calls were not made."""
 OUT_OF_BUDGET = "R0402"
@@ -196,7 +195,7 @@ def summary_data(ended: Ended) -> dict[str, Any]:
     `None` where the price of a call is not known; `cost_known_usd` is what the others cost.
 
     >>> summary_data(Ended("r1", "finished", Tally(), 1.25))["calls"]
-    {'planned': 0, 'asked': 0, 'reused': 0, 'skipped': 0, 'failed': 0}
+    {'planned': 0, 'asked': 0, 'reused': 0, 'skipped': 0, 'failed': 0, 'left': 0}
     """
     tally = ended.tally
     calls = tally.asked.total() + tally.failed.total()
@@ -204,7 +203,7 @@ def summary_data(ended: Ended) -> dict[str, Any]:
         "run_id": ended.run_id,
         "status": ended.status,
         "code": ended.code,
-        "calls": {name: getattr(tally, name).total() for name in KINDS},
+        "calls": tally.calls(),
         "samples": dict(sorted(tally.samples.items())),
         "judgements": dict(sorted(tally.judgements.items())),
         "scores": dict(sorted(tally.scores.items())),

@@ -32,8 +32,9 @@ from tripos.api import (
 )
 from tripos.cli.inputs import compile_given, warning_printer
 from tripos.cli.progress import Ended, Events, shown_progress, summary_data, summary_lines, wrapped
-from tripos.cli.reports import show_headline, write_junit
+from tripos.cli.reports import show_headline, store_options, write_junit
 from tripos.failure import GOOD, INTERRUPTED, NOT_HELD, SOME_FAILED, USAGE, Failure
+from tripos.mishaps import is_interrupt
 from tripos.releases.frozen import withheld_note
 from tripos.settings import ChosenSettings, Config, chosen_settings, without_keys
 from tripos.ui import hung, print_json, print_stderr, show_json, show_text, terminal_width, to_nowhere
@@ -142,13 +143,17 @@ class _Run:
             ending = asyncio.run(self.run.go(self._shown))
         except StoreError as error:
             raise store_failure(error) from error
-        report, unreported = None, None
+        report, unreported, cut = None, None, False
         if ending.failure is None:
             try:
                 report = self._report()
             except StoreError as error:  # what was asked and what it cost is told all the same
                 unreported = store_failure(error)
-        if self.options.junit:
+            except BaseException as error:
+                if not is_interrupt(error):
+                    raise
+                cut = True
+        if self.options.junit and not cut:
             self._write_junit(report)
         failure = ending.failure or unreported
         ended = self._ended(ending, failure, time.monotonic() - started)
@@ -160,7 +165,9 @@ class _Run:
             to_nowhere(sys.stdout)
         if failure is not None:
             raise failure
-        if ending.status == "interrupted":
+        if cut:
+            self._tell_cut()
+        if cut or ending.status == "interrupted":
             return INTERRUPTED
         if job.tally.failed or job.failed_functions():
             return SOME_FAILED  # the next run may mend it, and only then do the figures count
@@ -177,6 +184,13 @@ class _Run:
             if report is not None and self.job.tally.samples and not self._events_on_stdout:
                 show_headline(report, sql=self.options.sql, options=self.options)
                 sys.stdout.flush()
+
+    def _tell_cut(self) -> None:
+        """Say what is kept of a run whose report was interrupted, and which command makes the report."""
+        where = store_options(self.options)
+        again = " ".join(["tripos", "report", self.job.run_id, *([where] if where else [])])
+        print_stderr(localized("interrupted after the last call: all results are kept, and nothing is asked again"))
+        print_stderr(localized(f"  for the figures: {again}"))
 
     def _report(self) -> Report:
         """Return the report, whose measures are kept. Raises `StoreError`."""

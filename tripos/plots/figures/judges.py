@@ -40,7 +40,7 @@ def judges_picture(source: Source) -> Picture:
         rows += [{**own, **each} for each in _counts(source, human, judge, pair["metric"])]
     if not rows:
         named = source.options.against
-        hint = "import the grades of a person (`tripos import scores`), or name a judge: --against NAME"
+        hint = "have a person grade (`tripos annotate`, `tripos import scores`), or name a judge: --against NAME"
         raise nothing_to_draw(f"no judge graded what {named or 'a person'} graded", hint)
     parts = list(dict.fromkeys(str(row["part"]) for row in rows))
     human = ", ".join(sorted({str(row["human"]) for row in rows}))
