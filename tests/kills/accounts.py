@@ -35,7 +35,8 @@ def wanted_of(asked: Sequence[Asked]) -> Counter[str]:
 
 
 def settle(asked: Sequence[Asked], stopped_s: Mapping[str, float | None], wanted: Mapping[str, int]) -> Account:
-    """Return the account of a store's requests. `stopped_s` says of each process when it was killed, if it was."""
+    """Return the account of a store's requests. `stopped_s` says of each process when it was killed, if it was; of one
+    whose disk was lost as well, when it had last been able to upload."""
     answered = [each for each in asked if each.status == 200]
     lost = [each for each in answered if _is_lost(each, stopped_s)]
     complaints = [

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -80,11 +80,12 @@ class Life:
 class Starter:
     """Starts processes, one at a time: by a fork of one that has imported everything, or with `fresh` from nothing."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, environment: Mapping[str, str] | None = None) -> None:
         self.folder = folder
         folder.mkdir(parents=True, exist_ok=True)
         # A pool of threads for algebra would be lost in a fork.
         self._environment = os.environ | {"OPENBLAS_NUM_THREADS": "1", "COLUMNS": "80", "OPENAI_API_KEY": "unused"}
+        self._environment.update(environment or {})
         self._environment["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"  # what Tripos sets before it imports litellm
         self._learnt = False
         self._process = subprocess.Popen(
@@ -139,9 +140,9 @@ class Starter:
 
 
 @contextmanager
-def starting(folder: Path) -> Iterator[Starter]:
-    """A starter whose processes live in folders below that one."""
-    starter = Starter(folder)
+def starting(folder: Path, environment: Mapping[str, str] | None = None) -> Iterator[Starter]:
+    """A starter whose processes live in folders below that one, with more in their environment."""
+    starter = Starter(folder, environment)
     try:
         yield starter
     finally:

@@ -68,6 +68,8 @@ class Leases:
         """The shards that are ours, with the keys that are worked on."""
         self._released: dict[str, int] = {}
         """Keys that are done with, and how many lines had been kept by then."""
+        self._giving: set[int] = set()
+        """Shards that are to be given back, until the claims are seen without them."""
         self._held: HeldObject | None = None
         self._claims = ShardClaims()
         self._looked_s = -LOOK_S
@@ -95,14 +97,17 @@ class Leases:
         for key in [key for key, kept in self._released.items() if kept <= uploaded]:
             del self._released[key]
             self._keys[shard_of(key)].discard(key)
-        if time.monotonic() - self._looked_s < LOOK_S:
-            return
-        wanted = set(self._read().wanted)
+        claims = self._claims if time.monotonic() - self._looked_s < LOOK_S else self._read()
+        wanted = set(claims.wanted)
         if wanted and (idle := {shard for shard, keys in self._keys.items() if not keys}):
             surplus = len(self._keys) - self._fair()
-            giving = idle & wanted | set(sorted(idle - wanted)[: max(0, surplus)])
-            if giving:
-                self._give_back(giving)
+            # Ours no longer from here on, whatever becomes of the write: one that is under way may land at any time.
+            for shard in idle & wanted | set(sorted(idle - wanted)[: max(0, surplus)]):
+                del self._keys[shard]
+                self._giving.add(shard)
+        self._giving = {shard for shard in self._giving if claims.shards.get(str(shard)) == self._session}
+        if self._giving:
+            self._give_back(claims, self._giving)
 
     def _obtain(self, shard: int) -> bool:
         if time.monotonic() - self._looked_s < LOOK_S and self._known_holder(shard):
@@ -118,7 +123,10 @@ class Leases:
         free = [
             each
             for each in range(SHARDS)
-            if claims.shards.get(str(each)) not in sessions and each not in self._keys and each != shard
+            if claims.shards.get(str(each)) not in sessions
+            and each not in self._keys
+            and each not in self._giving
+            and each != shard
         ]
         share = max(0, self._fair() - len(self._keys) - 1)
         taking = [shard, *free[:share]]
@@ -127,6 +135,7 @@ class Leases:
             return False
         for each in taking:
             self._keys[each] = set()
+            self._giving.discard(each)
         self.unread = True
         return True
 
@@ -136,11 +145,7 @@ class Leases:
     def _fair(self) -> int:
         return -(-SHARDS // max(1, len(self._bucket.catalog().sessions)))
 
-    def _give_back(self, shards: set[int]) -> None:
-        # Ours no longer from here on, whatever becomes of the write: one that is under way may land at any time.
-        for shard in shards:
-            del self._keys[shard]
-        claims = self._claims
+    def _give_back(self, claims: ShardClaims, shards: set[int]) -> None:
         rest = {shard: session for shard, session in claims.shards.items() if int(shard) not in shards}
         self._write(rest, tuple(each for each in claims.wanted if each not in shards))
 
