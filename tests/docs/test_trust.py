@@ -23,6 +23,15 @@ ATTRIBUTES = re.compile(
 """Calls that reach out, start programs, unpack archives, or import by name."""
 
 
+def dotted(node: ast.expr) -> str:
+    """Return the names of `a.b.c`; empty for anything else."""
+    names: list[str] = []
+    while isinstance(node, ast.Attribute):
+        names.append(node.attr)
+        node = node.value
+    return ".".join([node.id, *reversed(names)]) if isinstance(node, ast.Name) else ""
+
+
 def crosses(path: Path) -> bool:
     """Whether a module imports what reaches out of the process, or evaluates code."""
     for node in ast.walk(ast.parse(path.read_text("utf-8"))):
@@ -32,7 +41,7 @@ def crosses(path: Path) -> bool:
         elif isinstance(node, ast.ImportFrom) and node.module is not None:
             names = [node.module, *(f"{node.module}.{each.name}" for each in node.names)]
         elif (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in CALLS) or (
-            isinstance(node, ast.Call) and ATTRIBUTES.fullmatch(ast.unparse(node.func))
+            isinstance(node, ast.Call) and ATTRIBUTES.fullmatch(dotted(node.func))
         ):
             return True
         if any(name in LIBRARIES or name.partition(".")[0] in LIBRARIES for name in names):
