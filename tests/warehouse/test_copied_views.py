@@ -111,6 +111,7 @@ def shown(result: object) -> str:
 def test_groups_left_out_side_by_side_come_to_the_same_as_one_after_another(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(jackknife, "MOST_GROUPS", sized(5, 20))
     at_once = results(store)
     monkeypatch.setattr(jackknife, "MOST_ROWS", 1)
     assert results(store) == at_once

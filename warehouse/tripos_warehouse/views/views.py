@@ -333,17 +333,17 @@ def _values(connection: Connection) -> dict[str, dict[str, list[str]]]:
     found: dict[str, dict[str, list[str]]] = {}
     for benchmark, column, value in connection.execute(
         """
-        with contexts as (select distinct benchmark, scenario, language, context from main.items)
+        with contexts as (
+            select distinct benchmark, scenario, language, context from main.items
+            union select distinct benchmark, scenario, NULL, context from main.samples),
+          scored as (select distinct benchmark, scenario, metric from main.scores)
         select distinct * from (
           select benchmark, unnest(map_entries(context)).key as column, unnest(map_entries(context)).value as value
           from contexts
           union all select benchmark, 'language', language from contexts
           union all select benchmark, 'scenario', scenario from contexts
-          union all select distinct benchmark, 'scenario', scenario from main.scores
-          union all select distinct benchmark, 'scenario', scenario from main.samples
-          union all select distinct benchmark, 'metric', metric from main.scores
-          union all select distinct benchmark, unnest(map_entries(context)).key, unnest(map_entries(context)).value
-          from main.samples)
+          union all select benchmark, 'scenario', scenario from scored
+          union all select benchmark, 'metric', metric from scored)
         where value is not null order by all"""
     ).fetchall():
         found.setdefault(benchmark, {}).setdefault(column, []).append(value)
