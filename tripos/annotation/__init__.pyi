@@ -6,6 +6,7 @@ from .assign import (
 from .batch import (
     Answers as Answers,
     Batch as Batch,
+    copy_batches as copy_batches,
     get_batch as get_batch,
 )
 from .carried_scores import (

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import uuid
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -203,3 +204,11 @@ def _read(path: Path) -> Batch:
     except (OSError, ValueError, KeyError, TypeError) as error:
         told = " ".join(str(error).split())
         raise Failure("S0704", f"`{path}` is unreadable ({told})", "copy it back from a backup of the store") from error
+
+
+def copy_batches(source: Store, target: Store) -> None:
+    """Record the batches of another store that can be read, and that this one has not. Raises `StoreError` S0102 where
+    the disk refuses."""
+    for path in sorted((source.root / FOLDER).glob("*.json")):
+        with suppress(Failure):
+            save_batch(target, get_batch(source, path.stem))

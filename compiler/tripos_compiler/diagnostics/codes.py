@@ -165,6 +165,8 @@ CODES: dict[str, str] = {
     "S0402": "commit damaged",
     "S0403": "row about nothing",
     "S0404": "kept rows not committed",
+    "S0405": "two runs of one name",
+    "S0406": "another merge under way",
     "S0501": "import file unreadable",
     "S0502": "import mapping wrong",
     "S0503": "rows do not fit",

@@ -107,6 +107,10 @@ def add_store(parser: argparse.ArgumentParser) -> None:
     gc.add_argument("--grace", type=duration, metavar="TIME", default=3600.0, help=help_)
     gc.add_argument("--dry-run", action="store_true", help="list the files to remove, and remove nothing")
     compact = actions.add_parser("compact", help="merge small files, and remove duplicate rows")
+    merge = actions.add_parser("merge", help="add the results of other stores to one")
+    merge.add_argument("stores", metavar="STORE", nargs="+", help="stores to read; they stay as they are")
+    merge.add_argument("--into", metavar="DIR", required=True, help="store that gets the results; made where it is not")
+    merge.add_argument("--json", action="store_true", help="print what was added as JSON")
     check = actions.add_parser("check", help="find damage, and show a digest of every table")
     for action, told in ((gc, "what was removed"), (compact, "what was done"), (check, "what was found")):
         add_store_options(action)

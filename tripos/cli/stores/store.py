@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 from dataclasses import asdict
+from typing import TYPE_CHECKING
 
 from tripos.cli.inputs import open_store
 from tripos.failure import GOOD, SOME_FAILED, Failure
@@ -12,9 +13,14 @@ from tripos_compiler.diagnostics import counted, file_size
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.store import Store
 
+if TYPE_CHECKING:
+    from tripos_warehouse.upkeep import Merged
+
 
 def main(options: Namespace) -> int:
-    """Do what was asked: `gc`, `compact` or `check`."""
+    """Do what was asked: `gc`, `compact`, `check` or `merge`."""
+    if options.action == "merge":
+        return _merge(options)
     store = open_store(options, writes=True)
     try:
         match options.action:
@@ -63,6 +69,48 @@ def _compact(store: Store, options: Namespace) -> int:
         show_message(f"{counted(done.doubles, 'double')} dropped")
         show_message("`tripos store gc` removes the old files when nobody can have them open: after an hour")
     return GOOD
+
+
+def _merge(options: Namespace) -> int:
+    """Add the rows of stores to one. What is damaged in those is told and left out. Raises `Failure`."""
+    from tripos.annotation import copy_batches
+    from tripos_warehouse.upkeep import merge_stores
+
+    def tell(damage: StoreError) -> None:
+        show_text(f"warning[{damage.code}]: {damage.message}", stderr=True)
+
+    try:
+        sources = [Store.open(path, create=False, tell=tell, tolerant=True) for path in options.stores]
+        target = Store.open(options.into, create=True)
+        if any(source.root == target.root for source in sources):
+            raise Failure("R0202", f"`{options.into}` is merged into itself", "name another folder: --into DIR")
+        for source in sources:
+            source.sweep()
+        done = merge_stores(target, sources)
+        for source in sources:
+            copy_batches(source, target)
+    except StoreError as error:
+        raise Failure(error.code, error.message, error.hint) from error
+    damages = sum(len(source.damages) for source in sources)
+    if options.json:
+        print_json({**asdict(done), "damages": damages})
+    else:
+        _tell_merged(done)
+    return SOME_FAILED if damages else GOOD
+
+
+def _tell_merged(done: Merged) -> None:
+    for table, count in done.added.items():
+        show_text(f"{counted(count, 'row')} of {table} added")
+    if not done.added:
+        show_text("nothing to add")
+    if done.conflicts:
+        told = f"{counted(done.conflicts, 'reply')} had another one under the same name: the earliest counts"
+        show_text(told)
+    for table, count in done.left_out.items():
+        show_text(f"{counted(count, 'row')} of {table} left out: the reply that they are about does not count")
+    if done.given:
+        show_text(f"{counted(done.given, 'row')} of these came from people or files")
 
 
 def _check(store: Store, options: Namespace) -> int:

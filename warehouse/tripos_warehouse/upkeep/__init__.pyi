@@ -10,3 +10,7 @@ from .compaction import (
 from .housekeeping import (
     collect as collect,
 )
+from .merging import (
+    Merged as Merged,
+    merge_stores as merge_stores,
+)

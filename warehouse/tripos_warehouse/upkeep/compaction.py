@@ -105,7 +105,7 @@ def _compact(store: Store, big_bytes: int) -> Compacted | None:
         return None
     name = f"compaction-{latest + 1:06d}"
     written = (
-        part for table, some in parts.items() for part in _rewritten(store.root, table, name, some, lost, big_bytes)
+        part for table, some in parts.items() for part in rewritten(store.root, table, name, some, lost, big_bytes)
     )
     commit = store.commit(
         name, max(commit.written_at for commit in commits), written, tuple(commit.name for commit in commits)
@@ -116,7 +116,7 @@ def _compact(store: Store, big_bytes: int) -> Compacted | None:
     return Compacted(name, len(commits), before, len(commit.parts), sum(map(len, lost.values())))
 
 
-def _rewritten(
+def rewritten(
     root: Path, table: str, name: str, parts: Sequence[ParquetPart], lost: Mapping[Path, Numbers], big_bytes: int
 ) -> Iterator[ParquetPart]:
     """Yield the parts that hold the rows of `parts`, in the same order: big ones as they are, the others put
