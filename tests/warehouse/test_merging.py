@@ -122,7 +122,7 @@ def merged(folder: Path, name: str, sources: Sequence[Store]) -> Store:
     return target
 
 
-@settings(max_examples=sized(2, 60), deadline=None)
+@settings(max_examples=sized(1, 60), deadline=None)
 @given(seeds=st.lists(st.integers(0, 10**6), min_size=2, max_size=sized(2, 3), unique=True))
 def test_any_order_gives_the_same_rows_and_merging_again_adds_none(seeds: list[int]) -> None:
     with tempfile.TemporaryDirectory() as name:

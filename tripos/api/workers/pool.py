@@ -241,7 +241,11 @@ class WorkerPool:
 
 
 def worker_pool(spec: CompiledSpec, choices: Choices, config: Config, workers: int) -> WorkerPool | None:
-    """Return so many workers for a run; none where one process does."""
+    """Return so many workers for a run; none where one process does. Raises `Failure` R0202 where the store is no
+    folder."""
+    if workers > 1 and "://" in str(config.store):
+        message = f"`--workers` shares a store in a folder, and `{config.store}` is on a bucket"
+        raise Failure("R0202", message, "run the same command several times instead: each is a worker of its own")
     return WorkerPool(spec, choices, config, workers) if workers > 1 else None
 
 

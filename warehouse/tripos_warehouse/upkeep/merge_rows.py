@@ -11,7 +11,6 @@ from __future__ import annotations
 import itertools
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -23,7 +22,6 @@ from tripos_warehouse import sql
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.ledger import is_given
 from tripos_warehouse.store import FAILED, TABLES
-from tripos_warehouse.upkeep.deduplication import open_database
 
 VERSIONS: Mapping[str, tuple[str, ...]] = {
     "samples": ("status", "reply", "parsed"),
@@ -69,7 +67,9 @@ class Held:
         return str(self.facts.get("conversation_id") or self.facts.get("unit_id") or self.key)
 
 
-def held_rows(table: str, stores: Sequence[Sequence[Path]], where: str) -> list[Held]:
+def held_rows(
+    database: duckdb.DuckDBPyConnection, table: str, stores: Sequence[Sequence[Path]], where: str
+) -> list[Held]:
     """Return the rows of a table, of each store's parts, that a condition chooses; `{source}` in it stands for all of
     them. Raises `StoreError` S0103."""
     schema = TABLES[table]
@@ -79,24 +79,23 @@ def held_rows(table: str, stores: Sequence[Sequence[Path]], where: str) -> list[
         return []
     source = f"(select *, file_index as part_of from read_parquet({sql.texts(paths)}, union_by_name = true))"
     try:
-        with closing(open_database()) as database:
-            there = set(database.sql(f"select * from {source} limit 0").columns)
-            key = f"concat_ws(chr(31), {', '.join(schema.key)})"
-            content = _hash(name for name in schema.content if name in there)
-            version = _hash(VERSIONS[table]) if table in VERSIONS else content
-            status = "status" if "status" in there else "''"
-            given = is_given("evaluator", "round") if {"evaluator", "round"} <= there else "false"
-            at = "epoch_us(created_at)" if "created_at" in there else "0"
-            facts = [name for name in FACTS if name in there]
-            # Parts are numbered in the order in which they are given.
-            ends = list(itertools.accumulate(map(len, stores)))
-            store = "case " + " ".join(f"when part_of < {end} then {n}" for n, end in enumerate(ends)) + " end"
-            query = f"""select file_index, file_row_number, {key} as key, {version}, {content}, {status}, {given}, {at}
-              {"".join(f", {name}" for name in facts)}
-              from read_parquet({sql.texts(paths)}, union_by_name = true) as held where {where}"""
-            found = database.execute(
-                query.replace("{key}", key).replace("{source}", source).replace("{store}", store)
-            ).fetchall()
+        there = set(database.sql(f"select * from {source} limit 0").columns)
+        key = f"concat_ws(chr(31), {', '.join(schema.key)})"
+        content = _hash(name for name in schema.content if name in there)
+        version = _hash(VERSIONS[table]) if table in VERSIONS else content
+        status = "status" if "status" in there else "''"
+        given = is_given("evaluator", "round") if {"evaluator", "round"} <= there else "false"
+        at = "epoch_us(created_at)" if "created_at" in there else "0"
+        facts = [name for name in FACTS if name in there]
+        # Parts are numbered in the order in which they are given.
+        ends = list(itertools.accumulate(map(len, stores)))
+        store = "case " + " ".join(f"when part_of < {end} then {n}" for n, end in enumerate(ends)) + " end"
+        query = f"""select file_index, file_row_number, {key} as key, {version}, {content}, {status}, {given}, {at}
+          {"".join(f", {name}" for name in facts)}
+          from read_parquet({sql.texts(paths)}, union_by_name = true) as held where {where}"""
+        found = database.execute(
+            query.replace("{key}", key).replace("{source}", source).replace("{store}", store)
+        ).fetchall()
     except duckdb.Error as error:
         message = f"the table `{table}` cannot be read: {' '.join(str(error).split())}"
         raise StoreError("S0103", message, "find the damaged file with `tripos store check`") from error
@@ -115,13 +114,15 @@ def _hash(columns: Iterable[str]) -> str:
     return f"md5(concat_ws(chr(31), {parts}))"
 
 
-def shared_rows(table: str, stores: Sequence[Sequence[Path]], doubles: Mapping[Path, set[int]]) -> list[list[Held]]:
+def shared_rows(
+    database: duckdb.DuckDBPyConnection, table: str, stores: Sequence[Sequence[Path]], doubles: Mapping[Path, set[int]]
+) -> list[list[Held]]:
     """Return the rows of each name that more than one store has, without doubles of a store."""
     if sum(map(bool, stores)) < 2:
         return []
     where = "{key} in (select {key} from {source} group by all having count(distinct {store}) > 1)"
     by_key: dict[str, list[Held]] = defaultdict(list)
-    for row in held_rows(table, stores, where):
+    for row in held_rows(database, table, stores, where):
         if row.place.row not in doubles.get(row.place.path, ()):
             by_key[row.key].append(row)
     return [rows for rows in by_key.values() if len({row.place.store for row in rows}) > 1]

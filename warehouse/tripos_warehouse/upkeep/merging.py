@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from duckdb import DuckDBPyConnection
 from obstore.exceptions import BaseError
 
 from tripos_warehouse import sql
@@ -36,7 +38,7 @@ from tripos_warehouse.store import (
     reading,
 )
 from tripos_warehouse.upkeep.compaction import BIG_BYTES, rewritten
-from tripos_warehouse.upkeep.deduplication import Numbers, lost_rows, without
+from tripos_warehouse.upkeep.deduplication import Numbers, lost_rows, open_database, without
 from tripos_warehouse.upkeep.merge_rows import (
     ABOUT,
     VERSIONS,
@@ -79,7 +81,8 @@ def merge_stores(target: Store, sources: Sequence[Store]) -> Merged:
                 "S0406", "another process compacts the store, or merges into it", "try again when it is over"
             )
         try:
-            return _merge(target, sources)
+            with closing(open_database()) as database:
+                return _merge(database, target, sources)
         finally:
             target.locks.free(place)
     except pa.ArrowException as error:
@@ -89,20 +92,20 @@ def merge_stores(target: Store, sources: Sequence[Store]) -> Merged:
         raise unwritable(target.root, error) from error
 
 
-def _merge(target: Store, sources: Sequence[Store]) -> Merged:
+def _merge(database: DuckDBPyConnection, target: Store, sources: Sequence[Store]) -> Merged:
     commits = target.commits()
     files = [store.files() for store in (target, *sources)]
     lost: dict[Path, set[int]] = defaultdict(set)
     for store in files:
         for schema in TABLES.values():
-            for path, numbers in lost_rows(schema, store[schema.name]).items():
+            for path, numbers in lost_rows(database, schema, store[schema.name]).items():
                 lost[path].update(numbers.tolist())
-    conflicts, out = _left_out(files, lost)
+    conflicts, out = _left_out(database, files, lost)
     outdone = {row.place for row in out}
     for place in outdone:
         lost[place.path].add(place.row)
     for table in TABLES:
-        for rows in shared_rows(table, [store[table] for store in files], lost):
+        for rows in shared_rows(database, table, [store[table] for store in files], lost):
             first = winner(rows)
             if table == RUNS.name and len({row.version for row in rows}) > 1:
                 message = f"two stores have different runs of the name `{first.key}`"
@@ -121,12 +124,14 @@ def _merge(target: Store, sources: Sequence[Store]) -> Merged:
     return Merged(added, conflicts, dict(left_out), sum(row.given for row in out))
 
 
-def _left_out(files: Sequence[Files], doubles: Mapping[Path, set[int]]) -> tuple[int, list[Held]]:
+def _left_out(
+    database: DuckDBPyConnection, files: Sequence[Files], doubles: Mapping[Path, set[int]]
+) -> tuple[int, list[Held]]:
     """Return how many names of replies have several, and the rows that do not count for that."""
     items: set[str] = set()
     names: set[str] = set()
     for table in VERSIONS:
-        for rows in shared_rows(table, [store[table] for store in files], doubles):
+        for rows in shared_rows(database, table, [store[table] for store in files], doubles):
             if has_conflict(rows):
                 names.add(rows[0].reply)
                 items |= {row.facts["item_id"] for row in rows if row.facts.get("item_id") is not None}
@@ -138,7 +143,7 @@ def _left_out(files: Sequence[Files], doubles: Mapping[Path, set[int]]) -> tuple
         columns = TABLES[table].schema.names
         named = f"{'unit_id' if table == 'drafts' else TABLES[table].key[0]} in {sql.texts(sorted(names))}"
         where = f"({of_items} or {named})" if "item_id" in columns else named
-        for row in held_rows(table, [store[table] for store in files], where):
+        for row in held_rows(database, table, [store[table] for store in files], where):
             if row.place.row not in doubles.get(row.place.path, ()):
                 rows.append(row)
     return len(names), Losses(rows).find()
