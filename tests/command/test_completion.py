@@ -9,12 +9,15 @@ import subprocess
 import time
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 from tests.conftest import Command
 from tripos.cli.parser import GROUPS, VERBS, build_parser
 
 SHELLS = ("bash", "zsh", "fish", "powershell")
+RUN = "20261123-082056-e61a"
 COMPLETED = (
     ("tripos ru", {"run"}),
     ("tripos run --lim", {"--limit"}),
@@ -26,6 +29,7 @@ COMPLETED = (
     ("tripos report --store sp", {"specs"}),
     ("tripos explain bradley_t", {"bradley_terry"}),
     ("tripos completion f", {"fish"}),
+    ("tripos report 2026", {RUN}),
 )
 """A command that is begun, and the words that complete it."""
 
@@ -35,6 +39,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "quiz.tripos").write_text("", "utf-8")
     (tmp_path / "quiet.txt").write_text("", "utf-8")
     (tmp_path / "specs").mkdir()
+    (tmp_path / "results/parts/runs").mkdir(parents=True)
+    parquet.write_table(pa.table({"run_id": [RUN]}), tmp_path / "results/parts/runs/a.parquet", compression="zstd")
+    monkeypatch.delenv("TRIPOS_STORE", raising=False)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

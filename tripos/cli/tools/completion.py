@@ -1,6 +1,7 @@
 """`tripos completion`: the script that completes commands in a shell.
 
-shtab writes it from the parser, for all four shells. It is static: a key stroke starts no Python.
+shtab writes it from the parser, for all four shells. It is static: a key stroke starts no Python. Names of runs are
+read by the shell itself, from the files of the store.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ SPECS = ("PATH", "URL|PATH", "A", "B")
 FOLDERS = ("DIR", "FOLDER")
 FILES = ("FILE", "TOML")
 MODELS = ("A[,B]", "A,B", "MODEL")
+RUNS = ("RUN", "RUN[,RUN]")
 
 
 class Shell(NamedTuple):
@@ -51,10 +53,12 @@ def main(options: argparse.Namespace) -> int:
     import shtab
 
     parser = build_parser()
-    models = _models()
+    models, runs = _models(), _runs()
     for action in _actions(parser):
         if action.metavar in MODELS:
             action.complete = models  # type: ignore[attr-defined]
+        elif action.metavar in RUNS:
+            action.complete = runs  # type: ignore[attr-defined]
         elif action.metavar in FOLDERS or action.dest == "output":
             action.complete = shtab.DIRECTORY if action.metavar in FOLDERS else shtab.FILE  # type: ignore[attr-defined]
         elif action.metavar in FILES:
@@ -103,6 +107,32 @@ def _models() -> dict[str, Any]:
             "zsh": f"_tripos_models() {{\n  compadd -S '' -- {listed}\n}}",
             "powershell": "function _tripos_models {\n  param([string]$WordToComplete)\n"
             f'  @({quoted}) | Where-Object {{ $_ -like "$WordToComplete*" }}\n}}',
+        },
+    }
+
+
+def _runs() -> dict[str, Any]:
+    """Return how each shell completes the name of a run: by those in the store that `TRIPOS_STORE` names, or in
+    `results`. The statistics of a file of runs have the first and the last of its names as they are: of every file but
+    one that was compacted, these are all."""
+    name = "[0-9]{8}-[0-9]{6}-[0-9a-f]{4}"
+    found = f"grep -raohE '{name}' \"${{TRIPOS_STORE:-results}}/parts/runs\" 2>/dev/null | sort -ru"
+    in_fish = f'grep -raohE "{name}" $s/parts/runs 2>/dev/null | sort -ru'
+    return {
+        "bash": "_tripos_runs",
+        "zsh": "_tripos_runs",
+        "fish": "(_tripos_runs)",
+        "powershell": "_tripos_runs",
+        "preamble": {
+            "bash": f'_tripos_runs() {{\n  compgen -W "$({found})" -- "$1"\n}}',
+            "zsh": f'_tripos_runs() {{\n  compadd -- ${{(f)"$({found})"}}\n}}',
+            "fish": "function _tripos_runs\n  set -l s results\n  set -q TRIPOS_STORE; and set s $TRIPOS_STORE\n"
+            f"  {in_fish}\nend",
+            "powershell": "function _tripos_runs {\n  param([string]$WordToComplete)\n"
+            "  $store = if ($env:TRIPOS_STORE) { $env:TRIPOS_STORE } else { 'results' }\n"
+            '  Get-ChildItem "$store/parts/runs/*.parquet" -ErrorAction SilentlyContinue |\n'
+            f"    Select-String -Pattern '{name}' -AllMatches | ForEach-Object {{ $_.Matches.Value }} |\n"
+            '    Sort-Object -Unique -Descending | Where-Object { $_ -like "$WordToComplete*" }\n}',
         },
     }
 
