@@ -93,6 +93,11 @@ def handed_over(first: RunLedger, second: RunLedger, key: str) -> bool:
     return second.claim(key)
 
 
+def taken_over(ledger: RunLedger, key: str) -> bool:
+    ledger.flush()  # as a run does before each of its passes
+    return ledger.claim(key)
+
+
 def until(holds: object, timeout_s: float = 30) -> None:
     ends = time.monotonic() + timeout_s
     while not holds():  # type: ignore[operator]
@@ -112,7 +117,7 @@ def test_a_silent_worker_is_sealed_and_what_it_uploaded_is_committed_once(
     first._session.stop()  # type: ignore[attr-defined] - as a machine that is cut off: no sign of life any more
     first.keep({"samples": [sample(2)]})
     second = open_ledger(elsewhere(plain, monkeypatch, tmp_path, "other"), PRINTS)
-    until(lambda: second.claim("case 1"))
+    until(lambda: taken_over(second, "case 1"))
     second.refresh()
     assert second.statuses("samples", [name("sample", 1), name("sample", 2)]) == ["ok", None]
     second.keep({"samples": [sample(2, reply="of the second")]})

@@ -72,7 +72,7 @@ class Leases:
         """Shards that are to be given back, until the claims are seen without them."""
         self._held: HeldObject | None = None
         self._claims = ShardClaims()
-        self._looked_s = -LOOK_S
+        self._looked_s = self._tried_s = -LOOK_S
         self.unread = False
         """True if there are shards of which it is not known what others did: their logs must be read before anything
         is asked."""
@@ -110,8 +110,9 @@ class Leases:
             self._give_back(claims, self._giving)
 
     def _obtain(self, shard: int) -> bool:
-        if time.monotonic() - self._looked_s < LOOK_S and self._known_holder(shard):
+        if time.monotonic() - self._tried_s < LOOK_S and self._known_holder(shard):
             return False
+        self._tried_s = time.monotonic()
         claims = self._read()
         holder = claims.shards.get(str(shard))
         if holder not in (None, self._session) and not self._dead(str(holder)):
