@@ -22,6 +22,7 @@ from tripos_compiler.editing import Unparsable, format_text
 if TYPE_CHECKING:
     from tripos.api import SpecSource
     from tripos_compiler.compile import Compilation
+    from tripos_compiler.plan import Plan
 
 NAME = re.compile(r"[^\W\d]\w*")
 OPTIONS = {"file": ("--from", "dataset"), "over": ("--over", "scenario"), "dimension": ("--dimension", "metric")}
@@ -59,11 +60,36 @@ def main(options: Namespace) -> int:
         write_spec(Path(path), text)
     added = f"added {options.kind} `{options.name}` to {', '.join(laid_out)}"
     show_message(f"{added}: {where}" if where else added)
+    if options.kind == "metric":
+        _tell_grades(config.store, after.plan, options.name)
     if secrets:
         show_message(f"kept from the models under test: {', '.join(f'`{each}`' for each in secrets)}")
     known = {(each.code, each.message) for each in before.diagnostics}
     show_diagnostics(each for each in after.diagnostics if (each.code, each.message) not in known)
     return GOOD
+
+
+def _tell_grades(root: str, plan: Plan, metric: str) -> None:
+    """Say how many grades by people a rubric leaves behind that has a metric more; nothing without a store."""
+    from tripos_compiler.plan import Grade
+    from tripos_warehouse.errors import StoreError
+    from tripos_warehouse.store import HUMAN, Store, address_of
+    from tripos_warehouse.views import connect
+
+    if address_of(root) or not Path(root).expanduser().exists():
+        return
+    query = """select count(distinct (sample_id, evaluator, metric)) from main.scores
+      where benchmark = ? and status = 'scored' and starts_with(evaluator, ?) and list_contains(?, scorer)"""
+    steps = (step for each in plan.scenarios for treatment in each.treatments for step in treatment.steps)
+    scorers = sorted({step.scorer for step in steps if isinstance(step, Grade) and metric in step.metrics})
+    try:
+        with connect(Store.open(root, create=False)) as connection:
+            [(count,)] = connection.execute(query, [plan.benchmark.name, HUMAN, scorers]).fetchall()
+    except StoreError:
+        return
+    if count:
+        show_message(f"the rubric is another one now: grades by people that the next run leaves out: {count:,}")
+        show_message("  to keep them, take the metric out again, or give it a scorer of its own")
 
 
 def _check(options: Namespace) -> None:

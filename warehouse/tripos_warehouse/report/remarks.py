@@ -12,6 +12,7 @@ from tripos_compiler.language import Only, left_out_arm_values, names_in
 from tripos_compiler.plan import Ask, Converse, Grade, Plan, Score
 from tripos_warehouse import sql
 from tripos_warehouse.query import Connection
+from tripos_warehouse.store import HUMAN
 from tripos_warehouse.views import RunRecord
 
 
@@ -40,7 +41,9 @@ FEWEST = 5
 CUT = ("length", "max_tokens", "MAX_TOKENS")
 """How providers say that a reply was cut off."""
 
-Kind = Literal["selection", "left_out", "cut_off", "uneven", "one_value", "one_grade", "copies", "snapshots"]
+Kind = Literal[
+    "selection", "left_out", "cut_off", "uneven", "one_value", "one_grade", "copies", "snapshots", "outdated"
+]
 
 
 @dataclass(frozen=True)
@@ -70,6 +73,7 @@ def find_remarks(connection: Connection, plan: Plan, run: RunRecord, only: Only)
             _one_value(connection, schema),
             _copies(connection, run, schema),
             _snapshots(connection, plan),
+            _outdated(connection, run, schema),
         )
         for remark in found
     )
@@ -196,6 +200,25 @@ def _copies(connection: Connection, run: RunRecord, schema: str) -> Iterator[Rem
     for model, samples, count in counts:
         told = f"the {samples:,} samples of {model} are the same reply for every one of {count:,} items"
         yield Remark("copies", told)
+
+
+def _outdated(connection: Connection, run: RunRecord, schema: str) -> Iterator[Remark]:
+    """Yield people whose grades of the run's replies are of an earlier rubric, which no figure has any more. A grade is
+    written anew for every plan that asks the same, so it is known by what it is of and not by its name."""
+    key = "sample_id, evaluator, metric, coalesce(round, 1)"
+    counts = _rows(
+        connection,
+        f"""select evaluator, count(*) from (
+          select distinct {key} from main.scores
+          where benchmark = {sql.text(run.benchmark)} and status = 'scored'
+            and starts_with(evaluator, {sql.text(HUMAN)}) and sample_id in (select sample_id from {schema}.samples)
+          except select {key} from {schema}.scores)
+        group by all order by all""",
+    )
+    for evaluator, count in counts:
+        told = f"{count:,} grade{'' if count == 1 else 's'} by {evaluator}"
+        again = f"tripos annotate --name {evaluator.removeprefix(HUMAN)}"
+        yield Remark("outdated", f"{told} of an earlier rubric {'is' if count == 1 else 'are'} not shown: `{again}`")
 
 
 def _snapshots(connection: Connection, plan: Plan) -> Iterator[Remark]:
