@@ -240,6 +240,18 @@ measure lengths = mean(long)
 """
 
 
+def test_turns_of_two_snapshots_are_told(tripos: Command) -> None:
+    Path("demo.tripos").write_text(TALK, "utf-8")
+    roles = ("--model", "openai/a", "--role", "student=mock/careful")
+    with served("yes", "a-0513") as one, served("yes", "a-0806") as other:
+        configure(one.address, 'name = "lab"')
+        assert tripos("run", "demo.tripos", *roles, "--limit", "2").code == 0
+        configure(other.address, 'name = "lab"')
+        assert tripos("run", "demo.tripos", *roles).code == 0
+    text = "replies of openai/a by 2 snapshots, which the figures mix: 2 by a-0513, 1 by a-0806"
+    assert {"kind": "snapshots", "text": text} in tripos("report", "--json").data["remarks"]
+
+
 @pytest.mark.long
 def test_every_turn_says_who_spoke_and_a_replay_finds_it(tripos: Command) -> None:
     Path("demo.tripos").write_text(TALK, "utf-8")

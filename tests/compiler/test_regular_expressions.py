@@ -77,3 +77,8 @@ def test_what_takes_more_time_is_refused(pattern: str) -> None:
     assert isinstance(wrong, Wrong)
     assert wrong.code == "E0316"
     assert wrong.message.startswith("this pattern cannot be searched for in linear time: it ")
+
+
+def test_an_end_is_also_before_a_last_line_break() -> None:
+    for pattern, text in (("a$", "a\n"), (r"a\Z", "a\n"), ("a$", "a\n\n"), ("(?m)a$", "a\nb")):
+        assert searcher(pattern)(text) == (re.search(pattern, text) is not None), pattern
