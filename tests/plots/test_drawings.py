@@ -64,7 +64,10 @@ def test_a_command_writes_the_format_of_the_name(form: str, lessons: Path, tripo
             assert "Warmth & <care>" in texts_of(made.decode())
         case ".png":
             assert made.startswith(b"\x89PNG")
-            assert struct.unpack(">I", made[16:20])[0] == pytest.approx(12 / 2.54 * 300, abs=20)
+            [dots], at = struct.unpack(">I", made[16:20]), made.index(b"pHYs") + 4
+            a_metre, unit = struct.unpack(">I4xB", made[at : at + 9])
+            assert dots == pytest.approx(12 / 2.54 * 300, abs=20)
+            assert unit == 1 and dots / a_metre == pytest.approx(0.12, abs=0.002), "its width on paper"
         case ".pdf":
             assert made.startswith(b"%PDF") and b"Liberation" in made
         case _:

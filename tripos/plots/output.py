@@ -12,7 +12,7 @@ from tripos_warehouse.errors import StoreError
 from tripos_warehouse.exports import appearing
 
 PPI = 300
-"""Points per inch of a PNG, as papers want them."""
+"""Dots per inch of a PNG, as papers want them. The file says so, and programs take its width on paper from that."""
 SPECIMENS = ("永", "学")
 """Two characters that no font without Chinese draws, and none with Chinese draws alike."""
 
@@ -41,7 +41,7 @@ def _svg(drawing: Drawing) -> bytes:
 def _png(drawing: Drawing) -> bytes:
     import vl_convert
 
-    return bytes(vl_convert.svg_to_png(drawing.svg, scale=PPI / 72, ppi=72))
+    return bytes(vl_convert.svg_to_png(drawing.svg, ppi=PPI))
 
 
 def _pdf(drawing: Drawing) -> bytes:
