@@ -59,11 +59,10 @@ def test_the_offered_query_has_one_metric_and_one_evaluator_a_row(quiz: Path, tr
     judges = ("--role", "judge=mock/careful:a,mock/careful:b")
     done = tripos("run", "quiz.tripos", "--model", "mock/careful", *judges)
     [query] = [shlex.split(each)[2] for each in commands(done.out) if each.startswith("tripos sql ")]
-    kinds = "count(distinct metric) as metrics, count(distinct coalesce(evaluator, '')) as evaluators"
-    asked = query.replace("avg(value)", f"avg(value) as mean, {kinds}")
-    assert tripos("sql", asked, "-o", "rows.json").code == 0
+    assert max(map(len, done.out.splitlines())) <= 80
+    assert tripos("sql", query, "-o", "rows.json").code == 0
     rows = json.loads(Path("rows.json").read_text("utf-8"))
-    assert {(row["metrics"], row["evaluators"]) for row in rows} == {(1, 1)}
+    assert len({(row["metric"], row["evaluator"]) for row in rows}) == len(rows)
     found = {(row["metric"], row["evaluator"]) for row in rows}
     by_judge = {(metric, judge) for metric in ("CLEAR", "RIGHT") for judge in ("mock/careful:a", "mock/careful:b")}
     assert found == by_judge | {("long", None), ("sure", None)}

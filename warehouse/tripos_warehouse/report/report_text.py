@@ -374,4 +374,4 @@ def further_query(report: Report) -> str:
     if report.comparisons and not report.scores:
         columns = "first_model, second_model, step, evaluator, avg(value)"
         return f"select {columns} from {report.run.benchmark}.comparisons group by all"
-    return f"select model, metric, evaluator, avg(value) from {report.run.benchmark}.scores group by all"
+    return f"from {report.run.benchmark}.means()"
