@@ -1,0 +1,160 @@
+"""Workers on one bucket that are killed again and again, and held to a run in a folder that nobody disturbed."""
+
+from __future__ import annotations
+
+import itertools
+import random
+import shutil
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pytest
+
+from tests.bucket.stand_in import BUCKET, Serving, serving
+from tests.kills.accounts import settle
+from tests.kills.contents import contents, differences, doubles
+from tests.kills.counting_server import serving as counting
+from tests.kills.lives import Life, Starter, starting
+from tests.kills.proof import Peace, Scene, peace
+from tests.kills.work import Work
+from tripos_warehouse.store.bucket.bucket import Bucket
+from tripos_warehouse.store.store import Store
+from tripos_warehouse.upkeep.checking import check_store
+
+LEASE_S = 20.0
+LONGEST_S = 300.0
+UPLOADED_S = 12.0
+"""A reply that had been handed over so long before its machine was lost with its disk is on the bucket, also where
+30 % of the bucket's answers fail."""
+LOST_DISK = 0.15
+"""So many of the kills take the disk of the machine along."""
+
+
+@dataclass
+class Tally:
+    """What was done and seen."""
+
+    kills: int = 0
+    lost_disks: int = 0
+    stores: int = 0
+    processes: int = 0
+    replies: int = 0
+    wanted: int = 0
+    again: int = 0
+    complaints: list[str] = field(default_factory=list)
+
+    def add(self, other: Tally) -> None:
+        """Add what another has seen."""
+        for name in ("kills", "lost_disks", "stores", "processes", "replies", "wanted", "again"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        self.complaints += other.complaints
+
+
+@dataclass
+class BucketScene:
+    """A scene in which each starter is a machine with a disk of its own, and the bucket that they share."""
+
+    scene: Scene
+    bucket: Serving
+    expected: Peace
+
+    def disk(self, place: int) -> Path:
+        """Return the cache of a machine."""
+        return self.scene.folder / f"disk{place}"
+
+
+@contextmanager
+def bucket_scene(folder: Path, machines: int, rows: int, faults: float, seed: int) -> Iterator[BucketScene]:
+    """Machines that are warm, a server that counts, and a bucket whose clock is an hour ahead."""
+    work = replace(Work(folder / "work"), rows=rows)
+    work.write()
+    with ExitStack() as stack:
+        server = stack.enter_context(counting())
+        bucket = stack.enter_context(serving(faults, seed, skew_s=3600))
+        starters = [
+            stack.enter_context(
+                starting(
+                    folder / f"machine{place}", {**bucket.environment, "XDG_CACHE_HOME": str(folder / f"disk{place}")}
+                )
+            )
+            for place in range(machines)
+        ]
+        patched = stack.enter_context(pytest.MonkeyPatch.context())
+        for name, value in {**bucket.environment, "XDG_CACHE_HOME": str(folder / "own")}.items():
+            patched.setenv(name, value)
+        scene = Scene(folder, server, starters, work)
+        yield BucketScene(scene, bucket, peace(scene))
+
+
+def kill_workers(ready: BucketScene, name: str, seed: int, kills: int) -> Tally:
+    """Let every machine work on one bucket; kill each at random instants and start it again, until so many were killed;
+    then let them end, and hold what was asked and what is there to the run in peace."""
+    rng = random.Random(f"{seed} {name}")
+    scene, tally = ready.scene, Tally(stores=1, wanted=ready.expected.wanted.total())
+    address = f"s3://{BUCKET}/{name}"
+    Bucket.open(address, create=True, lease_s=LEASE_S)
+    store = Path(address)
+    scene.server.latency_s = rng.choice((0.1, 0.4, 1.0))
+    stopped_s: dict[str, float | None] = {}
+    lives: list[Life] = []
+    numbers = itertools.count()
+    under_way: dict[int, tuple[Life, Callable[[], bool]]] = {}
+
+    def begin(place: int) -> None:
+        life = scene.starters[place].start(f"life{next(numbers)}", scene.server, scene.work, store)
+        lives.append(life)
+        at_s = life.started_s + rng.choice((rng.uniform(0.2, 2), rng.uniform(0.5, 12)))
+        under_way[place] = (life, lambda: time.monotonic() >= at_s)
+
+    for place in range(len(scene.starters)):
+        begin(place)
+    latest_s = time.monotonic() + LONGEST_S + 3 * kills
+    while under_way:
+        if time.monotonic() > latest_s:
+            for life, _ in under_way.values():
+                life.kill()
+                tally.complaints.append(f"{name}: `{life.name}` hangs:\n{life.told()}")
+            break
+        for place, (life, is_due) in list(under_way.items()):
+            if tally.kills < kills and is_due():
+                life.kill()
+            if not life.wait(0.01):
+                continue
+            del under_way[place]
+            stopped_s[life.name] = life.stopped_s
+            if life.stopped_s is not None:
+                tally.kills += 1
+                if rng.random() < LOST_DISK:
+                    tally.lost_disks += 1
+                    shutil.rmtree(ready.disk(place), ignore_errors=True)
+                    stopped_s[life.name] = life.stopped_s - UPLOADED_S
+                begin(place)
+            elif life.code != 0:
+                tally.complaints.append(f"{name}: `{life.name}` ended with {life.code}:\n{life.told()}")
+    last = scene.starters[0].start("last", scene.server, scene.work, store)
+    if last.end() != 0:
+        tally.complaints.append(f"{name}: the last process ended with {last.code}:\n{last.told()}")
+    hold(ready, store, [*lives, last], stopped_s, tally)
+    return tally
+
+
+def hold(
+    ready: BucketScene, store: Path, lives: Sequence[Life], stopped_s: dict[str, float | None], tally: Tally
+) -> None:
+    """Hold what was asked and what was left to the run in peace."""
+    asked = ready.scene.server.of(store.name)
+    account = settle(
+        asked, {each.name: stopped_s.get(each.name, each.stopped_s) for each in lives}, ready.expected.wanted
+    )
+    tally.processes += len(lives)
+    tally.replies += account.replies
+    tally.again += account.again
+    told = [*account.complaints, *differences(contents(store), ready.expected.contents), *doubles(store)]
+    checked = check_store(Store.open(store, create=False))
+    tally.complaints += [f"{store.name}: {each}" for each in (*told, *checked.damages)]
+
+
+__all__ = ["BucketScene", "Starter", "Tally", "bucket_scene", "kill_workers"]
