@@ -185,16 +185,24 @@ def store_rows(options: argparse.Namespace, folder: Path) -> list[Row]:
 
 def table(options: argparse.Namespace) -> list[str]:
     """Measure everything, and return the lines of the page."""
-    load, commit = os.getloadavg()[0], _commit()
-    rows = start_rows(options.rounds)
+    loads, commit = [os.getloadavg()[0]], _commit()
+    rows: list[Row] = []
+
+    def add(measured: list[Row]) -> None:
+        """Take in rows, and tell them at once: a later measurement may fail."""
+        loads.append(os.getloadavg()[0])
+        rows.extend(measured)
+        print(*(row.cells for row in measured), sep="\n", file=sys.stderr, flush=True)
+
+    add(start_rows(options.rounds))
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         with serving(options.server) as server:
-            rows += call_rows(options, server, folder)
-            rows += peer_rows(options, server, folder / "peers")
-        rows.append(rate_row(options, folder / "rate"))
-        rows += store_rows(options, folder)
-    busy = max(load, os.getloadavg()[0])
+            add(call_rows(options, server, folder))
+            add(peer_rows(options, server, folder / "peers"))
+        add([rate_row(options, folder / "rate")])
+        add(store_rows(options, folder))
+    busy = max(loads)
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     told = f"{datetime.now(UTC):%Y-%m-%d}, begun at commit {commit}, Python {platform.python_version()}, {platform.system()}"
     machine = f"{platform.machine()} with {cores} cores, load at most {busy:.1f}"
