@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
 import numpy as np
 import pytest
 
@@ -12,7 +14,8 @@ from tripos.training.reward.heads import fitted
 from tripos.training.reward.learners import BagOfWords, accuracy, loss_of, shuffled
 from tripos.training.reward.pairs import apart
 
-pytest.importorskip("sklearn")
+if find_spec("sklearn") is None:  # it is imported where it is needed: that takes seconds
+    pytest.skip("scikit-learn is not installed", allow_module_level=True)
 
 
 def audited(*, planted: bool, knows: float, nulls: int = 19) -> Audit:
