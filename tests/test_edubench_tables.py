@@ -30,7 +30,7 @@ Rows = dict[str, list[dict[str, Any]]]
 
 @dataclass(frozen=True)
 class Imported:
-    """What was imported, and what is reported of it: as JSON, and as text 80 columns wide."""
+    """The imported tables and their report: as JSON, and as text 80 columns wide."""
 
     scores: Scores
     measures: Rows

@@ -29,6 +29,8 @@ KNOWN = {
     ("runtime/tripos_runtime/asking/plugins.py", "compile"),
     # A file without a name, which nothing but the process that wrote it can open.
     ("runtime/tripos_runtime/datasets/row_store.py", "pickle"),
+    # The pipes between a run and the workers that it started itself: nobody else has their ends.
+    ("tripos/api/workers/messages.py", "pickle"),
 }
 """What is allowed all the same, and where."""
 MODULES = {

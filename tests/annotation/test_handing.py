@@ -1,4 +1,4 @@
-"""What a person is handed: drawn and ordered by a seed, recorded, and blind."""
+"""Sheets that a person is handed: drawn and ordered by a seed, recorded, and blind."""
 
 from __future__ import annotations
 

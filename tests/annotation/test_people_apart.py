@@ -52,7 +52,7 @@ def run(once: Command) -> None:
 
 @pytest.fixture
 def grade(tripos: Command, done_once: Doing) -> Callable[[], None]:
-    """Has two people give the lowest grade to six replies."""
+    """Let two people give the lowest grade to six replies."""
 
     def graded() -> None:
         for name in PEOPLE:

@@ -1,4 +1,4 @@
-"""What comes back: checked whole, kept as a judge's grades would be, and only once."""
+"""Sheets that come back: checked whole, kept as a judge's grades would be, and only once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether what a run shows depends on what happened in its store before.
+"""Compare runs over stores of different histories: the figures must be the same.
 
     python tests/bench/history.py [--sequences 500] [--from 0]
 

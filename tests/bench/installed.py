@@ -57,7 +57,7 @@ COMMANDS = (
 
 
 class Weights:
-    """What packages of an environment weigh, and which of them need each other."""
+    """The size of the packages of an environment, and which of them need each other."""
 
     def __init__(self, python: Path) -> None:
         said = json.loads(subprocess.check_output([python, "-c", WEIGH], text=True))

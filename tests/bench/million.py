@@ -44,7 +44,7 @@ DONE = re.compile(rb'"event":"progress".*?"done":(\d+)')
 
 @dataclass(frozen=True)
 class Look:
-    """What was seen of a process at a time: calls done, as it said last, and memory in millions of bytes."""
+    """The observation of a process at a time: calls done, as it said last, and memory in millions of bytes."""
 
     at_s: float
     done: int

@@ -21,7 +21,7 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Taken:
-    """What a process and its children took. `rss_mb` is the most memory that one of them had, in millions of bytes."""
+    """The resources that a process and its children took. `rss_mb` is the most memory that one of them had, in millions of bytes."""
 
     wall_s: float
     cpu_s: float

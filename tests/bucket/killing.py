@@ -35,7 +35,7 @@ LOST_DISK = 0.15
 
 @dataclass
 class Tally:
-    """What was done and seen."""
+    """The counts of a kill test."""
 
     kills: int = 0
     lost_disks: int = 0

@@ -148,7 +148,7 @@ class Serving:
 
     @property
     def environment(self) -> dict[str, str]:
-        """What a process needs in its environment to reach it."""
+        """The environment of a process that reaches it."""
         keys = {"AWS_ACCESS_KEY_ID": "nobody", "AWS_SECRET_ACCESS_KEY": "nothing", "AWS_REGION": "us-east-1"}
         return {**keys, "AWS_ENDPOINT_URL": f"http://127.0.0.1:{self.port}"}
 

@@ -1,4 +1,4 @@
-"""What is said when models are given: judges of their own family, and roles that embed."""
+"""Warnings when models are given: judges of their own family, and roles that embed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a spec expects: printed, in exit codes and in JUnit XML; measures that change without a call."""
+"""Expectations of a spec: printed, in exit codes and in JUnit XML; measures that change without a call."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What raters from outside a run were to grade and did not is in the denominator of every figure."""
+"""Scores that raters from outside a run were to give and did not are in the denominator of every figure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What somebody meets who has never seen Tripos: names that were nearly right, and where to look next."""
+"""The first hour of a newcomer: names that were nearly right, and where to look next."""
 
 from __future__ import annotations
 

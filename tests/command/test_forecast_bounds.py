@@ -1,4 +1,4 @@
-"""What fills a prompt and is not there yet: a forecast bounds it, or says why it cannot; also where an event loop runs."""
+"""Prompts filled by replies that are not there yet: a forecast bounds them, or says why it cannot; also where an event loop runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run shows does not depend on what happened in its store before (`tests/bench/history.py` is the long form)."""
+"""The figures of a run do not depend on what happened in its store before (`tests/bench/history.py` is the long form)."""
 
 from __future__ import annotations
 

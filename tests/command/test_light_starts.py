@@ -1,4 +1,4 @@
-"""What commands import: a library is loaded by the command that uses it, and by no other."""
+"""Imports of commands: a library is loaded by the command that uses it, and by no other."""
 
 from __future__ import annotations
 

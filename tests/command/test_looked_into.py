@@ -1,4 +1,4 @@
-"""What looks into rows that others made is asked again where others make them."""
+"""A step that looks into rows that others made is asked again where others make them."""
 
 from __future__ import annotations
 

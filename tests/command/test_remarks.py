@@ -1,4 +1,4 @@
-"""What a report says of rows that make a figure mean less than it seems to."""
+"""Remarks of a report on rows that make a figure mean less than it seems to."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run shows is its own: nothing of other models in its roles, and nothing of what its data were before."""
+"""The rows that a run shows are its own: nothing of other models in its roles, and nothing of what its data were before."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What must hold of every text that is compiled, however broken it is."""
+"""Properties of every text that is compiled, however broken it is."""
 
 from __future__ import annotations
 

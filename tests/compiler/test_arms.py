@@ -1,4 +1,4 @@
-"""What arms leave of steps, texts and scores, and what is said where they leave nothing."""
+"""The steps, texts and scores that arms leave, and the errors where they leave nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the functions of the library give, also for odd input."""
+"""Results of the functions of the library, also for odd input."""
 
 from __future__ import annotations
 

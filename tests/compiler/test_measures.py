@@ -1,4 +1,4 @@
-"""What measures, gates, samples and exports become in the plan, and what the SQL of a mean comes to."""
+"""Measures, gates, samples and exports in the plan, and the result of the SQL of a mean."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What holds for every text: compiling never raises, is deterministic, and keeps names for what has not changed."""
+"""Properties of every text: compiling never raises, is deterministic, and keeps names for what has not changed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a store holds, in a form in which two stores of the same work are equal."""
+"""The contents of a store, in a form in which two stores of the same work are equal."""
 
 from __future__ import annotations
 

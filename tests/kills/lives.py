@@ -69,7 +69,7 @@ class Life:
                 self.stopped_s = None  # it had ended by itself
 
     def interrupt(self) -> None:
-        """What Ctrl-C does."""
+        """The effect of Ctrl-C."""
         os.kill(self.pid, signal.SIGINT)
 
     def told(self) -> str:

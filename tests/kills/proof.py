@@ -41,7 +41,7 @@ class Peace:
 
 @dataclass
 class Tally:
-    """What was done and seen."""
+    """The counts of a kill test."""
 
     kills: int = 0
     stores: int = 0

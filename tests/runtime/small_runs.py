@@ -78,7 +78,7 @@ class ScriptedCaller:
 
 @dataclass(frozen=True)
 class SmallRun:
-    """What a run asked and kept."""
+    """The requests and rows of a run."""
 
     plan: Plan
     ledger: MemoryLedger

@@ -1,4 +1,4 @@
-"""What a forecast counts is what a run then does."""
+"""A forecast counts the calls that a run then makes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What becomes of a reply: cut off, refused, unreadable, and by how much of it."""
+"""The status of a reply: cut off, refused, unreadable, and by how much of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What goes wrong means the same whichever way a model is reached, and no key is told."""
+"""An error means the same whichever way a model is reached, and no key is told."""
 
 from __future__ import annotations
 

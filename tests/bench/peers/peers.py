@@ -30,7 +30,7 @@ PACKAGES = {"inspect": ("inspect-ai", "openai"), "lm-eval": ("lm-eval[api]",)}
 
 @dataclass(frozen=True)
 class Bench:
-    """What a peer is run with."""
+    """The input of a run of a peer."""
 
     folder: Path
     cache: Path
