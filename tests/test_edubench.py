@@ -156,7 +156,7 @@ def test_every_scenario_runs_in_both_languages(
     judges = "judge=mock/careful:a,mock/careless:b"
     done = tripos("run", str(SHIPPED), "--model", "mock/careful", "--role", judges, "--json")
     assert done.code == 0
-    assert done.data["calls"] == {"planned": 216, "asked": 216, "reused": 0, "skipped": 0, "failed": 0}
+    assert done.data["calls"] == {"planned": 216, "asked": 216, "reused": 0, "skipped": 0, "failed": 0, "left": 0}
     assert sum(done.data["scores"].values()) == 2 * 8 * sum(len(metrics.split()) for metrics in ALLOCATION.values())
 
 

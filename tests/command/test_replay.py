@@ -138,7 +138,7 @@ def test_a_run_is_named_by_its_beginning_in_the_store_of_the_command(
     run = record(once, *CAREFUL, store="results")
     done = replay(tripos, run[:-2])
     assert done.code == 0, done.err
-    assert done.data["calls"] == {"planned": 15, "asked": 0, "reused": 15, "skipped": 0, "failed": 0}
+    assert done.data["calls"] == {"planned": 15, "asked": 0, "reused": 15, "skipped": 0, "failed": 0, "left": 0}
 
 
 @pytest.mark.long

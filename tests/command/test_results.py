@@ -79,7 +79,7 @@ def test_every_compared_model_and_sample_has_scores_of_its_own(folder: Folder) -
     )
     done = folder.run(body, *models)
     # 2 models × 2 rows × 3 samples of reply, verdict and g; ref once a row
-    assert done["calls"] == {"planned": 38, "asked": 38, "reused": 0, "skipped": 0, "failed": 0}
+    assert done["calls"] == {"planned": 38, "asked": 38, "reused": 0, "skipped": 0, "failed": 0, "left": 0}
     counted = folder.rows("select model, metric::text, count(*) from quiz.scores group by all order by all")
     assert counted == [(f"mock/careful:{m}", metric, 6) for m in "xy" for metric in ("g", "long", "v")]
     again = folder.run(body, *models)

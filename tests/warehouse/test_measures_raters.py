@@ -103,9 +103,9 @@ def test_a_mean_is_taken_of_every_round(store: Store) -> None:
 def test_how_far_somebody_agrees_with_themselves_is_a_query_of_the_page(store: Store) -> None:
     regraded(store, "mean(rubric)")
     page = (Path(__file__).parents[2] / "docs" / "measures.md").read_text("utf-8")
-    query = (
-        page.partition("```sql\n")[2].partition("```")[0].replace("edubench_shipped.", "demo.").replace("alice", "b")
-    )
+    query = page.partition("```sql\n")[2].partition("```")[0]
+    for named, ours in (("edubench_shipped.", "demo."), ("alice", "b"), ("IFTC", "CLAR")):
+        query = query.replace(named, ours)
     with connect(store) as connection:
         [row] = run_query(connection, query).to_pylist()
     assert (row["n"], row["same"]) == (4, 0.5)

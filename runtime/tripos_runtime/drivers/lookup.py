@@ -46,7 +46,7 @@ class Lookup:
     active: set[str] = field(default_factory=set)
     """The keys of tasks that were handed out and not given back."""
     put_off: set[bytes] = field(default_factory=set)
-    most: int = BATCH
+    most: int = field(default_factory=lambda: BATCH)
     """The most cases that are looked up at once."""
 
     def tasks(self, cases: Iterable[Case], only: set[bytes] | None = None) -> Iterator[Task]:
