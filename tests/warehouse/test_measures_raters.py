@@ -104,8 +104,8 @@ def test_how_far_somebody_agrees_with_themselves_is_a_query_of_the_page(store: S
     regraded(store, "mean(rubric)")
     page = (Path(__file__).parents[2] / "docs" / "measures.md").read_text("utf-8")
     query = page.partition("```sql\n")[2].partition("```")[0]
-    for named, ours in (("edubench_shipped.", "demo."), ("alice", "b"), ("IFTC", "CLAR")):
-        query = query.replace(named, ours)
+    for theirs, ours in (("edubench_shipped.", "demo."), ("alice", "b"), ("IFTC", "CLAR")):
+        query = query.replace(theirs, ours)
     with connect(store) as connection:
         [row] = run_query(connection, query).to_pylist()
     assert (row["n"], row["same"]) == (4, 0.5)
