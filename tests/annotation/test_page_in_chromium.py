@@ -30,6 +30,8 @@ AT = datetime(2026, 3, 1, 8, 0, tzinfo=UTC)
 TOKEN = "t" * 32
 PATH = Path("anna.jsonl")
 PICTURES = os.environ.get("TRIPOS_PICTURES")
+SENT = "dispatchEvent(new Event('beforeunload', {cancelable: true}))"
+"""True once everything is sent: until then the page asks before it is left, and nobody answers."""
 STATE = "document.querySelector('[role=status]').innerText"
 SPEC = """
 benchmark clear "1.0.0" { languages en, zh }
@@ -217,6 +219,7 @@ def test_the_page_breaks_no_rule_in_any_size_theme_or_language(assignment: Assig
                 await press(page, "n")
             said = await page.evaluate("document.querySelector('#content').innerText")
             assert "undefined" not in said and "NaN" not in said and "[object" not in said
+            await page.until(SENT)
 
     graded(assignment, go)
 
