@@ -1,4 +1,5 @@
-# `make demo` runs a real benchmark on this machine; `make test` passes the tests, and `make test-all` the long ones too.
+# `make demo` runs a real benchmark on this machine; `make test` passes the tests, within five minutes on two idle cores,
+# and `make test-all` the long ones too.
 # All of them set everything up first.
 PYTHON ?= python3
 VENV   ?= .venv
@@ -43,12 +44,13 @@ test: $(VENV)/.installed
 	@# Python keeps what it compiled: tests start processes, each of which would compile everything anew.
 	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -n logical --maxprocesses 8 --dist loadfile --no-loadscope-reorder
 
-# Of some tests, those that are marked `long` and no others: what `.ci/run` runs for a change.
-test-long: export TESTS_LENGTH = all
+# The long tests at the size of the short form, or those of some paths, `make test-long TESTS="tests/kills tests/docs"`.
+# `.ci/run` runs those that a change can break, which `python -m tests.touched` prints.
+test-long: export TESTS_LENGTH = long
 test-long: $(VENV)/.installed
 	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -n logical --maxprocesses 8 --dist loadfile -m long $(TESTS) || test $$? -eq 5
 
-# What `make test` leaves out too: tests that are marked `long`, and others with all their examples, kills and seeds.
+# What `make test` leaves out too: the long tests (`tests/long_tests.py`), and all with all examples, kills and seeds.
 test-all: export TESTS_LENGTH = all
 test-all: test
 

@@ -15,7 +15,8 @@ import pytest
 from hypothesis import settings
 from hypothesis.internal.conjecture import providers
 
-from tests.lengths import ALL, sized
+from tests.lengths import ALL, MARKED, sized
+from tests.long_tests import ROOT, is_long
 from tripos.cli.main import run_command
 
 # The same examples in every run: whoever changes nothing sees nothing fail. How fast a machine is proves nothing.
@@ -26,18 +27,30 @@ os.environ["TRIPOS_LANG"] = "en"
 
 
 def pytest_ignore_collect(collection_path: Path) -> bool | None:
-    """Leave out modules that are `long` as a whole, so that no process imports what they need."""
-    if ALL or not (collection_path.name.startswith("test_") and collection_path.suffix == ".py"):
-        return None
-    return "\npytestmark = pytest.mark.long\n" in collection_path.read_text("utf-8") or None
+    """Leave out files and folders that are long as a whole, so that no process imports what they need."""
+    return None if MARKED else is_long(_from_root(collection_path)) or None
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what is marked `long`, but for `make test-all`."""
-    long = [] if ALL else [item for item in items if item.get_closest_marker("long")]
+    """Mark tests as `long` that stand in the table, and leave out all that are, but for `make test-all`."""
+    for item in items:
+        if is_long(_from_root(item.path) + item.nodeid[item.nodeid.find("::") :]):
+            item.add_marker(pytest.mark.long)
+    long = [] if MARKED else [item for item in items if item.get_closest_marker("long")]
     if long:
         config.hook.pytest_deselected(items=long)
         items[:] = [item for item in items if not item.get_closest_marker("long")]
+
+
+def _from_root(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix() if path.is_relative_to(ROOT) else ""
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say that there are tests that did not run."""
+    if not MARKED:
+        terminalreporter.write_line("long tests are left out: `make test-all` runs them, and TESTS_LENGTH=long some")
 
 
 def pytest_collection_finish() -> None:

@@ -1,4 +1,8 @@
-"""How much the tests do: `make test` runs their short form, and `make test-all` all of it, with `TESTS_LENGTH=all`."""
+"""How much the tests do.
+
+`make test` runs their short form. With `TESTS_LENGTH=long`, long tests run too (`tests/long_tests.py`), at the size that
+they have in the short form: `make test-long` runs those of a change. With `TESTS_LENGTH=all`, all run at their full size.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +14,9 @@ Size = TypeVar("Size")
 Case = TypeVar("Case")
 
 ALL = os.environ.get("TESTS_LENGTH") == "all"
-"""Whether tests that are marked `long` run, and others at their full size."""
+"""Whether all tests run, at their full size."""
+MARKED = ALL or os.environ.get("TESTS_LENGTH") == "long"
+"""Whether tests that are marked `long` run."""
 
 
 def spread(cases: Iterable[Case], short: int) -> list[Case]:

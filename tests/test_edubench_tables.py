@@ -22,7 +22,6 @@ from tests.edubench_scores import SEVERITIES, STRENGTHS, spec, write
 from tests.test_edubench import ALLOCATION
 from tripos.cli.main import run_command
 
-pytestmark = pytest.mark.long
 GOLDEN = Path(__file__).parent / "golden/edubench_tables.txt"
 Scores = list[dict[str, Any]]
 Rows = dict[str, list[dict[str, Any]]]

@@ -27,7 +27,6 @@ from tripos_runtime.roles.binding import bind
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.views.views import connect
 
-pytestmark = pytest.mark.long
 SPECS = Path(__file__).parent.parent / "specs" / "teachbench"
 SUBJECTS = ("mathematics", "physics", "chemistry", "biology", "history", "geography", "politics")
 QUESTIONS, TEACHERS = 1089, 12

@@ -1,8 +1,16 @@
-"""A change is followed by the long form of the tests that it can break."""
+"""A change is followed by the long tests that it can break, and no test is long without a change that brings it."""
 
 from __future__ import annotations
 
-from tests.touched import AREAS, BENCHMARKS, ROOT, touched
+import re
+
+import pytest
+
+from tests.long_tests import LONG, ROOT, is_long
+from tests.mutants.run import LEGS, place_of, read_leg, read_mutants
+from tests.touched import AREAS, marked, touched
+
+SOURCES = ("compiler/", "docs/", "runtime/", "specs/", "tripos/", "warehouse/")
 
 
 def test_every_area_and_its_tests_are_there() -> None:
@@ -10,18 +18,51 @@ def test_every_area_and_its_tests_are_there() -> None:
     assert [path for tests in AREAS.values() for path in tests if not (ROOT / path).exists()] == []
 
 
+@pytest.mark.parametrize("test", LONG)
+def test_every_long_test_is_there_and_guards_sources_that_are(test: str) -> None:
+    path, _, name = test.partition("::")
+    assert (ROOT / path).exists()
+    assert not name or re.search(rf"^def {name}\(", (ROOT / path).read_text("utf-8"), re.MULTILINE)
+    assert [source for source in LONG[test] if not (ROOT / source).exists()] == []
+    assert any(source.startswith(SOURCES) for source in LONG[test]), "no change of a source runs it"
+
+
+def test_every_test_of_which_cases_are_marked_follows_an_area() -> None:
+    reached = {path for tests in AREAS.values() for place in tests for path in marked(place)}
+    assert sorted(set(marked("tests")) - reached) == []
+
+
+def test_a_table_row_covers_its_tests_and_their_cases() -> None:
+    assert is_long("tests/kills/test_kills.py")
+    assert is_long("tests/kills/test_kills.py::test_any[1]")
+    assert is_long("tests/view/test_view_page.py::test_every_page_draws_and_breaks_no_rule[a]")
+    assert not is_long("tests/view/test_view_page.py")
+    assert not is_long("tests/view/test_view_page.py::test_texts_of_data_run_nothing")
+
+
 def test_a_change_touches_the_tests_of_its_area_and_those_that_changed_themselves() -> None:
-    assert touched(["docs/tutorial.md", "README.md"]) == ["tests/docs"]
-    assert touched(["tests/reuse/edits.py", "warehouse/tripos_warehouse/sql.py"]) == sorted(
-        ["tests/faults", "tests/kills", "tests/reuse", "tests/test_oracle.py", "tests/warehouse", *BENCHMARKS]
-    )
-    assert touched(["compiler/a.py", "tripos/lsp/b.py"]) == [
-        "tests/compiler",
-        "tests/language_server",
-        "tests/reuse",
-        "tests/runtime/test_generated_worlds.py",
-    ]
+    assert "tests/docs/test_site.py" in touched(["docs/tutorial.md", "README.md"])
+    assert touched(["tests/bucket/model.py"]) == ["tests/bucket/test_kills.py", "tests/bucket/test_model.py"]
+    assert touched(["tests/test_oracle.py"]) == ["tests/test_oracle.py"]
+    assert touched(["tests/docs/test_site.py"]) == ["tests/docs/test_site.py"]
+    found = touched(["warehouse/tripos_warehouse/store/journal.py"])
+    assert {"tests/kills/test_kills.py", "tests/kills/test_worker_kills.py"} <= set(found)
+    assert not any(path.startswith(("tests/docs", "tests/compiler")) for path in found)
+
+
+def test_a_file_that_runs_as_a_whole_brings_no_test_of_it_by_itself() -> None:
+    found = touched(["tripos/view/server.py", "docs/tutorial.md", "runtime/tripos_runtime/drivers/live.py"])
+    assert not [each for each in found if "::" in each and each.partition("::")[0] in found]
 
 
 def test_what_has_no_long_form_touches_nothing() -> None:
     assert touched(["README.md", "editors/vscode/package.json", "tests/lengths.py"]) == []
+
+
+def test_every_mutant_has_a_test_in_the_short_form_or_among_those_of_its_file() -> None:
+    legs = {leg: read_leg(leg, ROOT) for leg in LEGS}
+    for mutant in read_mutants():
+        path = place_of(mutant, legs[mutant.leg])[0].relative_to(ROOT).as_posix()
+        run = {each.partition("::")[0] for each in touched([path])}
+        short = [test for test in mutant.tests if not is_long(test) or test in run]
+        assert short, f"{path}: no test of {mutant.breaks!r} runs when it changes"

@@ -1,60 +1,84 @@
-"""The tests whose long form a change can break: `.ci/run` runs them after the short form of all.
+"""The long tests that a change can break: `.ci/run` runs them after the short form of all.
 
-    python tests/touched.py origin/main    their paths, for the files that differ from that branch
+    python tests/touched.py                what differs from the branch that the remote has as its own
+    python tests/touched.py origin/main    what differs from that branch
 
-Where the branch is not known, or is this commit, the last commit is the change.
+Where the branch is not known, or nothing differs from it, the last commit is the change.
 """
 
 from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterable
-from pathlib import Path
+from collections.abc import Iterable, Iterator
 
-ROOT = Path(__file__).parents[1]
+from tests.long_tests import LONG, ROOT
+
+REMOTE = "origin/HEAD"
+MARK = "pytest.mark.long"
 BENCHMARKS = tuple(
-    f"tests/test_{name}.py"
-    for name in ("cjeval", "edubench", "edubench_released", "edubench_tables", "mathtutorbench", "teachbench")
+    f"tests/test_{name}.py" for name in ("cjeval", "edubench", "edubench_released", "mathtutorbench", "teachbench")
 )
 AREAS: dict[str, tuple[str, ...]] = {
     "compiler/": ("tests/compiler", "tests/reuse", "tests/runtime/test_generated_worlds.py"),
     "docs/": ("tests/docs",),
     "runtime/": ("tests/faults", "tests/kills", "tests/reuse", "tests/runtime", *BENCHMARKS),
     "specs/": ("tests/docs", *BENCHMARKS),
-    "tripos/cli/": ("tests/command",),
-    "tripos/lsp/": ("tests/language_server",),
+    "tripos/annotation/": ("tests/annotation",),
+    "tripos/cli/": ("tests/command", "tests/languages"),
     "tripos/plots/": ("tests/plots",),
     "tripos/releases/": ("tests/releases",),
     "tripos/training/": ("tests/training",),
-    "warehouse/": ("tests/faults", "tests/kills", "tests/test_oracle.py", "tests/warehouse", *BENCHMARKS),
+    "warehouse/": ("tests/bucket", "tests/faults", "tests/kills", "tests/warehouse", *BENCHMARKS),
 }
-"""By the beginning of a path, the tests with a long form that look at it."""
+"""By the beginning of a source, the folders and files of tests of which single cases are marked `long`."""
 
 
 def touched(changed: Iterable[str]) -> list[str]:
-    """Return the tests of changed files: those of their areas, and folders of tests that changed themselves."""
+    """Return the long tests of changed files: those that guard them, and those that changed themselves.
+
+    With what the tests of a folder share, all of the folder are changed.
+    """
     found: set[str] = set()
     for path in changed:
+        found.update(test for test, sources in LONG.items() if path.startswith(sources))
         for area, tests in AREAS.items():
             if path.startswith(area):
-                found.update(tests)
-        parts = path.split("/")
-        if parts[0] == "tests" and any((ROOT / "/".join(parts[:2])).glob("test_*.py")):
-            found.add("/".join(parts[:2]))
-    return sorted(each for each in found if not any(each.startswith(f"{other}/") for other in found))
+                found.update(each for place in tests for each in marked(place))
+        if path.startswith("tests/"):
+            place = path if is_test(path) or path.count("/") < 2 else "/".join(path.split("/")[:2])
+            found.update(test for test in LONG if test == place or test.startswith((f"{place}/", f"{place}::")))
+            found.update(marked(place))
+    return sorted(each for each in found if each.partition("::")[0] not in found - {each})
+
+
+def marked(place: str) -> Iterator[str]:
+    """Yield the files of tests in which something is marked `long`, in a folder or of one file."""
+    files = sorted((ROOT / place).rglob("test_*.py")) if (ROOT / place).is_dir() else [ROOT / place]
+    for path in files:
+        if is_test(path.as_posix()) and path.is_file() and MARK in path.read_text("utf-8"):
+            yield path.relative_to(ROOT).as_posix()
+
+
+def is_test(path: str) -> bool:
+    """Return true if a file has tests, by its name."""
+    return path.rpartition("/")[2].startswith("test_") and path.endswith(".py")
 
 
 def changed_since(branch: str) -> list[str]:
-    """Return the files that differ from a branch, or from the commit before."""
+    """Return the files that differ from a branch, uncommitted ones included, or from the commit before."""
     for base in (branch, "HEAD~1"):
-        done = subprocess.run(
-            ["git", "diff", "--name-only", f"{base}...HEAD"], cwd=ROOT, capture_output=True, text=True, check=False
-        )
-        if done.returncode == 0 and done.stdout:
-            return done.stdout.splitlines()
+        shared = _git("merge-base", base, "HEAD")
+        found = _git("diff", "--name-only", shared[0]) if shared else []
+        if found:
+            return found
     return []
 
 
+def _git(*arguments: str) -> list[str]:
+    done = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
+    return done.stdout.splitlines() if done.returncode == 0 else []
+
+
 if __name__ == "__main__":
-    print(*touched(changed_since(sys.argv[1])), sep="\n")
+    print(*touched(changed_since(sys.argv[1] if len(sys.argv) > 1 else REMOTE)), sep="\n")

@@ -17,7 +17,7 @@ from tests.docs.test_docs import DOCS, blocks, commands_of
 from tests.each import each
 from tests.view.chromium import PROGRAM, Page, shown
 
-pytestmark = [pytest.mark.skipif(PROGRAM is None, reason="no Chromium on this machine"), pytest.mark.long]
+pytestmark = pytest.mark.skipif(PROGRAM is None, reason="no Chromium on this machine")
 UPDATE = bool(os.environ.get("TRIPOS_UPDATE_PICTURES"))
 PAGE = "gallery.md"
 PICTURE = re.compile(r"^<!-- picture: (?P<page>\S+) -->\n\n!\[[^\]]+\]\((?P<path>\S+)\)$", re.MULTILINE)

@@ -5,9 +5,9 @@
     python tests/mutants/run.py --check            say only whether each still fits the source
 
 `*.toml` beside this file have the mutants, a file for each leg: what an entry breaks, where, the text and what stands
-in its place, and the tests of the short form that should fail then. The text is looked for in the whole leg, since
+in its place, and the tests that should fail then. The text is looked for in the whole leg, since
 modules move; it must occur once, or once within the function that `where` names. Each mutant is made in a copy of the
-tree, whose tests run until one fails.
+tree, whose tests run until one fails. Long tests run at their small size: `.ci/run` runs those of a file that changes.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import sys
 import tempfile
 import time
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -65,15 +65,16 @@ def read_mutants() -> list[Mutant]:
     return found
 
 
-def place_of(mutant: Mutant, root: Path) -> tuple[Path, int]:
-    """Find the file of a mutant's text, and its position there. Raises `Stale`."""
-    found = [
-        (path, at)
-        for path in sorted((root / LEGS[mutant.leg]).rglob("*.py"))
-        for at in _positions(path.read_text("utf-8"), mutant.old)
-    ]
+def read_leg(leg: str, root: Path) -> dict[Path, str]:
+    """Read the sources of a leg, by their paths."""
+    return {path: path.read_text("utf-8") for path in sorted((root / LEGS[leg]).rglob("*.py"))}
+
+
+def place_of(mutant: Mutant, sources: Mapping[Path, str]) -> tuple[Path, int]:
+    """Find the file of a mutant's text among those of its leg, and its position there. Raises `Stale`."""
+    found = [(path, at) for path, text in sources.items() for at in _positions(text, mutant.old)]
     if len(found) > 1:
-        found = [(path, at) for path, at in found if _function_at(path.read_text("utf-8"), at) == mutant.function]
+        found = [(path, at) for path, at in found if _function_at(sources[path], at) == mutant.function]
     if len(found) != 1:
         raise Stale(f"the text occurs {len(found)} times")
     return found[0]
@@ -115,7 +116,7 @@ def copy_tree(to: Path) -> Path:
 def try_mutant(mutant: Mutant, root: Path, number: int) -> tuple[str, str]:
     """Make a mutant in a copy of the tree and run its tests: the outcome, and the test that failed."""
     try:
-        path, at = place_of(mutant, root)
+        path, at = place_of(mutant, read_leg(mutant.leg, root))
     except Stale as stale:
         return STALE, str(stale)
     whole, times = path.read_bytes(), path.stat()
@@ -131,8 +132,8 @@ def try_mutant(mutant: Mutant, root: Path, number: int) -> tuple[str, str]:
 
 
 def _outcome(mutant: Mutant, root: Path) -> tuple[str, str]:
-    environ = {
-        name: value for name, value in os.environ.items() if name not in ("TESTS_LENGTH", "PYTHONDONTWRITEBYTECODE")
+    environ = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"} | {
+        "TESTS_LENGTH": "long"
     }
     environ["PYTHONPATH"] = os.pathsep.join(str(root / part) for part in ("", "compiler", "runtime", "warehouse"))
     command = [sys.executable, "-m", "pytest", "-x", "-p", "no:cacheprovider", "--no-header", "--tb=no", *mutant.tests]
@@ -171,7 +172,7 @@ def main() -> int:
             began = time.monotonic()
             if arguments.check:
                 try:
-                    place_of(mutant, root)
+                    place_of(mutant, read_leg(mutant.leg, root))
                     continue
                 except Stale as stale:
                     outcome, told = STALE, str(stale)
