@@ -10,7 +10,7 @@ import pytest
 
 from tests.conftest import Command
 from tripos.ui.terminal import harmless
-from tripos_warehouse.text_table import fold
+from tripos_warehouse.formats.text_table import fold
 
 CHAIN = """\
 benchmark chain "1.0.0" { languages en }

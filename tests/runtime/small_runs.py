@@ -15,8 +15,7 @@ from tests.runtime.in_memory import MemoryLedger
 from tripos.api.compilation import find_spec
 from tripos_compiler.plan import Plan
 from tripos_runtime.datasets.cases import CaseSource, planned_calls
-from tripos_runtime.datasets.runnable import check_approved
-from tripos_runtime.datasets.selection import Selection
+from tripos_runtime.datasets.selection import Selection, check_approved
 from tripos_runtime.drivers.engine import Engine
 from tripos_runtime.models.base import FREE, Message, ModelError, Price, Reply, Request
 from tripos_runtime.roles.binding import bind

@@ -13,8 +13,7 @@ import pytest
 from tests.runtime.small_runs import SmallRun, run_small
 from tripos_compiler.plan import Ask, Settings, SetType, TextType
 from tripos_runtime.asking.asking import Answer, PreparedQuestion, ReadOutcome
-from tripos_runtime.datasets.runnable import NotApproved
-from tripos_runtime.datasets.selection import Selection
+from tripos_runtime.datasets.selection import NotApproved, Selection
 from tripos_runtime.generate.author import MakingProgram
 from tripos_runtime.generate.walks import MOST_NAMED, among, matched, walk
 from tripos_runtime.models.base import Request

@@ -18,9 +18,9 @@ from rich.cells import cell_len
 
 from tests.each import each
 from tripos_warehouse.errors import StoreError
+from tripos_warehouse.formats.text_table import render_table
 from tripos_warehouse.query.answers import run_query, write_answer
 from tripos_warehouse.store.store import Store
-from tripos_warehouse.text_table import render_table
 from tripos_warehouse.views.views import connect
 
 Build = Callable[..., dict[str, list[dict[str, Any]]]]

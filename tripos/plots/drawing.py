@@ -12,7 +12,7 @@ from tripos.plots.picture import AnyChart, Picture
 from tripos.plots.theme import Style, config_of
 from tripos.plots.words import words_for
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.text_table import fold
+from tripos_warehouse.formats import fold
 
 LIBRARIES = ("altair", "vl_convert")
 NARROWEST = 40

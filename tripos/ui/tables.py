@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from tripos.ui.terminal import harmless, is_colored, table_width
 from tripos_compiler.diagnostics import localized
-from tripos_warehouse.text_table import TextColumn, grid_parts
+from tripos_warehouse.formats import TextColumn, grid_parts
 
 
 def table_lines(columns: Sequence[TextColumn], *, sums: bool = False) -> Iterator[str]:

@@ -123,7 +123,7 @@ def terminal_width() -> int:
 def table_width() -> int:
     """Return the cells that a table on standard output may take: as many as it needs where that is no terminal, since
     who reads it from a pipe or a file wants it whole. `COLUMNS` sets them anywhere."""
-    from tripos_warehouse.text_table import UNBOUNDED
+    from tripos_warehouse.formats import UNBOUNDED
 
     bounded = os.environ.get("COLUMNS", "").isdigit() or sys.stdout.isatty()
     return terminal_width() if bounded else UNBOUNDED

@@ -23,7 +23,7 @@ from tripos_compiler.language import Unavailable
 from tripos_compiler.language.library import type_notation
 from tripos_compiler.plan import Plan, Plugin, Type
 from tripos_runtime.datasets import TRUSTED, Trust, TrustError
-from tripos_runtime.errors import CodedError
+from tripos_runtime.models import CodedError
 
 GROUP = "tripos.functions"
 FUNCTION_ERROR = "function_error"

@@ -7,25 +7,17 @@ from .cases import (
     planned_calls as planned_calls,
     planned_steps as planned_steps,
 )
-from .conditions import (
-    SplitCondition as SplitCondition,
-    holds as holds,
-    places_by_value as places_by_value,
-    split as split,
-)
 from .data_folders import (
     SHIPPED as SHIPPED,
     DataFolders as DataFolders,
-    files_of as files_of,
-)
-from .file_access import (
     access_of as access_of,
+    files_of as files_of,
 )
 from .formats import (
     placed_in as placed_in,
     rows_in as rows_in,
 )
-from .nesting import (
+from .packed import (
     check_nesting as check_nesting,
 )
 from .row_errors import (
@@ -40,15 +32,13 @@ from .row_store import (
     Origins as Origins,
     RowFile as RowFile,
 )
-from .runnable import (
+from .selection import (
     NotApproved as NotApproved,
     NotRunnable as NotRunnable,
-    check_approved as check_approved,
-    check_recordable as check_recordable,
-)
-from .selection import (
     Selection as Selection,
     Shard as Shard,
+    check_approved as check_approved,
+    check_recordable as check_recordable,
 )
 from .slot_choice import (
     Choice as Choice,
@@ -62,6 +52,10 @@ from .sources import (
     Origin as Origin,
     SourceRow as SourceRow,
     Sources as Sources,
+    SplitCondition as SplitCondition,
+    holds as holds,
+    places_by_value as places_by_value,
+    split as split,
 )
 from .trust import (
     TRUSTED as TRUSTED,

@@ -20,8 +20,16 @@ import orjson
 
 from tripos_compiler.diagnostics import encoding_of, to_utf8
 from tripos_compiler.inputs import DataError, LocatedText
-from tripos_runtime.datasets.nesting import check_nesting
-from tripos_runtime.datasets.packed import PACKED, check_size, is_packed, lines_of, opened, too_large, whole
+from tripos_runtime.datasets.packed import (
+    PACKED,
+    check_nesting,
+    check_size,
+    is_packed,
+    lines_of,
+    opened,
+    too_large,
+    whole,
+)
 from tripos_runtime.datasets.tabular import delimited_rows
 from tripos_runtime.datasets.trust import ReadLimits
 

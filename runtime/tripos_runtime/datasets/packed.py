@@ -1,10 +1,10 @@
-"""The bytes of data files, decompressed, and no more of them than is allowed."""
+"""The bytes of data files, decompressed, and no more of them than is allowed, nor nested more deeply."""
 
 from __future__ import annotations
 
 import gzip
 import io
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -89,3 +89,24 @@ class _Counted(io.RawIOBase):
         if not self.closed:
             self.inner.close()
         super().close()
+
+
+DEEPEST = 100
+
+
+def check_nesting(value: Any, what: str) -> None:
+    """Raise `DataError` where a value has lists or objects in each other, more than `DEEPEST` of them; `what` is what
+    the value is called.
+
+    >>> check_nesting({"a": [{"b": 1}]}, "record 1")
+    """
+    level = [value]
+    for _ in range(DEEPEST + 1):
+        level = [each for inner in level for each in _inside(inner) if isinstance(each, dict | list)]
+        if not level:
+            return
+    raise DataError(f"{what} is nested more than {DEEPEST} levels deep", "keep what is nested as text, or leave it out")
+
+
+def _inside(value: Any) -> Iterable[Any]:
+    return value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()

@@ -11,8 +11,7 @@ from typing import Any
 
 from tripos_compiler.language import Look, Unavailable, evaluate, find_looks, paths_in
 from tripos_compiler.plan import Axis, Expr, Made, Scenario, digest
-from tripos_runtime.datasets.runnable import data_of
-from tripos_runtime.datasets.selection import Selection
+from tripos_runtime.datasets.selection import Selection, data_of
 from tripos_runtime.datasets.slots import RowSlot, SlotSource, looked_into
 
 

@@ -1,11 +1,13 @@
 """The rows and trees of a plan: streamed where a scenario runs over them, kept where every case looks into them.
 
-Shots, and expressions that take a data set or a tree as a value, look into the same rows for every case.
+Shots, and expressions that take a data set or a tree as a value, look into the same rows for every case. A condition on
+elements is taken apart for it: of `x.subject == q.subject and x.level < 3` the first part is looked up in a table, the
+second is evaluated for those that are left.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Generic, TypeVar
@@ -15,6 +17,7 @@ from tripos_compiler.language import (
     DATA,
     TREES,
     Misfit,
+    NoValue,
     Unavailable,
     are_equal,
     evaluate,
@@ -25,8 +28,7 @@ from tripos_compiler.language import (
     read_row,
     read_tree,
 )
-from tripos_compiler.plan import Axis, Dataset, Expr, Plan, Shots, Tree
-from tripos_runtime.datasets.conditions import SCALAR, Same, SplitCondition, places_by_value, split
+from tripos_compiler.plan import Axis, Binary, Dataset, Expr, Plan, Shots, Tree
 from tripos_runtime.datasets.data_folders import DataFolders, files_of
 from tripos_runtime.datasets.row_store import MadeData, Origins
 
@@ -193,3 +195,74 @@ class LazyMapping(Mapping[str, Value], Generic[Value]):
 
     def __len__(self) -> int:
         return len(self._made)
+
+
+SCALAR = (str, int, float, type(None))
+
+
+@dataclass(frozen=True)
+class Same:
+    """An element's value has to equal one that does not depend on the element."""
+
+    element: Expr
+    other: Expr
+
+
+@dataclass(frozen=True)
+class SplitCondition:
+    """A condition in parts that all have to hold: equalities, and the rest in the order in which it is written."""
+
+    same: tuple[Same, ...]
+    rest: tuple[Expr, ...]
+    fixed: frozenset[int] = frozenset()
+    """The places in `rest` of parts that say nothing of the element: each holds of all elements or of none."""
+
+
+def split(where: Expr | None, alias: str) -> SplitCondition:
+    """Return the parts of a condition on what is known as `alias`."""
+    same: list[Same] = []
+    rest: list[Expr] = []
+    for part in _parts(where) if where is not None else ():
+        if isinstance(part, Binary) and part.operator == "==":
+            sides = (part.left, part.right)
+            own = [side for side in sides if names_in(side) == {alias}]
+            others = [side for side in sides if alias not in names_in(side)]
+            if len(own) == len(others) == 1:
+                same.append(Same(own[0], others[0]))
+                continue
+        rest.append(part)
+    fixed = frozenset(place for place, part in enumerate(rest) if alias not in names_in(part))
+    return SplitCondition(tuple(same), tuple(rest), fixed)
+
+
+def holds(where: Expr, names: Mapping[str, Any]) -> bool:
+    """Return true if a condition holds of an element; where it has no value for it, it does not. Raises `Unavailable`
+    where it needs what an earlier step did not yield."""
+    try:
+        return bool(evaluate(where, names))
+    except NoValue:
+        return False
+
+
+def places_by_value(values: Sequence[Any]) -> dict[Any, list[int]] | None:
+    """Return the places of every value, in order; None where one is no single value, which is compared in other ways.
+
+    >>> places_by_value(["a", "b", "a"])
+    {'a': [0, 2], 'b': [1]}
+    >>> places_by_value([["a"]]) is None
+    True
+    """
+    places: dict[Any, list[int]] = {}
+    for place, value in enumerate(values):
+        if not isinstance(value, SCALAR):
+            return None
+        places.setdefault(value, []).append(place)
+    return places
+
+
+def _parts(where: Expr) -> Iterator[Expr]:
+    if isinstance(where, Binary) and where.operator == "and":
+        yield from _parts(where.left)
+        yield from _parts(where.right)
+    else:
+        yield where

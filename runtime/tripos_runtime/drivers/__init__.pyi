@@ -19,6 +19,9 @@ from .lookup import (
     Lookup as Lookup,
     bound_treatments as bound_treatments,
 )
+from .person import (
+    HumanModel as HumanModel,
+)
 from .prepared import (
     PreparedRun as PreparedRun,
     RunWiring as RunWiring,

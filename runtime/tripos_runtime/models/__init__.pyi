@@ -1,5 +1,6 @@
 from .base import (
     FREE as FREE,
+    CodedError as CodedError,
     DialogueTurn as DialogueTurn,
     Endpoint as Endpoint,
     Message as Message,
@@ -16,9 +17,6 @@ from .embeddings import (
     encoder_id as encoder_id,
     open_embedding as open_embedding,
     writes as writes,
-)
-from .human import (
-    HumanModel as HumanModel,
 )
 from .opening import (
     open_model as open_model,

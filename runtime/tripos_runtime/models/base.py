@@ -6,7 +6,21 @@ from dataclasses import dataclass
 from typing import Any, Literal, Protocol, runtime_checkable
 
 from tripos_compiler.plan import LEFT, Settings
-from tripos_runtime.errors import CodedError
+
+
+class CodedError(Exception):
+    """An error with a code. `str` of it is the message.
+
+    >>> error = CodedError("R0401", "`3 apples` is no amount", "write `$2`, `500k tokens` or `300 calls`")
+    >>> error.code, str(error)
+    ('R0401', '`3 apples` is no amount')
+    """
+
+    def __init__(self, code: str, message: str, hint: str) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.hint = hint
 
 
 @dataclass(frozen=True)

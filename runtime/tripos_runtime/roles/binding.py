@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.plan import Plan, Retrieve, Scenario
-from tripos_runtime.errors import CodedError
-from tripos_runtime.models import LOCAL, MOCK, embeds, writes
+from tripos_runtime.models import LOCAL, MOCK, CodedError, embeds, writes
 from tripos_runtime.models.mocks import is_baseline
 from tripos_runtime.models.reward import is_reward
 

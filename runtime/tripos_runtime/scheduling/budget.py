@@ -10,8 +10,7 @@ from decimal import Decimal
 from typing import Any
 
 from tripos_compiler.diagnostics import usd
-from tripos_runtime.errors import CodedError
-from tripos_runtime.models import Model, Price, Reply, Request
+from tripos_runtime.models import CodedError, Model, Price, Reply, Request
 from tripos_runtime.scheduling.costs import PICO, Amounts, Cost, Debit, LearntCosts, dearest_usd, used_by
 from tripos_runtime.scheduling.errors import Stopped
 

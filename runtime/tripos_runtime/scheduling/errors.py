@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tripos_runtime.errors import CodedError
+from tripos_runtime.models import CodedError
 
 
 class Stopped(CodedError):

@@ -17,7 +17,7 @@ from tripos.ui import print_json, print_stderr, show_diagnostic, show_message
 from tripos_compiler.diagnostics import counted, duration
 from tripos_compiler.plan import Pairing, Plan
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.text_table import TextColumn, grid
+from tripos_warehouse.formats import TextColumn, grid
 
 WIDTH = 80
 

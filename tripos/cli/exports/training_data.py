@@ -30,9 +30,9 @@ from tripos_warehouse.exports import (
     score_names,
     write_lines,
 )
+from tripos_warehouse.formats import TextColumn, decimals_of, grid
 from tripos_warehouse.query import Connection
 from tripos_warehouse.report import PROVING
-from tripos_warehouse.text_table import TextColumn, decimals_of, grid
 from tripos_warehouse.views import RunRecord, connect_run, dimension_label, get_plan
 
 

@@ -15,6 +15,7 @@ from tripos.ui import harmless, print_json, show_text, table_width, terminal_wid
 from tripos_compiler.diagnostics import localized, nearest
 from tripos_compiler.plan import Plan
 from tripos_warehouse.errors import StoreError
+from tripos_warehouse.formats import fold
 from tripos_warehouse.query import Connection
 from tripos_warehouse.report import (
     CAUTION,
@@ -29,7 +30,6 @@ from tripos_warehouse.report import (
     verdicts,
 )
 from tripos_warehouse.store import Store
-from tripos_warehouse.text_table import fold
 from tripos_warehouse.views import RunRecord, connect_run, find_previous, get_selected
 
 MOST_CHANGES = 12

@@ -20,7 +20,7 @@ from tripos.ui import harmless, print_json, show_output, show_text, table_width,
 from tripos_compiler.diagnostics import localized, not_utf8
 from tripos_compiler.language.changes import are_comparable
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.formats import PaperTable
+from tripos_warehouse.formats import PaperTable, TextColumn, fold, grid
 from tripos_warehouse.measures import MeasureRow
 from tripos_warehouse.query import export_cell
 from tripos_warehouse.report import (
@@ -34,7 +34,6 @@ from tripos_warehouse.report import (
     is_short,
     leaderboard,
 )
-from tripos_warehouse.text_table import TextColumn, fold, grid
 from tripos_warehouse.views import all_runs, connect
 
 COLUMNS = ("benchmark", "measure", "model", "value", "source")

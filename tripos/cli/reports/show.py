@@ -16,8 +16,8 @@ from tripos.ui import harmless, show_json, show_text, table_width, terminal_widt
 from tripos_compiler.diagnostics import localized
 from tripos_warehouse import sql
 from tripos_warehouse.errors import StoreError
+from tripos_warehouse.formats import UNBOUNDED, fold, render_table, wrapped
 from tripos_warehouse.query import Connection, run_query
-from tripos_warehouse.text_table import UNBOUNDED, fold, render_table, wrapped
 from tripos_warehouse.views import connect
 
 SHOWN = 20

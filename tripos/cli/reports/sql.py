@@ -32,8 +32,8 @@ def quick_answer(options: Namespace) -> bool:
     if root is None or _has_left_over(root):
         return False
     from tripos_warehouse.errors import StoreError
+    from tripos_warehouse.formats import UNBOUNDED, render_columns
     from tripos_warehouse.query import duckdb, statements_of
-    from tripos_warehouse.text_table import UNBOUNDED, render_columns
     from tripos_warehouse.views import connect_kept
 
     try:

@@ -198,8 +198,8 @@ def _prepare_terminal(completer: Completer) -> None:
 
 def show_answer(connection: Connection, query: str, output: str | None) -> None:
     """Print what a query gives, or write it to `output`. Raises `StoreError`."""
+    from tripos_warehouse.formats import render_table
     from tripos_warehouse.query import run_query, write_answer
-    from tripos_warehouse.text_table import render_table
 
     table = run_query(connection, query)
     if output is None:

@@ -15,7 +15,7 @@ from tripos.failure import GOOD, Failure
 from tripos.ui import harmless, show_json, show_text, terminal_width
 from tripos_compiler.diagnostics import duration, localized, usd
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.text_table import fold
+from tripos_warehouse.formats import fold
 from tripos_warehouse.views import connect
 
 

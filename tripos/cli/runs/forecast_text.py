@@ -13,7 +13,7 @@ from tripos_compiler.diagnostics import abbreviated, localized, reader_language,
 from tripos_compiler.plan import Plan
 from tripos_runtime.forecast import Estimate, Forecast, Line, Span
 from tripos_runtime.scheduling import Budget
-from tripos_warehouse.text_table import TextColumn, fold, grid
+from tripos_warehouse.formats import TextColumn, fold, grid
 
 MOST_REASONS = 12
 MOST_PLACES = 3

@@ -19,8 +19,8 @@ from tripos_compiler.diagnostics import localized, reader_language, wrap
 from tripos_compiler.language import left_out_arm_values, steps_sharing_replies
 from tripos_compiler.plan import Plan, Scenario, Walk
 from tripos_runtime.datasets import DataFolders, Planned, Selection
+from tripos_warehouse.formats import TextColumn
 from tripos_warehouse.statistics import detectable_difference, paired_variance
-from tripos_warehouse.text_table import TextColumn
 
 WORST = 0.25
 """The greatest variance on a scale of length 1, (1 / 2)²: half of the values at either end (Popoviciu, 1935)."""

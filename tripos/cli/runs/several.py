@@ -121,7 +121,7 @@ def _outcome_lines(benchmarks: Sequence[_Read], codes: Sequence[tuple[str, int]]
     """Return what became of each, in a line each."""
     from rich.cells import cell_len
 
-    from tripos_warehouse.text_table import pad
+    from tripos_warehouse.formats import pad
 
     words = {
         GOOD: "good",

@@ -12,8 +12,9 @@ from tripos.cli.runs import run
 from tripos.failure import Failure
 from tripos.ui import harmless, terminal_width
 from tripos_compiler.diagnostics import localized
-from tripos_runtime.models import HumanModel, Message
-from tripos_warehouse.text_table import fold
+from tripos_runtime.drivers import HumanModel
+from tripos_runtime.models import Message
+from tripos_warehouse.formats import fold
 
 PATIENCE_S = 30 * 86_400.0
 """A person may think for as long as they like."""

@@ -21,8 +21,8 @@ from tripos_compiler.diagnostics import localized, nearest, percent
 from tripos_compiler.language.library import words
 from tripos_compiler.plan import ChoiceType, DataField, Dataset, ListType, Plan, RecordType, SetType, TextType, Type
 from tripos_runtime.datasets import CaseSource
+from tripos_warehouse.formats import NOTHING, TextColumn, grid
 from tripos_warehouse.query import export_cell
-from tripos_warehouse.text_table import NOTHING, TextColumn, grid
 
 Row = Mapping[str, Any]
 Group = tuple[str, ...]

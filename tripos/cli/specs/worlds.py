@@ -117,7 +117,7 @@ def _cut(text: str, at: int) -> str:
 def _lines(path: str, trial: WorldTrial, plan: Plan) -> Iterator[str]:
     from rich.cells import cell_len
 
-    from tripos_warehouse.text_table import pad
+    from tripos_warehouse.formats import pad
 
     found = f"{len(trial.leaks)} depend on a secret" if len(trial.leaks) != 1 else "1 depends on a secret"
     pairs = f"{trial.pairs} {'pair' if trial.pairs == 1 else 'pairs'} of worlds"

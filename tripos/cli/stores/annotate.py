@@ -32,9 +32,9 @@ from tripos.ui import harmless, show_json, show_message, show_text, terminal_wid
 from tripos_compiler.diagnostics import counted
 from tripos_compiler.language import Drawn, select_treatments
 from tripos_warehouse.errors import StoreError
+from tripos_warehouse.formats import fold, pad
 from tripos_warehouse.ledger import KeptCounts, keep
 from tripos_warehouse.store import Store
-from tripos_warehouse.text_table import fold, pad
 from tripos_warehouse.views import connect, connect_run, find_run, get_selected, known_in_run, marked_items
 
 SHEET = ".xlsx"

@@ -13,8 +13,8 @@ from tripos.plots.picture import AnyChart, Picture, Row, data_of, nothing_to_dra
 from tripos.plots.sources import Source
 from tripos.plots.theme import DASHES, GREY, PALE, Style
 from tripos_compiler.plan import Measure
+from tripos_warehouse.formats import fold
 from tripos_warehouse.report import counts_of
-from tripos_warehouse.text_table import fold
 
 LEAST = 3
 """Fewer spokes make no area."""

@@ -8,7 +8,7 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 
 from tripos_warehouse.formats.paper_table import Cell, Estimate, Interval, PaperColumn, PaperTable
-from tripos_warehouse.text_table import NOTHING
+from tripos_warehouse.formats.text_table import NOTHING
 
 PREAMBLE = r"""\usepackage{booktabs, siunitx, etoolbox}
 \robustify\bfseries

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Literal
 
-from tripos_warehouse.text_table import NOTHING, cell_text, decimals_of
+from tripos_warehouse.formats.text_table import NOTHING, cell_text, decimals_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -121,7 +121,7 @@ def answer_table(
     >>> [column.cells for column in answer_table(pa.table({"n": [1, None], "who": ["a", "b"]})).columns]
     [(1, None), ('a', 'b')]
     """
-    from tripos_warehouse.python_values import values_of
+    from tripos_warehouse.formats.python_values import values_of
 
     columns = []
     for heading, column in zip(answer.column_names, answer.columns, strict=True):

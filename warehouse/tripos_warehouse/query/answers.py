@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.python_values import values_of
+from tripos_warehouse.formats import values_of
 from tripos_warehouse.query.connection import Connection
 from tripos_warehouse.query.statements import answering, statements_of
 

@@ -9,8 +9,8 @@ from typing import Any
 from tripos_compiler.diagnostics import localized, percent, reader_language
 from tripos_compiler.plan import Made, Plan
 from tripos_warehouse import sql
+from tripos_warehouse.formats import NOTHING, TextColumn, grid, wrapped
 from tripos_warehouse.query import Connection
-from tripos_warehouse.text_table import NOTHING, TextColumn, grid, wrapped
 from tripos_warehouse.views import RunRecord, dimension_heading, dimension_label
 
 LANGUAGE = "language"

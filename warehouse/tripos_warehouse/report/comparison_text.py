@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tripos_compiler.diagnostics import localized
+from tripos_warehouse.formats import NOTHING, TextColumn, decimals_of, grid
 from tripos_warehouse.report.comparison import LEVEL, ComparedRow, Comparison, Section
 from tripos_warehouse.statistics.intervals import ALIKE, ROUNDING
-from tripos_warehouse.text_table import NOTHING, TextColumn, decimals_of, grid
 
 TITLES = {"measure": "over all", "metric": "by metric", "scenario": "by scenario"}
 

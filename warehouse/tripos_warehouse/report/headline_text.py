@@ -12,6 +12,7 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from tripos_compiler.diagnostics import localized, usd
+from tripos_warehouse.formats import GAP, NOTHING, TextColumn, grid, wrapped
 from tripos_warehouse.measures import MeasureRow, MeasureTable
 from tripos_warehouse.report.baselines import is_baseline, matched
 from tripos_warehouse.report.pivot_table import counts_of, coverage, number_range, with_interval
@@ -27,7 +28,6 @@ from tripos_warehouse.report.report_text import (
     shown_title,
     sql_lines,
 )
-from tripos_warehouse.text_table import GAP, NOTHING, TextColumn, grid, wrapped
 
 if TYPE_CHECKING:
     from tripos_warehouse.report.run_report import Report

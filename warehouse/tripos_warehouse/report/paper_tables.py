@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from tripos_compiler.plan import Measure, Plan
-from tripos_warehouse.formats import Cell, Estimate, PaperColumn, PaperTable
+from tripos_warehouse.formats import Cell, Estimate, PaperColumn, PaperTable, decimals_of
 from tripos_warehouse.measures import Half, MeasureRow, MeasureTable, remeasure_cells
 from tripos_warehouse.query import Connection
 from tripos_warehouse.report.board_facts import items_by_model
@@ -18,7 +18,6 @@ from tripos_warehouse.report.remarks import CAUTION
 from tripos_warehouse.report.report_text import NO_SCORES, is_alone, of_same, title_of
 from tripos_warehouse.report.run_report import Report
 from tripos_warehouse.statistics import holm
-from tripos_warehouse.text_table import decimals_of
 from tripos_warehouse.views import dimension_label
 
 BestValue = tuple[str, tuple[Any, ...], str]

@@ -8,8 +8,8 @@ from typing import Any, Protocol
 
 from tripos_compiler.diagnostics import localized, percent, reader_language
 from tripos_compiler.plan import Aggregate, Figure, Formula, Measured, Plan
+from tripos_warehouse.formats import GAP, NOTHING, TextColumn, decimals_of, grid
 from tripos_warehouse.measures import MeasureRow, MeasureTable
-from tripos_warehouse.text_table import GAP, NOTHING, TextColumn, decimals_of, grid
 from tripos_warehouse.views import dimension_heading, dimension_label
 
 

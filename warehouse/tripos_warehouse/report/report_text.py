@@ -13,13 +13,13 @@ from rich.text import Text
 
 from tripos_compiler.diagnostics import localized, percent, reader_language, usd
 from tripos_compiler.plan import Measure, Plan
+from tripos_warehouse.formats import GAP, NOTHING, TextColumn, decimals_of, grid, wrapped
 from tripos_warehouse.measures import CheckedExpectation, ExpectationOutcome, MeasureRow, MeasureTable, as_measure
 from tripos_warehouse.measures.sql import graders_of, sql_of
 from tripos_warehouse.report.acceptance import acceptance_lines
 from tripos_warehouse.report.baselines import Matched, matched
 from tripos_warehouse.report.pivot_table import ALL, beside, counts_of, is_pooled, with_interval
 from tripos_warehouse.report.remarks import CAUTION
-from tripos_warehouse.text_table import GAP, NOTHING, TextColumn, decimals_of, grid, wrapped
 from tripos_warehouse.views import dimension_heading, dimension_label
 
 if TYPE_CHECKING:

@@ -202,7 +202,7 @@ def render_table(table: pa.Table, width: int, max_rows: int = 40) -> str:
     <BLANKLINE>
     2 rows
     """
-    from tripos_warehouse.python_values import values_of
+    from tripos_warehouse.formats.python_values import values_of
 
     shown = table if width >= UNBOUNDED else table.slice(0, max_rows)
     columns = [values_of(shown.column(index)) for index in range(shown.num_columns)]
