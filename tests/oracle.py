@@ -23,6 +23,7 @@ from typing import Any
 
 from tripos.api.compilation import find_spec
 from tripos.api.job import Job
+from tripos_compiler.plan import Plan
 from tripos_runtime.datasets.cases import CaseSource
 from tripos_runtime.datasets.selection import Selection
 from tripos_runtime.models.base import FREE, ModelError, Price, Reply, Request
@@ -505,9 +506,8 @@ class ScriptedModel:
         """Nothing is open."""
 
 
-def differences(seed: int, folder: Path) -> tuple[int, list[str]]:
-    """Return how many figures were compared, and those that differ."""
-    made = generate(seed)
+def run_in(folder: Path, made: Benchmark) -> tuple[Plan, Store]:
+    """Run a benchmark in a folder; return its plan and the store with its results."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "s.tripos"
     path.write_text(spec_of(made), "utf-8")
@@ -515,14 +515,21 @@ def differences(seed: int, folder: Path) -> tuple[int, list[str]]:
     spec = find_spec(str(path))
     compilation = spec.compile()
     plan = compilation.plan
-    assert plan is not None, (seed, [each.message for each in compilation.diagnostics], spec_of(made))
+    assert plan is not None, (made.seed, [each.message for each in compilation.diagnostics], spec_of(made))
     judges = {"judge": made.judges} if JUDGED in made.scores else {}
     binding = bind(plan, made.models, judges)
     store = Store.open(folder / "results", create=True)
     source = CaseSource(plan, spec.folders, tuple(each.path for each in compilation.sources))
     job = Job(plan, binding, Selection(), source, {}, store, "20260101-000000-0000", Limits(), None)
     ending = asyncio.run(job.run({name: ScriptedModel(name, made) for name in binding.every}, _around))
-    assert ending.status == "finished", (seed, ending)
+    assert ending.status == "finished", (made.seed, ending)
+    return plan, store
+
+
+def differences(seed: int, folder: Path) -> tuple[int, list[str]]:
+    """Return how many figures were compared, and those that differ."""
+    made = generate(seed)
+    plan, store = run_in(folder, made)
     connection, run = connect_run(store)
     assert run.status == "finished"
     count, found = 0, []

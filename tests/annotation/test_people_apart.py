@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 from aiohttp.test_utils import TestServer
 
@@ -83,10 +84,26 @@ APART = ("by_metric", "overall", "of_each", "agreed", "index")
 """The measures in which no evaluator has a value of their own."""
 
 
+def figures_of_the_page(folder: Path) -> dict[str, Any]:
+    """Return all that the page shows of no evaluator alone: means for its pictures, and the score of every reply."""
+    view = ViewFiles(lambda: Store.open("results", create=False), folder)
+    run_id = json.loads(view.json("index.json") or b"")["runs"][0]["run_id"]
+    report = json.loads(view.json(f"runs/{run_id}/report.json") or b"")
+    listed = view.tables(run_id)["tables"]
+    rows = {name: pq.read_table(view.table(listed[name]["path"])).to_pylist() for name in ("samples", "marks")}
+    return {
+        "grid": report["grid"],
+        "axes": report["axes"],
+        "samples": [(row["sample_id"], row["metric"], row["score"]) for row in rows["samples"]],
+        "marks": [row for row in rows["marks"] if row["evaluator"] is None],
+    }
+
+
 def test_six_replies_graded_by_two_people_move_no_figure_of_the_judge(
-    spec: Path, tripos: Command, once: Command, grade: Callable[[], None]
+    spec: Path, tripos: Command, once: Command, grade: Callable[[], None], tmp_path: Path
 ) -> None:
     run(once)
+    page = figures_of_the_page(tmp_path / "before")
     before, board = measures(tripos), tripos("leaderboard", "--json").data["boards"]
     pair = ("compare", "--models", "mock/careful,mock/careless", "--json")
     compared = tripos(*pair).data
@@ -105,6 +122,7 @@ def test_six_replies_graded_by_two_people_move_no_figure_of_the_judge(
     again = tripos(*pair).data
     assert again.pop("people") == ["human/anna", "human/ben"] and compared.pop("people") == []
     assert rounded(again["rows"]) == rounded(compared["rows"])
+    assert figures_of_the_page(tmp_path / "after") == page and len(page["marks"]) > 2 * 48
 
 
 def test_people_have_their_own_values_beside_those_of_the_judge(

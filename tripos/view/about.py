@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tripos_compiler.plan import ArmValue, Ask, AxisValue, Plan
+from tripos_warehouse.views import RunRecord
 
 
 def describe(plan: Plan) -> dict[str, Any]:
@@ -53,6 +54,13 @@ def describe(plan: Plan) -> dict[str, Any]:
         ],
         "scorers": [{"name": scorer.name, "role": scorer.role, "blind": scorer.blind} for scorer in plan.scorers],
     }
+
+
+def names_of_run(plan: Plan | None, run: RunRecord) -> dict[str, Any]:
+    """Return the title of the benchmark of a run; its name, where nobody can read its plan."""
+    if plan is None:
+        return {"title": run.benchmark, "titles": {}}
+    return {"title": plan.benchmark.title, "titles": plan.titles.get("benchmark", {}).get(run.benchmark, {})}
 
 
 def _dimension(name: str, values: Sequence[AxisValue | ArmValue]) -> dict[str, Any]:

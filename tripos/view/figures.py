@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
@@ -10,7 +11,7 @@ from tripos_compiler.plan import Plan
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.query import Connection
 from tripos_warehouse.report import Board, Section, board_notes, is_same_meaning, verdicts
-from tripos_warehouse.views import RunRecord, get_selected
+from tripos_warehouse.views import RunRecord, get_plan, get_selected
 
 
 def section_json(section: Section) -> dict[str, Any]:
@@ -54,6 +55,21 @@ def headline_figures(connection: Connection) -> dict[str, list[dict[str, Any]]]:
         figure = {"measure": measure, "model": model, "value": value, "low": low, "high": high, "n": n, "total": total}
         found.setdefault(run, []).append(figure)
     return found
+
+
+def readable_plans(connection: Connection, runs: Iterable[RunRecord]) -> dict[str, Plan]:
+    """Return the plans of runs by their digests, without those of a format that we do not know."""
+    plans: dict[str, Plan] = {}
+    for run in runs:
+        if run.plan_digest not in plans:
+            with suppress(StoreError):
+                plans[run.plan_digest] = get_plan(connection, run)
+    return plans
+
+
+def headline_of(plan: Plan | None, figures: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the figures that are the headline of the plan of their run."""
+    return [each for each in figures if plan is not None and each["measure"] in plan.benchmark.headline]
 
 
 def same_meaning(connection: Connection) -> Callable[[RunRecord, RunRecord], bool]:

@@ -30,10 +30,19 @@ import orjson
 import pyarrow.parquet as pq
 
 from tripos.version import __version__
-from tripos.view.about import describe
-from tripos.view.figures import board_json, headline_figures, history_points, same_meaning, section_json, time_json
+from tripos.view.about import describe, names_of_run
+from tripos.view.figures import (
+    board_json,
+    headline_figures,
+    headline_of,
+    history_points,
+    readable_plans,
+    same_meaning,
+    section_json,
+    time_json,
+)
 from tripos.view.kept import KeptFiles, state_of
-from tripos.view.pictures import axis_means, grid_means, judge_means, position_shares
+from tripos.view.pictures import axis_means, grid_means, judge_means, metric_places, position_shares
 from tripos.view.spec_files import spec_file
 from tripos.view.tables import TABLES, RunTables
 from tripos_compiler.language.changes import are_comparable
@@ -49,7 +58,6 @@ from tripos_warehouse.views import (
     connect,
     connect_run,
     copied_scores,
-    get_plan,
     get_selected,
     list_runs,
 )
@@ -186,28 +194,20 @@ class ViewFiles:
     def _index(self, state: str) -> dict[str, Any]:
         with connect(self._store()) as connection:
             runs = list_runs(connection)
-            plans: dict[str, Plan] = {}
-            for listed in runs:
-                if listed.run.benchmark not in plans:
-                    plans[listed.run.benchmark] = get_plan(connection, listed.run)
+            plans = readable_plans(connection, [listed.run for listed in runs])
             figures = headline_figures(connection)
         return {
             "format": FORMAT,
             "tool": __version__,
             "state": state,
-            "benchmarks": sorted(plans),
+            "benchmarks": sorted({listed.run.benchmark for listed in runs}),
             "runs": [
                 {
                     **listed.to_row(),
-                    "title": plans[listed.run.benchmark].benchmark.title,
-                    "titles": plans[listed.run.benchmark].titles.get("benchmark", {}).get(listed.run.benchmark, {}),
+                    **names_of_run(plans.get(listed.run.plan_digest), listed.run),
                     "roles": {role: list(models) for role, models in listed.run.roles.items()},
                     "finished_at": time_json(listed.run.finished_at),
-                    "headline": [
-                        figure
-                        for figure in figures.get(listed.run.run_id, [])
-                        if figure["measure"] in plans[listed.run.benchmark].benchmark.headline
-                    ],
+                    "headline": headline_of(plans.get(listed.run.plan_digest), figures.get(listed.run.run_id, [])),
                 }
                 for listed in runs
             ],
@@ -247,11 +247,12 @@ class ViewFiles:
         connection, found, plan, _ = self._opened(run, state)
         query = f"select distinct metric::varchar, evaluator from {sql.name(found.benchmark)}.scores order by all"
         pairs = connection.execute(query).fetchall()
+        places, metrics = metric_places(plan), {metric for metric, _ in pairs}
         return {
             "run": {"run_id": found.run_id, "models": found.models, "roles": found.roles},
             "state": state,
             "about": describe(plan),
-            "metrics": list(dict.fromkeys(metric for metric, _ in pairs)),
+            "metrics": sorted(metrics, key=lambda metric: (places.get(metric, len(places)), metric)),
             "evaluators": sorted({evaluator for _, evaluator in pairs if evaluator is not None}),
         }
 
@@ -282,8 +283,8 @@ class ViewFiles:
         return {
             "state": state,
             "agreement": agreement,
-            "severity": judge_means(connection, plan, "metric"),
-            "preference": judge_means(connection, plan, "metric, model"),
+            "severity": judge_means(connection, plan),
+            "preference": judge_means(connection, plan, "model"),
             "position": position_shares(connection, plan),
         }
 

@@ -1,4 +1,5 @@
-"""The score of each reply by every metric, every evaluator, and every metric of an evaluator: what a filter reads."""
+"""The score of each reply by every metric, of all evaluators that count in one figure, and of each alone: what a filter
+reads."""
 
 from __future__ import annotations
 
@@ -15,18 +16,19 @@ GROUP_ROWS = 65_536
 SCHEMA = pa.schema([("metric", pa.string()), ("evaluator", pa.string()), ("n", pa.int32()), ("score", pa.float32())])
 QUERY = """
   select cast(row.metric as varchar) as metric, row.evaluator, shown.n::integer as n,
-    case when row.high > row.low then (row.value - row.low) / (row.high - row.low) else row.value end as place
+    coalesce({place}, row.value) as place, {counted} as counted
   from {joined}"""
 """A score is at its place on its scale, or as it is where it has no scale."""
 
 
-def write_marks(scores: pa.Table, path: Path) -> None:
-    """Write the means of `scores`, which are the rows of `QUERY`, in the order of metric, evaluator and reply. The foot
-    of the file says where each pair begins; null stands for every metric or every evaluator."""
+def write_marks(scores: pa.Table, order: Sequence[str], path: Path) -> None:
+    """Write the means of `scores`, which are the rows of `QUERY`, by metric, evaluator and reply, the metrics in their
+    `order` and others behind them. The foot of the file says where each pair begins; null stands for every evaluator
+    whose scores count in one figure."""
     pairs: list[list[Any]] = []
     rows = 0
     with pq.ParquetWriter(path, SCHEMA, compression="snappy", write_statistics=False) as writer:
-        for metric, evaluator, n, score in _means(scores):
+        for metric, evaluator, n, score in _means(scores, order):
             texts = (pa.repeat(pa.scalar(each, pa.string()), len(n)) for each in (metric, evaluator))
             writer.write_table(pa.table([*texts, n, score], schema=SCHEMA), row_group_size=GROUP_ROWS)
             pairs.append([metric, evaluator, rows])
@@ -34,7 +36,7 @@ def write_marks(scores: pa.Table, path: Path) -> None:
         writer.add_key_value_metadata({"pairs": orjson.dumps(pairs).decode()})
 
 
-def _means(scores: pa.Table) -> Iterator[tuple[str | None, str | None, pa.Array, pa.Array]]:
+def _means(scores: pa.Table, order: Sequence[str]) -> Iterator[tuple[str, str | None, pa.Array, pa.Array]]:
     """Yield each pair that has scores, with its replies and the means of theirs."""
     import numpy as np
 
@@ -42,12 +44,13 @@ def _means(scores: pa.Table) -> Iterator[tuple[str | None, str | None, pa.Array,
     evaluators, of_evaluator = _coded(scores.column("evaluator"))
     n = scores.column("n").to_numpy()
     place = scores.column("place").to_numpy()
-    for metric in (None, *metrics):
-        mine = np.arange(len(n)) if metric is None else np.flatnonzero(of_metric == metrics.index(metric))
+    counted = scores.column("counted").to_numpy()
+    known = {name: at for at, name in enumerate(order)}
+    for metric in sorted(metrics, key=lambda name: (known.get(name, len(known)), name)):
+        mine = np.flatnonzero(of_metric == metrics.index(metric))
         for evaluator in (None, *evaluators):
-            if metric is None and evaluator is None:
-                continue
-            rows = mine if evaluator is None else mine[of_evaluator[mine] == evaluators.index(evaluator)]
+            of = counted[mine] if evaluator is None else of_evaluator[mine] == evaluators.index(evaluator)
+            rows = mine[of]
             if len(rows):
                 yield (metric, evaluator, *_by_reply(n[rows], place[rows]))
 

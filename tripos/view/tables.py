@@ -5,9 +5,9 @@ read whole, to sort and to filter. `texts` has the wide columns of the same rows
 `judgements` and `turns` are in the order of the reply that they belong to, and `samples` says where they begin and how
 many there are, so that one reply is shown with few requests.
 
-`marks` has the score of each reply by every metric, every evaluator, and every metric of an evaluator. Its rows are in
-the order of metric, evaluator and reply, and the foot of the file says where each pair begins (`pairs`), so that a
-filter reads one pair.
+`marks` has the score of each reply by every metric, of all evaluators that count in one figure, and of each alone. Its
+rows are in the order of metric, evaluator and reply, and the foot of the file says where each pair begins (`pairs`), so
+that a filter reads one pair.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tripos.view.marks import QUERY, write_marks
-from tripos.view.pictures import PLACED, has_comparisons
+from tripos.view.pictures import has_comparisons, metric_places, placed
 from tripos_compiler.plan import Plan
 from tripos_warehouse import sql
 from tripos_warehouse.query import Connection
@@ -50,6 +50,9 @@ class RunTables:
         self._arms = arm_columns(plan)
         self._role = compared_role
         self._in_figures = are_counted(plan, "row")
+        self._place = placed(plan, "row")
+        self._metrics = list(metric_places(plan))
+        self._order = f"list_position({sql.texts(self._metrics)}::varchar[], metric::varchar)"
         self._steps = {
             name: place
             for place, name in enumerate(
@@ -87,8 +90,8 @@ class RunTables:
         """Write one of `TABLES` to a file."""
         _ = self._all_are_numbered
         if name == "marks":
-            scores = self._connection.sql(QUERY.format(joined=self._joined("scores"))).to_arrow_table()
-            write_marks(scores, path)
+            query = QUERY.format(place=self._place, counted=self._in_figures, joined=self._joined("scores"))
+            write_marks(self._connection.sql(query).to_arrow_table(), self._metrics, path)
             return
         query = getattr(self, f"_{name}")()
         wide = name in WIDE
@@ -146,8 +149,7 @@ class RunTables:
         return f"""
             with by_metric as (
               select shown.n, row.metric, count(*) as many, count(*) filter (row.value is null) as lacking,
-                sum({PLACED}) filter ({self._in_figures}) as total,
-                count({PLACED}) filter ({self._in_figures}) as placed,
+                avg({self._place}) filter ({self._in_figures}) as place,
                 case when count(distinct row.evaluator) > 1 then
                   (max(row.value) filter (row.evaluator is not null)
                     - min(row.value) filter (row.evaluator is not null))
@@ -156,7 +158,8 @@ class RunTables:
               from {self._joined("scores", replies)} group by all),
             graded as (
               select n, sum(many)::integer as scores, sum(lacking)::integer as without, max(spread)::float as spread,
-                (sum(total) / nullif(sum(placed), 0))::float as score,
+                arg_min_null(place, {self._order})::float as score,
+                arg_min(metric::varchar, {self._order}) as metric,
                 (sum(sum(many)) over (order by n) - sum(many))::integer as scores_at
               from by_metric group by n),
             judged as ({self._counted("judgements", replies)}),
@@ -165,7 +168,8 @@ class RunTables:
               select scenario, item_id, row_number() over (order by items.scenario, item_id) - 1 as item_at
               from {self._schema}.items)
             select {", ".join(text)}, shown.role = {sql.text(self._role)} as compared, shown.role, shown.step,
-              shown.model, shown.sample_number::integer as sample_number, shown.status, graded.score, graded.spread,
+              shown.model, shown.sample_number::integer as sample_number, shown.status, graded.score, graded.metric,
+              graded.spread,
               coalesce(graded.without, 0) as without, shown.finish_reason, shown.tokens_out::integer as tokens_out,
               shown.cost_usd, shown.latency_s::float as latency_s, shown.item_id, shown.sample_id,
               coalesce(graded.scores, 0) as scores, graded.scores_at, coalesce(judged.judgements, 0) as judgements,

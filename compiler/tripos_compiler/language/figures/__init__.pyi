@@ -7,6 +7,7 @@ from .aggregates import (
 from .scored_steps import (
     Scored as Scored,
     ScoredValues as ScoredValues,
+    aggregates_of as aggregates_of,
     conversations_before as conversations_before,
     judged_steps as judged_steps,
     most_tries as most_tries,

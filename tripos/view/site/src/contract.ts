@@ -139,6 +139,7 @@ export interface Cell {
 export interface AxisCell {
   axis: string;
   value: string;
+  metric: string;
   model: string;
   score: number | null;
   n: number;
@@ -149,6 +150,7 @@ export interface RunAbout {
   run: { run_id: string; models: string[]; roles: Record<string, string[]> };
   state: string;
   about: About;
+  /** Those that have scores; the first is the one that stands for a reply. */
   metrics: string[];
   evaluators: string[];
 }
@@ -209,7 +211,7 @@ export interface Judges {
   agreement: Record<string, number | string | null>[];
   severity: { evaluator: string; metric: string; score: number | null; n: number }[];
   preference: { evaluator: string; metric: string; model: string; score: number | null; n: number }[];
-  position: { evaluator: string; step: string; share: number | null; n: number }[];
+  position: { evaluator: string; scenario: string; step: string; share: number | null; n: number }[];
 }
 
 /** A figure, as the plan has it. */

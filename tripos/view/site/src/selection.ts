@@ -12,13 +12,15 @@ const SORTED: Record<Exclude<Sort, "order">, [string, boolean]> = {
   slowest: ["latency_s", true],
 };
 /** The columns of replies that every list needs. */
-export const BASE = ["model", "status", "step", "role", "compared", "score", "spread", "cost_usd", "latency_s"];
+export const BASE = ["model", "status", "step", "role", "compared", "score", "metric", "spread", "cost_usd", "latency_s"];
 
 /** The replies of a run that the query selects, in its order. */
 export interface Selection {
   rows: Uint32Array;
-  /** The score of each reply: the mean, or the score of the metric and evaluator that are chosen. */
+  /** The score of each reply: that of its own metric, or of the metric and evaluator that are chosen. */
   values: Float64Array;
+  /** The metric of all scores; null where each is of its reply's own. */
+  metric: string | null;
 }
 
 export async function selection(open: OpenRun, query: URLSearchParams): Promise<Selection> {
@@ -34,29 +36,30 @@ export async function selection(open: OpenRun, query: URLSearchParams): Promise<
   const also = all ? undefined : Uint8Array.from(compared);
   let values = samples.numbers("score");
   let given: Uint8Array | undefined;
-  const metric = query.get("metric");
+  let metric = query.get("metric");
   const evaluator = query.get("evaluator");
   if (metric !== null || evaluator !== null) {
-    [values, given] = await marksOf(open, metric, evaluator);
+    ({ values, given, metric } = await marksOf(open, metric, evaluator));
   }
   const rows = select(samples, wanted, both(also, given));
   const sort = (query.get("sort") ?? "order") as Sort;
-  if (sort === "order" || !(sort in SORTED)) return { rows, values };
+  if (sort === "order" || !(sort in SORTED)) return { rows, values, metric };
   const [name, down] = SORTED[sort];
-  return { rows: sortBy(rows, name === "score" ? values : samples.numbers(name), down), values };
+  return { rows: sortBy(rows, name === "score" ? values : samples.numbers(name), down), values, metric };
 }
 
 function both(a: Uint8Array | undefined, b: Uint8Array | undefined): Uint8Array | undefined {
   return a && b ? a.map((each, place) => each & b[place]!) : (a ?? b);
 }
 
-/** Return the mean of the scores of one metric, one evaluator, or both, for every reply, and which replies have one. */
-async function marksOf(open: OpenRun, metric: string | null, evaluator: string | null): Promise<[Float64Array, Uint8Array]> {
+/** Return for every reply the mean of its scores in a metric, by all evaluators that count in one figure or by one, and
+ * which replies have one. Of an evaluator alone, the metric is the first that it gave. */
+async function marksOf(open: OpenRun, metric: string | null, evaluator: string | null): Promise<{ values: Float64Array; given: Uint8Array; metric: string | null }> {
   const values = new Float64Array(open.samples.rows).fill(NaN);
   const given = new Uint8Array(open.samples.rows);
   const marks = open.table("marks");
-  const pair = (await marks.pairs()).find((each) => each.metric === metric && each.evaluator === evaluator);
-  if (!pair) return [values, given];
+  const pair = (await marks.pairs()).find((each) => (metric === null || each.metric === metric) && each.evaluator === evaluator);
+  if (!pair) return { values, given, metric };
   const { from, to } = pair;
   const held: Record<string, Float64Array> = { n: new Float64Array(to - from), score: new Float64Array(to - from) };
   await marks.columns(["n", "score"], (name, some, begin) => {
@@ -66,5 +69,5 @@ async function marksOf(open: OpenRun, metric: string | null, evaluator: string |
     values[row] = held["score"]![at]!;
     given[row] = 1;
   });
-  return [values, given];
+  return { values, given, metric: pair.metric };
 }

@@ -122,7 +122,7 @@ interface Pair {
   apart: number;
 }
 
-const KEYS = ["scenario", "item_id", "step", "sample_number", "model", "compared", "score"];
+const KEYS = ["scenario", "item_id", "step", "sample_number", "model", "compared", "score", "metric"];
 const SHOWN = 20;
 
 /** Return the replies that both sides have to the same items, the largest difference of scores first. */
@@ -144,10 +144,12 @@ async function pairsOf(one: OpenRun, two: OpenRun, a: string, b: string): Promis
   };
   const other = new Map(mine(two.samples, b).map((row) => [key(two.samples, row), row]));
   const [left, right] = [one.samples.numbers("score"), two.samples.numbers("score")];
+  // Scores of two metrics have no difference.
+  const metric = (samples: Columns, row: number) => samples.texts("metric").values[samples.texts("metric").codes[row]!];
   const found: Pair[] = [];
   for (const row of mine(one.samples, a)) {
     const beside = other.get(key(one.samples, row));
-    if (beside !== undefined) found.push({ a: row, b: beside, apart: right[beside]! - left[row]! });
+    if (beside !== undefined) found.push({ a: row, b: beside, apart: metric(one.samples, row) === metric(two.samples, beside) ? right[beside]! - left[row]! : NaN });
   }
   const size = (pair: Pair) => (Number.isNaN(pair.apart) ? -1 : Math.abs(pair.apart));
   return found.sort((x, y) => size(y) - size(x) || x.a - y.a);
@@ -181,11 +183,12 @@ function PairLine({ pair, one, two, report, sides }: { pair: Pair; one: OpenRun;
     return column.values[column.codes[pair.a]!]!;
   };
   const score = (run: OpenRun, row: number) => figure(run.samples.numbers("score")[row], true);
+  const metric = of("metric");
   return (
     <details open={open} onToggle={(event) => set((event.target as HTMLDetailsElement).open)}>
       <summary>
         <strong class={pair.apart > 0 ? "good" : pair.apart < 0 ? "bad" : ""}>{Number.isNaN(pair.apart) ? "—" : `${pair.apart > 0 ? "+" : ""}${pair.apart.toFixed(3)}`}</strong>{" "}
-        A {score(one, pair.a)} · B {score(two, pair.b)} · {one.dimensions.map((name) => of(name)).map((value, place) => (value ? <span class="tag" key={place}>{visible(called(report.about, one.dimensions[place]!, value))}</span> : null))}
+        A {score(one, pair.a)} · B {score(two, pair.b)} · {metric && <span class="tag">{visible(called(report.about, "metric", metric))}</span>} {one.dimensions.map((name) => of(name)).map((value, place) => (value ? <span class="tag" key={place}>{visible(called(report.about, one.dimensions[place]!, value))}</span> : null))}
       </summary>
       {open && <Replies pair={pair} one={one} two={two} sides={sides} />}
     </details>

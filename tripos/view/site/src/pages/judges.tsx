@@ -1,11 +1,10 @@
-import { useState } from "preact/hooks";
 import { HeatMap } from "../charts";
 import type { Judges, RunAbout } from "../contract";
 import { json } from "../data";
 import { List } from "../table";
 import { Panel, useLoaded, visible, Waiting } from "../ui";
 import { count, figure, percent, t } from "../words";
-import { called, inOrder } from "./report";
+import { called, inOrder, useMetric } from "./report";
 
 /** Agreement, severity, and preferences of the evaluators. */
 export function JudgesPage({ report }: { report: RunAbout }) {
@@ -40,12 +39,13 @@ function OfJudges({ judges, report }: { judges: Judges; report: RunAbout }) {
             value={(row, column) => judges.severity.find((each) => each.metric === row && each.evaluator === column)} />
         </Panel>
       )}
-      <Preference judges={judges} evaluators={evaluators} metrics={metrics} called={metric} />
+      <Preference judges={judges} evaluators={evaluators} metrics={metrics} report={report} />
       {judges.position.length > 0 && (
         <Panel title={t("position")}>
           <p class="small">{t("positionMeans")}</p>
           <List label={t("position")} rows={judges.position} columns={[
             { title: t("evaluator"), kind: "head", cell: (each) => <bdi>{visible(each.evaluator)}</bdi> },
+            { title: t("scenario"), cell: (each) => visible(called(report.about, "scenario", each.scenario)) },
             { title: t("step"), cell: (each) => visible(each.step) },
             { title: t("firstWon"), kind: "number", cell: (each) => (each.share === null ? "—" : percent(each.share)) },
             { title: "n", kind: "number", cell: (each) => count(each.n) },
@@ -56,38 +56,20 @@ function OfJudges({ judges, report }: { judges: Judges; report: RunAbout }) {
   );
 }
 
-interface Mean {
-  score: number | null;
-  n: number;
-}
-
-/** What each evaluator gives each model, over one metric or all; what one gives its own replies is marked. */
-function Preference({ judges, evaluators, metrics, called }: { judges: Judges; evaluators: string[]; metrics: string[]; called: (name: string) => string }) {
-  const [metric, choose] = useState("");
+/** What each evaluator gives each model, in one metric; what one gives its own replies is marked. */
+function Preference({ judges, evaluators, metrics, report }: { judges: Judges; evaluators: string[]; metrics: string[]; report: RunAbout }) {
+  const [metric, choice] = useMetric(report.about, metrics);
   const models = [...new Set(judges.preference.map((each) => each.model))];
   if (models.length === 0) return null;
-  const mean = (evaluator: string, model: string, of: string): Mean | undefined => {
-    const mine = judges.preference.filter((each) => each.evaluator === evaluator && each.model === model && (!of || each.metric === of) && each.score !== null);
-    const n = mine.reduce((sum, each) => sum + each.n, 0);
-    return n ? { score: mine.reduce((sum, each) => sum + each.score! * each.n, 0) / n, n } : undefined;
-  };
+  const mean = (evaluator: string, model: string, of: string) =>
+    judges.preference.find((each) => each.evaluator === evaluator && each.model === model && each.metric === of && each.score !== null);
   const own = evaluators.filter((each) => models.includes(each));
-  const rows = ["", ...metrics].flatMap((of) => own.map((evaluator) => ({ of, evaluator, lead: ownLead(evaluator, models, evaluators, (e, m) => mean(e, m, of)?.score ?? null) })))
+  const rows = metrics.flatMap((of) => own.map((evaluator) => ({ of, evaluator, lead: ownLead(evaluator, models, evaluators, (e, m) => mean(e, m, of)?.score ?? null) })))
     .filter((each) => each.lead !== null);
   return (
     <>
       <Panel title={t("preference")}>
-        {metrics.length > 1 && (
-          <p class="choice">
-            <label>
-              {t("metric")}{" "}
-              <select value={metric} onChange={(event) => choose((event.target as HTMLSelectElement).value)}>
-                <option value="">{t("all")}</option>
-                {metrics.map((each) => <option key={each} value={each}>{called(each)}</option>)}
-              </select>
-            </label>
-          </p>
-        )}
+        {choice}
         <HeatMap rows={models} columns={evaluators} row={visible} column={visible} label={t("preference")}
           value={(row, column) => mean(column, row, metric)} mark={(row, column) => row === column} />
       </Panel>
@@ -95,7 +77,7 @@ function Preference({ judges, evaluators, metrics, called }: { judges: Judges; e
         <Panel title={t("selfPreference")}>
           <p class="small">{t("selfPreferenceMeans")}</p>
           <List label={t("selfPreference")} rows={rows} columns={[
-            { title: t("metric"), kind: "head", cell: (each) => (each.of ? called(each.of) : t("all")) },
+            { title: t("metric"), kind: "head", cell: (each) => visible(called(report.about, "metric", each.of)) },
             { title: t("evaluator"), cell: (each) => <bdi>{visible(each.evaluator)}</bdi> },
             { title: t("ownLead"), kind: "number", cell: (each) => <strong>{figure(each.lead, true)}</strong> },
           ]} />

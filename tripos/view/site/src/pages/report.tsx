@@ -1,3 +1,4 @@
+import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { HeatMap, Interval } from "../charts";
 import type { About, Board, Boards, Headline, ListedRun, Measure, MeasureRow, Report, RunAbout } from "../contract";
@@ -55,7 +56,7 @@ export function ReportPage({ of, listed }: { of: RunAbout; listed: ListedRun | u
           <>
             <Notes report={found} />
             <Grid report={found} about={about} />
-            <Axes report={found} about={about} />
+            <Axes report={found} about={about} metrics={of.metrics} />
             {found.measures.map((measure) => <MeasurePanel key={measure.name} measure={measure} about={about} run={run.run_id} people={found.people_apart ?? []} />)}
           </>
         )}
@@ -232,16 +233,37 @@ export function ModelChoice({ models, chosen, choose }: { models: string[]; chos
   );
 }
 
-function Axes({ report, about }: { report: Report; about: About }) {
+/** Return the metric that is chosen among some, and the control that chooses one: no figure is of several. */
+export function useMetric(about: About, metrics: string[]): [string, ComponentChildren] {
+  const [chosen, choose] = useState("");
+  const metric = metrics.includes(chosen) ? chosen : (metrics[0] ?? "");
+  const control = metrics.length > 1 && (
+    <p class="choice">
+      <label>
+        {t("metric")}{" "}
+        <select value={metric} onChange={(event) => choose((event.target as HTMLSelectElement).value)}>
+          {metrics.map((each) => <option key={each} value={each}>{visible(called(about, "metric", each))}</option>)}
+        </select>
+      </label>
+    </p>
+  );
+  return [metric, control];
+}
+
+function Axes({ report, about, metrics }: { report: Report; about: About; metrics: string[] }) {
   const { run } = report;
-  const axes = [...new Set(report.axes.map((each) => each.axis))];
+  const placed = report.axes.filter((each) => each.score !== null);
+  const [metric, choice] = useMetric(about, inOrder(placed.map((each) => each.metric), metrics));
+  const cells = placed.filter((each) => each.metric === metric);
+  const axes = [...new Set(cells.map((each) => each.axis))];
   if (axes.length === 0) return null;
   return (
     <Panel title={t("byAxis")}>
       <p class="small">{t("byAxisMeans")}</p>
+      {choice}
       <div class="multiples">
         {axes.map((axis) => {
-          const mine = report.axes.filter((each) => each.axis === axis && each.score !== null);
+          const mine = cells.filter((each) => each.axis === axis);
           const known = [...about.axes, ...about.arms].find((each) => each.name === axis)?.values.map((each) => each.name) ?? [];
           const values = inOrder(mine.map((each) => each.value), known);
           return (
@@ -255,7 +277,7 @@ function Axes({ report, about }: { report: Report; about: About }) {
                   column={(model) => visible(model)}
                   label={axis}
                   value={(value, model) => mine.find((each) => each.value === value && each.model === model)}
-                  onPick={(value, model) => at(`run/${run.run_id}/samples`, { [axis]: value, model, sort: "lowest" })}
+                  onPick={(value, model) => at(`run/${run.run_id}/samples`, { [axis]: value, metric, model, sort: "lowest" })}
                 />
               </Scroll>
             </figure>

@@ -143,7 +143,7 @@ function Sample({ report, sample }: { report: RunAbout; sample: SampleRows }) {
         <p class="facts">
           {[...new Set(names)].filter((name) => head[name]).map((name) => <span class="tag" key={name}>{visible(called(about, name, String(head[name]), language))}</span>)}
           <Status of={String(head["status"])} />
-          <span>{t("score")} <strong>{figure(head["score"] as number | null, true)}</strong></span>
+          <span>{head["metric"] ? visible(called(about, "metric", String(head["metric"]), language)) : t("score")} <strong>{figure(head["score"] as number | null, true)}</strong></span>
           <span>{money(head["cost_usd"] as number | null)}</span>
           <span>{figure(head["latency_s"] as number | null, false)} {t("seconds")}</span>
           <span>{count(Number(head["tokens_out"] ?? 0))} {t("tokens")}</span>
@@ -184,7 +184,7 @@ function Sample({ report, sample }: { report: RunAbout; sample: SampleRows }) {
           {others.map(({ n, row, texts: said }) => (
             <details key={n}>
               <summary>
-                <bdi class="model">{visible(String(row["model"]))}</bdi> · {String(row["step"])} · {figure(row["score"] as number | null, true)}
+                <bdi class="model">{visible(String(row["model"]))}</bdi> · {String(row["step"])} · {row["metric"] ? `${visible(called(about, "metric", String(row["metric"]), language))} ` : ""}{figure(row["score"] as number | null, true)}
               </summary>
               <p><a href={at(`run/${report.run.run_id}/sample/${n}`)}>{t("openSample")}</a></p>
               <Text value={(said["reply"] ?? said["error"]) as string | null} />

@@ -24,12 +24,12 @@ export function Samples({ report, query }: { report: RunAbout; query: URLSearchP
   const asked = query.toString();
   const found = useLoaded(async () => opened.value && { open: opened.value, ...(await selection(opened.value, query)) }, [asked, opened.value], true);
   const all = found.value;
-  if (all) return <List listed={listedIn(all.open)} open={all.open} rows={all.rows} values={all.values} report={report} query={query} excerpts={excerptsOf(first.value)} />;
+  if (all) return <List listed={listedIn(all.open)} open={all.open} rows={all.rows} values={all.values} metric={all.metric} report={report} query={query} excerpts={excerptsOf(first.value)} />;
   if (!first.value || opened.error || found.error) return <Waiting of={{ error: opened.error ?? found.error }}>{() => null}</Waiting>;
   const plain = [...query.keys()].every((name) => name === "sort" && query.get(name) === "order");
   const rows = first.value.samples.flatMap((each, place) => (each["compared"] ? [place] : []));
   const values = Float64Array.from(first.value.samples, (each) => Number(each["score"] ?? NaN));
-  return <List listed={listedFirst(first.value)} rows={Uint32Array.from(plain ? rows : [])} values={values} report={report} query={query} excerpts={excerptsOf(first.value)} coming={plain ? first.value.compared : null} />;
+  return <List listed={listedFirst(first.value)} rows={Uint32Array.from(plain ? rows : [])} values={values} metric={null} report={report} query={query} excerpts={excerptsOf(first.value)} coming={plain ? first.value.compared : null} />;
 }
 
 /** A run as its list of replies shows it. */
@@ -73,12 +73,14 @@ export function stateOf(report: RunAbout): string {
   return report.state;
 }
 
-function List({ listed, open, rows: chosen, values, report, query, excerpts, coming }: {
+function List({ listed, open, rows: chosen, values, metric, report, query, excerpts, coming }: {
   listed: Listed;
   /** The tables, once they are read. */
   open?: OpenRun;
   rows: Uint32Array;
   values: Float64Array;
+  /** The metric of the scores; null where each is of its reply's own. */
+  metric: string | null;
   report: RunAbout;
   query: URLSearchParams;
   excerpts: Map<number, string>;
@@ -100,7 +102,7 @@ function List({ listed, open, rows: chosen, values, report, query, excerpts, com
   };
   return (
     <div class="samples">
-      <Filters listed={listed} report={report} query={query} change={change} clear={() => go(at(`run/${run}/samples`), true)} />
+      <Filters listed={listed} report={report} query={query} metric={metric} change={change} clear={() => go(at(`run/${run}/samples`), true)} />
       <section aria-busy={coming !== undefined}>
         <div class="bar">
           <p role="status">
@@ -115,14 +117,14 @@ function List({ listed, open, rows: chosen, values, report, query, excerpts, com
           <Search search={search} />
         </div>
         <p class="small">{t("scoreMeans")}</p>
-        <Window rows={rows} values={values} listed={listed} open={open} report={report} query={query} excerpts={excerpts} />
+        <Window rows={rows} values={values} metric={metric} listed={listed} open={open} report={report} query={query} excerpts={excerpts} />
       </section>
     </div>
   );
 }
 
-function Filters({ listed, report, query, change, clear }: {
-  listed: Listed; report: RunAbout; query: URLSearchParams; change: (name: string, values: string[]) => void; clear: () => void;
+function Filters({ listed, report, query, metric, change, clear }: {
+  listed: Listed; report: RunAbout; query: URLSearchParams; metric: string | null; change: (name: string, values: string[]) => void; clear: () => void;
 }) {
   const { about } = report;
   const known = (name: string) =>
@@ -130,7 +132,7 @@ function Filters({ listed, report, query, change, clear }: {
       ? about.scenarios.map((each) => each.name)
       : ([...about.axes, ...about.arms].find((each) => each.name === name)?.values.map((each) => each.name) ?? []);
   const names = [...listed.dimensions, "model", "status", "step"];
-  const metrics = inOrder(report.metrics, about.metrics.map((each) => each.name));
+  const { metrics } = report;
   const evaluators = [...new Set(report.evaluators)];
   return (
     <aside class="filters" aria-label={t("filters")}>
@@ -141,7 +143,7 @@ function Filters({ listed, report, query, change, clear }: {
         if (present.length < 2 && !query.has(name)) return null;
         return <Choice key={name} name={name} title={visible(headingOf(about, name))} values={inOrder(present, known(name))} chosen={query.getAll(name)} change={change} called={(value) => visible(called(about, name, value))} />;
       })}
-      {metrics.length > 1 && <Choice name="metric" title={t("metric")} values={metrics} chosen={query.getAll("metric")} change={change} called={(value) => visible(called(about, "metric", value))} single />}
+      {metrics.length > 1 && <Choice name="metric" title={t("metric")} values={metrics} chosen={metric === null ? [] : [metric]} change={change} called={(value) => visible(called(about, "metric", value))} single />}
       {evaluators.length > 1 && <Choice name="evaluator" title={t("evaluator")} values={evaluators} chosen={query.getAll("evaluator")} change={change} called={visible} single />}
       <p>
         <label class="check">
@@ -243,8 +245,8 @@ function useSearch(open: OpenRun | undefined, rows: Uint32Array): [Uint32Array |
 }
 
 /** Lines of samples, of which only those in sight are made. */
-function Window({ rows, values, listed, open, report, query, excerpts }: {
-  rows: Uint32Array; values: Float64Array; listed: Listed; open: OpenRun | undefined; report: RunAbout; query: URLSearchParams; excerpts: Map<number, string>;
+function Window({ rows, values, metric, listed, open, report, query, excerpts }: {
+  rows: Uint32Array; values: Float64Array; metric: string | null; listed: Listed; open: OpenRun | undefined; report: RunAbout; query: URLSearchParams; excerpts: Map<number, string>;
 }) {
   const frame = useRef<HTMLDivElement>(null);
   const [top, scroll] = useState(0);
@@ -267,7 +269,7 @@ function Window({ rows, values, listed, open, report, query, excerpts }: {
       <ol class="lines" style={{ height: `${rows.length * LINE}px` }}>
         {shown.map((row, place) => (
           <li key={row} style={{ top: `${(from + place) * LINE}px` }}>
-            <Line row={row} place={from + place} score={values[row]!} listed={listed} report={report} query={query} text={texts.value?.get(row) ?? excerpts.get(row)} />
+            <Line row={row} place={from + place} score={values[row]!} metric={metric ?? listed.text(row, "metric")} listed={listed} report={report} query={query} text={texts.value?.get(row) ?? excerpts.get(row)} />
           </li>
         ))}
       </ol>
@@ -291,8 +293,8 @@ async function textsOf(open: OpenRun | undefined, rows: number[]): Promise<Map<n
   return found;
 }
 
-function Line({ row, place, score, listed, report, query, text }: {
-  row: number; place: number; score: number; listed: Listed; report: RunAbout; query: URLSearchParams; text: string | undefined;
+function Line({ row, place, score, metric, listed, report, query, text }: {
+  row: number; place: number; score: number; metric: string; listed: Listed; report: RunAbout; query: URLSearchParams; text: string | undefined;
 }) {
   const { dimensions } = listed;
   const of = (name: string) => listed.text(row, name);
@@ -306,6 +308,7 @@ function Line({ row, place, score, listed, report, query, text }: {
       <span class="what">
         <span class="where">
           <bdi class="model">{visible(of("model"))}</bdi>
+          {report.metrics.length > 1 && metric && <span class="tag">{visible(called(report.about, "metric", metric))}</span>}
           {dimensions.map((name) => (of(name) ? <span class="tag" key={name}>{visible(called(report.about, name, of(name)))}</span> : null))}
           {of("status") !== "ok" && <Status of={of("status")} />}
           {spread > 0 && <span class="tag apart">{t("apartBy")} {figure(spread, true)}</span>}
