@@ -1,4 +1,5 @@
 /** Pictures as SVG, each with a text that says the same. */
+import { fixed } from "./quantities";
 import { visible } from "./ui";
 import { figure } from "./words";
 
@@ -60,7 +61,7 @@ export function HeatMap({ rows, columns, value, row, column, label, onPick, mark
               {columns.map((other) => {
                 const found = value(each, other);
                 const score = found?.score ?? null;
-                const text = score === null ? "" : score.toFixed(2);
+                const text = score === null ? "" : fixed(score, 2);
                 return (
                   <td role="cell" key={other} data-label={column(other)} class={`${score === null ? "none" : shade(score)} ${mark?.(each, other) ? "marked" : ""}`} title={found ? `n = ${found.n}` : undefined}>
                     {text && onPick ? <a href={onPick(each, other)}>{text}</a> : text}
@@ -73,9 +74,9 @@ export function HeatMap({ rows, columns, value, row, column, label, onPick, mark
       </table>
       {all.length > 1 && (
         <p class="scale small" aria-hidden="true">
-          {Math.max(0, from).toFixed(2)}
+          {fixed(Math.max(0, from), 2)}
           {Array.from({ length: SHADES }, (_, place) => <span key={place} class={`swatch s${place}`} />)}
-          {Math.min(1, from + range).toFixed(2)}
+          {fixed(Math.min(1, from + range), 2)}
         </p>
       )}
     </>

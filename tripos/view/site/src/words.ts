@@ -1,4 +1,6 @@
 /** The words of the page, in the reader's language. Titles of a benchmark are in the language of its items. */
+import { fixed, percent, usd } from "./quantities";
+
 const ENGLISH = {
   runs: "Runs",
   report: "Report",
@@ -377,17 +379,15 @@ export function titled(about: { titles?: Record<string, Record<string, Record<st
 
 const plain = new Intl.NumberFormat(language);
 export const count = (value: number) => plain.format(value);
-export const percent = (share: number) =>
-  new Intl.NumberFormat(language, { style: "percent", maximumFractionDigits: share > 0.99 && share < 1 ? 1 : 0 }).format(share);
-export const money = (usd: number | null | undefined) =>
-  usd === null || usd === undefined ? "—" : usd === 0 ? "$0" : `$${usd < 0.01 ? usd.toPrecision(2) : usd.toFixed(2)}`;
+export { percent };
+export const money = (amount: number | null | undefined) => (amount === null || amount === undefined ? "—" : amount === 0 ? "$0" : `$${usd(amount)}`);
 export const when = (iso: string | null | undefined) =>
   iso ? new Intl.DateTimeFormat(language, { dateStyle: "medium", timeStyle: "short" }).format(new Date(iso)) : "—";
 
 /** Return a figure with as many decimals as its scale wants: three on a scale of 1 or less, else two. */
 export function figure(value: number | null | undefined, narrow: boolean): string {
   if (value === null || value === undefined || Number.isNaN(value)) return "—";
-  const text = value.toFixed(narrow ? 3 : 2);
+  const text = fixed(value, narrow ? 3 : 2);
   // A small difference below zero is written without its sign, which would say nothing.
   return Number(text) === 0 ? text.replace("-", "") : text.replace("-", "−");
 }

@@ -3,6 +3,7 @@ import { useState } from "preact/hooks";
 import type { Columns } from "../columns";
 import type { ComparedRow, Comparison, Index, ListedRun, RunAbout } from "../contract";
 import { json } from "../data";
+import { fixed } from "../quantities";
 import { openRun, type OpenRun, aboutOf } from "../run";
 import { type Column, List } from "../table";
 import { at, go, Panel, Text, useLoaded, visible, Waiting } from "../ui";
@@ -187,7 +188,7 @@ function PairLine({ pair, one, two, report, sides }: { pair: Pair; one: OpenRun;
   return (
     <details open={open} onToggle={(event) => set((event.target as HTMLDetailsElement).open)}>
       <summary>
-        <strong class={pair.apart > 0 ? "good" : pair.apart < 0 ? "bad" : ""}>{Number.isNaN(pair.apart) ? "—" : `${pair.apart > 0 ? "+" : ""}${pair.apart.toFixed(3)}`}</strong>{" "}
+        <strong class={pair.apart > 0 ? "good" : pair.apart < 0 ? "bad" : ""}>{Number.isNaN(pair.apart) ? "—" : `${pair.apart > 0 ? "+" : ""}${fixed(pair.apart, 3)}`}</strong>{" "}
         A {score(one, pair.a)} · B {score(two, pair.b)} · {metric && <span class="tag">{visible(called(report.about, "metric", metric))}</span>} {one.dimensions.map((name) => of(name)).map((value, place) => (value ? <span class="tag" key={place}>{visible(called(report.about, one.dimensions[place]!, value))}</span> : null))}
       </summary>
       {open && <Replies pair={pair} one={one} two={two} sides={sides} />}

@@ -1,6 +1,7 @@
 import { useEffect, useState } from "preact/hooks";
 import type { RunAbout } from "../contract";
 import type { Row } from "../data";
+import { fixed } from "../quantities";
 import { type OpenRun, openRun } from "../run";
 import { selection } from "../selection";
 import { type Column, List } from "../table";
@@ -285,7 +286,7 @@ function Scores({ scores, judgements, report, language }: { scores: Row[]; judge
 
 function plainNumber(value: unknown): string {
   const number = Number(value);
-  return Number.isInteger(number) ? String(number) : number.toFixed(3);
+  return Number.isInteger(number) ? String(number) : fixed(number, 3);
 }
 
 function Fields({ value }: { value: string | null }) {
