@@ -26,6 +26,15 @@ settings.load_profile("fixed")
 os.environ["TRIPOS_LANG"] = "en"
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Have Hypothesis read no constants out of our modules in the short form: it parses every module that is imported,
+    in each process, and its examples would differ with what ran before."""
+    if not ALL:
+        patched = pytest.MonkeyPatch()
+        patched.setattr(providers, "_get_local_constants", lambda: providers._local_constants, raising=False)
+        config.add_cleanup(patched.undo)
+
+
 def pytest_ignore_collect(collection_path: Path) -> bool | None:
     """Leave out files and folders that are long as a whole, so that no process imports what they need."""
     return None if MARKED else is_long(_from_root(collection_path)) or None
@@ -172,16 +181,6 @@ def _no_waiting_for_the_disk() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(os, "fsync", is_open)
-        yield
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _examples_of_their_own() -> Iterator[None]:
-    """Has Hypothesis read no constants out of our modules in the short form: it parses every module that is imported,
-    in each process, and its examples would differ with what ran before."""
-    with pytest.MonkeyPatch.context() as patched:
-        if not ALL:
-            patched.setattr(providers, "_get_local_constants", lambda: providers._local_constants, raising=False)
         yield
 
 

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from tests.long_tests import LONG, ROOT, is_long
+from tests.long_tests import KEPT, LONG, ROOT, is_long
 from tests.mutants.run import LEGS, place_of, read_leg, read_mutants
 from tests.touched import AREAS, marked, touched
 
@@ -27,6 +27,16 @@ def test_every_long_test_is_there_and_guards_sources_that_are(test: str) -> None
     assert any(source.startswith(SOURCES) for source in LONG[test]), "no change of a source runs it"
 
 
+@pytest.mark.parametrize("path", KEPT)
+def test_what_the_short_form_keeps_is_there_and_would_be_long(path: str) -> None:
+    text = (ROOT / path).read_text("utf-8")
+    for name in KEPT[path]:
+        function = f"test_{name.partition('[')[0]}"
+        assert re.search(rf"^def {function}\(", text, re.MULTILINE), name
+        assert {path, f"{path}::{function}"} & set(LONG), name
+        assert not is_long(f"{path}::test_{name}")
+
+
 def test_every_test_of_which_cases_are_marked_follows_an_area() -> None:
     reached = {path for tests in AREAS.values() for place in tests for path in marked(place)}
     assert sorted(set(marked("tests")) - reached) == []
@@ -35,6 +45,9 @@ def test_every_test_of_which_cases_are_marked_follows_an_area() -> None:
 def test_a_table_row_covers_its_tests_and_their_cases() -> None:
     assert is_long("tests/kills/test_kills.py")
     assert is_long("tests/kills/test_kills.py::test_any[1]")
+    assert is_long("tests/plots/test_drawings.py::test_any")
+    assert is_long("tests/reuse/test_reuse.py::test_after_an_edit_what_was_never_sent_is_asked_and_nothing_else[other]")
+    assert not is_long("tests/reuse/test_reuse.py")
     assert is_long("tests/view/test_view_page.py::test_every_page_draws_and_breaks_no_rule[a]")
     assert not is_long("tests/view/test_view_page.py")
     assert not is_long("tests/view/test_view_page.py::test_texts_of_data_run_nothing")
@@ -47,7 +60,7 @@ def test_a_change_touches_the_tests_of_its_area_and_those_that_changed_themselve
     assert touched(["tests/docs/test_site.py"]) == ["tests/docs/test_site.py"]
     found = touched(["warehouse/tripos_warehouse/store/journal.py"])
     assert {"tests/kills/test_kills.py", "tests/kills/test_worker_kills.py"} <= set(found)
-    assert not any(path.startswith(("tests/docs", "tests/compiler")) for path in found)
+    assert not any(path.startswith(("tests/docs/test_site", "tests/compiler", "tests/plots")) for path in found)
 
 
 def test_a_file_that_runs_as_a_whole_brings_no_test_of_it_by_itself() -> None:

@@ -136,13 +136,13 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-FIRST_PAGES = (*READMES, "first-benchmark.md", "tour.md", "tutorial.md", "zh/tutorial.md")
-"""The pages whose commands the short form runs; of the others it runs those of the language, and no others'."""
+FIRST_PAGES = (README, "tutorial.md")
+"""The pages whose commands the short form runs."""
 
 
 def played() -> list[Any]:
     """Return every page; those whose commands run for long are marked."""
-    short = [page for page in PAGES if page in FIRST_PAGES or page.startswith("language/") or not runs(page)]
+    short = [page for page in PAGES if page in FIRST_PAGES or not runs(page)]
     return [pytest.param(page, marks=() if page in short else pytest.mark.long) for page in PAGES]
 
 
