@@ -7,12 +7,13 @@ import random
 import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
 
+from tests.bucket.clocks import skew_of, skewing
 from tests.bucket.stand_in import BUCKET, Serving, serving
 from tests.kills.accounts import settle
 from tests.kills.contents import contents, differences, doubles
@@ -63,30 +64,38 @@ class BucketScene:
 
     def disk(self, place: int) -> Path:
         """Return the cache of a machine."""
-        return self.scene.folder / f"disk{place}"
+        return self.scene.folder / f"disk{place + 1}"
 
 
 @contextmanager
 def bucket_scene(folder: Path, machines: int, rows: int, faults: float, seed: int) -> Iterator[BucketScene]:
-    """Machines that are warm, a server that counts, and a bucket whose clock is an hour ahead."""
+    """Machines that are warm and whose clocks differ, a server that counts, and a bucket whose clock is an hour ahead."""
     work = replace(Work(folder / "work"), rows=rows)
     work.write()
     with ExitStack() as stack:
         server = stack.enter_context(counting())
         bucket = stack.enter_context(serving(faults, seed, skew_s=3600))
+        first = stack.enter_context(starting(folder / "machine0", skewing(folder)))
+        expected = peace(Scene(folder, server, [first], work))
         starters = [
             stack.enter_context(
-                starting(
-                    folder / f"machine{place}", {**bucket.environment, "XDG_CACHE_HOME": str(folder / f"disk{place}")}
+                closing(
+                    first.other(
+                        folder / f"machine{place}",
+                        {
+                            **bucket.environment,
+                            "XDG_CACHE_HOME": str(folder / f"disk{place}"),
+                            "CLOCK_SKEW_S": str(skew_of(place)),
+                        },
+                    )
                 )
             )
-            for place in range(machines)
+            for place in range(1, machines + 1)
         ]
         patched = stack.enter_context(pytest.MonkeyPatch.context())
         for name, value in {**bucket.environment, "XDG_CACHE_HOME": str(folder / "own")}.items():
             patched.setenv(name, value)
-        scene = Scene(folder, server, starters, work)
-        yield BucketScene(scene, bucket, peace(scene))
+        yield BucketScene(Scene(folder, server, starters, work), bucket, expected)
 
 
 def kill_workers(ready: BucketScene, name: str, seed: int, kills: int) -> Tally:
@@ -115,8 +124,8 @@ def kill_workers(ready: BucketScene, name: str, seed: int, kills: int) -> Tally:
     while under_way:
         if time.monotonic() > latest_s:
             for life, _ in under_way.values():
+                tally.complaints.append(f"{name}: `{life.name}` hangs:\n{life.where()}")
                 life.kill()
-                tally.complaints.append(f"{name}: `{life.name}` hangs:\n{life.told()}")
             break
         for place, (life, is_due) in list(under_way.items()):
             if tally.kills < kills and is_due():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 import select
@@ -72,6 +73,13 @@ class Life:
         """The effect of Ctrl-C."""
         os.kill(self.pid, signal.SIGINT)
 
+    def where(self) -> str:
+        """Return what a process that was forked has printed, with the stack of each of its threads."""
+        if self.code is None and not isinstance(self._ends, subprocess.Popen):
+            os.kill(self.pid, signal.SIGUSR1)
+            time.sleep(0.5)
+        return self.told()
+
     def told(self) -> str:
         """Return what the process has printed."""
         return self.output.read_text("utf-8")
@@ -88,13 +96,29 @@ class Starter:
         self._environment.update(environment or {})
         self._environment["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"  # what Tripos sets before it imports litellm
         self._learnt = False
-        self._process = subprocess.Popen(
+        process = subprocess.Popen(
             [sys.executable, str(Path(__file__).parent / "starter.py")],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
             env=self._environment,
         )
+        assert process.stdin is not None
+        assert process.stdout is not None
+        self._process: subprocess.Popen[str] | None = process
+        self._commands, self._answers = process.stdin, process.stdout
+
+    def other(self, folder: Path, environment: Mapping[str, str]) -> Starter:
+        """Return another starter, which is a fork of this one: it has imported everything that this one has."""
+        other = copy.copy(self)
+        other.folder, other._environment, other._process = folder, self._environment | environment, None
+        folder.mkdir(parents=True, exist_ok=True)
+        pipes = [folder / "commands", folder / "answers"]
+        for pipe in pipes:
+            os.mkfifo(pipe)
+        self._tell({"pipes": [str(pipe) for pipe in pipes], "environment": dict(environment)})
+        other._commands, other._answers = pipes[0].open("w"), pipes[1].open()
+        return other
 
     def start(self, name: str, server: CountingServer, work: Work, store: Path, *, fresh: bool = False) -> Life:
         """Return a process with that name that does the work for the store."""
@@ -122,21 +146,22 @@ class Starter:
         if not self._learnt:
             command_line["learn"] = str(self.folder / "modules.txt")
             self._learnt = True
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.write(json.dumps(command_line) + "\n")
-        self._process.stdin.flush()
-        line = self._process.stdout.readline()
-        assert line, "the starter is gone"
-        return Life(name, json.loads(line)["pid"], output, self._process.stdout, time.monotonic())
+        return Life(name, self._tell(command_line), output, self._answers, time.monotonic())
 
     def close(self) -> None:
         """Let the starter go."""
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.close()
-        self._process.wait(LONGEST_S)
-        self._process.stdout.close()
+        self._commands.close()
+        if self._process is not None:
+            self._process.wait(LONGEST_S)
+        self._answers.close()
+
+    def _tell(self, command_line: Mapping[str, object]) -> int:
+        """Return the number of the process that was made for a command."""
+        self._commands.write(json.dumps(command_line) + "\n")
+        self._commands.flush()
+        line = self._answers.readline()
+        assert line, "the starter is gone"
+        return int(json.loads(line)["pid"])
 
 
 @contextmanager

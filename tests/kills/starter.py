@@ -2,16 +2,19 @@
 
 It reads a command a line on standard input, `{"cwd": …, "arguments": […], "output": FILE}`, and writes a line when the
 child is there and one when it has ended. A child is not reaped before the next command: until then its number belongs
-to nobody else, and may be killed. With `learn` the child writes to that file which modules it needed.
+to nobody else, and may be killed. With `learn` the child writes to that file which modules it needed. `{"pipes": [FILE,
+FILE], "environment": {…}}` makes another starter, which reads from the one pipe and writes to the other.
 """
 
 from __future__ import annotations
 
+import faulthandler
 import gc
 import importlib
 import io
 import json
 import os
+import signal
 import sys
 from contextlib import redirect_stderr, redirect_stdout, suppress
 from pathlib import Path
@@ -23,19 +26,31 @@ MINDS_FORKS = "jemalloc_bg_thd"
 
 def main() -> None:
     """Obeys until standard input ends."""
-    for line in sys.stdin:
+    while line := sys.stdin.readline():
         command = json.loads(line)
         with suppress(ChildProcessError):
             os.waitpid(-1, os.WNOHANG)
         child = os.fork()
+        if not child and "pipes" in command:
+            become(command)
+            continue
         if not child:
             obey(command)
         say({"pid": child})
+        if "pipes" in command:
+            continue
         ended = os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
         assert ended is not None
         if "learn" in command:
             learn(Path(command["learn"]), command["arguments"])
         say({"code": ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status})
+
+
+def become(command: dict[str, Any]) -> None:
+    """Be another starter from now on, on a machine of its own."""
+    for number, (pipe, how) in enumerate(zip(command["pipes"], (os.O_RDONLY, os.O_WRONLY), strict=True)):
+        os.dup2(os.open(pipe, how), number)
+    os.environ.update(command["environment"])
 
 
 def obey(command: dict[str, Any]) -> None:
@@ -45,6 +60,7 @@ def obey(command: dict[str, Any]) -> None:
     nothing = os.open(os.devnull, os.O_RDONLY)
     for number, to in enumerate((nothing, output, output)):
         os.dup2(to, number)
+    faulthandler.register(signal.SIGUSR1)  # it tells where it is
     from tripos.cli.main import run_command
 
     code = run_command(command["arguments"])

@@ -16,8 +16,9 @@ import hashlib
 import random
 import time
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -36,12 +37,12 @@ from tripos_warehouse.store.bucket.catalog import (
     OldBaseError,
     OvertakenError,
     read_catalog,
-    with_advance,
+    with_advances,
     with_commit,
 )
 from tripos_warehouse.store.bucket.copy import LocalCopy, PartGoneError
 from tripos_warehouse.store.bucket.logs import LogReader, Tail
-from tripos_warehouse.store.bucket.objects import HeldObject, Objects, no_conditions
+from tripos_warehouse.store.bucket.objects import HeldObject, Objects, at_once, no_conditions
 from tripos_warehouse.store.commits import Commit, ParquetPart, new_name
 from tripos_warehouse.store.journal import merge, set_aside
 from tripos_warehouse.store.parts import discard, write_part
@@ -53,6 +54,26 @@ LEASE_S = 60.0
 """A session that was silent for so long may be sealed by others."""
 _PAUSE_S = 0.2
 _TRIES, _PROBES = 3, 12
+
+
+@dataclass(frozen=True)
+class OpenLog:
+    """What a log has from slot `start` on, and nobody has committed; `over`: nothing can follow in it."""
+
+    session: str
+    start: int
+    tail: Tail
+    over: bool
+
+    @property
+    def name(self) -> str:
+        """Its name for lines that are set aside."""
+        return f"{self.session}.{self.start}"
+
+    @property
+    def advance(self) -> LogAdvance:
+        """What a commit says of it."""
+        return LogAdvance(self.session, self.start, self.tail.end, self.over)
 
 
 class Bucket:
@@ -163,9 +184,9 @@ class Bucket:
 
     # Commits
 
-    def publish(self, commit: Commit, log: LogAdvance | None = None) -> Commit:
-        """Make a commit count whose parts lie in the copy on this machine; with `log`, together with the slots that are
-        in it. Where the name was committed before, that commit comes back with `repeated` set.
+    def publish(self, commit: Commit, logs: Sequence[LogAdvance] = ()) -> Commit:
+        """Make a commit count whose parts lie in the copy on this machine; with `logs`, together with the slots that
+        are in it. Where the name was committed before, that commit comes back with `repeated` set.
 
         Raises `OvertakenError` where the slots, or the commits that it replaces, are in another commit by now, and what
         `change` does. Objects that were written are never removed here: a write that is under way may list them yet.
@@ -176,92 +197,111 @@ class Bucket:
                 self.sync()
                 return Commit(commit.name, commit.written_at, commit.parts, repeated=True)
             new = CatalogCommit(
-                name=commit.name, written_at=commit.written_at, parts=tuple(self._uploaded(commit.parts, catalog))
+                name=commit.name, written_at=commit.written_at, parts=self._uploaded(commit.parts, catalog)
             )
             with suppress(OldBaseError):
                 self.change(
-                    lambda now, new=new: with_commit(now, new, commit.replaces, log),  # type: ignore[misc]
+                    lambda now, new=new: with_commit(now, new, commit.replaces, logs),  # type: ignore[misc]
                     lambda now: now.has(commit.name),
                 )
                 self.sync()
                 return commit
 
-    def _uploaded(self, parts: Iterable[ParquetPart], catalog: Catalog) -> Iterable[BucketPart]:
-        """Yield the parts as the catalog lists them; those that it has not yet are uploaded."""
+    def _uploaded(self, parts: Sequence[ParquetPart], catalog: Catalog) -> tuple[BucketPart, ...]:
+        """Return the parts as the catalog lists them; those that it has not yet are uploaded."""
         known = {part.path: part for commit in catalog.commits for part in commit.parts}
-        for part in parts:
+
+        def upload(part: ParquetPart) -> BucketPart:
             if part.path in known:
-                yield known[part.path]
-                continue
+                return known[part.path]
             content = (self.root / part.path).read_bytes()
             made = BucketPart(
                 table=part.table, path=part.path, rows=part.rows, bytes=part.size, version=part.version,
                 base=catalog.serial, sha256=hashlib.sha256(content).hexdigest(),
             )  # fmt: skip
             self.objects.put(made.name, content)
-            yield made
+            return made
 
-    def commit_tables(self, tables: dict[str, pa.Table], log: LogAdvance) -> Commit:
+        return tuple(at_once(upload, parts))
+
+    def commit_tables(self, tables: dict[str, pa.Table], logs: Sequence[LogAdvance]) -> Commit:
         """Commit the rows of some slots. Raises what `publish` does, and `OSError`."""
         now = datetime.now(UTC)
         name = new_name(now)
         parts = [write_part(self.root, table, name, tables[table]) for table in tables]
         try:
-            return self.publish(Commit(name, now, tuple(parts)), log)
+            return self.publish(Commit(name, now, tuple(parts)), logs)
         except OvertakenError:
             discard(self.root, parts, name)  # of the copy only
             raise
 
-    def commit_tail(self, session: str, tail: Tail, start: int, *, over: bool) -> Commit | None:
-        """Commit what a log has from slot `start` on, for whoever wrote it; with `over` the session ends. None where
-        somebody else was faster, or nothing was there. Raises as `publish` does."""
-        log = LogAdvance(session, start, tail.end, over)
-        lines = [line for slot in tail.slots if slot.kept is not None for line in slot.kept.lines]
-        raw = [line for slot in tail.slots if slot.kept is not None for line in slot.kept.raw]
-        rejected = [line for slot in tail.slots if slot.kept is not None for line in slot.kept.damaged]
-        with suppress(OvertakenError):
-            if not lines:
-                if over or tail.end > start:
-                    self.close_log(log)
-                return None
+    def commit_logs(self, logs: Sequence[OpenLog]) -> Commit | None:
+        """Commit what some logs have, for whoever wrote them. None where nothing was there, or others were faster: what
+        they left is committed. Raises as `publish` does."""
+        while logs:
             try:
-                tables = sound_tables(merge(lines))
-            except UNFIT:
-                places = fitting_lines(lines)
-                rejected += [line for place, line in enumerate(raw) if place not in places]
-                tables = sound_tables(merge([line for place, line in enumerate(lines) if place in places]))
-            if rejected:
-                set_aside(self.root, f"{session}.{start}", rejected)
-            return self.commit_tables(tables, log)
+                return self._commit_logs(logs)
+            except OvertakenError:
+                sessions = self.catalog().sessions
+                logs = [log for log in logs if sessions.get(log.session) == log.start]
         return None
 
-    def close_log(self, log: LogAdvance) -> None:
-        """Say that slots of a log hold no rows, or that a log is over. Raises `OvertakenError`, and what `change`
+    def _commit_logs(self, logs: Sequence[OpenLog]) -> Commit | None:
+        kept = [(log, slot.kept) for log in logs for slot in log.tail.slots if slot.kept is not None]
+        lines = [line for _, slot in kept for line in slot.lines]
+        rejected = {log.name: [line for of, slot in kept if of is log for line in slot.damaged] for log in logs}
+        advances = [log.advance for log in logs]
+        if not lines:
+            self.close_logs([log for log in advances if log.over or log.end > log.start])
+            return None
+        try:
+            tables = sound_tables(merge(lines))
+        except UNFIT:
+            fitting = fitting_lines(lines)
+            raw = [(log.name, line) for log, slot in kept for line in slot.raw]
+            for place, (name, line) in enumerate(raw):
+                if place not in fitting:
+                    rejected[name].append(line)
+            tables = sound_tables(merge([line for place, line in enumerate(lines) if place in fitting]))
+        for name, some in rejected.items():
+            if some:
+                set_aside(self.root, name, some)
+        return self.commit_tables(tables, advances)
+
+    def close_logs(self, logs: Sequence[LogAdvance]) -> None:
+        """Say that slots of logs hold no rows, or that logs are over. Raises `OvertakenError`, and what `change`
         does."""
 
         def has_landed(now: Catalog) -> bool:
-            return now.sessions.get(log.session, log.end) >= log.end and not (log.over and log.session in now.sessions)
+            return all(
+                now.sessions.get(log.session, log.end) >= log.end and not (log.over and log.session in now.sessions)
+                for log in logs
+            )
 
-        self.change(lambda now: now.following(sessions=with_advance(now, log)), has_landed)
+        if logs:
+            self.change(lambda now: now.following(sessions=with_advances(now, logs)), has_landed)
 
-    def commit_tails(self, but: str | None = None) -> int:
-        """Commit what every session has uploaded so far, but one's own, and say how many had anything."""
-        found = 0
-        catalog = self.catalog()
-        for session, start in catalog.sessions.items():
-            if session != but:
-                tail = self.reader.tail(session, start)
-                if tail.has_rows or tail.sealed:
-                    over = tail.sealed and self.counts(session, tail.end)
-                    if tail.has_rows or over:
-                        found += self.commit_tail(session, tail, start, over=over) is not None
+    def commit_tails(self) -> int:
+        """Commit what every session has uploaded so far, and say of how many there was anything."""
+        sessions = self.catalog().sessions
+        tails = self.reader.tails(sessions)
+        over = self.counting({name: tail.end for name, tail in tails.items() if tail.sealed})
+        logs = [
+            OpenLog(name, sessions[name], tail, over=name in over)
+            for name, tail in tails.items()
+            if tail.has_rows or name in over
+        ]
+        committed = self.commit_logs(logs)
         self.reader.forget(self.catalog().sessions)
-        return found
+        return 0 if committed is None else len(logs)
 
-    def counts(self, session: str, seal: int) -> bool:
-        """Return true if a seal that was seen at a slot counts: the catalog, read after it, is not beyond it. Otherwise
-        it went into the place of a slot that had been collected, and stops nobody."""
-        return self.catalog().sessions.get(session, seal) <= seal
+    def counting(self, seals: Mapping[str, int]) -> set[str]:
+        """Of seals that were seen, each at a slot of a log, return those that count: the catalog, read after them, is
+        not beyond them. Any other went into the place of a slot that had been collected, and stops nobody."""
+        if not seals:
+            return set()
+        sessions = self.catalog().sessions
+        return {name for name, seal in seals.items() if sessions.get(name, seal) <= seal}
 
 
 def _probe(objects: Objects) -> None:

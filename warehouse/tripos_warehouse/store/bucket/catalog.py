@@ -8,6 +8,7 @@ be listed any more, so that garbage collection may remove those that are not.
 from __future__ import annotations
 
 import uuid
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -114,7 +115,7 @@ class OldBaseError(Exception):
     """A part that was made before the floor, and must be written under a new name."""
 
 
-def with_commit(catalog: Catalog, new: CatalogCommit, replaces: tuple[str, ...], log: LogAdvance | None) -> Catalog:
+def with_commit(catalog: Catalog, new: CatalogCommit, replaces: tuple[str, ...], logs: Sequence[LogAdvance]) -> Catalog:
     """Return the catalog with a commit more. Raises `OvertakenError`, `OldBaseError`."""
     listed = {commit.name: commit for commit in catalog.commits}
     if any(name not in listed for name in replaces):
@@ -122,21 +123,22 @@ def with_commit(catalog: Catalog, new: CatalogCommit, replaces: tuple[str, ...],
     known = {part.path for name in replaces for part in listed[name].parts}
     if any(part.base < catalog.floor and part.path not in known for part in new.parts):
         raise OldBaseError(new.name)
-    sessions = catalog.sessions if log is None else with_advance(catalog, log)
+    sessions = with_advances(catalog, logs)
     commits = (*(commit for commit in catalog.commits if commit.name not in replaces), new)
     ordered = tuple(sorted(commits, key=lambda commit: (commit.written_at, commit.name)))
     return catalog.following(commits=ordered, sessions=sessions, recent=(*catalog.recent, new.name)[-RECENT:])
 
 
-def with_advance(catalog: Catalog, log: LogAdvance) -> dict[str, int]:
-    """Return the sessions after the slots of a log are in parts. Raises `OvertakenError`."""
-    if catalog.sessions.get(log.session) != log.start:
-        raise OvertakenError(log.session)
+def with_advances(catalog: Catalog, logs: Sequence[LogAdvance]) -> dict[str, int]:
+    """Return the sessions after the slots of some logs are in parts. Raises `OvertakenError`."""
     sessions = dict(catalog.sessions)
-    if log.over:
-        del sessions[log.session]
-    else:
-        sessions[log.session] = log.end
+    for log in logs:
+        if sessions.get(log.session) != log.start:
+            raise OvertakenError(log.session)
+        if log.over:
+            del sessions[log.session]
+        else:
+            sessions[log.session] = log.end
     return sessions
 
 

@@ -9,7 +9,6 @@ import hashlib
 import time
 import uuid
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -17,13 +16,12 @@ import orjson
 
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.store.bucket.catalog import BucketPart, Catalog, newest_compaction
-from tripos_warehouse.store.bucket.objects import Objects
+from tripos_warehouse.store.bucket.objects import Objects, at_once
 from tripos_warehouse.store.commits import COMMITS, tick, to_json
 from tripos_warehouse.store.locks import LIST, Locks, place_of
 
 SERIAL = "catalog.json"
 """Says up to which catalog the folder is complete."""
-_AT_ONCE = 8
 
 
 class PartGoneError(Exception):
@@ -44,8 +42,7 @@ class LocalCopy:
             if self._serial() >= catalog.serial:
                 return
             missing = [part for commit in catalog.commits for part in commit.parts if not self._has(part)]
-            with ThreadPoolExecutor(_AT_ONCE, "tripos-parts") as pool:
-                list(pool.map(self._fetch, missing))
+            at_once(self._fetch, missing)
             folder = self.root / COMMITS
             listed = {commit.name for commit in catalog.commits}
             here = {path.stem for path in folder.glob("*.json")}

@@ -10,13 +10,13 @@ from __future__ import annotations
 import gzip
 import uuid
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import orjson
 
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.store.bucket.objects import Objects
+from tripos_warehouse.store.bucket.objects import Objects, at_once
 from tripos_warehouse.store.journal import JOURNAL_FORMAT, JournalContent, parse_segment
 from tripos_warehouse.store.schemas import TABLES
 
@@ -113,6 +113,11 @@ class LogReader:
                 return Tail(tuple(slots), number, sealed=True)
             slots.append(slot)
             number += 1
+
+    def tails(self, starts: Mapping[str, int]) -> dict[str, Tail]:
+        """Return the tail of each log from a slot on. Raises as `tail` does."""
+        names = list(starts)
+        return dict(zip(names, at_once(lambda name: self.tail(name, starts[name]), names), strict=True))
 
     def forget(self, sessions: dict[str, int]) -> None:
         """Let go of slots that are in parts by now, and of the logs of sessions that are over."""

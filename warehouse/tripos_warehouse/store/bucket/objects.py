@@ -10,7 +10,8 @@ from __future__ import annotations
 import os
 import random
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
@@ -36,7 +37,9 @@ _RETRIES: Any = {"max_retries": 2, "retry_timeout": timedelta(seconds=10), "back
 
 Tag = dict[str, Any]
 """The version of an object, as a conditional write takes it."""
+Name = TypeVar("Name")
 Value = TypeVar("Value")
+_AT_ONCE = 16
 
 
 @dataclass(frozen=True)
@@ -175,6 +178,14 @@ class Objects:
         if isinstance(error, (NotSupportedError, NotImplementedError)):
             raise no_conditions(self.address) from error
         return error
+
+
+def at_once(call: Callable[[Name], Value], names: Sequence[Name]) -> list[Value]:
+    """Return what a call returns for each of these, in their order; many requests are under way at once."""
+    if len(names) < 2:
+        return [call(name) for name in names]
+    with ThreadPoolExecutor(min(_AT_ONCE, len(names)), "tripos-bucket") as pool:
+        return list(pool.map(call, names))
 
 
 def no_conditions(address: str) -> StoreError:

@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.store.bucket.bucket import Bucket
+from tripos_warehouse.store.bucket.bucket import Bucket, OpenLog
 from tripos_warehouse.store.bucket.catalog import Catalog
 from tripos_warehouse.store.bucket.logs import Tail, seal_content, slot_content, slot_name
 from tripos_warehouse.store.journal import SUFFIX, JournalContent, segments
@@ -56,8 +56,8 @@ def recover_segment(bucket: Bucket, name: str, kept: JournalContent) -> StoreErr
                 return None
             content = slot_content([line + b"\n" for line in missing]) if missing else seal_content(session)
             bucket.objects.create(slot_name(session, tail.end), content)
-        elif bucket.counts(session, tail.end):
-            bucket.commit_tail(session, tail, start, over=True)
+        elif bucket.counting({session: tail.end}):
+            bucket.commit_logs([OpenLog(session, start, tail, over=True)])
 
 
 def _unknown(bucket: Bucket, catalog: Catalog, kept: JournalContent, tail: Tail | None) -> list[bytes]:

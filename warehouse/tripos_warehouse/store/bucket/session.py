@@ -16,8 +16,9 @@ from datetime import UTC, datetime
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.store.bucket.bucket import Bucket
 from tripos_warehouse.store.bucket.catalog import LogAdvance, OvertakenError
-from tripos_warehouse.store.bucket.leases import LOOK_S, Leases
-from tripos_warehouse.store.bucket.logs import read_slot, seal_content, slot_content, slot_name
+from tripos_warehouse.store.bucket.leases import Leases
+from tripos_warehouse.store.bucket.logs import seal_content, slot_content, slot_name
+from tripos_warehouse.store.bucket.takeovers import Takeovers
 from tripos_warehouse.store.commits import Commit, new_name
 from tripos_warehouse.store.rows import Row, to_arrow
 
@@ -40,7 +41,8 @@ class Session:
     def __init__(self, bucket: Bucket) -> None:
         self.id = new_name(datetime.now(UTC))
         self.bucket = bucket
-        self.leases = Leases(bucket, self.id, lambda: self._queued, lambda: self._acknowledged, self._is_over)
+        self._takeovers = Takeovers(bucket, self.id, self._beat)
+        self.leases = Leases(bucket, self.id, lambda: self._queued, lambda: self._acknowledged, self._takeovers.is_over)
         self.tails: dict[str, list[Row]] = {}
         """The rows that others uploaded and nobody has committed, by table."""
         self._changed = threading.Condition()
@@ -57,7 +59,6 @@ class Session:
         self._alive_s = 0.0
         self._committed_s = time.monotonic()
         self._loaded_s = -LOAD_S
-        self._suspects: dict[str, tuple[int, float]] = {}
         self._thread = threading.Thread(target=self._upload_often, name="tripos-upload", daemon=True)
 
     def begin(self) -> None:
@@ -163,13 +164,11 @@ class Session:
         while True:
             before = self.bucket.catalog()
             tails: dict[str, list[Row]] = {}
-            for session, start in before.sessions.items():
-                if session == self.id:
-                    continue
-                for slot in self.bucket.reader.tail(session, start).slots:
-                    for line in slot.kept.lines if slot.kept is not None else ():
-                        for table, rows in line.items():
-                            tails.setdefault(table, []).extend(rows)
+            starts = {session: start for session, start in before.sessions.items() if session != self.id}
+            for tail in self.bucket.reader.tails(starts).values():
+                for line in (line for slot in tail.slots if slot.kept is not None for line in slot.kept.lines):
+                    for table, rows in line.items():
+                        tails.setdefault(table, []).extend(rows)
             # A slot may be absent because it was committed and collected since the catalog was read.
             after = self.bucket.sync()
             if all(after.sessions.get(session) == start for session, start in before.sessions.items()):
@@ -180,45 +179,17 @@ class Session:
         self._loaded_s = time.monotonic()
         return True
 
-    def _is_over(self, other: str) -> bool:
-        """Return true if another session is over. One that was silent for longer than a lease is sealed, and what it
-        uploaded is committed."""
-        start = self.bucket.catalog().sessions.get(other)
-        if start is None:
-            return True
-        tail = self.bucket.reader.tail(other, start)
-        if not tail.sealed:
-            seen = self._suspects.get(other)
-            if seen is None or seen[0] != tail.end:
-                self._suspects[other] = (tail.end, time.monotonic())
-                return False
-            if time.monotonic() - seen[1] < max(LOOK_S, self.bucket.lease_s / 12) or not self._is_silent(
-                other, tail.end
-            ):
-                return False
-            if not self.bucket.objects.create(slot_name(other, tail.end), seal_content(self.id)):
-                held = self.bucket.objects.get(slot_name(other, tail.end))
-                if held is None or not read_slot(tail.end, held.content, other).is_seal:
-                    return False  # it lives
-        if not self.bucket.counts(other, tail.end):
-            return False
-        self.bucket.commit_tail(other, tail, start, over=True)
-        return other not in self.bucket.catalog().sessions
-
-    def _is_silent(self, other: str, end: int) -> bool:
-        """Return true if the last slot of a session is older than a lease. Both times are of the store's clock: that of
-        the slot, and that of one which was just written."""
-        last = self.bucket.objects.written_at(slot_name(other, max(0, end - 1)))
+    def _beat(self) -> datetime | None:
+        """Write a sign of life, and return when the store wrote it, by its own clock; None where it could not be."""
         with self._changed:
             number, self._hurry = self._next, True
-            self._alive_s = min(self._alive_s, time.monotonic() - self.bucket.lease_s / 4)  # a sign of life is due
+            self._alive_s = min(self._alive_s, time.monotonic() - self.bucket.lease_s / 4)  # one is due
             self._changed.notify_all()
             self._changed.wait_for(lambda: self._next > number or self._sealed, timeout=self.bucket.lease_s / 2)
             if self._next == number:
-                return False
+                return None
             own = self._next - 1
-        now = self.bucket.objects.written_at(slot_name(self.id, own))
-        return last is not None and now is not None and (now - last).total_seconds() > self.bucket.lease_s
+        return self.bucket.objects.written_at(slot_name(self.id, own))
 
     # Commits
 
@@ -249,7 +220,7 @@ class Session:
                     merged.setdefault(table, []).extend(some)
             tables = {table: to_arrow(table, some) for table, some in merged.items() if some}
             try:
-                commit = self.bucket.commit_tables(tables, LogAdvance(self.id, start, end))
+                commit = self.bucket.commit_tables(tables, [LogAdvance(self.id, start, end)])
             except OvertakenError:
                 continue  # somebody else has committed some of it
             with self._changed:
@@ -265,7 +236,7 @@ class Session:
         if self.bucket.objects.create(slot_name(self.id, end), seal_content(self.id)):
             start = self.bucket.catalog().sessions.get(self.id, end)
             with suppress(OvertakenError):
-                self.bucket.close_log(LogAdvance(self.id, start, end, over=True))
+                self.bucket.close_logs([LogAdvance(self.id, start, end, over=True)])
 
     def stop(self) -> None:
         """End the uploads. What was kept and not uploaded is in the journal."""
