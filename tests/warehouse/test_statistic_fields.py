@@ -7,11 +7,12 @@ import pytest
 
 from tests.each import each
 from tripos_compiler.language.figures.aggregates import AGGREGATES
-from tripos_warehouse.query.functions import FOUND, add_functions
+from tripos_warehouse.query.functions import FOUND, RATED, add_functions
 from tripos_warehouse.query.list_statistics import OF_PAIRS, PARTED, statistic
 from tripos_warehouse.query.raters import _STATISTICS
 
 NAMES = sorted({*_STATISTICS, *OF_PAIRS, "median", "mean_tau_agreement"})
+RATED_FIELDS = ("item", "subject", "rater", "key", "value")
 LEVELS = {"krippendorff_alpha": "interval", "bradley_terry": "x", "self_preference": "x"}
 
 
@@ -48,9 +49,9 @@ def test_the_database_takes_what_a_statistic_gives(what: str) -> None:
     connection = duckdb.connect()
     add_functions(connection)
     for count in (0, 12):
-        given = [what, LEVELS.get(what, ""), *lists(count, what)]
+        rows = [dict(zip(RATED_FIELDS, row, strict=True)) for row in zip(*lists(count, what), strict=True)]
         row = connection.execute(
-            "select tripos_statistic(?, ?, ?::varchar[], ?::varchar[], ?::varchar[], ?::varchar[], ?::double[])", given
+            f"select tripos_statistic(?, ?, ?::{RATED})", [what, LEVELS.get(what, ""), rows]
         ).fetchone()
         assert row is not None and set(row[0]) == {"value", "reason", "items", "pulls", "draws"}
 

@@ -19,7 +19,19 @@ FACES = [
     for name in ("agreement", "intervals", "sampling", "power", "comparing", "preferences")
 ]
 NOT_FOR_PEOPLE = {
-    *("Level", "Paired", "Pairwise", "Rank", "Ranking", "fondness", "mid_ranks", "w_of", "weighted_medians", "with_t"),
+    *(
+        "Level",
+        "Paired",
+        "Pairwise",
+        "Rank",
+        "Ranking",
+        "fondness",
+        "mid_ranks",
+        "tau_of_stacks",
+        "w_without",
+        "weighted_medians",
+        "with_t",
+    ),
     *("ALIKE", "FEW_OF_A_CLASS", "NOBODY_ELSE", "ROUNDING"),
 }
 """What the functions are made of, or return."""

@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import duckdb
-from duckdb.func import SPECIAL
+from duckdb.func import ARROW, SPECIAL
 
 from tripos_warehouse.statistics import t_quantile
 
 Given = Sequence[Any] | None
+RATED = "struct(item varchar, subject varchar, rater varchar, key varchar, value double)[]"
+"""What `tripos_statistic` is given, in any order: a list a cell, so that the fields of a row stay together."""
 FOUND = "struct(value double, reason varchar, items varchar[], pulls double[], draws double[])"
 """What `tripos_statistic` gives: `list_statistics.statistic`."""
 BOUNDS = "struct(low double, high double, error double)"
@@ -18,7 +20,7 @@ BOUNDS = "struct(low double, high double, error double)"
 
 
 def add_functions(connection: duckdb.DuckDBPyConnection) -> None:
-    """Add `t_quantile(p, df)`, `tripos_statistic(what, level, items, subjects, raters, keys, values)`, and for items
+    """Add `t_quantile(p, df)`, `tripos_statistic(what, level, rows)`, and for items
     that are drawn again `tripos_draws(value, items, pulls)` and `tripos_interval(draws, df)`.
 
     >>> connection = duckdb.connect()
@@ -27,21 +29,27 @@ def add_functions(connection: duckdb.DuckDBPyConnection) -> None:
     [(2.228,)]
     """
     connection.create_function("t_quantile", t_quantile, ["double", "double"], "double", null_handling=SPECIAL)
-    words: list[Any] = ["varchar[]"] * 4
-    taken = ["varchar", "varchar", *words, "double[]"]
-    connection.create_function("tripos_statistic", _statistic, taken, FOUND, null_handling=SPECIAL)
+    taken: list[Any] = ["varchar", "varchar", RATED]
+    connection.create_function("tripos_statistic", _statistic, taken, FOUND, type=ARROW, null_handling=SPECIAL)
     pulled: list[Any] = ["double", "varchar[]", "double[]"]
     connection.create_function("tripos_draws", _draws, pulled, "double[]", null_handling=SPECIAL)
     drawn: list[Any] = ["double[]", "bigint"]
     connection.create_function("tripos_interval", _interval, drawn, BOUNDS, null_handling=SPECIAL)
 
 
-def _statistic(
-    what: str, level: str, items: Given, subjects: Given, raters: Given, keys: Given, values: Given
-) -> dict[str, Any]:
+def _statistic(what: Any, level: Any, rows: Any) -> Any:
+    """Return a statistic a row, of columns of Arrow: there a million texts are no million objects."""
+    import pyarrow as pa
+
     from tripos_warehouse.query.list_statistics import statistic
 
-    return statistic(what, level, items or (), subjects or (), raters or (), keys or (), values or ())
+    lists, numbers = pa.list_(pa.string()), pa.list_(pa.float64())
+    kinds = {"value": pa.float64(), "reason": pa.string(), "items": lists, "pulls": numbers, "draws": numbers}
+    found = []
+    for name, about, given in zip(what.to_pylist(), level.to_pylist(), rows, strict=True):
+        columns = [] if given.values is None else given.values.flatten()
+        found.append(statistic(name, about, *(columns or [()] * 5)))
+    return pa.array(found, pa.struct(list(kinds.items())))
 
 
 def _draws(value: float | None, items: Given, pulls: Given) -> list[float] | None:

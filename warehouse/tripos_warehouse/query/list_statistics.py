@@ -13,13 +13,19 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from tripos_compiler.language import shares_family
 from tripos_warehouse.query.bootstrap import LEAST_ITEMS, medians
-from tripos_warehouse.query.raters import COMPLETE, find_statistic, find_value
-from tripos_warehouse.statistics import Floats
-from tripos_warehouse.statistics.agreement import tau_by_item
+from tripos_warehouse.query.coded_texts import (
+    GivenNumbers,
+    GivenWords,
+    code_texts,
+    read_numbers,
+    to_list,
+)
+from tripos_warehouse.query.raters import COMPLETE, find_statistic, find_values
+from tripos_warehouse.statistics import Floats, Ints
+from tripos_warehouse.statistics.agreement import tau_of_stacks
 from tripos_warehouse.statistics.preferences import NOBODY_ELSE, Preference, bradley_terry, fondness
 
 BETWEEN = "\x1f"
@@ -114,9 +120,18 @@ PARTED = "\x1f"
 Words = Sequence[str | None]
 Numbers = Sequence[float | None]
 
+MISSING = "None"
+"""The name of an item, a reply or a rater that has none."""
+
 
 def statistic(
-    what: str, level: str, items: Words, subjects: Words, raters: Words, keys: Words, values: Numbers
+    what: str,
+    level: str,
+    items: GivenWords,
+    subjects: GivenWords,
+    raters: GivenWords,
+    keys: GivenWords,
+    values: GivenNumbers,
 ) -> dict[str, Any]:
     """Return a statistic of a list of ratings: of what belongs to `items`, `raters` said of `subjects` the number in
     `values`, or the text in `keys` where classes are told apart. Of comparisons `subjects` are the models shown first,
@@ -131,9 +146,10 @@ def statistic(
     0.4
     """
     if what == "median":
-        return _median(items, values)
+        return _median(to_list(items), to_list(values))
     if what in OF_PAIRS:
-        return OF_PAIRS[what](level, items, subjects, raters, keys, values)
+        words = to_list(items), to_list(subjects), to_list(raters), to_list(keys)
+        return OF_PAIRS[what](level, *words, to_list(values))
     if what == "mean_tau_agreement":
         return _by_item(items, subjects, raters, values)
     found = _matrix(what, level, items, subjects, raters, keys, values)
@@ -143,96 +159,103 @@ def statistic(
     whole = find_statistic(what, level, matrix)
     if whole.value is None:
         return _nothing(str(whole.reason))
-    told, pulls = _left_out(lambda kept: find_value(what, level, matrix[:, kept]), owners, names)
+    told, pulls = _left_out(lambda groups, count: find_values(what, level, matrix, groups, count), owners, names)
     return {"value": whole.value, "reason": told, "items": names, "pulls": pulls, "draws": None}
 
 
 def _matrix(
-    what: str, level: str, items: Words, subjects: Words, raters: Words, keys: Words, values: Numbers
-) -> tuple[Floats, npt.NDArray[np.int64], list[str]] | str:
+    what: str,
+    level: str,
+    items: GivenWords,
+    subjects: GivenWords,
+    raters: GivenWords,
+    keys: GivenWords,
+    values: GivenNumbers,
+) -> tuple[Floats, Ints, list[str]] | str:
     """Return the ratings (raters, subjects), the place of each subject's item, and the items; or why there are none."""
-    numbers: list[float | None]
+    key, numbers = code_texts(keys), read_numbers(values)
     if what == "cohen_kappa" or level == "nominal":
-        places = {key: place for place, key in enumerate(sorted({key for key in keys if key is not None}))}
-        numbers = [None if key is None else float(places[key]) for key in keys]
-    else:
-        numbers = list(values)
-        if any(key is not None and value is None for key, value in zip(keys, values, strict=True)):
-            return "the values are no numbers: take them as `level: nominal`"
-    rater_place = {rater: place for place, rater in enumerate(sorted({str(each) for each in raters}))}
-    subject_place: dict[str, int] = {}
-    owner: list[str] = []
-    for subject, item in zip(subjects, items, strict=True):
-        if str(subject) not in subject_place:
-            subject_place[str(subject)] = len(owner)
-            owner.append(str(item))
-    matrix = np.full((len(rater_place), len(owner)), np.nan)
-    for subject, rater, number in zip(subjects, raters, numbers, strict=True):
-        if number is not None:
-            matrix[rater_place[str(rater)], subject_place[str(subject)]] = number
+        numbers = np.where(key.codes >= 0, key.codes, np.nan)
+    elif ((key.codes >= 0) & np.isnan(numbers)).any():
+        return "the values are no numbers: take them as `level: nominal`"
+    item, subject, rater = (code_texts(each, MISSING) for each in (items, subjects, raters))
+    # Of two values by one rater the greater one counts, and of two items of a subject the first.
+    rows = np.lexsort((numbers, item.codes))
+    owner = np.empty(len(subject), dtype=np.int64)
+    owner[subject.codes[rows[::-1]]] = item.codes[rows[::-1]]
+    rows = rows[~np.isnan(numbers[rows])]
+    matrix = np.full((len(rater), len(subject)), np.nan)
+    matrix[rater.codes[rows], subject.codes[rows]] = numbers[rows]
     rated = (~np.isnan(matrix)).sum(axis=0)
-    kept = rated == len(rater_place) if what in COMPLETE else rated >= 2
-    if len(rater_place) < 2:
+    kept = rated == len(rater) if what in COMPLETE else rated >= 2
+    if len(rater) < 2:
         return ALONE
     if kept.sum() < 2:
         return "fewer than two replies have the ratings that it takes"
-    names = sorted({name for name, good in zip(owner, kept, strict=True) if good})
-    item_place = {name: place for place, name in enumerate(names)}
-    owners = np.array([item_place[name] for name, good in zip(owner, kept, strict=True) if good])
-    return matrix[:, kept], owners, names
+    used, owners = np.unique(owner[kept], return_inverse=True)
+    return matrix[:, kept], owners.astype(np.int64), item.named(used)
 
 
 def _left_out(
-    compute: Callable[[npt.NDArray[np.bool_]], float | None], owners: npt.NDArray[np.int64], names: list[str]
+    compute: Callable[[Ints, int], Sequence[float | None]], owners: Ints, names: list[str]
 ) -> tuple[str | None, list[float | None]]:
-    """Return the pulls of the jackknife. Many items are left out in groups, which their names alone decide; those of a
-    group share its pull, so that the sum of squares stays."""
+    """Return the pulls of the jackknife, from the values that `compute` gives without each group of subjects. Many
+    items are left out in groups, which their names alone decide; those of a group share its pull, so that the sum of
+    squares stays."""
     group = np.arange(len(names))
     if len(names) > MOST_LEFT_OUT:
         order = np.argsort([hashlib.blake2b(name.encode(), digest_size=8).hexdigest() for name in names])
         group[order] = np.arange(len(names)) % (GROUPS if len(names) < MANY else FEW_GROUPS)
     count = int(group.max()) + 1
-    moved = [compute(group[owners] != each) for each in range(count)]
-    known = [value for value in moved if value is not None]
+    known = [value for value in compute(group[owners], count) if value is not None]
     if len(known) < count or count < 2:
         return "without one of the items it is undefined, so its error is unknown", [None] * len(names)
     pulls = (count - 1) / count * (np.mean(known) - np.array(known))
     # The sum is enlarged by m / (m - 1) for m items later on; for groups it should be by their number.
     right = math.sqrt((count / (count - 1)) / (len(names) / (len(names) - 1)))
     sizes = np.bincount(group, minlength=count)
-    return None, [float(pulls[each] * right / math.sqrt(sizes[each])) for each in group]
+    found: list[float | None] = (pulls * right / np.sqrt(sizes))[group].tolist()
+    return None, found
 
 
-def _by_item(items: Words, subjects: Words, raters: Words, values: Numbers) -> dict[str, Any]:
+def _by_item(items: GivenWords, subjects: GivenWords, raters: GivenWords, values: GivenNumbers) -> dict[str, Any]:
     """τ within every item, whose replies are the subjects behind the name of the item and `PARTED`."""
-    rater_place = {rater: place for place, rater in enumerate(sorted({str(each) for each in raters}))}
-    if len(rater_place) < 2:
+    item, subject, rater = (code_texts(each, MISSING) for each in (items, subjects, raters))
+    if len(rater) < 2:
         return _nothing(ALONE)
-    replies: dict[str, dict[str, int]] = {}
-    given: dict[str, list[tuple[int, int, float]]] = {}
-    owner: dict[str, str] = {}
-    for item, subject, rater, value in zip(items, subjects, raters, values, strict=True):
-        block, _, reply = str(subject).partition(PARTED)
-        owner[block] = str(item)
-        places = replies.setdefault(block, {})
-        place = places.setdefault(reply, len(places))
-        if value is not None:
-            given.setdefault(block, []).append((rater_place[str(rater)], place, value))
-    matrices = []
-    for block, places in replies.items():
-        matrix = np.full((len(rater_place), len(places)), np.nan)
-        for rater_index, place, value in given.get(block, ()):
-            matrix[rater_index, place] = value
-        matrices.append(matrix)
-    found = tau_by_item(matrices)
+    block = subject.before(PARTED)
+    owner = np.empty(len(block), dtype=np.int64)
+    owner[block.codes[subject.codes]] = item.codes
+    # The place of a subject among those of its block.
+    replies = np.bincount(block.codes)
+    order = np.argsort(block.codes, kind="stable")
+    place = np.empty(len(order), dtype=np.int64)
+    place[order] = np.arange(len(order)) - np.repeat(np.cumsum(replies) - replies, replies)
+    numbers = read_numbers(values)
+    rows = np.argsort(numbers, kind="stable")[: len(numbers) - int(np.isnan(numbers).sum())]
+    stacks = []
+    for size in np.unique(replies):
+        blocks = np.flatnonzero(replies == size)
+        at = np.full(len(replies), -1)
+        at[blocks] = np.arange(len(blocks))
+        mine = rows[at[block.codes[subject.codes[rows]]] >= 0]
+        of = subject.codes[mine]
+        ratings = np.full((len(blocks), len(rater), size), np.nan)
+        ratings[at[block.codes[of]], rater.codes[mine], place[of]] = numbers[mine]
+        stacks.append((blocks, ratings))
+    found = tau_of_stacks(stacks)
     if found.value is None:
         return _nothing(str(found.reason))
-    counted = int((~np.isnan(found.figures)).sum())
-    pulls: dict[str, float] = {}
-    for block, figure in zip(replies, found.figures, strict=True):
-        if not np.isnan(figure):
-            pulls[owner[block]] = pulls.get(owner[block], 0.0) + float(figure - found.value) / counted
-    return {"value": found.value, "reason": None, "items": list(pulls), "pulls": list(pulls.values()), "draws": None}
+    known = np.flatnonzero(~np.isnan(found.figures))
+    pulls = np.bincount(owner[known], (found.figures[known] - found.value) / len(known), minlength=len(item))
+    used = np.unique(owner[known])
+    return {
+        "value": found.value,
+        "reason": None,
+        "items": item.named(used),
+        "pulls": pulls[used].tolist(),
+        "draws": None,
+    }
 
 
 def _median(items: Words, values: Numbers) -> dict[str, Any]:

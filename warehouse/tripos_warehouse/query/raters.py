@@ -8,7 +8,7 @@ from typing import cast
 
 import numpy as np
 
-from tripos_warehouse.statistics import Floats, StatisticResult
+from tripos_warehouse.statistics import Floats, Ints, StatisticResult
 from tripos_warehouse.statistics.agreement import (
     Level,
     cohen_kappa,
@@ -17,7 +17,7 @@ from tripos_warehouse.statistics.agreement import (
     krippendorff_alpha,
     mid_ranks,
     pairwise,
-    w_of,
+    w_without,
 )
 
 COMPLETE = frozenset({"kendall_w"})
@@ -35,11 +35,12 @@ def find_statistic(what: str, level: str, ratings: Floats) -> StatisticResult:
     return _STATISTICS[what](ratings, level)
 
 
-def find_value(what: str, level: str, ratings: Floats) -> float | None:
-    """Return the value of `find_statistic` alone; of W without its test, which the jackknife has no use for."""
-    if what == "kendall_w" and ratings.shape[1] >= 2:
-        return w_of(ratings)
-    return find_statistic(what, level, ratings).value
+def find_values(what: str, level: str, ratings: Floats, groups: Ints, count: int) -> list[float | None]:
+    """Return the value of `find_statistic` without the subjects of each of `count` groups; of W without its test, which
+    the jackknife has no use for."""
+    if what == "kendall_w":
+        return w_without(ratings, groups, count)
+    return [find_statistic(what, level, ratings[:, groups != each]).value for each in range(count)]
 
 
 def _unweighted_kappa(one: Floats, other: Floats) -> StatisticResult:

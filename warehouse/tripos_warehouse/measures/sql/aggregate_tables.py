@@ -206,10 +206,7 @@ group by {self._by}""",
     def _called(self, function: str, rows: str, subject: str, rater: str, level: str = "''") -> str:
         """Return a row a cell, with what a statistic of lists came to."""
         key = "key" if function in JUDGED else "NULL::varchar"
-        lists = ", ".join(
-            f"list({each} order by item_id, {subject}, {rater}, value)"
-            for each in ("item_id", subject, rater, key, "value")
-        )
+        row = f"{{'item': item_id, 'subject': {subject}, 'rater': {rater}, 'key': {key}, 'value': value}}"
         # What two columns say of a reply is two rows here, and one pair that counts.
         pair = "rater = 'gold'" if function in JUDGED and len(self.scored) == 2 else ""
         counted = f'"has value" and {pair}' if pair else '"has value"'
@@ -217,7 +214,7 @@ group by {self._by}""",
         return self.parts.add(
             "cells",
             f"""select {self._by}, count(*) filter ({counted}) as n, {every} as total,
-  tripos_statistic({quoted(function)}, {level}, {lists}) as found
+  tripos_statistic({quoted(function)}, {level}, list({row})) as found
 from {rows}
 group by {self._by}""",
         )

@@ -178,16 +178,24 @@ group by {self._by}""",
 from {pairs}""",
             )
         scored = self.scored[0]
-        subject = "concat_ws(' ', scenario, sample_id, scorer, metric)"
+        told = [
+            name for name in ("scenario", "sample_id", "scorer", "metric", "evaluator") if name not in self.cut.dims
+        ]
+        told_apart = ", ".join([self._by, *told])
         return self.parts.add(
             "rows",
-            f"""select {self._by}, item_id, {subject} as subject,
-  concat_ws(' ', scenario, item_id, scorer, metric) as "of item",
-  evaluator as rater, value, given, coalesce(given, value::varchar) as key, key is not null as "has value"
+            f"""select {self._by}, latest.item_id, concat_ws(' ', scenario, sample_id, scorer, metric) as subject,
+  concat_ws(' ', scenario, latest.item_id, scorer, metric) as "of item",
+  evaluator as rater, latest.value, latest.given, coalesce(latest.given, latest.value::varchar) as key,
+  key is not null as "has value"
 from (
-{indented(self._rows(scored, "scorer", "round"))}{self._in_role(scored)}
-)
-qualify row_number() over (partition by {self._by}, subject, rater order by round desc nulls last) = 1""",
+  select {told_apart},
+    arg_max({{'item_id': item_id, 'value': value, 'given': given}}, coalesce(round, -1)) as latest
+  from (
+{indented(indented(self._rows(scored, "scorer", "round")))}{self._in_role(scored)}
+  )
+  group by {told_apart}
+)""",
         )
 
     def _median(self) -> FigureTables:

@@ -7,6 +7,7 @@ cell at once, by `tripos_statistic`.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from tripos_warehouse.measures.sql.aggregates import LeafSql
@@ -17,8 +18,14 @@ from tripos_warehouse.sql import name as named, text as quoted
 ORDERS = ("position_bias", "flip_rate")
 """What looks at the two orders of the same replies."""
 
-SEEN = ("item_id", "first_model", "second_model", "evaluator", "value")
-"""What a statistic is told of every comparison."""
+SEEN = {
+    "item": "item_id",
+    "subject": "first_model",
+    "rater": "second_model",
+    "key": "evaluator",
+    "value": "value",
+}
+"""What a statistic is told of every comparison, by the names that ratings have."""
 NO_ORDERS = "case when count(value) = 0 then 'nothing was judged in both orders' end"
 
 
@@ -106,16 +113,15 @@ from (
 group by {self._by}""",
         )
         about = f"concat_ws(chr(31), c.model, {'c.evaluator' if alone else 'NULL'})"
-        lists = ", ".join(f'[each.{each} for each in e."all verdicts"]' for each in SEEN)
         met = " and ".join([f"c.{named(dim)} is not distinct from e.{named(dim)}" for dim in dims] or ["true"])
         found = self.parts.add(
             "cells",
             f"""select {columns(self.cut.dims, "c")}, c.n, c.total,
-  tripos_statistic({quoted(function)}, {about}, {lists}) as found
+  tripos_statistic({quoted(function)}, {about}, e."all verdicts") as found
 from {counted} as c join {every} as e on {met}""",
         )
         return self._opened(found)
 
 
-def _packed(names: tuple[str, ...]) -> str:
-    return "{" + ", ".join(f"'{name}': {name}" for name in names) + "}"
+def _packed(names: Mapping[str, str]) -> str:
+    return "{" + ", ".join(f"'{name}': {column}" for name, column in names.items()) + "}"

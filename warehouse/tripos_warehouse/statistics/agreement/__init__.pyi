@@ -3,13 +3,14 @@ from .concordance import (
     kendall_w as kendall_w,
     mid_ranks as mid_ranks,
     spearman_rho as spearman_rho,
-    w_of as w_of,
+    w_without as w_without,
 )
 from .icc import (
     intraclass as intraclass,
 )
 from .item_rankings import (
     tau_by_item as tau_by_item,
+    tau_of_stacks as tau_of_stacks,
 )
 from .items import (
     over_items as over_items,

@@ -9,7 +9,7 @@ import numpy as np
 
 from tripos_warehouse.statistics.found import StatisticResult
 from tripos_warehouse.statistics.quantiles import two_sided, z_quantile
-from tripos_warehouse.statistics.ratings import Floats, Ratings, Values, complete_items, read_ratings, read_values
+from tripos_warehouse.statistics.ratings import Floats, Ints, Ratings, Values, complete_items, read_ratings, read_values
 
 
 def kendall_w(ratings: Ratings) -> StatisticResult:
@@ -33,7 +33,7 @@ def kendall_w(ratings: Ratings) -> StatisticResult:
         return StatisticResult.undefined("fewer than two raters", n=items, left_out=left_out)
     if items < 2:
         return StatisticResult.undefined("fewer than two items that every rater rated", n=items, left_out=left_out)
-    value = w_of(matrix)
+    [value] = w_without(matrix, np.full(items, -1), 1)
     if value is None:
         reason = "every rater ties all items: there is no order to agree on"
         return StatisticResult.undefined(reason, n=items, left_out=left_out)
@@ -44,23 +44,41 @@ def kendall_w(ratings: Ratings) -> StatisticResult:
     return StatisticResult(value, statistic=statistic, df=items - 1, p=p, n=items, left_out=left_out)
 
 
-def w_of(matrix: Floats) -> float | None:
-    """Kendall's W of complete ratings, (raters, items), without its test; None where every rater ties all items.
+MOST_CUBED = 2_000_000
+"""The cube of a greater number may not fit into 64 bits."""
 
-    >>> round(w_of(np.array([[1, 2, 2, 4, 5, 3], [1, 3, 2, 4, 4, 5], [2, 2, 2, 5, 4, 5.0]])), 6)
-    0.87415
+
+def w_without(matrix: Floats, groups: Ints, count: int) -> list[float | None]:
+    """Kendall's W of complete ratings, (raters, items), without the items of each of `count` groups, and without its
+    test; None where every rater ties all items. An item in no group is always there.
+
+    >>> ratings = np.array([[1, 2, 2, 4, 5, 3], [1, 3, 2, 4, 4, 5], [2, 2, 2, 5, 4, 5.0]])
+    >>> [round(w, 6) for w in w_without(ratings, np.array([1, -1, -1, -1, -1, 1]), 2)]
+    [0.87415, 0.901235]
     """
-    raters, items = matrix.shape
-    sums, ties = np.zeros(items), 0
-    for row in matrix:
+    codes = np.stack([np.unique(row, return_inverse=True)[1] for row in matrix])
+    # Items that all raters rated alike are one column, which counts as many times.
+    columns = codes[0]
+    for row in codes[1:]:
+        columns = np.unique(columns * (int(row.max(initial=0)) + 1) + row, return_inverse=True)[1]
+    _, first, columns = np.unique(columns, return_index=True, return_inverse=True)
+    of_columns, whole = codes[:, first], np.bincount(columns, minlength=len(first))
+    left = (whole - np.bincount(columns[groups == each], minlength=len(first)) for each in range(count))
+    return [_w(of_columns, each) for each in left]
+
+
+def _w(codes: Ints, counts: Ints) -> float | None:
+    """Kendall's W of columns that count several times; `codes` has the places of the ratings among each rater's."""
+    raters, items = len(codes), int(counts.sum())
+    sums, ties = np.zeros(codes.shape[1]), 0
+    for row in codes:
         # As `scipy.stats.rankdata`, whose import takes a second: equal values share the mean of their ranks.
-        order = row.argsort(kind="stable")
-        starts = np.flatnonzero(np.concatenate(([True], np.diff(row[order]) != 0)))
-        counts = np.diff(np.append(starts, items))
-        sums[order] += np.repeat(starts + (counts + 1) / 2, counts)
-        ties += sum(int(count) ** 3 - int(count) for count in counts if count > 1)
+        tied = np.bincount(row, counts).astype(np.int64)
+        sums += (np.cumsum(tied) - (tied - 1) / 2)[row]
+        ties += int((tied**3 - tied).sum()) if items <= MOST_CUBED else sum(each**3 - each for each in tied.tolist())
     most = raters**2 * (items**3 - items) - raters * ties
-    return None if most == 0 else min(1.0, 12 * float(((sums - sums.mean()) ** 2).sum()) / most)
+    squares = float((counts * (sums - raters * (items + 1) / 2) ** 2).sum())
+    return None if most == 0 else min(1.0, 12 * squares / most)
 
 
 def mid_ranks(values: Floats) -> Floats:

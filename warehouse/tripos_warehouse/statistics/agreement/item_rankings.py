@@ -10,6 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+AT_ONCE = 10_000
+"""So many items are compared at a time: each takes the square of its replies in memory."""
 
 
 @dataclass(frozen=True)
@@ -36,15 +39,27 @@ def tau_by_item(items: Sequence[Floats]) -> TauByItem:
     >>> round(found.value, 6), found.figures.round(6).tolist()
     (0.45, [0.9, 0.0, nan])
     """
-    figures = np.full(len(items), np.nan)
     shapes: dict[tuple[int, ...], list[int]] = {}
     for place, ratings in enumerate(items):
         shapes.setdefault(ratings.shape, []).append(place)
-    for shape, places in shapes.items():
-        if shape[0] >= 2 and shape[1] >= 2:
-            figures[places] = _figures(np.stack([items[place] for place in places]))
+    return tau_of_stacks([(np.array(places), np.stack([items[each] for each in places])) for places in shapes.values()])
+
+
+def tau_of_stacks(stacks: Sequence[tuple[Ints, Floats]]) -> TauByItem:
+    """Return the same of items in stacks: the places of items that have matrices of one shape, and these as one array,
+    (items, raters, replies).
+
+    >>> one = np.array([[[1, 2, 3, 4, 5], [2, 1, 3, 4, 5.0]]])
+    >>> tau_of_stacks([(np.array([1]), one), (np.array([0]), one[:, :, :1])]).figures.round(6).tolist()
+    [nan, 0.9]
+    """
+    figures = np.full(sum(len(places) for places, _ in stacks), np.nan)
+    for places, ratings in stacks:
+        if ratings.shape[1] >= 2 and ratings.shape[2] >= 2:
+            for start in range(0, len(places), AT_ONCE):
+                figures[places[start : start + AT_ONCE]] = _figures(ratings[start : start + AT_ONCE])
     if np.isnan(figures).all():
-        reason = "no item has replies that two raters put in an order" if len(items) else "nothing has a value"
+        reason = "no item has replies that two raters put in an order" if len(figures) else "nothing has a value"
         return TauByItem(None, figures, reason)
     return TauByItem(float(np.nanmean(figures)), figures)
 
