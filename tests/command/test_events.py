@@ -66,7 +66,7 @@ SHAPE = {
     "progress": "event time elapsed_s left_s done planned asked reused skipped failed left in_flight waiting calls_per_s "
     "tokens_in tokens_out cost_usd cost_known_usd budget errors endpoints lanes",
     "note": "event time text",
-    "finished": "event time run_id status code calls samples judgements scores comparisons made unasked errors repaired functions tokens_in tokens_out "
+    "finished": "event time run_id status code calls samples judgements scores comparisons made unasked errors reused_from repaired functions tokens_in tokens_out "
     "cost_usd cost_known_usd unpriced budget elapsed_s calls_per_s",
 }
 

@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 from tripos.api.compilation import find_spec
 from tripos.api.job import Job
 from tripos_compiler.plan import Plan
+from tripos_runtime.asking.other_replies import TakenCounts
 from tripos_runtime.datasets.cases import CaseSource
 from tripos_runtime.datasets.selection import Selection
 from tripos_runtime.forecast.lines import Forecast
@@ -27,7 +28,9 @@ from tripos_runtime.models.base import FREE, Price, Reply, Request
 from tripos_runtime.models.embeddings import open_embedding
 from tripos_runtime.roles.binding import bind
 from tripos_runtime.scheduling.calling import Limits
+from tripos_warehouse.errors import StoreError
 from tripos_warehouse.ledger.opening import open_ledger
+from tripos_warehouse.ledger.other_stores import OtherStores
 from tripos_warehouse.store.schemas import TABLES
 from tripos_warehouse.store.store import Store
 
@@ -125,6 +128,8 @@ class Ran:
     asked: int
     reused: int
     run_id: str
+    taken: TakenCounts
+    damages: list[StoreError]
 
 
 @dataclass
@@ -139,6 +144,8 @@ class Bench:
     selection: Selection = field(default_factory=Selection)
     past: Counter[str] = field(default_factory=Counter)
     """What was ever sent."""
+    others: tuple[Path, ...] = ()
+    """Other stores, whose replies are reused."""
 
     @property
     def store(self) -> Path:
@@ -174,8 +181,11 @@ class Bench:
         binding = bind(plan, models or self.models, {role: each for role, each in filled.items() if role in known})
         store = Store.open(self.store, create=True)
         prices = dict.fromkeys(binding.every, FREE)
+        damages: list[StoreError] = []
+        others = OtherStores([str(each) for each in self.others], self.store, damages.append)
         with open_ledger(store, plan.fingerprints) as ledger:
-            foreseen = forecast(plan, source, self.selection, binding, ledger, prices)
+            foreseen = forecast(plan, source, self.selection, binding, ledger, prices, others=others)
+        others = OtherStores([str(each) for each in self.others], self.store, damages.append)
         sent: Counter[str] = Counter()
         opened: dict[str, Any] = {}
         for name in binding.every:
@@ -186,12 +196,12 @@ class Bench:
         self.runs += 1
         run_id = f"run{self.runs:03}"
         source = CaseSource(plan, source.reader, source.spec_files)
-        job = Job(plan, binding, self.selection, source, {}, store, run_id, Limits(), None)
+        job = Job(plan, binding, self.selection, source, {}, store, run_id, Limits(), None, others=others)
         ending = asyncio.run(job.run(opened, _around))
         assert ending.status == "finished", ending
         tally = job.tally
         asked, reused = sum(tally.asked.values()), sum(tally.reused.values())
-        return Ran(sent, foreseen, asked, reused, run_id)
+        return Ran(sent, foreseen, asked, reused, run_id, tally.taken, damages)
 
 
 @asynccontextmanager

@@ -56,6 +56,7 @@ def sample(number: object, **changes: Any) -> dict[str, Any]:
         "latency_s": 0.5,
         "request_digest": None,
         "adopted_from": None,
+        "reused_from": None,
         "release": None,
         "created_at": AT,
     }

@@ -27,6 +27,7 @@ from .job import (
 from .preparation import (
     RunWarning as RunWarning,
     check_denied as check_denied,
+    damage_warning as damage_warning,
     family_warning as family_warning,
     lock_now as lock_now,
     prepare as prepare,

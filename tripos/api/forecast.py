@@ -7,10 +7,11 @@ from pathlib import Path
 
 from tripos.api.forecast_rows import read_history
 from tripos.failure import USAGE, Failure
-from tripos.runs import Committed, find_store
+from tripos.runs import Committed, find_store, open_others
 from tripos.settings import LOCAL_PREFIXES, Config, endpoints_of, prices_of
 from tripos_compiler.inputs import DataError
 from tripos_compiler.plan import Plan
+from tripos_runtime.asking import NO_OTHERS, OtherReplies
 from tripos_runtime.datasets import CaseSource, Selection
 from tripos_runtime.drivers import PreparedRun
 from tripos_runtime.forecast import NO_HISTORY, Forecast, NothingKept, forecast
@@ -20,17 +21,22 @@ from tripos_runtime.models.unopened import check_name
 from tripos_runtime.roles import RoleBinding
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.ledger import RunLedger, open_ledger
-from tripos_warehouse.store import Store
+from tripos_warehouse.store import Store, Tell
 
 AT_NO_COST = (*LOCAL_PREFIXES, "replay/")
 MOCKED = Price(0.0, 0.0, most_out=4_096)
 """No reply of a mock model, or of a constant, is longer."""
 
 
-def foresee_run(prepared: PreparedRun, config: Config) -> Forecast:
-    """Forecast a prepared run. Recorded models cost nothing. Raises `Failure`."""
+def foresee_run(prepared: PreparedRun, config: Config, tell: Tell) -> Forecast:
+    """Forecast a prepared run. Recorded models cost nothing. `tell` is called with what is damaged in stores whose
+    replies are reused. Raises `Failure`."""
     prices = {**known_prices(prepared.binding, config), **dict.fromkeys(prepared.wiring.recorded, FREE)}
-    return foresee(prepared.plan, prepared.source, prepared.selection, prepared.binding, config.store, prices)
+    try:
+        others = open_others(config.reuse, config.store, tell)
+    except StoreError as error:
+        raise Failure(error.code, error.message, error.hint) from error
+    return foresee(prepared.plan, prepared.source, prepared.selection, prepared.binding, config.store, prices, others)
 
 
 def check_model_names(names: Sequence[str], config: Config) -> None:
@@ -50,16 +56,17 @@ def foresee(
     binding: RoleBinding,
     store_path: str | Path,
     prices: Mapping[str, Price | None],
+    others: OtherReplies = NO_OTHERS,
 ) -> Forecast:
     """Return the forecast of a run. Raises `Failure`."""
     try:
         store = find_store(store_path)
         if store is None:
-            return forecast(plan, source, selection, binding, NothingKept(), prices, NO_HISTORY)
+            return forecast(plan, source, selection, binding, NothingKept(), prices, NO_HISTORY, others)
         history = read_history(store, plan.benchmark.name)
         ledger = _open(store, plan.fingerprints)
         try:
-            return forecast(plan, source, selection, binding, ledger, prices, history)
+            return forecast(plan, source, selection, binding, ledger, prices, history, others)
         finally:
             if isinstance(ledger, RunLedger):
                 ledger.close()

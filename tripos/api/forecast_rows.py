@@ -83,6 +83,7 @@ def forecast_values(found: Forecast, budget: Budget | None = None) -> dict[str, 
         "budget": budget_rows(found, budget),
         "total": {
             "reused": found.reused,
+            "reused_from": found.taken.to_json(),
             "at_least": found.certain,
             "at_most": found.certain + found.perhaps,
             **_estimate(total),

@@ -16,7 +16,7 @@ from tripos.releases import WORKING_TREE, RunOrigin
 from tripos.runs import run_row, step_rows
 from tripos_compiler.inputs import DataError
 from tripos_compiler.plan import Grade, Plan
-from tripos_runtime.asking import Loaded, Tally
+from tripos_runtime.asking import NO_OTHERS, Loaded, OtherReplies, Tally
 from tripos_runtime.datasets import CaseSource, Selection, drawn_counts
 from tripos_runtime.drivers import Engine, Share, work_name
 from tripos_runtime.models import Model
@@ -71,6 +71,8 @@ class Job:
     budget: Budget | None
     origin: RunOrigin = WORKING_TREE
     """The release, or the state of the working tree, that the plan is of."""
+    others: OtherReplies = NO_OTHERS
+    """Other stores, whose replies are taken over."""
     tally: Tally = field(default_factory=Tally)
     callers: Mapping[str, Caller] = field(default_factory=dict)
     """How each model is called, once the run is under way."""
@@ -167,6 +169,7 @@ class Job:
                 functions=self.functions,
                 run_id=self.run_id,
                 shelf=StoredIndexes(self.store.root),
+                others=self.others,
                 workers=self._most_at_once(models),
                 tally=self.tally,
                 share=share,

@@ -18,6 +18,7 @@ from tripos.runs import Recording
 from tripos.settings import Config, endpoints_of, limits_of, prices_of
 from tripos_compiler.diagnostics import EVERY
 from tripos_compiler.plan import Plan
+from tripos_runtime.asking import Tally
 from tripos_runtime.datasets import NotApproved
 from tripos_runtime.drivers import PreparedRun, RunWiring, prepare_run
 from tripos_runtime.models import Model, open_embedding, open_model
@@ -30,6 +31,7 @@ from tripos_warehouse.errors import StoreError
 if TYPE_CHECKING:
     from tripos.releases import Lock
     from tripos_runtime.drivers import PreparedRun
+    from tripos_warehouse.store import Tell
 
 
 @dataclass(frozen=True)
@@ -124,6 +126,16 @@ def settings_warning(prepared: PreparedRun) -> RunWarning | None:
         [each.shown for each in prepared.settings_not_taken()],
         "take the setting out of the step, or give the role another model: --role NAME=PROVIDER/MODEL",
     )
+
+
+def damage_warning(error: StoreError) -> RunWarning:
+    """Warn of a part of a store that is damaged."""
+    return RunWarning(error.code, error.message, ("what it held is left out",), error.hint)
+
+
+def damage_note(tally: Tally) -> Tell:
+    """Return a function that tells whoever watches a run of a damaged part of a store."""
+    return lambda error: tally.notes.append(f"{error.code} {error.message}: what it held is left out")
 
 
 def check_denied(warning: RunWarning, denied: Mapping[str, str]) -> None:

@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 from tripos.api.compilation import CompiledSpec
 from tripos.api.job import Around, Job, Pool, RunEnding
-from tripos.api.preparation import RunWarning, family_warning, settings_warning
+from tripos.api.preparation import RunWarning, damage_note, damage_warning, family_warning, settings_warning
 from tripos.failure import SOME_FAILED, Failure
 from tripos.mishaps import told_interrupts
 from tripos.releases import origin_of
-from tripos_runtime.asking import PluginError
+from tripos.runs import open_others
+from tripos.settings import Config
+from tripos_runtime.asking import PluginError, Tally
 from tripos_runtime.drivers import PreparedRun, new_run_id
 from tripos_runtime.models import ModelError
 from tripos_runtime.scheduling import BudgetError
@@ -179,7 +181,7 @@ class Run:
 def open_run(
     spec: CompiledSpec,
     prepared: PreparedRun,
-    store: str | Path,
+    config: Config,
     warn: Callable[[RunWarning | None], None],
     pool: Pool | None = None,
 ) -> Run:
@@ -193,9 +195,11 @@ def open_run(
             pool.check(limits)
         warn(settings_warning(prepared))
         prepared.check_prices()
-        opened = Store.open(store, create=True)
+        opened = Store.open(config.store, create=True)
         for damage in opened.damages.values():
-            warn(RunWarning(damage.code, damage.message, ("what it held is left out",), damage.hint))
+            warn(damage_warning(damage))
+        tally = Tally()
+        others = open_others(config.reuse, opened.place, damage_note(tally))
     except (PluginError, BudgetError, ModelError, StoreError) as error:
         prepared.wiring.close()
         raise Failure(error.code, error.message, error.hint) from error
@@ -209,6 +213,8 @@ def open_run(
         run_id=new_run_id(datetime.now(UTC)),
         limits=limits,
         budget=prepared.budget,
+        others=others,
+        tally=tally,
         origin=origin_of(spec.path, spec.main, spec.compilation.sources),
         pool=pool,
     )

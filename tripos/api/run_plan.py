@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tripos.api.compilation import CompiledSpec
-from tripos.api.preparation import RunWarning, family_warning, settings_warning
+from tripos.api.preparation import RunWarning, damage_warning, family_warning, settings_warning
 from tripos.api.selection import Choices, has_models, select_cases
 from tripos.failure import Failure
 from tripos.settings import Config
@@ -116,7 +116,7 @@ def plan_run(
     warn(settings_warning(prepared))
     source, selection = prepared.source, prepared.selection
     items, slots = source.counts(selection), source.slot_counts(selection)  # before rows that are kept are gone through
-    found = foresee_run(prepared, config)
+    found = foresee_run(prepared, config, lambda error: warn(damage_warning(error)))
     roles = {role: len(names) for role, names in prepared.binding.models.items()}
     return RunPlan(
         plan, source, selection, items, slots, roles, tuple(planned(found, selection.under(plan))), prepared, found

@@ -59,6 +59,8 @@ class CaseOptions(TypedDict, total=False):
     seed: int | None
     shard: str | None
     """`"1/3"`: the first of three parts, which a hash of the item decides."""
+    reuse: Places
+    """Stores whose replies are taken over, and which are only read."""
     budget: Names
     """The most that the run may spend: `"5usd"`, `"200000tokens"`, `"1000calls"`."""
 
@@ -199,7 +201,7 @@ class Spec:
             choices, config = self._chosen(models, roles, store, options, RunOptions.__annotations__)
             prepared = prepare(self.compiled, choices, config, locked=options.get("locked"))
             pool = worker_pool(self.compiled, choices, config, options.get("workers", 1))
-            run = open_run(self.compiled, prepared, config.store, self._warner(warnings), pool)
+            run = open_run(self.compiled, prepared, config, self._warner(warnings), pool)
         run.warnings = tuple(warnings)
         started.append(run)
         watcher = Watcher(run, progress, self.settings.secrets)
@@ -327,6 +329,8 @@ def _with_options(config: Config, store: str | Path | None, options: Mapping[str
         raise Failure("R0202", f"`{name}` {value_fault(first)}", f"give another {name}") from error
     if store is not None:
         table["store"] = str(store)
+    if options.get("reuse"):
+        table["reuse"] = tuple(paths_of(options["reuse"]))
     if options.get("budget"):
         table["budget"] = _names(options["budget"])
     return config.model_copy(update=table)

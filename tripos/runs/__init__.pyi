@@ -7,6 +7,7 @@ from .recordings import (
 from .rows import (
     Committed as Committed,
     find_store as find_store,
+    open_others as open_others,
     run_row as run_row,
     step_rows as step_rows,
 )

@@ -10,11 +10,12 @@ from typing import Any
 
 from tripos.version import __version__
 from tripos_compiler.plan import Plan, Scenario
+from tripos_runtime.asking import NO_OTHERS, OtherReplies
 from tripos_runtime.drivers import result_bindings
 from tripos_runtime.roles import RoleBinding
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.ledger import Draws, RowLookup
-from tripos_warehouse.store import RESULTS, Row, RowIndex, Store, pack
+from tripos_warehouse.ledger import Draws, OtherStores, RowLookup
+from tripos_warehouse.store import RESULTS, Row, RowIndex, Store, Tell, pack
 
 
 def run_row(
@@ -60,6 +61,12 @@ def find_store(path: str | Path) -> Store | None:
         if error.code == "S0101":
             return None
         raise
+
+
+def open_others(places: Sequence[str], own: str | Path, tell: Tell) -> OtherReplies:
+    """Return the replies of the stores at some places, which a run reuses that keeps its `own` elsewhere. `tell` is
+    called with what is damaged. Raises `StoreError` where one cannot be opened."""
+    return OtherStores(places, own, tell) if places else NO_OTHERS
 
 
 class Committed:

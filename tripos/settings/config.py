@@ -91,6 +91,7 @@ class ProfileSettings(BaseModel):
     data: Texts = ()
     releases: Texts = ()
     store: str = "results"
+    reuse: Texts = ()
     models: Texts = ()
     roles: dict[str, Texts] = Field(default_factory=dict)
     endpoints: dict[str, EndpointConfig] = Field(default_factory=dict)
@@ -99,15 +100,16 @@ class ProfileSettings(BaseModel):
     budget: Texts = ()
     check: CheckConfig = CheckConfig()
 
-    @field_validator("store", "data", "releases")
+    @field_validator("store", "reuse", "data", "releases")
     @classmethod
     def _is_of_this_machine(cls, places: Any, info: ValidationInfo) -> Any:
         for place in [places] if isinstance(places, str) else places:
             foreign = why_no_folder(place)
-            if info.field_name == "store" and address_of(place):
+            if info.field_name in ("store", "reuse") and address_of(place):
                 if info.context != TYPED:
                     told = f"`{place}` is a bucket, and your keys go to none that a file names"
-                    raise ValueError(f"{told}: give it with --store or TRIPOS_STORE")
+                    name = info.field_name
+                    raise ValueError(f"{told}: give it with --{name} or TRIPOS_{name.upper()}")
             elif foreign is not None:
                 raise ValueError(": ".join(foreign))
         return places

@@ -17,6 +17,7 @@ PROFILE = "TRIPOS_PROFILE"
 VARIABLES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "TRIPOS_STORE": ("store",),
+        "TRIPOS_REUSE": ("reuse",),
         "TRIPOS_DATA": ("data",),
         "TRIPOS_MODEL": ("models",),
         "TRIPOS_BUDGET": ("budget",),
@@ -31,7 +32,7 @@ VARIABLES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     }
 )
 """Variable to the setting that it stands for."""
-LISTS = frozenset({"TRIPOS_MODEL", "TRIPOS_BUDGET", "TRIPOS_DENY"})
+LISTS = frozenset({"TRIPOS_MODEL", "TRIPOS_BUDGET", "TRIPOS_DENY", "TRIPOS_REUSE"})
 """Several values are divided by commas; folders of data as in `PATH`."""
 OTHERS = frozenset({PROFILE, LANGUAGE, "TRIPOS_UNTRUSTED", "TRIPOS_DEBUG", "TRIPOS_KEY_PASSWORD"})
 GOLDEN = "_GOLDEN"

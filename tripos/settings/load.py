@@ -28,6 +28,7 @@ MERGED = ("roles", "endpoints", "prices", "limits", "check")
 """Tables of which a later layer replaces entries; any other setting it replaces whole."""
 OPTIONS: Mapping[str, tuple[str, ...]] = {
     "store": ("store",),
+    "reuse": ("reuse",),
     "budget": ("budget",),
     "max_connections": ("limits", "max_connections"),
     "max_retries": ("limits", "max_retries"),
@@ -117,8 +118,9 @@ def with_options(config: Config, options: Namespace) -> Config:
             inner = inner.setdefault(part, {})
         inner[place[-1]] = value
     update = {name: value for name, value in table.items() if name != "limits"}
-    if "budget" in update:
-        update["budget"] = tuple(update["budget"])
+    for name in ("budget", "reuse"):
+        if name in update:
+            update[name] = tuple(update[name])
     if "limits" in table:
         update["limits"] = config.limits.model_copy(update=table["limits"])
     return config.model_copy(update=update)
@@ -178,7 +180,7 @@ def _read(path: Path) -> tuple[str, dict[str, Any]]:
 def _against(table: Mapping[str, Any], base: Path) -> dict[str, Any]:
     """Return a layer of the file with its paths made whole."""
     made = dict(table)
-    for name in ("data", "releases"):
+    for name in ("data", "releases", "reuse"):
         if isinstance(made.get(name), str):
             made[name] = [made[name]]
         if name in made:

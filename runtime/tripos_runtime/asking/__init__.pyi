@@ -1,5 +1,6 @@
 from .asking import (
     NO_REPLY as NO_REPLY,
+    SENT_ANEW as SENT_ANEW,
     UNUSED as UNUSED,
     Adopted as Adopted,
     Answer as Answer,
@@ -38,6 +39,12 @@ from .ledger import (
     sample_id as sample_id,
     score_id as score_id,
     turn_id as turn_id,
+)
+from .other_replies import (
+    NO_OTHERS as NO_OTHERS,
+    OtherReplies as OtherReplies,
+    Source as Source,
+    TakenCounts as TakenCounts,
 )
 from .plugins import (
     NO_RELEASES as NO_RELEASES,

@@ -12,6 +12,7 @@ from typing import Any
 import orjson
 
 from tripos_compiler.plan import Expr, Settings, Texts, canonical
+from tripos_runtime.asking.other_replies import Source
 from tripos_runtime.asking.statuses import OK, REFUSED, status_of_text
 from tripos_runtime.models import DialogueTurn, Message
 from tripos_runtime.reading import format_note
@@ -25,6 +26,9 @@ UNUSED: dict[str, Any] = {
     "latency_s": None,
 }
 NO_REPLY: dict[str, Any] = dict.fromkeys(("reply", "parsed", "error", "finish_reason", "model_served")) | UNUSED
+
+SENT_ANEW: dict[str, Any] = {"adopted_from": None, "reused_from": None}
+"""The columns of a result that was asked for."""
 
 OF_CALL = ("finish_reason", "model_served", *UNUSED, "error")
 """Facts of a call beside its reply."""
@@ -114,11 +118,19 @@ class Draft:
 @dataclass(frozen=True)
 class Adopted:
     """A reply that was sent for the same question under another name, as a row of the store, and the unreadable first
-    reply before it, if there was one; `origin` is the name that it was asked for under."""
+    reply before it, if there was one; `origin` is the name that it was asked for under. `source` says in which other
+    store it was found."""
 
     row: Mapping[str, Any]
     draft: Mapping[str, Any] | None
     origin: str
+    source: Source | None = None
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        """Return the columns that say where the reply is from."""
+        reused = self.row.get("reused_from") if self.source is None else str(self.source)
+        return {"adopted_from": self.origin, "reused_from": reused}
 
 
 def reread(

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tripos_runtime.asking.asking import Adopted, Answer, Lane
+from tripos_runtime.asking.other_replies import TakenCounts
 from tripos_runtime.asking.statuses import FAILED
 from tripos_runtime.datasets import WORDS
 
@@ -95,6 +96,8 @@ class Tally:
     """Calls that were not made since what they were to ask has no value, by role and reason."""
     errors: Counter[str] = field(default_factory=Counter)
     """Failed calls by the code of their error."""
+    taken: TakenCounts = field(default_factory=TakenCounts)
+    """Of the reused calls those whose reply was found in another store."""
     repaired: int = 0
     """Replies that could not be read and were asked for once more."""
     tokens_in: int = 0
@@ -217,11 +220,13 @@ class Tally:
             for name in SUMMED:
                 getattr(fresh, name).update(getattr(part, name))
             fresh.take_spending(part)
+            fresh.taken.update(part.taken)
             fresh.waiting += part.waiting
             for name, making in part.makings.items():
                 fresh.makings.setdefault(name, making)
         for part in gone:
             fresh.take_spending(part)
+            fresh.taken.update(part.taken)
             fresh.reused -= part.asked & fresh.reused
         self.__dict__.update(fresh.__dict__)
 

@@ -19,7 +19,7 @@ import orjson
 
 from tripos_compiler.language import with_functions
 from tripos_compiler.plan import Plan, digest
-from tripos_runtime.asking import Ledger, Tally, Work
+from tripos_runtime.asking import NO_OTHERS, Ledger, OtherReplies, Tally, Work
 from tripos_runtime.datasets import Case, CaseSource, Selection, SubsetTags, planned_calls
 from tripos_runtime.drivers.live import Live
 from tripos_runtime.drivers.lookup import BATCH, Lookup, Task, bound_treatments
@@ -53,6 +53,8 @@ class Engine:
     """The plug-ins of the plan by name, from `load_plugins`."""
     shelf: IndexStore | None = None
     """Where indexes of what is looked through are kept."""
+    others: OtherReplies = NO_OTHERS
+    """Other stores, whose replies are taken over."""
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
     sleep: Sleep = asyncio.sleep
     share: Share | None = None
@@ -82,11 +84,11 @@ class Engine:
             self.plan, self.source.sources, self.ledger, self.tally, work, self.run_id, self.now, callers=self.callers
         )
         self.driver.encoder = Encoder(
-            self.callers, self.ledger, self.tally, self.run_id, self.now, self.binding.identities
+            self.callers, self.ledger, self.tally, self.run_id, self.now, self.binding.identities, self.others
         )
         self.driver.world.chooser.shelf = self.shelf
         own = Own(self.plan, self.binding.answering, lambda: self.source.cases(self.selection.whole), self.lookup.units)
-        self.driver.adoption = Adoption(self.ledger, own)
+        self.driver.adoption = Adoption(self.ledger, own, others=self.others, taken=self.tally.taken)
         flusher = asyncio.create_task(self._flush_often())
         every_case = False
         try:

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from tripos_compiler.plan import Plan
-from tripos_runtime.asking import AGAIN, NOT_ASKED, Adopted, Answer, Draft, Keeper, Listing, Tally
+from tripos_runtime.asking import AGAIN, NOT_ASKED, Adopted, Answer, Draft, Keeper, Listing, Tally, draft_of
 from tripos_runtime.datasets import Sources
 from tripos_runtime.drivers.rows import Rows, unasked
 from tripos_runtime.program import (
@@ -121,7 +121,12 @@ class Keeping:
         self, call: Call, name: str, answer: Answer, row: Mapping[str, Any], found: Adopted, lane: tuple[str, str]
     ) -> None:
         """Keep a reply that was asked for under another name, which costs nothing but what it is asked once more."""
-        self.ledger.keep({call.table: [{**row, "adopted_from": found.origin}]})
+        rows = {call.table: [{**row, **found.columns}]}
+        if (
+            found.draft is not None and found.columns["reused_from"] is not None
+        ):  # the store may lack that of the origin
+            rows["drafts"] = [self.row.draft(row, name, draft_of(found.draft))]
+        self.ledger.keep(rows)
         self.tally.adopt(lane, call.model, answer, found)
         self._settle_call(call, name, answer)
 

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from tripos_compiler.language import Unavailable
 from tripos_compiler.plan import Ask, Step
 from tripos_runtime.asking import (
+    SENT_ANEW,
     Adopted,
     Answer,
     Draft,
@@ -228,7 +229,7 @@ class Live(Keeping):
                 firsts[name] = found
 
         async def settle(name: str, first: First | Draft | Adopted) -> None:
-            own = {**self._row(need, name, numbers[name], at), "request_digest": requests[name], "adopted_from": None}
+            own = {**self._row(need, name, numbers[name], at), **SENT_ANEW, "request_digest": requests[name]}
 
             def keep(draft: Draft) -> None:
                 self.keep_draft(own, name, draft)

@@ -10,7 +10,7 @@ from typing import Any
 from tripos_compiler.language import Unavailable, opening_text
 from tripos_compiler.language.library import transcript
 from tripos_compiler.plan import Ask, Compare, Converse, Grade, Plan
-from tripos_runtime.asking import NO_REPLY, Answer, Draft, dumps
+from tripos_runtime.asking import NO_REPLY, SENT_ANEW, Answer, Draft, dumps
 from tripos_runtime.program import Call, Compared, Pair, Scored, Talk, Talked, Unit
 
 Row = dict[str, Any]
@@ -101,7 +101,7 @@ class Rows:
             "model_served": None,
             **{column: _sum([row[column] for row in talked.taken]) for column in SUMMED},
             "request_digest": None,
-            "adopted_from": None,
+            **SENT_ANEW,
         }
 
     def score(self, unit: Unit, scored: Scored, title: str) -> Row:

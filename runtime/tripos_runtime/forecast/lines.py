@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from tripos_runtime.asking import TakenCounts
 from tripos_runtime.forecast.estimates import Estimate, Load
 from tripos_runtime.forecast.fates import Fate, Where
 from tripos_runtime.forecast.reasons import Reason
@@ -51,6 +52,8 @@ class Forecast:
     """The models of calls whose price is not known."""
     unmade: Mapping[str, int] = field(default_factory=dict)
     """How many items of a scenario are yet to be made, at the most."""
+    taken: TakenCounts = field(default_factory=TakenCounts)
+    """Of the reused calls those whose reply is found in another store."""
 
     @property
     def reused(self) -> int:

@@ -13,7 +13,18 @@ from typing import Any, cast
 
 from tripos_compiler.language import Unavailable, with_functions
 from tripos_compiler.plan import Ask, Compare, Converse, Judging, Plan, Retrieve, Scenario, Settings, Verdict
-from tripos_runtime.asking import AGAIN, FAILED, NOT_APPLICABLE, NOT_ASKED, PENDING, Ledger, PreparedQuestion, Row
+from tripos_runtime.asking import (
+    AGAIN,
+    FAILED,
+    NO_OTHERS,
+    NOT_APPLICABLE,
+    NOT_ASKED,
+    PENDING,
+    Ledger,
+    OtherReplies,
+    PreparedQuestion,
+    Row,
+)
 from tripos_runtime.datasets import Case, CaseSource, Selection
 from tripos_runtime.drivers import Lookup, bound_treatments
 from tripos_runtime.forecast.call_table import arms_of
@@ -57,13 +68,15 @@ def forecast(
     ledger: Kept,
     prices: Mapping[str, Price | None],
     history: History = NO_HISTORY,
+    others: OtherReplies = NO_OTHERS,
 ) -> Forecast:
     """Return what a run of this plan by these models over these cases would do. `prices` are by model, `None` or absent
-    where nobody knows one. The Python functions of a plan are not called: what needs one is left open.
+    where nobody knows one; `others` are stores whose replies are taken over. The Python functions of a plan are not
+    called: what needs one is left open.
 
     Raises `DataError` where a data file has changed since the plan was made.
     """
-    watcher = _Watcher(plan, source, selection, binding, ledger, history)
+    watcher = _Watcher(plan, source, selection, binding, ledger, history, others)
     with with_functions({plugin.name: _not_called(plugin.name) for plugin in plan.plugins}):
         watcher.watch()
     lines = watcher.lines
@@ -77,6 +90,7 @@ def forecast(
         scores=watcher.scores,
         unpriced=tuple(model for model in models if prices.get(model) is None),
         unmade=watcher.unmade,
+        taken=watcher.adoption.taken,
     )
 
 
@@ -91,18 +105,19 @@ class _Watcher:
         binding: RoleBinding,
         ledger: Kept,
         history: History,
+        others: OtherReplies,
     ) -> None:
         self.plan, self.source, self.selection, self.ledger = plan, source, selection, ledger
         chosen = selection.chosen(plan)
         # Of the lookup only its units are wanted: nothing is claimed.
         self.lookup = Lookup(cast("Ledger", ledger), bound_treatments(chosen, plan, binding), binding)
         own = Own(plan, binding.answering, lambda: source.cases(selection.whole), self.lookup.units)
-        self.adoption = Adoption(cast("Ledger", ledger), own, claims=False)
+        self.adoption = Adoption(cast("Ledger", ledger), own, claims=False, others=others)
         held = ledger.held()
         self.alike = {each.name: alike(self.lookup.bound_treatments[each.name], held) for each in chosen}
         self.unmade_alike = {each.name: alike(self.lookup.bound_treatments[each.name], ()) for each in chosen}
         """What was never made is not kept."""
-        self.vectors = ForeseenVectors(ledger, binding.identities)
+        self.vectors = ForeseenVectors(ledger, binding.identities, others, self.adoption.taken)
         self.foresight = Foresight(World(plan, source.sources), vectors=self.vectors)
         self.reasons = Reasons(plan, history)
         self.arms = {scenario.name: arms_of(scenario) for scenario in chosen}

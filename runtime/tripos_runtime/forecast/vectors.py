@@ -9,12 +9,12 @@ from typing import Any, Protocol
 from tripos_compiler.language import Unavailable, evaluate
 from tripos_compiler.language.library import json
 from tripos_compiler.plan import Retrieve
-from tripos_runtime.asking import AGAIN, OK, PENDING
+from tripos_runtime.asking import AGAIN, NO_OTHERS, OK, PENDING, OtherReplies, TakenCounts
 from tripos_runtime.datasets import Case
 from tripos_runtime.forecast.sizes import Size
 from tripos_runtime.models import Vector, from_text
 from tripos_runtime.program import Names
-from tripos_runtime.retrieval import TABLE, Chooser, Values, VectorIndex, index_of, vector_id
+from tripos_runtime.retrieval import TABLE, Chooser, Values, VectorIndex, index_of, vector_id, vectors_of_others
 
 
 class Statuses(Protocol):
@@ -43,6 +43,10 @@ class ForeseenVectors:
 
     kept: Statuses
     identities: Mapping[str, str] = field(default_factory=dict)
+    others: OtherReplies = NO_OTHERS
+    """Other stores, whose vectors are taken over."""
+    taken: TakenCounts = field(default_factory=TakenCounts)
+    """Counts those."""
     _met: set[str] = field(default_factory=set)
     _sources: dict[str, int] = field(default_factory=dict)
     _indexes: dict[str, VectorIndex | None] = field(default_factory=dict)
@@ -72,10 +76,15 @@ class ForeseenVectors:
 
     def _vectors(self, model: str, texts: Sequence[str]) -> dict[str, Vector] | None:
         ids = {vector_id(self.identities.get(model, model), text): text for text in texts}
-        if any(status != OK for status in self.kept.statuses(TABLE, list(ids))):
+        statuses = dict(zip(ids, self.kept.statuses(TABLE, list(ids)), strict=True))
+        elsewhere = vectors_of_others(self.others, [name for name in ids if _is_open(statuses[name])])
+        if any(status != OK and name not in elsewhere for name, status in statuses.items()):
             return None
-        rows = self.kept.rows(TABLE, list(ids))
-        return {text: from_text(rows[name]["vector"]) for name, text in ids.items()}
+        rows = self.kept.rows(TABLE, [name for name in ids if name not in elsewhere])
+        return {
+            text: elsewhere[name][2] if name in elsewhere else from_text(rows[name]["vector"])
+            for name, text in ids.items()
+        }
 
     def of(self, step: Retrieve, model: str, names: Names, chooser: Chooser, surety: int) -> Texts:
         """Return what a row needs: its own text, and of the first row that looks through a source those of its
@@ -104,8 +113,17 @@ class ForeseenVectors:
         again = tuple(name for name in ids if name in self._met)
         statuses = self.kept.statuses(TABLE, new)
         self._met.update(new)
-        asked = [name for name, status in zip(new, statuses, strict=True) if status is None or status in AGAIN]
+        open_ = [name for name, status in zip(new, statuses, strict=True) if _is_open(status)]
+        elsewhere = vectors_of_others(self.others, open_)
+        for row, found_in, _ in elsewhere.values():
+            self.taken.add(found_in.place, row)
+        asked = [name for name in open_ if name not in elsewhere]
         return Texts(len(new) - len(asked), {name: ids[name] for name in asked}, waiting, again)
+
+
+def _is_open(status: str | None) -> bool:
+    """Return true if a vector is asked for that has this status."""
+    return status is None or status in AGAIN
 
 
 def nearest(step: Retrieve, names: Mapping[str, Any], case: Case, chooser: Chooser) -> Size:

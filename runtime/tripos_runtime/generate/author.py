@@ -12,6 +12,7 @@ from tripos_compiler.language import Unavailable
 from tripos_compiler.plan import Ask, Plan
 from tripos_runtime.asking import (
     AGAIN,
+    SENT_ANEW,
     Adopted,
     Answer,
     Draft,
@@ -190,7 +191,7 @@ class Asker:
             return pending(call.step.name)
         caller = self.callers[call.model]
         asked = SentRequest(caller.model, question, sent, call.language)
-        row = {**self._row(call), "request_digest": request, "adopted_from": None}
+        row = {**self._row(call), **SENT_ANEW, "request_digest": request}
 
         def keep(draft: Draft) -> None:
             self._keep_draft(row, name, draft)
@@ -222,7 +223,10 @@ class Asker:
 
     def _adopt(self, call: MadeCall, there: Adopted, answer: Answer, row: Mapping[str, Any]) -> None:
         assert self.adoption is not None
-        self.ledger.keep({"samples": [{**row, **answer.columns, "adopted_from": there.origin}]})
+        rows = {"samples": [{**row, **answer.columns, **there.columns}]}
+        if there.draft is not None and there.columns["reused_from"] is not None:
+            rows["drafts"] = [self._draft(row, call.name, draft_of(there.draft))]
+        self.ledger.keep(rows)
         self.adoption.kept(there)
         self.tally.adopt(call.lane, call.model, answer, there)
         self.tally.samples[answer.status] += 1
@@ -245,9 +249,12 @@ class Asker:
         return answer
 
     def _keep_draft(self, row: Mapping[str, Any], name: str, draft: Draft) -> None:
-        own = {key: row[key] for key in ("run_id", "fingerprint", "created_at")}
-        self.ledger.keep({"drafts": [{"unit_id": name, **own, **draft.columns}]})
+        self.ledger.keep({"drafts": [self._draft(row, name, draft)]})
         self.tally.repaired += 1
+
+    def _draft(self, row: Mapping[str, Any], name: str, draft: Draft) -> dict[str, Any]:
+        own = {key: row[key] for key in ("run_id", "fingerprint", "created_at")}
+        return {"unit_id": name, **own, **draft.columns}
 
     def _row(self, call: MadeCall) -> dict[str, Any]:
         return {

@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from tripos_compiler.plan import Plan
-from tripos_runtime.asking import Adopted, Ledger, Row
+from tripos_runtime.asking import NO_OTHERS, Adopted, Ledger, OtherReplies, Row, Source, TakenCounts
 from tripos_runtime.datasets import Case
 from tripos_runtime.program.calls import Call
 from tripos_runtime.program.pairs import Pair, pairs_of
@@ -25,8 +25,17 @@ KEYS = {"samples": "sample_id", "turns": "turn_id", "judgements": "judgement_id"
 MOST_REQUESTS = 4096
 """The number of requests that are remembered: the samples of one question are sent the same."""
 
-Members = list[tuple[Row, Row | None]]
-"""The rows that have one draw, the one that was asked for and those that adopted it, each with its first try."""
+
+class _Member(NamedTuple):
+    """A row that has a draw, with its unreadable first try; `source` says in which other store it is."""
+
+    row: Row
+    draft: Row | None
+    source: Source | None = None
+
+
+Members = list[_Member]
+"""The rows that have one draw, the one that was asked for and those that adopted it."""
 
 
 class Wanted(NamedTuple):
@@ -52,6 +61,10 @@ class Adoption:
     ledger: Ledger
     own: Own
     claims: bool = True
+    others: OtherReplies = NO_OTHERS
+    """The replies of other stores. One that has a name of this run is adopted under that name alone."""
+    taken: TakenCounts = field(default_factory=TakenCounts)
+    """Counts what is adopted from other stores."""
     probing: bool = False
     """True if `Adoptable` is raised where there is anything to adopt."""
     _taken: set[str] = field(default_factory=set)
@@ -61,7 +74,7 @@ class Adoption:
 
     def could(self, table: str, model: str) -> bool:
         """Return true if there is any reply of a model that might be adopted."""
-        return model in self.ledger.repliers(table)
+        return model in self.ledger.repliers(table) or model in self.others.repliers(table)
 
     def find(self, wanted: Wanted, here: Here) -> Adopted | None:
         """Return a reply for the request, which is this run's from now on; `here` is the case at hand."""
@@ -80,8 +93,12 @@ class Adoption:
             self._taken.add(origin)
             self._origins[wanted.name] = origin
             members = draws.pop(origin)
-            row, draft = next((each for each in members if each[0][KEYS[wanted.table]] == origin), members[0])
-            return Adopted(row, draft, origin)
+            members = [each for each in members if each.source is None] or members
+            named = (each for each in members if each.row[KEYS[wanted.table]] == origin)
+            row, draft, source = next(named, members[0])
+            if source is not None:
+                self.taken.add(source.place, row)
+            return Adopted(row, draft, origin, source)
         return None
 
     def kept(self, adopted: Adopted) -> None:
@@ -96,11 +113,12 @@ class Adoption:
         about = {*wanted.about, *(self._origins[name] for name in wanted.about if name in self._origins)}
 
         def rank(origin: str) -> tuple[Any, ...]:
-            rows = [row for row, _ in draws[origin]]
+            rows = [each.row for each in draws[origin]]
+            other = wanted.name not in {row[KEYS[wanted.table]] for row in rows}
             numbers = {row.get("sample_number", row.get("conversation_number", 0)) for row in rows}
             judged = any(row.get("sample_id") in about for row in rows)
             near = any(row["item_id"] in about for row in rows)
-            return (wanted.number not in numbers, not judged, not near, min(numbers), origin)
+            return (other, wanted.number not in numbers, not judged, not near, min(numbers), origin)
 
         return sorted(draws, key=rank)
 
@@ -111,14 +129,21 @@ class Adoption:
             if len(self._draws) >= MOST_REQUESTS:
                 self._draws.clear()
             draws = self._draws[place] = {}
-            for each in self.ledger.replies(wanted.table, wanted.request):
-                origin = each[0]["adopted_from"] or each[0][KEYS[wanted.table]]
+            found = [_Member(*each) for each in self.ledger.replies(wanted.table, wanted.request)]
+            for row, draft, source in self.others.replies(wanted.table, wanted.request):
+                found.append(_Member(row, draft, Source(*source)))
+            for each in found:
+                origin = each.row["adopted_from"] or each.row[KEYS[wanted.table]]
                 if origin not in self._taken:
                     draws.setdefault(origin, []).append(each)
         return self._draws[place]
 
     def _is_live(self, wanted: Wanted, members: Members, here: Here) -> bool:
-        return any(self.own.has(row[KEYS[wanted.table]], row, here) for row, _ in members)
+        for row, _, source in members:
+            name = row[KEYS[wanted.table]]
+            if (source is None or name != wanted.name) and self.own.has(name, row, here):
+                return True
+        return False
 
     def _claimed(self, origin: str, wanted: Wanted, here: Here) -> bool:
         """Return true if no other process adopts the same for the same run."""

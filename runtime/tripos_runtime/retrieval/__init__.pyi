@@ -10,6 +10,7 @@ from .encoding import (
     Encoder as Encoder,
     NoVector as NoVector,
     vector_id as vector_id,
+    vectors_of_others as vectors_of_others,
 )
 from .indexes import (
     Values as Values,

@@ -9,12 +9,13 @@ from __future__ import annotations
 import asyncio
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
 from tripos_compiler.plan import Settings, digest
-from tripos_runtime.asking import AGAIN, FAILED, NO_REPLY, OK, UNUSED, Answer, Lane
+from tripos_runtime.asking import AGAIN, FAILED, NO_OTHERS, NO_REPLY, OK, UNUSED, Answer, Lane, OtherReplies, Source
 from tripos_runtime.models import Message, ModelError, Reply, Request, Vector, encoder_id, from_text
 from tripos_runtime.scheduling import Caller
 
@@ -62,6 +63,16 @@ class _Waiting:
     task: asyncio.Task[None] | None = None
 
 
+def vectors_of_others(others: OtherReplies, names: Sequence[str]) -> dict[str, tuple[Row, Source, Vector]]:
+    """Return the vectors that other stores have of these names, without those that are none."""
+    found = {}
+    for name, (row, source) in (others.vectors(names) if names else {}).items():
+        with suppress(ValueError):
+            if row["status"] == OK:
+                found[name] = row, Source(*source), from_text(row["vector"] or "")
+    return found
+
+
 @dataclass
 class Encoder:
     """Embeds texts for one run."""
@@ -73,6 +84,8 @@ class Encoder:
     now: Callable[[], datetime]
     identities: Mapping[str, str] = field(default_factory=dict)
     """The identity behind the name of a model, as a `RoleBinding` has it."""
+    others: OtherReplies = NO_OTHERS
+    """Other stores, whose vectors are taken over."""
     _known: OrderedDict[str, Vector] = field(default_factory=OrderedDict)
     _futures: dict[str, asyncio.Future[Vector]] = field(default_factory=dict)
     _waiting: dict[str, _Waiting] = field(default_factory=dict)
@@ -123,6 +136,17 @@ class Encoder:
             if self._differs(row["model"], vector) is not None:
                 raise NoVector(FAILED)
             found[name] = vector
+        return found | self._taken([name for name in names if name not in found])
+
+    def _taken(self, names: Sequence[str]) -> dict[str, Vector]:
+        """Return the vectors that other stores have, which the ledger has by then."""
+        found: dict[str, Vector] = {}
+        for name, (row, source, vector) in vectors_of_others(self.others, names).items():
+            if self._differs(row["model"], vector) is None:
+                found[name] = vector
+                own = {"run_id": self.run_id, "created_at": self.now(), "reused_from": str(source)}
+                self.ledger.keep({TABLE: [{**row, **own}]})
+                self.tally.taken.add(source.place, row)
         return found
 
     def _differs(self, model: str, vector: Vector) -> str | None:
@@ -225,6 +249,7 @@ class Encoder:
             "status": status,
             "error": error,
             "created_at": self.now(),
+            "reused_from": None,
         }
         self.ledger.keep({TABLE: [row]})
         self.tally.count(lane, model, Answer(status, None, None, "", row))

@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator
 from dataclasses import replace
 
 from tripos.api.job import Job
-from tripos.api.preparation import prepare
+from tripos.api.preparation import damage_note, prepare
 from tripos.api.workers.budgets import WorkerBudget
 from tripos.api.workers.limits import divided
 from tripos.api.workers.messages import (
@@ -29,6 +29,7 @@ from tripos.api.workers.messages import (
     read,
 )
 from tripos.failure import Failure
+from tripos.runs import open_others
 from tripos_runtime.asking import PluginError, Tally
 from tripos_runtime.drivers import Share
 from tripos_runtime.models import ModelError
@@ -93,17 +94,20 @@ class _Worker:
         given = self.assignment
         config = given.config.model_copy(update={"budget": ()})
         prepared = prepare(given.spec, given.choices, config, approved=False)
+        store, tally = Store.open(config.store, create=False), Tally()
         self.job = Job(
             plan=prepared.plan,
             binding=prepared.binding,
             selection=prepared.selection,
             source=prepared.source,
             functions=prepared.functions,
-            store=Store.open(config.store, create=False),
+            store=store,
             run_id=given.run_id,
             limits=divided(prepared.limits, given.number, given.workers),
             budget=self._budget,
             origin=given.origin,
+            others=open_others(config.reuse, store.place, damage_note(tally)),
+            tally=tally,
         )
         share = Share(given.run_id, given.part_size, given.number == 0, self._when_made, self._rest)
         reading = asyncio.create_task(self._read())

@@ -11,7 +11,7 @@ from typing import Any
 
 from tripos.cli.progress.pace import budget_table, budget_text, cost
 from tripos.settings import without_keys
-from tripos.ui import terminal_width
+from tripos.ui import harmless, terminal_width
 from tripos_compiler.diagnostics import (
     CODES,
     display_width,
@@ -20,9 +20,10 @@ from tripos_compiler.diagnostics import (
     per_second,
     percent,
     reader_language,
+    usd,
     wrap,
 )
-from tripos_runtime.asking import Tally
+from tripos_runtime.asking import TakenCounts, Tally
 from tripos_runtime.scheduling import Budget
 
 WIDEST = 80
@@ -106,6 +107,8 @@ def _details(ended: Ended) -> Iterator[tuple[str, str]]:
     if ended.elapsed_s >= SHORT_S:
         calls = tally.asked.total() + tally.failed.total()
         yield "took", f"{duration(ended.elapsed_s)}, {per_second(calls / ended.elapsed_s)}"
+    if told := taken_text(tally.taken):
+        yield "reused", told
     for name, making in tally.makings.items():
         if making.is_news:
             yield "made", f"{name}: {making.told()}"
@@ -190,6 +193,23 @@ def wrapped(head: str, text: str, margin: str) -> list[str]:
     return [line.replace("\N{NO-BREAK SPACE}", " ") for line in lines]
 
 
+def taken_text(taken: TakenCounts) -> str:
+    """Return how many replies were taken over from other stores, and what they had cost; nothing where none was.
+
+    >>> taken_text(TakenCounts(Counter({"../class": 312}), {"../class": 1.25}))
+    '312 from ../class, where they had cost 1.25 USD'
+    """
+    parts = []
+    for place, count in taken.calls.items():
+        paid = taken.cost_of(place)
+        if paid is None:
+            known = f"where {taken.unpriced[place]:,} of them have no known cost"
+        else:
+            known = f"where they had cost {usd(paid)} USD"
+        parts.append(localized(f"{count:,} from {harmless(place)}, {known}"))
+    return localized("; ").join(parts)
+
+
 def summary_data(ended: Ended) -> dict[str, Any]:
     """Return the same for machines: what `tripos run --json` prints and the event `finished` carries. `cost_usd` is
     `None` where the price of a call is not known; `cost_known_usd` is what the others cost.
@@ -213,6 +233,7 @@ def summary_data(ended: Ended) -> dict[str, Any]:
             {"role": role, "reason": reason, "calls": count} for (role, reason), count in sorted(tally.unasked.items())
         ],
         "errors": dict(sorted(tally.errors.items())),
+        "reused_from": tally.taken.to_json(),
         "repaired": tally.repaired,
         "functions": [without_keys(text) for text in ended.functions],
         "tokens_in": tally.tokens_in,

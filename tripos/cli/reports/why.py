@@ -180,6 +180,9 @@ class _TraceText:
         yield from self.line("took", _took(row), indent)
         if row.get("adopted_from"):
             yield from self.line("adopted", f"from {row['adopted_from']}, which was sent the same", indent)
+        if row.get("reused_from"):
+            place, _, commit = row["reused_from"].rpartition(" ")
+            yield from self.line("reused", f"from the store {place}, commit {commit}", indent)
         yield from self.line("made", f"{_when(row)} by run {row['run_id']}", indent)
         for before in reply.builds_on:
             yield from self.line("builds on", str(before.row["step"]), indent)

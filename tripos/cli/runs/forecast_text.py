@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from tripos.api import budget_rows
+from tripos.cli.progress import taken_text
 from tripos.ui import harmless
 from tripos_compiler.diagnostics import abbreviated, localized, reader_language, usd, wrap
 from tripos_compiler.plan import Plan
@@ -52,6 +53,8 @@ def lines_of(found: Forecast, plan: Plan, width: int, budget: Budget | None = No
     if any(line.ruled_out for line in found.lines.values()):
         count = sum(line.ruled_out for line in found.lines.values())
         lines.append(localized(f"{_calls(count)} ruled out by a condition or a reply that could not be read."))
+    if found.taken.calls:
+        lines += _wrapped(f"Of the reused calls, {taken_text(found.taken)}.", width)
     if found.scores:
         lines.append(
             localized(f"{found.scores:,} {_many('score', found.scores)} taken anew from replies that are kept.")

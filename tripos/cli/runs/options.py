@@ -13,6 +13,7 @@ def add_plan(parser: argparse.ArgumentParser) -> None:
     add_roles(parser)
     _add_shard(parser)
     add_store_options(parser)
+    _add_reuse(parser)
     parser.add_argument("--json", action="store_true", help="print the plan itself")
 
 
@@ -32,11 +33,18 @@ def _add_shard(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--shard", metavar="I/N", help=help_)
 
 
+def _add_reuse(parser: argparse.ArgumentParser) -> None:
+    """Add the option of other stores."""
+    help_ = "take over the replies that this other store has, and only read it; may be repeated"
+    parser.add_argument("--reuse", metavar="STORE", action="append", default=[], help=help_)
+
+
 def _add_running(parser: argparse.ArgumentParser) -> None:
     """How a benchmark is run, and who fills its roles."""
     add_roles(parser)
     _add_shard(parser)
     add_store_options(parser)
+    _add_reuse(parser)
     help_ = "largest number of concurrent calls to an endpoint (default: 16)"
     parser.add_argument("--max-connections", type=positive, metavar="N", help=help_)
     help_ = "retries for transient errors (default: 5)"

@@ -79,7 +79,7 @@ def run_compiled(
     prepared = prepare(spec, choices, config, people=people, budget=budget, locked=options.locked)
     if options.dry_run:
         return _dry_run(prepared, options, config, warn)
-    run = open_run(spec, prepared, config.store, warn, worker_pool(spec, choices, config, options.workers))
+    run = open_run(spec, prepared, config, warn, worker_pool(spec, choices, config, options.workers))
     with contextlib.ExitStack() as stack:
         stack.callback(prepared.wiring.close)
         events = stack.enter_context(Events.open(options.events, chosen.secrets)) if options.events else None
@@ -93,13 +93,13 @@ def _dry_run(
 ) -> int:
     """Print the forecast of a run, as text or as JSON, and ask no model. A store that is not there is not made. Raises
     `Failure` where the store or a data file cannot be read."""
-    from tripos.api import check_model_names, forecast_json, foresee_run
+    from tripos.api import check_model_names, damage_warning, forecast_json, foresee_run
     from tripos.cli.runs.forecast_text import lines_of
 
     check_model_names([name for name in prepared.binding.every if name not in prepared.wiring.recorded], config)
     warn(family_warning(prepared))
     warn(settings_warning(prepared))
-    found, budget = foresee_run(prepared, config), prepared.budget
+    found, budget = foresee_run(prepared, config, lambda error: warn(damage_warning(error))), prepared.budget
     withheld = prepared.source.withheld_counts(prepared.selection)
     if options.json:
         show_json(forecast_json(found, budget, withheld))

@@ -27,6 +27,9 @@ from .lookup import (
 from .opening import (
     open_ledger as open_ledger,
 )
+from .other_stores import (
+    OtherStores as OtherStores,
+)
 from .run_cache import (
     RUN_CACHE_SUFFIX as RUN_CACHE_SUFFIX,
     said_of as said_of,

@@ -65,22 +65,27 @@ class Draws:
     def find(self, table: str, request: str) -> list[tuple[Row, Row | None]]:
         """Return what is known of the replies of a table that were sent for the request of that digest, each with the
         unreadable first reply before it, if there was one. Raises `StoreError` S0103 where a part cannot be read."""
+        return [(row, draft) for row, draft, _ in self.located(table, request)]
+
+    def located(self, table: str, request: str) -> list[tuple[Row, Row | None, Path]]:
+        """As `find`, each with the part that the row is in."""
         (key,) = get_table(table).key
-        found: dict[str, Row] = {}
+        found: dict[str, tuple[Row, Path]] = {}
         for path, numbers in self._of(table).find(request).items():
             for row in self._lookup.each(table, path, numbers, self._of(table).columns):
                 if row[REQUEST] == request:
-                    found[row[key]] = row
+                    found[row[key]] = row, path
         if not found or table == TURNS.name:
-            return [(row, None) for row in found.values()]
+            return [(row, None, path) for row, path in found.values()]
         if self._drafts is None:
             self._drafts = RowIndex(DRAFTS.name, None)
             self._drafts.load(self._paths(DRAFTS.name))
         if not len(self._drafts):
-            return [(row, None) for row in found.values()]
-        origins = {name: row["adopted_from"] or name for name, row in found.items()}
+            return [(row, None, path) for row, path in found.values()]
+        # With a reply of another store its draft was kept, under the new name.
+        origins = {name: (not row["reused_from"] and row["adopted_from"]) or name for name, (row, _) in found.items()}
         drafts = rows_of(self._drafts, list(origins.values()), self._lookup)
-        return [(row, drafts.get(origins[name])) for name, row in found.items()]
+        return [(row, drafts.get(origins[name]), path) for name, (row, path) in found.items()]
 
     def load(self, paths: Paths) -> None:
         """Take in further parts."""
@@ -156,12 +161,17 @@ class _Sent:
 
 def rows_of(index: RowIndex, names: list[str], lookup: RowLookup) -> dict[str, Row]:
     """Return the rows of these names that an index has."""
+    return {name: row for name, (row, _) in located_rows(index, names, lookup).items()}
+
+
+def located_rows(index: RowIndex, names: list[str], lookup: RowLookup) -> dict[str, tuple[Row, Path]]:
+    """As `rows_of`, each with the part that the row is in."""
     table = index.table
     (key,) = table.key
-    found: dict[str, Row] = {}
+    found: dict[str, tuple[Row, Path]] = {}
     for path, numbers in rows_by_part(index, index.find(pack(names))).items():
         for row in lookup.rows(table.name, path, numbers):
-            found[row[key]] = row
+            found[row[key]] = row, path
     return found
 
 

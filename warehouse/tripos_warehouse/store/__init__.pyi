@@ -91,6 +91,7 @@ from .schemas import (
 from .soundness import (
     check_rows as check_rows,
     check_schema as check_schema,
+    content_problem as content_problem,
 )
 from .store import (
     MARKER as MARKER,

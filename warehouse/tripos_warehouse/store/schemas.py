@@ -42,8 +42,10 @@ _CALL = (
 )
 
 # A reply is an answer to what was sent: a row has the digest of that, and may have taken its reply from another row
-# with the same. What that reply took is in both rows, and was paid for once.
-_REQUEST = (optional(REQUEST, pa.string()), optional("adopted_from", pa.string()))
+# with the same. What that reply took is in both rows, and was paid for once. `reused_from` says in which other store,
+# and in which commit of it, that row was found.
+_REUSED = optional("reused_from", pa.string())
+_REQUEST = (optional(REQUEST, pa.string()), optional("adopted_from", pa.string()), _REUSED)
 
 _RELEASE = optional(RELEASE, pa.string())
 """The digest of the release that a run was of; null where it was of a working tree. The ledger fills it in."""
@@ -172,7 +174,7 @@ SLOTS = make_table(
 # `messages` repeats from model to model; where it does not, the encoder falls back by itself.
 SAMPLES = make_table(
     "samples",
-    4,
+    5,
     "sample_id",
     "run_id benchmark scenario step fingerprint binding item_id role model identity model_served messages status "
     "finish_reason " + _CONTEXT_LEAVES,
@@ -202,7 +204,7 @@ SAMPLES = make_table(
 # `conversation_id`, and what it took is the sum of what its turns took.
 TURNS = make_table(
     "turns",
-    3,
+    4,
     "turn_id",
     "conversation_id run_id benchmark scenario step fingerprint binding item_id role model identity model_served "
     "status finish_reason",
@@ -233,7 +235,7 @@ TURNS = make_table(
 # Judgements and scores that were imported have a `round`, from 1 on; those of runs have none.
 JUDGEMENTS = make_table(
     "judgements",
-    6,
+    7,
     "judgement_id",
     "run_id benchmark scenario scorer fingerprint binding evaluator identity source model_served status finish_reason",
     required("judgement_id", pa.string()),
@@ -313,7 +315,7 @@ SCORES = make_table(
 # A text as an embedding model sees it. It is named by the model and the text alone, so every run may use it.
 VECTORS = make_table(
     "vectors",
-    2,
+    3,
     "vector_id",
     "run_id role model identity model_served status finish_reason",
     required("vector_id", pa.string()),
@@ -325,6 +327,7 @@ VECTORS = make_table(
     required("text", pa.string()),
     optional("vector", pa.string()),  # base64 of 32-bit numbers, the least significant byte first
     *_CALL,
+    _REUSED,
 )
 
 # What a judge said of two replies that it saw side by side, once for either order.

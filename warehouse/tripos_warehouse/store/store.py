@@ -101,12 +101,14 @@ class Store:
         clock: Callable[[], datetime] = _now,
         tell: Tell | None = None,
         tolerant: bool = False,
+        writes: bool = True,
     ) -> Store:
         """Return the store at `root`; with `create` it is made where there is none.
 
         What a process that died had kept and not committed is committed now, if the store can be written to. `tell` is
         called, once each, with what is damaged and left out. `tolerant`: damaged commits and parts are left out too,
-        for who only reads; a run would pay again for what they hold, and `gc` would remove it.
+        for who only reads; a run would pay again for what they hold, and `gc` would remove it. Without `writes` the
+        store stays as it is: what a process that died had kept is not committed.
 
         An address such as `s3://bucket/results` is one of an object store; its committed parts are copied to a folder
         of this machine, which is read like any other.
@@ -143,8 +145,9 @@ class Store:
         _opened.add(store)
         if bucket is not None:
             bucket.sync()
-        with suppress(StoreError):  # who only reads need not be able to write
-            store.recover()
+        if writes:
+            with suppress(StoreError):  # who only reads need not be able to write
+                store.recover()
         return store
 
     def append(self, rows: Mapping[str, Sequence[Row]], name: str | None = None) -> Commit:

@@ -83,7 +83,7 @@ class TableSchema:
 CIRCUMSTANCES = frozenset(
     (
         *("run_id", "items_of", "source", "created_at", "started_at", "finished_at", "latency_s", "attempts"),
-        *("release", "git_commit", "git_dirty", "spec", "adopted_from"),
+        *("release", "git_commit", "git_dirty", "spec", "adopted_from", "reused_from"),
     )
 )
 
