@@ -183,6 +183,28 @@ def test_runs_by_other_judges_are_not_compared_as_if_they_had_the_same(view: Vie
     assert read(view, f"compare/{before['run_id']}.0~{before['run_id']}.1.json")["changes"] == []
 
 
+def test_sentences_are_in_the_languages_of_readers(quiz: Path, tripos: Command, tmp_path: Path) -> None:
+    """Notes of a run that stopped, verdicts of a comparison, and what is said of measures without a value."""
+    spec = Path("quiz.tripos")
+    spec.write_text(spec.read_text("utf-8").replace("languages en", "languages en\n  headline length"), "utf-8")
+    chosen = ("--model", "mock/careful,mock/careless", "--role", "judge=mock/fair")
+    assert tripos("run", "quiz.tripos", *chosen, "--budget", "9calls").code == 1
+    view = ViewFiles(lambda: Store.open(quiz / "results", create=False), tmp_path / "made")
+    (run,) = read(view, "index.json")["runs"]
+    assert run["status"] == "stopped"
+    boards = read(view, f"runs/{run['run_id']}/boards.json")
+    notes = [note for board in boards["boards"] for note in board["notes"]]
+    stopped = f"run {run['run_id']} is stopped, so some is missing"
+    assert any(note.endswith(stopped) for note in notes)
+    assert set(boards["said"]["zh"]) == set(notes)
+    assert boards["said"]["zh"][next(note for note in notes if note.endswith(stopped))].endswith(
+        "已停止，因此缺少一部分"
+    )
+    made = read(view, f"compare/{run['run_id']}.0~{run['run_id']}.1.json")
+    told = {row["verdict"] for section in made["sections"] for row in section["rows"]}
+    assert told and told <= set(made["said"]["zh"])
+
+
 def test_judges_have_agreement_and_severity(view: ViewFiles, tripos: Command) -> None:
     (run,) = read(view, "index.json")["runs"]
     made = read(view, f"runs/{run['run_id']}/judges.json")

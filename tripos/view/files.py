@@ -43,6 +43,7 @@ from tripos.view.figures import (
 )
 from tripos.view.kept import KeptFiles, state_of
 from tripos.view.pictures import axis_means, grid_means, judge_means, metric_places, position_shares
+from tripos.view.said import translated
 from tripos.view.spec_files import spec_file
 from tripos.view.tables import TABLES, RunTables
 from tripos_compiler.language.changes import are_comparable
@@ -141,6 +142,7 @@ class ViewFiles:
             made = self._json(path, state)
             if made is None:
                 return None
+            made["said"] = translated(made)
             data = orjson.dumps(made, option=orjson.OPT_NON_STR_KEYS)
             self._kept.write(state, path, lambda place: place.write_bytes(data), lasts=self._whole)
             return data

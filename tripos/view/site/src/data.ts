@@ -2,6 +2,7 @@
 import { parquetMetadataAsync, parquetReadObjects, parquetRead, type AsyncBuffer, type FileMetaData } from "hyparquet";
 
 import type { Index } from "./contract";
+import { learn } from "./words";
 
 type Inline = Record<string, unknown>;
 
@@ -57,15 +58,21 @@ function fromScript(path: string): Promise<ArrayBuffer> {
 
 /** Return a JSON file of the view. Raises `Missing` where there is none. */
 export async function json<T>(path: string): Promise<T> {
+  const found = await valueOf(path);
+  learn((found as { said?: Record<string, Record<string, string>> }).said);
+  return found as T;
+}
+
+async function valueOf(path: string): Promise<unknown> {
   if (inline) {
     if (!(path in inline)) throw new Missing(path);
-    return inline[path] as T;
+    return inline[path];
   }
-  if (fromDisk) return JSON.parse(new TextDecoder().decode(await fromScript(path))) as T;
+  if (fromDisk) return JSON.parse(new TextDecoder().decode(await fromScript(path)));
   const answer = await fetch(path, { cache: "no-cache" });
   if (answer.status === 404) throw new Missing(path);
   if (!answer.ok) throw new Error(await answer.text());
-  return (await answer.json()) as T;
+  return answer.json();
 }
 
 export interface TableFile {

@@ -2,6 +2,7 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useId, useState } from "preact/hooks";
 import { Missing } from "./data";
+import { named } from "./names";
 import { count, t } from "./words";
 
 /** Return an address within the page. */
@@ -96,7 +97,7 @@ export function Scroll({ children, label }: { children: ComponentChildren; label
 
 export function Status({ of }: { of: string }) {
   const good = of === "finished" || of === "ok" || of === "scored";
-  return <span class={`status ${good ? "good" : of === "unfinished" ? "under" : "bad"}`}>{of.replaceAll("_", " ")}</span>;
+  return <span class={`status ${good ? "good" : of === "unfinished" ? "under" : "bad"}`}>{named(of)}</span>;
 }
 
 /** The heading of a page that has no other: read, not seen. */

@@ -67,6 +67,7 @@ const ENGLISH = {
   characters: "characters",
   seconds: "s",
   tokens: "tokens",
+  notAll: "Not all that was planned is here: this run is",
   proves: "Models of this run stand in for real ones: the figures show that the pipeline works, nothing about a model.",
   below: "Not better than a baseline",
   remarks: "Remarks",
@@ -204,6 +205,7 @@ const CHINESE: Record<Word, string> = {
   characters: "个字符",
   seconds: "秒",
   tokens: "词元",
+  notAll: "这里不是计划的全部：本次运行",
   proves: "本次运行使用了模拟模型：数字只说明流程可用，不说明任何模型的水平。",
   below: "不优于基线",
   remarks: "说明",
@@ -351,6 +353,18 @@ document.documentElement.lang = language;
 /** Return a word in the reader's language. */
 export function t(word: Word): string {
   return LANGUAGES[language]![word];
+}
+
+const told = new Map<string, string>();
+
+/** Take up what sentences of a file are in the reader's language. */
+export function learn(said: Record<string, Record<string, string>> | undefined) {
+  for (const [text, other] of Object.entries(said?.[language] ?? {})) told.set(text, other);
+}
+
+/** Return a sentence of a file in the reader's language. */
+export function sentence(text: string): string {
+  return told.get(text) ?? text;
 }
 
 /** Return a word within a line: after a number, or between others. */

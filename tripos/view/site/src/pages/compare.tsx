@@ -7,7 +7,7 @@ import { fixed } from "../quantities";
 import { openRun, type OpenRun, aboutOf } from "../run";
 import { type Column, List } from "../table";
 import { at, go, Panel, Text, useLoaded, visible, Waiting } from "../ui";
-import { between, count, figure, heading, t, within } from "../words";
+import { between, count, figure, heading, sentence, t, within } from "../words";
 import { called } from "./report";
 
 interface Side {
@@ -84,11 +84,11 @@ function Compared({ a, b, state }: { a: Side; b: Side; state: string }) {
 
 function Figures({ found }: { found: Comparison }) {
   if (found.error)
-    return <div class="problem" role="alert"><p>{found.error.code}: {visible(found.error.message)}</p>{found.error.hint && <p class="small">{visible(found.error.hint)}</p>}</div>;
+    return <div class="problem" role="alert"><p>{found.error.code}: {visible(sentence(found.error.message))}</p>{found.error.hint && <p class="small">{visible(sentence(found.error.hint))}</p>}</div>;
   return (
     <Panel title={t("paired")}>
       <p class="small">{count(found.pairs)} {within("pairs")} · {count(found.items)} {t("ofItems")} · {count(found.only_a + found.only_b)} {t("onlyOne")}</p>
-      {found.changes.length > 0 && <details class="small"><summary>{t("changedBetween")} ({count(found.changes.length)})</summary><ul>{found.changes.map((each) => <li key={each}>{visible(each)}</li>)}</ul></details>}
+      {found.changes.length > 0 && <details class="small"><summary>{t("changedBetween")} ({count(found.changes.length)})</summary><ul>{found.changes.map((each) => <li key={each}>{visible(sentence(each))}</li>)}</ul></details>}
       {found.sections.map((section) => <Section key={section.kind} section={section} />)}
     </Panel>
   );
@@ -107,7 +107,7 @@ function Section({ section }: { section: Comparison["sections"][number] }) {
     { title: "B − A", kind: "number", cell: (row) => <strong>{figure(row.difference, false)}</strong> },
     { title: t("interval"), cell: (row) => between(row.low, row.high, false) },
     { title: t("pValue"), kind: "number", cell: (row) => figure(row.p, true) },
-    { title: t("verdict"), cell: (row) => <span class="small">{visible(row.verdict)}</span> },
+    { title: t("verdict"), cell: (row) => <span class="small">{visible(sentence(row.verdict))}</span> },
   ];
   return (
     <>

@@ -3,9 +3,10 @@ import { useState } from "preact/hooks";
 import { HeatMap, Interval } from "../charts";
 import type { About, Board, Boards, Headline, ListedRun, Measure, MeasureRow, Report, RunAbout } from "../contract";
 import { json } from "../data";
+import { named } from "../names";
 import { type Column, List } from "../table";
 import { at, Panel, Scroll, Status, useLoaded, visible, Waiting } from "../ui";
-import { between, count, figure, heading, language, money, percent, t, title, titled, when } from "../words";
+import { between, count, figure, heading, language, money, percent, sentence, t, title, titled, when } from "../words";
 
 /** Return what a value of a dimension is called: in the language of an item, else the reader's, else the benchmark's. */
 export function called(about: About, dimension: string, value: string, item?: string | null): string {
@@ -48,6 +49,7 @@ export function ReportPage({ of, listed }: { of: RunAbout; listed: ListedRun | u
           </p>
         )}
       </header>
+      {listed && listed.status !== "finished" && <p class="caution">{t("notAll")} {named(listed.status)}.</p>}
       {report.value?.only_proves_the_pipeline && <p class="caution">{t("proves")}</p>}
       {headline.map((board) => <BoardPanel key={board.measure} board={board} run={run.run_id} about={about} />)}
       {boards.error && <Waiting of={boards}>{() => null}</Waiting>}
@@ -134,7 +136,7 @@ export function BoardPanel({ board, run, about }: { board: Board; run?: string; 
           ]} />
         </>
       )}
-      {board.notes.length > 0 && <ul class="notes">{board.notes.map((each) => <li key={each}>{visible(each)}</li>)}</ul>}
+      {board.notes.length > 0 && <ul class="notes">{board.notes.map((each) => <li key={each}>{visible(sentence(each))}</li>)}</ul>}
     </Panel>
   );
 }
@@ -157,14 +159,14 @@ function Notes({ report }: { report: Report }) {
       )}
       {report.remarks.length > 0 && (
         <Panel title={t("remarks")}>
-          <ul class="notes">{report.remarks.map((each, place) => <li key={place}>{visible(String(each["text"]))}</li>)}</ul>
+          <ul class="notes">{report.remarks.map((each, place) => <li key={place}>{visible(sentence(String(each["text"])))}</li>)}</ul>
         </Panel>
       )}
       {report.gaps.length > 0 && (
         <Panel title={t("gaps")}>
           <ul class="notes">
             {report.gaps.map((each, place) => (
-              <li key={place}>{count(Number(each["count"]))} × {String(each["name"])}: {visible(String(each["reason"]))}</li>
+              <li key={place}>{count(Number(each["count"]))} × {String(each["name"])}: {visible(sentence(String(each["reason"])))}</li>
             ))}
           </ul>
         </Panel>
@@ -299,7 +301,7 @@ function MeasurePanel({ measure, about, run, people }: { measure: Measure; about
   return (
     <Panel title={visible(measured(about, measure.name)) + (measure.lower_is_better ? t("lower") : "")}>
       {measure.error && <p class="problem">{visible(measure.error)}</p>}
-      {measure.reason && <p class="small">{visible(measure.reason)}</p>}
+      {measure.reason && <p class="small">{visible(sentence(measure.reason))}</p>}
       <Values measure={measure} about={about} rows={measure.rows ?? []} label={measure.name} />
       {measure.people && (
         <>
@@ -330,10 +332,10 @@ function Values({ measure, about, rows, label }: { measure: Measure; about: Abou
             title: visible(headingOf(about, by)),
             cell: (row) => (row[by] === null || row[by] === undefined ? "—" : visible(called(about, by, String(row[by])))),
           })),
-          { title: t("value"), kind: "number", cell: (row) => (row.value === null ? <span title={row.reason ?? ""}>—</span> : <strong>{figure(row.value, narrow)}</strong>) },
+          { title: t("value"), kind: "number", cell: (row) => (row.value === null ? <span title={sentence(row.reason ?? "")}>—</span> : <strong>{figure(row.value, narrow)}</strong>) },
           { title: t("interval"), kind: "picture", cell: (row) => <>
             <Interval value={row.value} low={row.low} high={row.high} from={from} to={to} narrow={narrow} />
-            <span class="small">{row.low !== null ? between(row.low, row.high, narrow) : visible(row.reason ?? "—")}</span>
+            <span class="small">{row.low !== null ? between(row.low, row.high, narrow) : visible(sentence(row.reason ?? "—"))}</span>
           </> },
           { title: t("items"), kind: "number", cell: (row) => count(row.items) },
           { title: t("scored"), kind: "number", cell: (row) => `${count(row.n)} / ${count(row.total)}` },

@@ -1,5 +1,6 @@
 import type { About, Labelled, RunAbout, SpecFile } from "../contract";
 import { json } from "../data";
+import { named } from "../names";
 import { List } from "../table";
 import { Panel, Text, useLoaded, visible, Waiting } from "../ui";
 import { count, language, t, title, titled } from "../words";
@@ -17,7 +18,7 @@ export function SpecPage({ report, query }: { report: RunAbout; query: URLSearch
         <dl class="fields">
           {about.roles.map((role) => (
             <div key={role.name}>
-              <dt>{role.name} <span class="small">{role.kind}</span></dt>
+              <dt>{role.name} <span class="small">{named(role.kind)}</span></dt>
               <dd>{(run.roles[role.name] ?? []).map((model) => <div key={model}><bdi>{visible(model)}</bdi></div>)}</dd>
             </div>
           ))}
@@ -27,7 +28,7 @@ export function SpecPage({ report, query }: { report: RunAbout; query: URLSearch
         <List label={t("scenarios")} rows={about.scenarios} columns={[
           { title: t("scenario"), kind: "head", cell: (each) => <>{visible(titled(about, "scenario", each.name, each.title || each.name))}<div class="small">{each.name}</div></> },
           { title: t("axes"), cell: (each) => [...each.axes, ...each.arms].map((name) => visible(headingOf(about, name))).join(", ") },
-          { title: t("steps"), cell: (each) => <div>{each.steps.map((step) => <div key={step.name + step.kind}><span class="small">{step.kind}</span> {step.name}</div>)}</div> },
+          { title: t("steps"), cell: (each) => <div>{each.steps.map((step) => <div key={step.name + step.kind}><span class="small">{named(step.kind)}</span> {step.name}</div>)}</div> },
           { title: t("rows"), kind: "number", cell: (each) => count(each.rows) },
         ]} />
       </Panel>
