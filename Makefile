@@ -50,7 +50,7 @@ test-long: export TESTS_LENGTH = long
 test-long: $(VENV)/.installed
 	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -n logical --maxprocesses 8 --dist loadfile -m long $(TESTS) || test $$? -eq 5
 
-# What `make test` leaves out too: the long tests (`tests/long_tests.py`), and all with all examples, kills and seeds.
+# The long tests (`tests/long_tests.toml`) too, and all tests with all their examples, kills and seeds.
 test-all: export TESTS_LENGTH = all
 test-all: test
 

@@ -1,7 +1,7 @@
 """How much the tests do.
 
-`make test` runs their short form. With `TESTS_LENGTH=long`, long tests run too (`tests/long_tests.py`), at the size that
-they have in the short form: `make test-long` runs those of a change. With `TESTS_LENGTH=all`, all run at their full size.
+`make test` runs their short form. With `TESTS_LENGTH=long`, long tests (`tests/long_tests.toml`) run too, at the size
+of the short form: `make test-long` runs those of a change. With `TESTS_LENGTH=all`, all run at their full size.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from tests.long_tests import KEPT, LONG, ROOT, is_long
+from tests.long_tests import KEPT, LONG, ROOT, TABLE, is_long
 from tests.mutants.run import LEGS, place_of, read_leg, read_mutants
 from tests.touched import AREAS, marked, touched
 
@@ -35,6 +35,11 @@ def test_what_the_short_form_keeps_is_there_and_would_be_long(path: str) -> None
         assert re.search(rf"^def {function}\(", text, re.MULTILINE), name
         assert {path, f"{path}::{function}"} & set(LONG), name
         assert not is_long(f"{path}::test_{name}")
+
+
+def test_a_long_test_stands_in_one_row() -> None:
+    every = [test for row in TABLE["long"] for test in row["tests"]]
+    assert sorted(every) == sorted(LONG)
 
 
 def test_every_test_of_which_cases_are_marked_follows_an_area() -> None:

@@ -65,14 +65,17 @@ def is_test(path: str) -> bool:
     return path.rpartition("/")[2].startswith("test_") and path.endswith(".py")
 
 
-def changed_since(branch: str) -> list[str]:
-    """Return the files that differ from a branch, uncommitted ones included, or from the commit before."""
-    for base in (branch, "HEAD~1"):
-        shared = _git("merge-base", base, "HEAD")
-        found = _git("diff", "--name-only", shared[0]) if shared else []
-        if found:
-            return found
-    return []
+def changed_since(branch: str | None) -> list[str]:
+    """Return the files that differ from a branch, uncommitted ones included, or from the commit before.
+
+    Ends the process where the branch that is named is none, or no earlier commit is known.
+    """
+    if branch is not None and not _git("rev-parse", "--verify", f"{branch}^{{commit}}"):
+        sys.exit(f"there is no commit {branch}")
+    bases = [_git("merge-base", base, "HEAD") for base in (branch or REMOTE, "HEAD~1")]
+    if not any(bases):
+        sys.exit("no commit is known to compare with: fetch more of the history, or name a branch in CI_BASE")
+    return next((found for base in bases if base and (found := _git("diff", "--name-only", base[0]))), [])
 
 
 def _git(*arguments: str) -> list[str]:
@@ -81,4 +84,4 @@ def _git(*arguments: str) -> list[str]:
 
 
 if __name__ == "__main__":
-    print(*touched(changed_since(sys.argv[1] if len(sys.argv) > 1 else REMOTE)), sep="\n")
+    print(*touched(changed_since(sys.argv[1] if len(sys.argv) > 1 else None)), sep="\n")
