@@ -18,7 +18,7 @@ from typing import Any
 from tripos.annotation.assign import Assignment, AssignmentDesk, AssignmentOptions
 from tripos.annotation.grades_file import GradesFile
 from tripos.cli.main import run_command
-from tripos.failure import Failure
+from tripos.ui.failure import Failure
 from tripos_compiler.plan import Grade, Plan
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.store.store import Store

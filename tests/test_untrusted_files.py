@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from tripos.annotation.grades_file import read_grades
-from tripos.failure import Failure
+from tripos.settings.untrusted_files import read_untrusted, read_untrusted_json, read_untrusted_lines
 from tripos.training.chats import read_chats
 from tripos.training.reward.pairs import read_pairs
-from tripos.untrusted_files import read_untrusted, read_untrusted_json, read_untrusted_lines
+from tripos.ui.failure import Failure
 
 DEEP = b"[" * 100_000
 READERS: tuple[Callable[[Path], Any], ...] = (read_grades, read_chats, read_pairs)

@@ -11,8 +11,6 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from tripos.version import __version__
-
 if TYPE_CHECKING:
     from tripos.api import (
         Progress,
@@ -30,8 +28,10 @@ if TYPE_CHECKING:
         release,
         verify,
     )
+    from tripos.ui import __version__
     from tripos_warehouse.errors import StoreError
 
+HOMES = {"StoreError": "tripos_warehouse.errors", "__version__": "tripos.ui.version"}
 __all__ = [
     "Progress",
     "ReleaseError",
@@ -54,8 +54,7 @@ __all__ = [
 
 def __getattr__(name: str) -> object:
     if name in __all__:
-        home = "tripos_warehouse.errors" if name == "StoreError" else "tripos.api"
-        return getattr(import_module(home), name)
+        return getattr(import_module(HOMES.get(name, "tripos.api")), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -19,7 +19,7 @@ from tests.conftest import Command
 from tripos.annotation.assign import Assignment, AssignmentDesk, AssignmentOptions
 from tripos.annotation.grades_file import GradesFile, read_grades
 from tripos.annotation.grading_page import GradingPage
-from tripos.failure import Failure
+from tripos.ui.failure import Failure
 from tripos.view.server import app_of, runner_of, serve
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.views.runs import get_plan

@@ -155,7 +155,7 @@ def test_progress_is_told_to_the_end(quiz: Path) -> None:
 
 
 def test_a_progress_callback_can_stop_a_run(quiz: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tripos.api.progress.LOOK_S", 0)
+    monkeypatch.setattr("tripos.api.run.LOOK_S", 0)
     ask = MockModel.ask
 
     async def slowly(model: MockModel, request: object) -> object:
@@ -242,7 +242,7 @@ def test_a_cancelled_run_is_recorded_and_goes_on_later(quiz: Path, monkeypatch: 
 
 @pytest.mark.parametrize("where", spread(["script", "notebook"], 1))
 def test_an_interrupt_is_raised_and_the_run_recorded(quiz: Path, monkeypatch: pytest.MonkeyPatch, where: str) -> None:
-    monkeypatch.setattr("tripos.api.progress.LOOK_S", 0)
+    monkeypatch.setattr("tripos.api.run.LOOK_S", 0)
     pressed, stopped = threading.Event(), threading.Event()
     ask, stop = MockModel.ask, tripos.Run.stop
 
@@ -361,7 +361,7 @@ def test_importing_and_looking_at_names_loads_nothing_heavy() -> None:
         "print([m for m in sys.modules if m.startswith('tripos')]); print('asyncio' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "['tripos.version', 'tripos']\nFalse\n"
+    assert done.stdout == "['tripos']\nFalse\n"
     assert all(getattr(tripos, name) is not None for name in tripos.__all__)
     with pytest.raises(AttributeError, match="has no attribute"):
         tripos.nothing  # noqa: B018

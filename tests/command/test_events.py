@@ -17,7 +17,7 @@ from tripos.cli.progress.events import Events, progress_table
 from tripos.cli.progress.live_view import Moment
 from tripos.cli.progress.pace import Pace
 from tripos.cli.progress.summary import Ended, summary_data
-from tripos.failure import Failure
+from tripos.ui.failure import Failure
 from tripos_runtime.asking.counters import Tally
 from tripos_runtime.scheduling.budget import Budget
 from tripos_runtime.scheduling.endpoint_state import Snapshot

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.conftest import Command
-from tripos.cli.failures import LONGEST
+from tripos.cli.parser import LONGEST
 
 
 def test_a_message_is_no_longer_than_a_page(quiz: Path, tripos: Command) -> None:

@@ -25,7 +25,7 @@ ALLOWED = {
     "cli/tools/lsp.py": "the protocol of the language server",
     "ui/terminal.py": "the one place",
     "cli/reports/sql_shell.py": "`input` with our own prompt",
-    "cli/starting/init.py": "`input` with our own questions",
+    "cli/specs/init.py": "`input` with our own questions",
     "cli/progress/events.py": "events, through `harmless_json`",
     "cli/progress/display.py": "the live view of rich",
     "cli/reports/report.py": "captured, then shown",

@@ -20,9 +20,9 @@ from hypothesis import example, given, settings, strategies as st
 from tests.conftest import Command
 from tests.each import each
 from tests.lengths import sized
-from tripos.failure import Failure
 from tripos.importing.outlines import read_outline
 from tripos.importing.trees import approve, tree_text
+from tripos.ui.failure import Failure
 from tripos_compiler.language.trees import ParsedTree, read_tree
 
 ALGEBRA = {"代数": {"集合": ["交集", "并集"], "逻辑": None}, "几何": ["圆"]}

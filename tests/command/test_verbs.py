@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import QUIZ, Command
-from tripos.cli.failures import show_failure
 from tripos.cli.main import build_parser
-from tripos.failure import Failure
+from tripos.cli.parser import show_failure
+from tripos.ui.failure import Failure
 from tripos_compiler.plan import Plan
 
 CAREFUL = ("--model", "mock/careful", "--role", "judge=mock/careful:a,mock/careless:b")

@@ -16,8 +16,8 @@ from tripos_compiler.diagnostics.formats import to_data, to_sarif
 from tripos_compiler.diagnostics.text import render_text
 from tripos_compiler.diagnostics.wrapping import printable
 from tripos_compiler.editing.formatter import Unparsable, format_text, same
-from tripos_compiler.inputs import DataError, FoundFile
 from tripos_compiler.plan import Plan
+from tripos_compiler.source.inputs import DataError, FoundFile
 from tripos_compiler.source.text import Source, Span
 from tripos_compiler.syntax.parser import parse
 from tripos_runtime.datasets.data_folders import DataFolders

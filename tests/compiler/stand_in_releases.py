@@ -9,8 +9,8 @@ import json
 import re
 from pathlib import Path
 
-from tripos_compiler.inputs import FoundRelease, ReleaseRequest, UnfitRelease
 from tripos_compiler.language.changes.versions import version_order
+from tripos_compiler.source.inputs import FoundRelease, ReleaseRequest, UnfitRelease
 
 
 class StandInReleases:

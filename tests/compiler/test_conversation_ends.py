@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.each import each
-from tripos_compiler.language.conversations import ends_conversation
+from tripos_compiler.language.rendering import ends_conversation
 
 
 @each(

@@ -29,7 +29,7 @@ from tripos_compiler.language.library.patterns import (
     Variable,
     Whatever,
 )
-from tripos_compiler.language.totality import lack_of
+from tripos_compiler.language.library.totality import lack_of
 from tripos_compiler.plan import (
     Binary,
     BoolType,

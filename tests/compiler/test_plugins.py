@@ -12,9 +12,9 @@ from tests.each import each
 from tripos_compiler.compile import Compilation, compile_spec
 from tripos_compiler.language.library import type_notation
 from tripos_compiler.plan import Grade, Plan, Plugin, Score
-from tripos_compiler.plugins.loading import plugin_version
-from tripos_compiler.plugins.signatures import Unusable, parse_python
 from tripos_compiler.resolve.memory import Memory
+from tripos_compiler.resolve.plugins.loading import plugin_version
+from tripos_compiler.resolve.plugins.signatures import Unusable, parse_python
 from tripos_compiler.source.text import Source
 from tripos_runtime.datasets.data_folders import DataFolders
 

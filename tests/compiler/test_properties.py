@@ -21,8 +21,8 @@ from tripos_compiler.constructs.table import CONSTRUCTS
 from tripos_compiler.diagnostics import Diagnostics
 from tripos_compiler.diagnostics.formats import to_data
 from tripos_compiler.diagnostics.text import render_text
-from tripos_compiler.inputs import FoundFile
 from tripos_compiler.plan import Plan
+from tripos_compiler.source.inputs import FoundFile
 from tripos_compiler.source.text import Source
 from tripos_compiler.syntax.parser import parse
 from tripos_runtime.datasets.data_folders import DataFolders

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from tripos_compiler.diagnostics import Diagnostics
-from tripos_compiler.inputs import NoData
 from tripos_compiler.language.library import FUNCTIONS
 from tripos_compiler.plan import IntegerType, ListType, OptionalType, Type
 from tripos_compiler.resolve.program import Program
+from tripos_compiler.source.inputs import NoData
 from tripos_compiler.source.text import Source
 from tripos_compiler.syntax.parser import parse
 from tripos_compiler.typing.types import read_type

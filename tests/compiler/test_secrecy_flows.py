@@ -5,12 +5,12 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 from tripos_compiler.diagnostics import Diagnostics
-from tripos_compiler.inputs import NoData
 from tripos_compiler.plan import Ref
 from tripos_compiler.resolve.program import Program
 from tripos_compiler.secrecy.flows import Flows, SourcePlaces
 from tripos_compiler.secrecy.labels import Secret
 from tripos_compiler.secrecy.proof import Proof
+from tripos_compiler.source.inputs import NoData
 
 
 def test_a_function_that_nobody_declares_is_not_taken_for_pure() -> None:

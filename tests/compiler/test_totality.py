@@ -10,7 +10,7 @@ from hypothesis import given, strategies as st
 from tests.each import each
 from tripos_compiler.language.evaluation import NoValue, evaluate
 from tripos_compiler.language.library import FUNCTIONS
-from tripos_compiler.language.totality import facts_of, find_lacks, implied, known_of
+from tripos_compiler.language.library.totality import facts_of, find_lacks, implied, known_of
 from tripos_compiler.plan import Binary, Call, Expr, Items, Literal_, Ref, Unary
 
 N, XS = Ref(path=("n",)), Ref(path=("xs",))

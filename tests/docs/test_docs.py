@@ -25,9 +25,9 @@ import pytest
 from tests.each import each
 from tripos.api.compilation import find_spec
 from tripos.cli.main import build_parser, run_command
-from tripos.failure import GOOD, INTERRUPTED, SOME_FAILED, USAGE
 from tripos.settings.config import CheckConfig, Config, EndpointConfig, LimitsConfig, PriceConfig
 from tripos.settings.environment import OTHERS, VARIABLES
+from tripos.ui.failure import GOOD, INTERRUPTED, SOME_FAILED, USAGE
 from tripos_compiler.diagnostics import Diagnostics
 from tripos_compiler.diagnostics.text import render_text
 from tripos_compiler.source.text import Source

@@ -16,7 +16,7 @@ from tests.conftest import Command
 from tests.docs.test_docs import DOCS, PAGES, READMES
 from tests.view.chromium import PROGRAM, Page, shown
 from tripos.cli.tools.docs import find_address
-from tripos.failure import Failure
+from tripos.ui.failure import Failure
 from tripos_compiler.diagnostics import CODES
 
 GROUPS = ["First hour", "Language", "Running", "Results", "Sharing", "Reference", "Internals"]

@@ -15,8 +15,8 @@ from typing import Any, Literal
 
 from tests.bench.shrinking import shrunk
 from tests.fuzz.mutators import Mutator, mutated
-from tripos.failure import Failure
-from tripos_compiler.inputs import DataError, UnfitRelease
+from tripos.ui.failure import Failure
+from tripos_compiler.source.inputs import DataError, UnfitRelease
 from tripos_runtime.models import ModelError
 from tripos_warehouse.errors import StoreError
 

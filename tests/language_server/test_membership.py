@@ -10,7 +10,7 @@ import pytest
 
 from tripos.lsp.documents import KeptData
 from tripos.lsp.session import Session
-from tripos_compiler.inputs import DataError
+from tripos_compiler.source.inputs import DataError
 from tripos_runtime.datasets.data_folders import DataFolders
 
 MAIN = 'benchmark {name} "1.0.0" {{ languages en }}\nuse "{used}"\n'

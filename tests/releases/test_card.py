@@ -9,8 +9,8 @@ import pytest
 from huggingface_hub import DatasetCard
 
 from tripos.cli.main import run_command
-from tripos.failure import Failure
 from tripos.releases.release_toml import read_release_toml
+from tripos.ui.failure import Failure
 
 LESSONS = Path(__file__).parents[2] / "tests/compat/previous/title"
 

@@ -13,11 +13,11 @@ import pytest
 from tests.conftest import Command
 from tests.releases.hub_server import TOKEN, Hub, Repo, serving
 from tests.releases.test_releases import LESSONS, contents, release
-from tripos.failure import Failure
 from tripos.releases.fetching import download
 from tripos.releases.fetching.hub import push_to_hub
 from tripos.releases.fetching.locations import find_release, forget_opened
 from tripos.releases.publishing.release import WrittenRelease
+from tripos.ui.failure import Failure
 
 PLACE = "hf://lab/lessons"
 pytestmark = pytest.mark.filterwarnings("ignore:Use 'content=:DeprecationWarning")  # httpx', of how the library sends

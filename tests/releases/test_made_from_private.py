@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from tripos.api.compilation import find_spec
-from tripos.failure import Failure
 from tripos.releases.frozen.items import frozen_items
 from tripos.releases.publishing.private_items import held_files
+from tripos.ui.failure import Failure
 from tripos_runtime.datasets.cases import CaseSource
 
 SPEC = """\

@@ -12,12 +12,12 @@ import pytest
 
 from tests.releases.test_releases import LESSONS, contents, release, wrong
 from tripos.api.compilation import find_spec, holds_benchmark
-from tripos.failure import Failure
 from tripos.releases.fetching.locations import find_release, pack, push
 from tripos.releases.fetching.reach import Reach
 from tripos.releases.opening import origin_of
 from tripos.releases.publishing.release import WrittenRelease
 from tripos.releases.verification import verify
+from tripos.ui.failure import Failure
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,6 @@ import pytest
 
 from tripos.api.compilation import find_spec
 from tripos.cli.main import run_command
-from tripos.failure import NOT_HELD, Failure
 from tripos.releases.frozen.items import canary_of
 from tripos.releases.manifest import Manifest, canonical, checksum_line
 from tripos.releases.opening import open_release
@@ -25,6 +24,7 @@ from tripos.releases.publishing.lineage import find_parent, follow
 from tripos.releases.publishing.release import ReleaseInput, WrittenRelease, make_release
 from tripos.releases.publishing.signing import sign, signature_checks
 from tripos.releases.verification import Verified, verify
+from tripos.ui.failure import NOT_HELD, Failure
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.views.views import connect
 

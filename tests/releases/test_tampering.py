@@ -18,14 +18,14 @@ import pytest
 from tests.conftest import Command
 from tripos.api.compilation import find_spec
 from tripos.cli.main import run_command
-from tripos.failure import Failure
 from tripos.releases.fetching.locations import find_release, pack
 from tripos.releases.manifest import canonical, checksum_line
 from tripos.releases.opening import open_release
 from tripos.releases.publishing.release import ReleaseInput, make_release
 from tripos.releases.release_toml import check_license
 from tripos.releases.verification import verify
-from tripos.untrusted_files import MOST_BYTES
+from tripos.settings.untrusted_files import MOST_BYTES
+from tripos.ui.failure import Failure
 
 ROOT = Path(__file__).parents[2]
 LESSONS = ROOT / "tests/compat/previous/title"

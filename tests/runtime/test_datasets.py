@@ -14,7 +14,7 @@ import pyarrow.parquet
 import pytest
 
 from tests.conftest import SHARED_DATA
-from tripos_compiler.inputs import DataError
+from tripos_compiler.source.inputs import DataError
 from tripos_runtime.datasets.data_folders import DataFolders
 
 ROWS = [{"q": "1,000 个", "n": 1}, {"q": "two\nlines", "n": 2}]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tripos_compiler.inputs import DataError
+from tripos_compiler.source.inputs import DataError
 from tripos_runtime.datasets.formats import rows_in
 
 

@@ -29,7 +29,7 @@ from tripos_compiler.plan import (
     TextType,
     Type,
 )
-from tripos_compiler.plugins.loading import plugin_version
+from tripos_compiler.resolve.plugins.loading import plugin_version
 from tripos_runtime.asking.plugins import Loaded, PluginError, WrongValue, load_plugins, passed, returned
 
 

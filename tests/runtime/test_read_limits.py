@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from openpyxl import Workbook
 
-from tripos_compiler.inputs import DataError
+from tripos_compiler.source.inputs import DataError
 from tripos_runtime.datasets.formats import document_in, rows_in, unpacked_digest
 from tripos_runtime.datasets.tabular import MOST_ROWS
 from tripos_runtime.datasets.trust import ReadLimits

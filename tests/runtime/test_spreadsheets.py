@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from openpyxl import Workbook
 
-from tripos_compiler.inputs import DataError
+from tripos_compiler.source.inputs import DataError
 from tripos_runtime.datasets.formats import rows_in
 
 

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from tests.conftest import Command
-from tripos.failure import Failure
 from tripos.training.chats import read_chats
 from tripos.training.common import split_by_group
+from tripos.ui.failure import Failure
 
 CHAT = {"messages": [{"role": "user", "content": "Why?"}, {"role": "assistant", "content": "So."}]}
 

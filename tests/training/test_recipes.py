@@ -10,7 +10,7 @@ import pytest
 from tests.conftest import Command
 from tripos.cli.exports.train import _recipe
 from tripos.cli.main import build_parser
-from tripos.failure import Failure
+from tripos.ui.failure import Failure
 
 TRAIN = ("train", "sft", "chats.jsonl", "--model", "m", "-o", "out")
 

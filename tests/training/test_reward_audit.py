@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from tests.training.preferences import learner, made, preferences
-from tripos.failure import Failure
 from tripos.training.reward.audit import Audit, audit, clustered_error, shared_sources
 from tripos.training.reward.heads import fitted
 from tripos.training.reward.learners import BagOfWords, accuracy, loss_of, shuffled
 from tripos.training.reward.pairs import apart
+from tripos.ui.failure import Failure
 
 if find_spec("sklearn") is None:  # it is imported where it is needed: that takes seconds
     pytest.skip("scikit-learn is not installed", allow_module_level=True)

@@ -12,7 +12,6 @@ import pytest
 from tests.conftest import Command
 from tests.training.preferences import preferences
 from tests.training.tiny_encoder import make_encoder
-from tripos.failure import Failure
 from tripos.training.common import Device
 from tripos.training.reward.audit import audit
 from tripos.training.reward.criteria import CriteriaLearner, fitted, loss_of
@@ -21,6 +20,7 @@ from tripos.training.reward.learners import BagOfWords, accuracy, shuffled
 from tripos.training.reward.pairs import Preferences, read_pairs, without
 from tripos.training.reward.recipe import RewardRecipe
 from tripos.training.reward.train import AuditSize, train_reward
+from tripos.ui.failure import Failure
 from tripos_runtime.models.reward.reward_network import read_network
 
 pytestmark = pytest.mark.filterwarnings("ignore")

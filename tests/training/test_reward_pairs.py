@@ -9,9 +9,9 @@ import pytest
 
 from tests.conftest import SHARED_DATA, Command
 from tripos.api.compilation import find_spec
-from tripos.failure import Failure
 from tripos.training.reward.pairing import pairs_of
 from tripos.training.reward.pairs import apart, joined_groups, plain, read_pairs
+from tripos.ui.failure import Failure
 from tripos_compiler.plan import Pairing, Plan
 from tripos_runtime.datasets.cases import CaseSource
 

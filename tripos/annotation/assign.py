@@ -10,7 +10,7 @@ from datetime import datetime
 
 from tripos.annotation.batch import Batch, HandedReply, evaluator_of, every_batch, name_of, row_name, save_batch
 from tripos.annotation.replies import GradableReply, RunReplies, ShownReply, chosen_role
-from tripos.failure import Failure
+from tripos.ui import Failure
 from tripos_compiler.language import Drawn
 from tripos_compiler.plan import Plan, digest
 from tripos_warehouse.query import Connection

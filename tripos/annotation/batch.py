@@ -15,7 +15,7 @@ from typing import Any
 
 import orjson
 
-from tripos.failure import Failure
+from tripos.ui import Failure
 from tripos_compiler.plan import digest
 from tripos_warehouse.errors import unwritable
 from tripos_warehouse.store import HUMAN, Store, read_plain

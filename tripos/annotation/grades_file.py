@@ -13,8 +13,8 @@ from typing import Any
 import orjson
 
 from tripos.annotation.batch import Answers, Batch, EnteredGrade
-from tripos.failure import Failure
-from tripos.untrusted_files import MOST_DATA_BYTES, read_untrusted
+from tripos.settings import MOST_DATA_BYTES, read_untrusted
+from tripos.ui import Failure
 
 FORMAT = "tripos.grades/1"
 

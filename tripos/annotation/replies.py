@@ -15,7 +15,7 @@ import orjson
 
 from tripos.annotation.batch import WantedGrade
 from tripos.annotation.i18n import label_of, words_for
-from tripos.failure import Failure
+from tripos.ui import Failure
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.language import Unavailable, evaluate
 from tripos_compiler.language.library import json

@@ -27,8 +27,8 @@ from tripos.annotation.batch import Answers, Batch, EnteredGrade, HandedReply
 from tripos.annotation.grades_file import CHECK_PATH
 from tripos.annotation.i18n import words_for
 from tripos.annotation.replies import ShownReply, ShownScale
-from tripos.failure import Failure
 from tripos.importing import SHEET_MARK
+from tripos.ui import Failure
 from tripos_warehouse.exports import put_text
 
 

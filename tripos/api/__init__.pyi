@@ -13,12 +13,10 @@ from .errors import (
     TriposError as TriposError,
 )
 from .forecast import (
-    check_model_names as check_model_names,
-    foresee_run as foresee_run,
-)
-from .forecast_rows import (
     budget_rows as budget_rows,
+    check_model_names as check_model_names,
     forecast_json as forecast_json,
+    foresee_run as foresee_run,
 )
 from .job import (
     Job as Job,
@@ -33,9 +31,6 @@ from .preparation import (
     prepare as prepare,
     settings_warning as settings_warning,
 )
-from .progress import (
-    Progress as Progress,
-)
 from .releases import (
     Released as Released,
     check_release as check_release,
@@ -49,6 +44,7 @@ from .results import (
     open as open,
 )
 from .run import (
+    Progress as Progress,
     Run as Run,
     open_run as open_run,
     store_failure as store_failure,

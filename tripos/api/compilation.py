@@ -9,12 +9,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from tripos.failure import Failure
-from tripos.mishaps import disk_failure
 from tripos.releases import RELEASES, ReleaseFolders
 from tripos.releases.fetching import TYPED, Reach, find_release
-from tripos.settings import check_given
-from tripos.untrusted_files import read_untrusted
+from tripos.settings import check_given, read_untrusted
+from tripos.ui import Failure, disk_failure
 from tripos_compiler.compile import Compilation, compile_spec
 from tripos_compiler.diagnostics import deny, not_utf8
 from tripos_compiler.plan import Plan

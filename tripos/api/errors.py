@@ -8,8 +8,8 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from tripos.failure import Failure
 from tripos.settings import key_values, without_keys
+from tripos.ui import Failure
 
 if TYPE_CHECKING:
     from tripos.api.run import Run

@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
-from tripos.failure import SOME_FAILED, Failure
 from tripos.releases import WORKING_TREE, RunOrigin
 from tripos.runs import run_row, step_rows
-from tripos_compiler.inputs import DataError
+from tripos.ui import SOME_FAILED, Failure
 from tripos_compiler.plan import Grade, Plan
+from tripos_compiler.source import DataError
 from tripos_runtime.asking import NO_OTHERS, Loaded, OtherReplies, Tally
 from tripos_runtime.datasets import CaseSource, Selection, drawn_counts
 from tripos_runtime.drivers import Engine, Share, work_name

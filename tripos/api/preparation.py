@@ -12,10 +12,10 @@ from urllib.parse import urlsplit
 
 from tripos.api.compilation import CompiledSpec
 from tripos.api.selection import Choices, artefacts_here, check_people, chosen_binding, select_cases
-from tripos.failure import Failure
 from tripos.releases.frozen import open_artefact
 from tripos.runs import Recording
 from tripos.settings import Config, endpoints_of, limits_of, prices_of
+from tripos.ui import Failure
 from tripos_compiler.diagnostics import EVERY
 from tripos_compiler.plan import Plan
 from tripos_runtime.asking import Tally

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 from tripos.api.compilation import CompiledSpec
 from tripos.api.errors import ReleaseError, raised_as
 from tripos.api.spec import Places, paths_of
-from tripos.failure import Failure
 from tripos.releases import Manifest, Verified, open_release, verify as verify_folder
 from tripos.releases.fetching import TYPED, Reach, find_release, pack, push as push_to
 from tripos.releases.frozen import open_roles
@@ -28,6 +27,7 @@ from tripos.releases.publishing import (
     signature_checks,
 )
 from tripos.settings import Config, check_given, project_settings, trust_in
+from tripos.ui import Failure
 from tripos_runtime.datasets import TRUSTED, Trust
 
 if TYPE_CHECKING:

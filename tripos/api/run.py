@@ -1,4 +1,4 @@
-"""A run: under way, and then its status, its report and its measures."""
+"""A run: its progress while it is under way, and then its status, its report and its measures."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import asyncio
 import contextlib
 import contextvars
 import threading
-from collections.abc import Callable, Coroutine, Mapping
+import time
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
@@ -14,11 +16,10 @@ from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 from tripos.api.compilation import CompiledSpec
 from tripos.api.job import Around, Job, Pool, RunEnding
 from tripos.api.preparation import RunWarning, damage_note, damage_warning, family_warning, settings_warning
-from tripos.failure import SOME_FAILED, Failure
-from tripos.mishaps import told_interrupts
 from tripos.releases import origin_of
 from tripos.runs import open_others
-from tripos.settings import Config
+from tripos.settings import Config, without_keys
+from tripos.ui import SOME_FAILED, Failure, told_interrupts
 from tripos_runtime.asking import PluginError, Tally
 from tripos_runtime.drivers import PreparedRun, new_run_id
 from tripos_runtime.models import ModelError
@@ -103,7 +104,7 @@ class Run:
     def report(self) -> Report:
         """Return the report: every measure with its standard error and interval. Raises `StoreError`."""
         if self._report is None:
-            from tripos.api.display import ShownReport
+            from tripos.api.results import ShownReport
             from tripos_warehouse.report import report
             from tripos_warehouse.views import connect_run, get_selected
 
@@ -173,7 +174,7 @@ class Run:
         return f"<Run {self.id} of {benchmark.name} {benchmark.version}: {self.status}, {counts}>"
 
     def _repr_mimebundle_(self, *_: Any, **__: Any) -> dict[str, str]:
-        from tripos.api.display import bundle, shortened
+        from tripos.api.results import bundle, shortened
 
         return bundle(repr(self)[1:-1], [] if self._ending is None else shortened(self.report()))
 
@@ -256,3 +257,93 @@ def run_here(make: Callable[[], Coroutine[Any, Any, Value]], stop: Callable[[], 
     if errors:
         raise errors[0]
     return done[0]
+
+
+LOOK_S = 0.25
+"""The time between two calls of the callback."""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """A run at one moment. `done` of `total` calls are behind it: asked, reused, skipped or failed."""
+
+    run: Run
+    done: int
+    total: int
+    asked: int
+    reused: int
+    skipped: int
+    failed: int
+    tokens_in: int
+    tokens_out: int
+    cost_usd: float
+    """The cost of the calls whose price is known, in USD."""
+    elapsed_s: float
+    notes: tuple[str, ...] = ()
+    """Note that are new since the last call, such as that an endpoint does not respond."""
+
+    def stop(self) -> None:
+        """Finish the calls under way and stop the run; its results are kept."""
+        self.run.stop()
+
+
+Callback = Callable[[Progress], object]
+
+
+class Watcher:
+    """Calls a callback while a run is under way, and once at its end. An exception of the callback stops the run, and
+    is in `error`."""
+
+    def __init__(self, run: Run, callback: Callback | None, secrets: Sequence[str] = ()) -> None:
+        self.run = run
+        self.secrets = secrets
+        self.callback = callback
+        self.error: Exception | None = None
+        self._started = time.monotonic()
+        self._noted = 0
+
+    @contextlib.asynccontextmanager
+    async def around(self, job: Job) -> AsyncIterator[None]:
+        """Watch a job while the block runs."""
+        if self.callback is None:
+            yield
+            return
+        task = asyncio.create_task(self._watch())
+        try:
+            yield
+        finally:
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+            self._look()
+
+    async def _watch(self) -> None:
+        while self.error is None:
+            self._look()
+            await asyncio.sleep(LOOK_S)
+
+    def _look(self) -> None:
+        if self.callback is None or self.error is not None:
+            return
+        tally = self.run.job.tally
+        notes = tuple(without_keys(text, self.secrets) for text in tally.notes[self._noted :])
+        self._noted = len(tally.notes)
+        now = Progress(
+            run=self.run,
+            done=tally.done,
+            total=tally.total,
+            asked=tally.asked.total(),
+            reused=tally.reused.total(),
+            skipped=tally.skipped.total(),
+            failed=tally.failed.total(),
+            tokens_in=tally.tokens_in,
+            tokens_out=tally.tokens_out,
+            cost_usd=tally.cost_usd,
+            elapsed_s=time.monotonic() - self._started,
+            notes=notes,
+        )
+        try:
+            self.callback(now)
+        except Exception as error:
+            self.error = error
+            self.run.stop()

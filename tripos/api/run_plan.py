@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 from tripos.api.compilation import CompiledSpec
 from tripos.api.preparation import RunWarning, damage_warning, family_warning, settings_warning
 from tripos.api.selection import Choices, has_models, select_cases
-from tripos.failure import Failure
 from tripos.settings import Config
+from tripos.ui import Failure
 from tripos_compiler.diagnostics import usd
-from tripos_compiler.inputs import DataError
 from tripos_compiler.plan import Plan
+from tripos_compiler.source import DataError
 from tripos_runtime.datasets import CaseSource, Planned, Selection, planned_steps
 from tripos_runtime.forecast import Span
 
@@ -80,7 +80,7 @@ class RunPlan:
         """Return the plan as JSON values: what `tripos run --dry-run --json` prints, where models are named."""
         if self.forecast is None or self.prepared is None:
             return {"items": dict(self.items), "calls": [_step(each) for each in self.steps]}
-        from tripos.api.forecast_rows import forecast_values
+        from tripos.api.forecast import forecast_values
 
         withheld = self.source.withheld_counts(self.selection)
         return {**forecast_values(self.forecast, self.prepared.budget), "items_withheld": dict(withheld)}

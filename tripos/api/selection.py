@@ -8,13 +8,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tripos.api.compilation import CompiledSpec
-from tripos.failure import Failure
 from tripos.releases.frozen import artefact_folders, restore_given, with_artefacts
 from tripos.runs import Recording, find_recording
 from tripos.settings import Config, with_identities
+from tripos.ui import Failure
 from tripos_compiler.diagnostics import nearest
-from tripos_compiler.inputs import FoundRelease
 from tripos_compiler.plan import Plan, Subset
+from tripos_compiler.source import FoundRelease
 from tripos_runtime.datasets import CaseSource, Selection, Shard
 from tripos_runtime.models.reward import pinned_name
 from tripos_runtime.roles import BindingError, RoleBinding, bind

@@ -14,14 +14,13 @@ from pydantic import ValidationError
 from tripos.api.compilation import CompiledSpec, find_spec
 from tripos.api.errors import RunError, SpecError, for_python, raised_as
 from tripos.api.preparation import RunWarning, check_denied, prepare
-from tripos.api.progress import Callback, Watcher
-from tripos.api.run import Run, open_run, run_here, store_failure
+from tripos.api.run import Callback, Run, Watcher, open_run, run_here, store_failure
 from tripos.api.run_plan import RunPlan, plan_run
 from tripos.api.selection import Choices
 from tripos.api.workers import worker_pool
-from tripos.failure import Failure
 from tripos.releases.fetching import TYPED
 from tripos.settings import ChosenSettings, Config, denied_codes, project_settings, trust_in, value_fault
+from tripos.ui import Failure
 from tripos_compiler.diagnostics import nearest
 from tripos_warehouse.errors import StoreError
 

@@ -9,9 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tripos.failure import Failure
 from tripos.settings import Config, chosen_settings, trust_of
-from tripos.ui import is_colored, show_diagnostic, show_text, terminal_width
+from tripos.ui import Failure, is_colored, show_diagnostic, show_text, terminal_width
 from tripos_warehouse.errors import StoreError
 
 if TYPE_CHECKING:

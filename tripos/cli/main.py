@@ -9,12 +9,9 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 
-from tripos.cli.failures import show_failure
-from tripos.cli.parser import VERBS, build_parser
-from tripos.failure import GOOD, INTERRUPTED, USAGE, Failure
-from tripos.mishaps import disk_failure, is_interrupt
+from tripos.cli.parser import VERBS, build_parser, show_failure
 from tripos.settings import check_language, key_values, time_limit, trust_in, without_keys
-from tripos.ui import show_message, write_every_character
+from tripos.ui import GOOD, INTERRUPTED, USAGE, Failure, disk_failure, is_interrupt, show_message, write_every_character
 
 BUG = "this is a bug of Tripos: please report it with the command you typed and the lines above"
 

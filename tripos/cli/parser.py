@@ -1,15 +1,17 @@
-"""The parser of the command line, whose mistakes are worded like ours, and name what a word may have been."""
+"""The parser of the command line, whose mistakes are worded like ours, and the form in which a failure is printed."""
 
 from __future__ import annotations
 
 import argparse
 import importlib
+import os
 import re
+import sys
 from collections.abc import Iterable
 from typing import Any, NamedTuple, NoReturn
 
-from tripos.failure import Failure
-from tripos.version import __version__
+from tripos.settings import key_values, without_keys
+from tripos.ui import Failure, __version__, hung, show_text
 from tripos_compiler.diagnostics import display_width, localized, reader_language, wrap
 from tripos_warehouse.store import address_of, why_no_folder
 
@@ -38,7 +40,7 @@ class Verb(NamedTuple):
 
 GROUPS = {
     "write a benchmark": {
-        "init": Verb("begin a benchmark: a folder with a spec that runs at once", "starting.init"),
+        "init": Verb("begin a benchmark: a folder with a spec that runs at once", "specs.init"),
         "new": Verb("add a scenario, a metric or a data set to a spec", "specs.new"),
         "check": Verb("find every error that can be found without a model", "specs.check"),
         "fmt": Verb("format spec files", "specs.fmt"),
@@ -245,3 +247,25 @@ def listed_verbs(groups: Iterable[tuple[str, Iterable[tuple[str, str]]]], width:
         lines += ["", localized(group) + localized(":")]
         lines += [f"  {name}{' ' * (width - display_width(name))}  {localized(said)}" for name, said in verbs]
     return lines
+
+
+LONGEST = 2_000
+"""Characters of a message that are shown. It may quote a name out of a file, and a name may be as long as the file."""
+
+
+def show_failure(failure: Failure) -> None:
+    """Print a failure on standard error, in the form of a diagnostic, without any key and with nothing in it that a
+    terminal would obey."""
+    from tripos.ui import harmless
+    from tripos_compiler.diagnostics.translation import localized
+
+    secrets, colon = key_values(os.environ), localized(": ")
+    error, mend = f"{localized('error')}[{failure.code}]{colon}", f"  = {localized('help')}{colon}"
+    for begin, text in ((error, failure.message), (mend, failure.hint)):
+        if text:
+            show_text(hung(begin, _cut(harmless(without_keys(localized(text), secrets))), sys.stderr), stderr=True)
+    show_text(localized(f"  = more: tripos explain {failure.code}"), stderr=True)
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]} … ({len(text) - LONGEST:,} more characters)"

@@ -13,11 +13,11 @@ from typing import Any
 
 import orjson
 
-from tripos.failure import SOME_FAILED, Failure
 from tripos.importing.trees import sound
+from tripos.ui import SOME_FAILED, Failure
 from tripos_compiler.diagnostics import nearest
-from tripos_compiler.inputs import LocatedText
 from tripos_compiler.language import DEEPEST, ParsedTree, TreeFault, TreeRead, read_tree
+from tripos_compiler.source import LocatedText
 from tripos_warehouse.store import Store
 from tripos_warehouse.views import connect_run
 

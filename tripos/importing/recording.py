@@ -12,15 +12,15 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from tripos.failure import Failure
 from tripos.importing.records import FileRows
 from tripos.importing.row_errors import RowError
 from tripos.importing.samples import CaseReplies, ImportedReplies, read_replies
 from tripos.runs import run_row, step_rows
 from tripos.settings import Config, with_identities
-from tripos_compiler.inputs import DataError
+from tripos.ui import Failure
 from tripos_compiler.language import with_functions
 from tripos_compiler.plan import Ask, Made, Plan
+from tripos_compiler.source import DataError
 from tripos_runtime.asking import NO_RELEASES, PluginError, load_plugins
 from tripos_runtime.datasets import CaseSource, NotRunnable, Selection, SubsetTags, check_recordable, drawn_counts
 from tripos_runtime.drivers import Recorder, Refusal, item_row, new_run_id

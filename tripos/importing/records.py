@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tripos.failure import Failure
 from tripos.settings import read_toml
+from tripos.ui import Failure
 from tripos_compiler.diagnostics import nearest
-from tripos_compiler.inputs import DataError, FoundFile
+from tripos_compiler.source import DataError, FoundFile
 from tripos_runtime.datasets import DataFolders
 
 UNFIT_MAPPING = "S0502"

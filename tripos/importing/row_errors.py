@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tripos.failure import SOME_FAILED, USAGE, Failure
 from tripos.importing.records import FileRow
-from tripos.ui import harmless, show_message
+from tripos.ui import SOME_FAILED, USAGE, Failure, harmless, show_message
 
 SHOWN = 20
 LONGEST = 40

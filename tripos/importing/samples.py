@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tripos.failure import Failure
 from tripos.importing.items import ItemIndex, PlannedItem
 from tripos.importing.records import FileRow, FileRows
 from tripos.importing.row_errors import RowError, UnfitValue, whole
+from tripos.ui import Failure
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.plan import Ask, Plan, Scenario
 from tripos_runtime.datasets import Case, CaseSource, Selection

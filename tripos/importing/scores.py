@@ -9,11 +9,11 @@ from typing import Any
 
 import orjson
 
-from tripos.failure import Failure
 from tripos.importing.items import ItemIndex, PlannedItem
 from tripos.importing.records import FileRow, FileRows, is_blank
 from tripos.importing.row_errors import RowError, UnfitValue, whole
 from tripos.importing.scales import GradedMetric, Place, folded, gradable, metric_words
+from tripos.ui import Failure
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.plan import Plan
 from tripos_runtime.drivers import given_bindings

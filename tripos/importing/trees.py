@@ -10,9 +10,9 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from tripos.failure import Failure
-from tripos_compiler.inputs import DataError
+from tripos.ui import Failure
 from tripos_compiler.language import ParsedTree, TreeFault, TreeRead, read_tree
+from tripos_compiler.source import DataError
 from tripos_compiler.statements.declarations import APPROVED, DRAFT
 from tripos_runtime.datasets import placed_in
 

@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 
-from tripos.failure import Failure
 from tripos.lsp.documents import SUFFIX, Documents, KeptData
 from tripos.releases import ReleaseFolders
 from tripos.settings import SETTINGS_FILE, Config, chosen_denials, load_config
+from tripos.ui import Failure
 from tripos_compiler.compile import Compilation, compile_spec
 from tripos_compiler.diagnostics import Diagnostic, Diagnostics, deny
 from tripos_compiler.resolve import Memory, path_beside

@@ -21,7 +21,7 @@ from urllib.parse import unquote, urlsplit
 from lsprotocol.types import Position, Range, TextDocumentContentChangeEvent, TextDocumentContentChangePartial
 from pygls.uris import from_fs_path, to_fs_path
 
-from tripos_compiler.inputs import DataError, FoundFile
+from tripos_compiler.source import DataError, FoundFile
 from tripos_runtime.datasets import DataFolders
 
 Encoding = Literal["utf-8", "utf-16", "utf-32"]

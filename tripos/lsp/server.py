@@ -26,8 +26,7 @@ from tripos.lsp.reports import Reports, fixes
 from tripos.lsp.session import Session, View
 from tripos.lsp.structure import LEGEND, folds, formatted, semantic_tokens, symbols, workspace_symbols
 from tripos.lsp.symbols import Refused, definitions, highlights, prepare, references, rename
-from tripos.ui import show_text
-from tripos.version import __version__
+from tripos.ui import __version__, show_text
 
 DELAY_S = 0.005
 """So long no further change must come before mistakes are looked for."""

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from tripos.failure import SOME_FAILED, Failure
 from tripos.releases.fetching import ZIP, Reach, fetch_release, find_release, is_release
 from tripos.releases.layout import MANIFEST, RELEASES
-from tripos.untrusted_files import read_untrusted_json
-from tripos_compiler.inputs import FoundRelease, ReleaseRequest, UnfitRelease
+from tripos.settings import read_untrusted_json
+from tripos.ui import SOME_FAILED, Failure
 from tripos_compiler.language.changes import version_order
+from tripos_compiler.source import FoundRelease, ReleaseRequest, UnfitRelease
 
 PINS = "fetched.json"
 """The file beside fetched releases that says which digest each place had, by its address."""

@@ -10,8 +10,8 @@ from typing import Any, Literal
 
 from pydantic import ValidationError
 
-from tripos.failure import SOME_FAILED, Failure
-from tripos.untrusted_files import read_untrusted
+from tripos.settings import read_untrusted
+from tripos.ui import SOME_FAILED, Failure
 from tripos_compiler.plan import Canonical, Plan
 from tripos_runtime.models import Price
 from tripos_runtime.roles import RoleBinding

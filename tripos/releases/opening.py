@@ -12,16 +12,15 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from tripos.failure import SOME_FAILED, Failure
 from tripos.releases.fetching import find_release
 from tripos.releases.git import run_git
 from tripos.releases.layout import DATA, MANIFEST, RELEASES, SPEC
 from tripos.releases.manifest import Manifest, digest_of, file_digest, file_fault
-from tripos.untrusted_files import read_untrusted
+from tripos.settings import read_untrusted
+from tripos.ui import SOME_FAILED, Failure
 from tripos_compiler.compile import Compilation, compile_spec
-from tripos_compiler.inputs import FoundRelease, ReleaseFinder, ReleaseRequest, UnfitRelease
 from tripos_compiler.plan import Plan
-from tripos_compiler.source import Source
+from tripos_compiler.source import FoundRelease, ReleaseFinder, ReleaseRequest, Source, UnfitRelease
 from tripos_runtime.datasets import TRUSTED, DataFolders, Trust, access_of
 
 MOST_TEXT = 2**20

@@ -8,8 +8,8 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from tripos.failure import Failure
 from tripos.settings import read_toml
+from tripos.ui import Failure
 
 OWN = "LicenseRef-"
 """What the name of a licence begins with that is not of SPDX' list."""

@@ -14,13 +14,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from tripos.failure import SOME_FAILED, Failure
 from tripos.releases.manifest import ReleaseCheck, file_digest, file_fault
 from tripos.releases.opening import Release, open_release, recompile
-from tripos.version import __version__
+from tripos.ui import SOME_FAILED, Failure, __version__
 from tripos_compiler.compile import Compilation
-from tripos_compiler.inputs import FoundRelease, ReleaseFinder
 from tripos_compiler.plan import Plan, Plugin
+from tripos_compiler.source import FoundRelease, ReleaseFinder
 
 LEAST_PIECE = 12
 """Characters, blanks left out, that a piece of a text must have in common with a source."""

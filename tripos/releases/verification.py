@@ -13,7 +13,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pydantic import ValidationError
 
-from tripos.failure import Failure
 from tripos.releases.extended import ReleaseFolders
 from tripos.releases.frozen import (
     MADE,
@@ -42,9 +41,10 @@ from tripos.releases.opening import Release
 from tripos.releases.publishing import CROISSANT, croissant_faults, missing_library
 from tripos.releases.release_toml import check_license
 from tripos.releases.sources import against_sources
-from tripos.untrusted_files import read_untrusted
-from tripos_compiler.inputs import DataError
+from tripos.settings import read_untrusted
+from tripos.ui import Failure
 from tripos_compiler.plan import Plan
+from tripos_compiler.source import DataError
 from tripos_runtime.datasets import TRUSTED, CaseSource, Trust
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import orjson
 
-from tripos.failure import Failure
+from tripos.ui import Failure
 from tripos_compiler.plan import Ask, Compare, Converse, Grade, Plan, Settings, Verdict
 from tripos_runtime.models import ASSISTANT, Model, ModelError, ReplayModel, Reply, request_key
 from tripos_warehouse.errors import StoreError
@@ -82,7 +82,7 @@ def open_recording(model_name: str, store_root: str | Path) -> Recording | None:
     True
     >>> open_recording("replay/", "results")
     Traceback (most recent call last):
-    tripos.failure.Failure: `replay/` names no run
+    tripos.ui.failure.Failure: `replay/` names no run
     """
     if not model_name.startswith(PREFIX):
         return None
@@ -115,7 +115,7 @@ def find_recording(
     True
     >>> find_recording(["openai/gpt-4o", "replay/2026"], {}, "results")
     Traceback (most recent call last):
-    tripos.failure.Failure: `replay/2026` is a whole run and cannot stand beside `openai/gpt-4o`
+    tripos.ui.failure.Failure: `replay/2026` is a whole run and cannot stand beside `openai/gpt-4o`
     """
     for role, names in others.items():
         for name in names:

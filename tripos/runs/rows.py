@@ -8,7 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from tripos.version import __version__
+from tripos.ui import __version__
 from tripos_compiler.plan import Plan, Scenario
 from tripos_runtime.asking import NO_OTHERS, OtherReplies
 from tripos_runtime.drivers import result_bindings

@@ -36,6 +36,12 @@ from .trust import (
     trust_in as trust_in,
     trust_of as trust_of,
 )
+from .untrusted_files import (
+    MOST_DATA_BYTES as MOST_DATA_BYTES,
+    read_untrusted as read_untrusted,
+    read_untrusted_json as read_untrusted_json,
+    read_untrusted_lines as read_untrusted_lines,
+)
 from .wiring import (
     LOCAL_PREFIXES as LOCAL_PREFIXES,
     endpoints_of as endpoints_of,

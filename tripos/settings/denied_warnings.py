@@ -5,8 +5,8 @@ from __future__ import annotations
 from argparse import Namespace
 from collections.abc import Sequence
 
-from tripos.failure import Failure
 from tripos.settings.config import SETTINGS_FILE, Config
+from tripos.ui import Failure
 from tripos_compiler.diagnostics import CODES, EVERY, nearest
 
 OF_A_COMMAND = ("W0824", "W0875", "W1208")

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from tripos.failure import Failure
+from tripos.ui import Failure
 from tripos_compiler.diagnostics import LANGUAGE, LANGUAGES, named_language, nearest
 
 PREFIX = "TRIPOS_"

@@ -12,13 +12,12 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from tripos.failure import Failure
 from tripos.settings.api_keys import HIDDEN, is_key_like, key_values, keys_in, without_keys
 from tripos.settings.config import SHORT, TYPED, Config, ProfileSettings, at_length, find_file
 from tripos.settings.environment import PROFILE, settings_in, unknown_variables, variable_of
 from tripos.settings.toml_lines import find_line, read_toml
 from tripos.settings.trust import trust_of
-from tripos.ui import show_diagnostic
+from tripos.ui import Failure, show_diagnostic
 from tripos_compiler.constructs import place_of_setting
 from tripos_compiler.diagnostics import nearest, not_utf8
 from tripos_runtime.datasets import TRUSTED, Trust

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from tripos_compiler.inputs import DataError
+from tripos_compiler.source import DataError
 from tripos_runtime.datasets import check_nesting
 
 LONGEST_NAME = 1_000

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from types import FrameType
 
-from tripos.failure import Failure
+from tripos.ui import Failure
 from tripos_runtime.datasets import TRUSTED, UNTRUSTED, Trust, TrustError
 
 VARIABLE = "TRIPOS_UNTRUSTED"

@@ -10,8 +10,8 @@ from typing import Any
 
 import orjson
 
-from tripos.failure import Failure
-from tripos.untrusted_files import MOST_DATA_BYTES, read_untrusted, read_untrusted_json
+from tripos.settings import MOST_DATA_BYTES, read_untrusted, read_untrusted_json
+from tripos.ui import Failure
 from tripos_compiler.plan import digest
 from tripos_warehouse.exports import beside
 

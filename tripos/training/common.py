@@ -12,8 +12,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from tripos.failure import Failure
 from tripos.releases import file_digest
+from tripos.ui import Failure
 from tripos_compiler.plan import digest
 from tripos_warehouse.exports import beside, write_lines
 

@@ -15,8 +15,8 @@ from typing import Any
 
 import orjson
 
-from tripos.failure import Failure
 from tripos.training.reward import FORMAT, KEPT_OUT, kept_out_of, prompt_of, replies_of
+from tripos.ui import Failure
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.language import Unavailable, evaluate
 from tripos_compiler.language.contamination import ALIKE, NearTexts, learned_texts, letters_and_digits

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from types import MappingProxyType
 from typing import Any
 
-from tripos.failure import Failure
+from tripos.ui import Failure
 
 FULL_RATE, LORA_RATE = 2e-5, 2e-4
 """Learning rates where none is given: adapters are small and start at nothing, so they bear ten times as much."""

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tripos.failure import SOME_FAILED, Failure
 from tripos.training.chats import Chats, Tokens, as_tokens, loss_of, within
 from tripos.training.common import Device, GroupSplit, digest_of, split_by_group, versions, write_report
 from tripos.training.recipe import Recipe
+from tripos.ui import SOME_FAILED, Failure
 
 PLAIN = (
     "{% for message in messages %}{{ message['role'] }}:\n{{ message['content'] | trim }}"

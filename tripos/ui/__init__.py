@@ -1,4 +1,4 @@
-"""Text for terminals: width, colours, and text that no terminal obeys."""
+"""What every part of the product has at hand: text for terminals that no terminal obeys, failures, and the version."""
 
 import lazy_loader
 

@@ -29,7 +29,7 @@ from typing import Any, NamedTuple
 import orjson
 import pyarrow.parquet as pq
 
-from tripos.version import __version__
+from tripos.ui import __version__
 from tripos.view.about import describe, names_of_run
 from tripos.view.figures import (
     board_json,

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import orjson
 
-from tripos.failure import Failure
+from tripos.ui import Failure
 from tripos.view.files import OF_RUN, ViewFiles
 from tripos.view.server import PAGE, page_part
 

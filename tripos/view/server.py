@@ -19,7 +19,7 @@ from typing import Protocol
 from aiohttp import web
 from aiohttp.http import HttpProcessingError
 
-from tripos.failure import Failure
+from tripos.ui import Failure
 from tripos_warehouse.errors import StoreError
 
 HOST = "127.0.0.1"

@@ -9,13 +9,6 @@ from .contexts import (
     select_treatments as select_treatments,
     steps_sharing_replies as steps_sharing_replies,
 )
-from .conversations import (
-    OPENINGS as OPENINGS,
-    count_left_out as count_left_out,
-    ends_conversation as ends_conversation,
-    opening_text as opening_text,
-    seen_by as seen_by,
-)
 from .evaluation import (
     DATA as DATA,
     LAZY as LAZY,
@@ -49,10 +42,15 @@ from .references import (
     without_reveal as without_reveal,
 )
 from .rendering import (
+    OPENINGS as OPENINGS,
     PLACEHOLDER as PLACEHOLDER,
     Placeholders as Placeholders,
+    count_left_out as count_left_out,
+    ends_conversation as ends_conversation,
+    opening_text as opening_text,
     print_rubric as print_rubric,
     render as render,
+    seen_by as seen_by,
 )
 from .rows import (
     ABSENT as ABSENT,
@@ -71,13 +69,6 @@ from .subsets import (
     PlacedItem as PlacedItem,
     draw_subsets as draw_subsets,
     place_item as place_item,
-)
-from .totality import (
-    Lack as Lack,
-    arguments_of as arguments_of,
-    find_lacks as find_lacks,
-    lack_of as lack_of,
-    unguarded_lacks as unguarded_lacks,
 )
 from .trees import (
     DEEPEST as DEEPEST,

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tripos_compiler.inputs import LocatedText
 from tripos_compiler.language.library import BETWEEN, leaves
+from tripos_compiler.source import LocatedText
 
 DEEPEST = 64
 """So many levels a tree may have below its root."""

@@ -11,12 +11,11 @@ from dataclasses import dataclass, field, replace
 
 from tripos_compiler.constructs import Statement, read_statements
 from tripos_compiler.diagnostics import Diagnostic, Edit, Label, not_utf8
-from tripos_compiler.inputs import DIGEST, FoundRelease, ReleaseRequest, UnfitRelease, read_asked
 from tripos_compiler.plan import Dataset, Tree
 from tripos_compiler.resolve.memory import Memory
 from tripos_compiler.resolve.program import Program, ReadText, ReleaseImport, locale_of, path_beside
 from tripos_compiler.resolve.release_selection import take
-from tripos_compiler.source import Name, Source, Text
+from tripos_compiler.source import DIGEST, FoundRelease, Name, ReleaseRequest, Source, Text, UnfitRelease, read_asked
 from tripos_compiler.syntax import parse, warn_of_deception
 
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from tripos_compiler.constructs import Labels, Statement
 from tripos_compiler.diagnostics import Diagnostics, Label, nearest
-from tripos_compiler.inputs import DataReader, FoundRelease, NoReleases, Packages, ReleaseFinder
 from tripos_compiler.language.contamination import NearCopies
 from tripos_compiler.language.library import DEFAULT, convention_of
 from tripos_compiler.plan import (
@@ -35,7 +34,18 @@ from tripos_compiler.plan import (
 )
 from tripos_compiler.resolve.index import Index
 from tripos_compiler.resolve.scope import KnownCopies
-from tripos_compiler.source import Name, Source, Span, Syntax, Text
+from tripos_compiler.source import (
+    DataReader,
+    FoundRelease,
+    Name,
+    NoReleases,
+    Packages,
+    ReleaseFinder,
+    Source,
+    Span,
+    Syntax,
+    Text,
+)
 
 if TYPE_CHECKING:
     from tripos_compiler.resolve.scope import LoadedDataset

@@ -9,9 +9,8 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 
 from tripos_compiler.constructs import Statement
 from tripos_compiler.diagnostics import nearest
-from tripos_compiler.inputs import FoundRelease
 from tripos_compiler.resolve.program import Program
-from tripos_compiler.source import Block, Entry, Line, Name, Segment, Source, Span, Syntax, TableRow, Text
+from tripos_compiler.source import Block, Entry, FoundRelease, Line, Name, Segment, Source, Span, Syntax, TableRow, Text
 
 WORDS: Mapping[str, tuple[str, ...]] = {
     "scenarios": ("scenario",),

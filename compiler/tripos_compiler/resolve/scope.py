@@ -6,10 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from tripos_compiler.inputs import Origin
-from tripos_compiler.language import Lack, unguarded_lacks
+from tripos_compiler.language.library import Lack, unguarded_lacks
 from tripos_compiler.plan import Dataset, Expr, Made, Type
-from tripos_compiler.source import Span
+from tripos_compiler.source import Origin, Span
 
 
 @dataclass(frozen=True)

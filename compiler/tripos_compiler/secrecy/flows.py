@@ -13,8 +13,8 @@ from typing import Protocol, assert_never
 
 from tripos_compiler.constructs import Statement
 from tripos_compiler.diagnostics import Label
-from tripos_compiler.language import arguments_of, subexpressions
-from tripos_compiler.language.library import FUNCTIONS
+from tripos_compiler.language import subexpressions
+from tripos_compiler.language.library import FUNCTIONS, arguments_of
 from tripos_compiler.plan import Binary, Branches, Call, Data, Expr, Get, Hole, Items, Literal_, Passage, Ref, Unary
 from tripos_compiler.resolve import KINDS, Index, Program
 from tripos_compiler.secrecy.labels import PUBLIC, Flow, Secrets, one_of_several, union, within

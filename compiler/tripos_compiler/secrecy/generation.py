@@ -13,8 +13,8 @@ from typing import Protocol
 
 from tripos_compiler.constructs import Statement
 from tripos_compiler.diagnostics import Label
-from tripos_compiler.language import expressions_of, find_lacks, subexpressions
-from tripos_compiler.language.library import FUNCTIONS
+from tripos_compiler.language import expressions_of, subexpressions
+from tripos_compiler.language.library import FUNCTIONS, find_lacks
 from tripos_compiler.plan import Ask, Binary, Call, Data, Derived, Expr, Made, Ref, Verify, Walk
 from tripos_compiler.secrecy.flows import Flows, Revealed, SecretTables, SourcePlaces
 from tripos_compiler.secrecy.labels import NONE, PUBLIC, About, Flow, Secret, Secrets, called, onward, union, within

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from itertools import combinations
 
 from tripos_compiler.diagnostics import Label
-from tripos_compiler.language import arguments_of, expressions_of, paths_in, subexpressions
+from tripos_compiler.language import expressions_of, paths_in, subexpressions
+from tripos_compiler.language.library import arguments_of
 from tripos_compiler.plan import (
     Ask,
     Call,

@@ -1,3 +1,20 @@
+from .inputs import (
+    DIGEST as DIGEST,
+    DataError as DataError,
+    DataReader as DataReader,
+    FoundFile as FoundFile,
+    FoundRelease as FoundRelease,
+    LocatedText as LocatedText,
+    NoData as NoData,
+    NoReleases as NoReleases,
+    Origin as Origin,
+    Packages as Packages,
+    ReleaseFinder as ReleaseFinder,
+    ReleaseRequest as ReleaseRequest,
+    UnfitRelease as UnfitRelease,
+    package_of as package_of,
+    read_asked as read_asked,
+)
 from .text import (
     PIECE as PIECE,
     Segment as Segment,

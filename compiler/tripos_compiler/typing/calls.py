@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from tripos_compiler.diagnostics import Label, nearest
-from tripos_compiler.language import lack_of
-from tripos_compiler.language.library import FUNCTIONS, Function, Parameter, Wrong, fits, type_notation
+from tripos_compiler.language.library import FUNCTIONS, Function, Parameter, Wrong, fits, lack_of, type_notation
 from tripos_compiler.plan import (
     Call,
     Expr,
@@ -18,8 +17,8 @@ from tripos_compiler.plan import (
     Scorer,
     Type,
 )
-from tripos_compiler.plugins import find_plugin
 from tripos_compiler.resolve import Binding, FormulaScorer, PossibleLack, Program, Scope, Typed, joint_lacks
+from tripos_compiler.resolve.plugins import find_plugin
 from tripos_compiler.source import Argument, CallExpr, Name, Span, Syntax
 
 DEEPEST_FORMULA = 32

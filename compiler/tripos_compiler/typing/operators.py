@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from tripos_compiler.language import lack_of
-from tripos_compiler.language.library import fits, type_notation, without_optional
+from tripos_compiler.language.library import fits, lack_of, type_notation, without_optional
 from tripos_compiler.plan import Binary, BoolType, IntegerType, Literal_, NumberType, TextType, Type
 from tripos_compiler.resolve import PossibleLack, Typed
 from tripos_compiler.source import BinaryExpr, Group, Name, Syntax

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from tripos_compiler.inputs import DataError
 from tripos_compiler.language import (
     Drawn,
     PlacedItem,
@@ -20,6 +19,7 @@ from tripos_compiler.language import (
     place_item,
 )
 from tripos_compiler.plan import Axis, Expr, Plan, Rows, Scenario, Subset, digest
+from tripos_compiler.source import DataError
 from tripos_runtime.datasets.data_folders import DataFolders
 from tripos_runtime.datasets.row_store import Origins
 from tripos_runtime.datasets.selection import Selection

@@ -19,7 +19,7 @@ from typing import Any, cast
 import orjson
 
 from tripos_compiler.diagnostics import encoding_of, to_utf8
-from tripos_compiler.inputs import DataError, LocatedText
+from tripos_compiler.source import DataError, LocatedText
 from tripos_runtime.datasets.packed import (
     PACKED,
     check_nesting,

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any, cast
 
-from tripos_compiler.inputs import DataError
+from tripos_compiler.source import DataError
 from tripos_runtime.datasets.trust import ReadLimits
 
 PACKED = (".gz", ".zst")

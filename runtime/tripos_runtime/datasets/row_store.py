@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tripos_compiler.inputs import DataError
+from tripos_compiler.source import DataError
 
 
 @dataclass(frozen=True, slots=True)

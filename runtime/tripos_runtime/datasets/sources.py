@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Generic, TypeVar
 
-from tripos_compiler.inputs import DataError
 from tripos_compiler.language import (
     DATA,
     TREES,
@@ -29,6 +28,7 @@ from tripos_compiler.language import (
     read_tree,
 )
 from tripos_compiler.plan import Axis, Binary, Dataset, Expr, Plan, Shots, Tree
+from tripos_compiler.source import DataError
 from tripos_runtime.datasets.data_folders import DataFolders, files_of
 from tripos_runtime.datasets.row_store import MadeData, Origins
 

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 from zipfile import ZipFile
 
-from tripos_compiler.inputs import DataError
 from tripos_compiler.language import EMPTY_CELL, DateCell
+from tripos_compiler.source import DataError
 from tripos_runtime.datasets.packed import too_large
 
 if TYPE_CHECKING:

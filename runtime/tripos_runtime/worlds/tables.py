@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from tripos_compiler.inputs import FoundFile
 from tripos_compiler.plan import Plan, Type
+from tripos_compiler.source import FoundFile
 from tripos_runtime.datasets import DataFolders, files_of
 
 Key = tuple[str, str]

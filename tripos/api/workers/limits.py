@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from tripos.failure import Failure
+from tripos.ui import Failure
 from tripos_runtime.scheduling import Limits
 
 

@@ -27,8 +27,8 @@ from tripos.api.workers.messages import (
     pack,
     read,
 )
-from tripos.failure import SOME_FAILED, Failure
 from tripos.settings import Config
+from tripos.ui import SOME_FAILED, Failure
 from tripos_runtime.asking import Tally
 from tripos_runtime.drivers import part_size
 from tripos_runtime.scheduling import Limits, Snapshot

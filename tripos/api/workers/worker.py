@@ -28,8 +28,8 @@ from tripos.api.workers.messages import (
     pack,
     read,
 )
-from tripos.failure import Failure
 from tripos.runs import open_others
+from tripos.ui import Failure
 from tripos_runtime.asking import PluginError, Tally
 from tripos_runtime.drivers import Share
 from tripos_runtime.models import ModelError

@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 
 from tripos.cli.inputs import open_store
-from tripos.failure import GOOD, Failure
+from tripos.ui import GOOD, Failure
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.plan import Export, Pairing, Plan
 from tripos_warehouse.errors import StoreError

@@ -10,11 +10,10 @@ from pathlib import Path
 
 from tripos.cli.exports.training_data import REASONS
 from tripos.cli.inputs import compile_given
-from tripos.failure import GOOD, Failure
 from tripos.settings import load_config, trust_of
 from tripos.training import find_examples, write_examples
 from tripos.training.reward import write_pairs
-from tripos.ui import show_json, show_message, show_text
+from tripos.ui import GOOD, Failure, show_json, show_message, show_text
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.plan import Pairing, Plan
 from tripos_runtime.datasets import CaseSource

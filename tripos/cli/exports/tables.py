@@ -6,8 +6,7 @@ from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
 
-from tripos.failure import Failure
-from tripos.ui import print_json, show_message, show_text
+from tripos.ui import Failure, print_json, show_message, show_text
 from tripos_compiler.diagnostics import counted, nearest
 from tripos_compiler.plan import Plan
 from tripos_warehouse.errors import StoreError

@@ -8,9 +8,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from tripos.failure import GOOD, Failure
 from tripos.training import BESIDE, DATA, NAME, Recipe, require_extra, settings_of, silence_libraries
-from tripos.ui import print_json, print_stderr, show_message
+from tripos.ui import GOOD, Failure, print_json, print_stderr, show_message
 from tripos_compiler.diagnostics import duration
 from tripos_warehouse.errors import StoreError
 

@@ -10,10 +10,9 @@ from typing import Any
 
 from tripos.cli.arguments import listed_names
 from tripos.cli.exports.spec_data import compiled_pairs, found_pairings, pairings_of
-from tripos.failure import GOOD, Failure
 from tripos.training import BESIDE, DATA, NAME, require_extra, silence_libraries
 from tripos.training.reward import RewardRecipe
-from tripos.ui import print_json, print_stderr, show_diagnostic, show_message
+from tripos.ui import GOOD, Failure, print_json, print_stderr, show_diagnostic, show_message
 from tripos_compiler.diagnostics import counted, duration
 from tripos_compiler.plan import Pairing, Plan
 from tripos_warehouse.errors import StoreError

@@ -10,8 +10,7 @@ from pathlib import Path
 
 from tripos.api import chosen_cases
 from tripos.cli.inputs import open_store
-from tripos.failure import Failure
-from tripos.ui import print_json, show_message, table_width
+from tripos.ui import Failure, print_json, show_message, table_width
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.language import Unavailable, evaluate
 from tripos_compiler.plan import Binary, Call, Export, Expr, Items, Literal_, Plan, Ref, Unary

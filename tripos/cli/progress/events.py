@@ -15,9 +15,8 @@ import orjson
 
 from tripos.cli.progress.live_view import Moment
 from tripos.cli.progress.pace import budget_table, done_by_lane
-from tripos.failure import Failure
 from tripos.settings import table_without_keys
-from tripos.ui import harmless_json, json_for
+from tripos.ui import Failure, harmless_json, json_for
 from tripos_runtime.scheduling import Budget
 
 SHAPE = 1

@@ -13,11 +13,10 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from tripos.api import earlier_plan
-from tripos.failure import GOOD, Failure
 from tripos.releases import run_git
 from tripos.releases.fetching import TYPED, Reach, reach_of
 from tripos.settings import chosen_settings, trust_of
-from tripos.ui import print_json, show_text, terminal_width
+from tripos.ui import GOOD, Failure, print_json, show_text, terminal_width
 from tripos_compiler.diagnostics import localized, usd, wrap
 from tripos_compiler.language.changes import WEIGHTS, Change, find_changes, least_version, version_numbers
 from tripos_compiler.plan import Plan

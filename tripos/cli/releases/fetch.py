@@ -9,11 +9,10 @@ from pathlib import Path
 
 from tripos.api import find_spec
 from tripos.cli.inputs import show_diagnostics
-from tripos.failure import GOOD, USAGE
 from tripos.releases import RELEASES, keep_fetched, read_pins
 from tripos.releases.fetching import fetch_release, reach_of
 from tripos.settings import check_given, load_config, trust_of
-from tripos.ui import show_json, show_message
+from tripos.ui import GOOD, USAGE, show_json, show_message
 
 
 def main(options: Namespace) -> int:

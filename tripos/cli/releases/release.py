@@ -10,13 +10,12 @@ from pathlib import Path
 
 from tripos.api import CompiledSpec, check_release, choices_of, chosen_binding, freeze_benchmark, lock_now, write_copies
 from tripos.cli.inputs import compile_given
-from tripos.failure import GOOD, SOME_FAILED, USAGE, Failure
 from tripos.releases import SIGNATURES, Verified
 from tripos.releases.fetching import reach_of
 from tripos.releases.frozen import open_roles
 from tripos.releases.publishing import WrittenRelease
 from tripos.settings import check_given, chosen_settings, load_config, trust_of
-from tripos.ui import print_json, show_diagnostic, show_message
+from tripos.ui import GOOD, SOME_FAILED, USAGE, Failure, print_json, show_diagnostic, show_message
 
 
 def verify_main(options: Namespace) -> int:

@@ -1,7 +1,5 @@
-from .next_commands import (
-    store_options as store_options,
-)
 from .report import (
     show_headline as show_headline,
+    store_options as store_options,
     write_junit as write_junit,
 )

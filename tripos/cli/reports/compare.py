@@ -9,9 +9,18 @@ from typing import Any
 from rich.cells import cell_len
 
 from tripos.cli.inputs import open_store
-from tripos.cli.reports.formats import chosen_format, show_rows, show_tables
-from tripos.failure import GOOD, Failure
-from tripos.ui import harmless, print_json, show_text, table_width, terminal_width
+from tripos.ui import (
+    GOOD,
+    Failure,
+    chosen_format,
+    harmless,
+    print_json,
+    show_rows,
+    show_tables,
+    show_text,
+    table_width,
+    terminal_width,
+)
 from tripos_compiler.diagnostics import localized, nearest
 from tripos_compiler.plan import Plan
 from tripos_warehouse.errors import StoreError

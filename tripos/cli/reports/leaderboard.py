@@ -14,9 +14,18 @@ from typing import Any
 from rich.cells import cell_len
 
 from tripos.cli.inputs import open_store
-from tripos.cli.reports.formats import chosen_format, show_tables
-from tripos.failure import GOOD, Failure
-from tripos.ui import harmless, print_json, show_output, show_text, table_width, terminal_width
+from tripos.ui import (
+    GOOD,
+    Failure,
+    chosen_format,
+    harmless,
+    print_json,
+    show_output,
+    show_tables,
+    show_text,
+    table_width,
+    terminal_width,
+)
 from tripos_compiler.diagnostics import localized, not_utf8
 from tripos_compiler.language.changes import are_comparable
 from tripos_warehouse.errors import StoreError

@@ -7,9 +7,8 @@ from argparse import Namespace
 
 from tripos.cli.arguments import listed_names
 from tripos.cli.inputs import open_store
-from tripos.failure import GOOD, Failure
 from tripos.plots import FontWarning, PlotChoices, plot
-from tripos.ui import show_diagnostic, show_message, show_text
+from tripos.ui import GOOD, Failure, show_diagnostic, show_message, show_text
 from tripos_warehouse.errors import StoreError
 
 

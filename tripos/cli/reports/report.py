@@ -2,30 +2,36 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from argparse import Namespace
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tripos.cli.inputs import open_store
-from tripos.cli.reports.formats import PAPER, chosen_format, show_tables
-from tripos.cli.reports.next_commands import next_lines, store_options
-from tripos.failure import GOOD, NOT_HELD, SOME_FAILED, USAGE, Failure
 from tripos.ui import (
+    GOOD,
+    NOT_HELD,
+    PAPER,
+    SOME_FAILED,
+    USAGE,
+    Failure,
+    chosen_format,
     columns_of,
     is_colored,
     print_json,
     show_message,
     show_output,
+    show_tables,
     show_text,
     table_lines,
     table_width,
     terminal_width,
     with_marks,
 )
-from tripos_compiler.diagnostics import localized, percent
+from tripos_compiler.diagnostics import display_width, localized, percent
 from tripos_compiler.language import select_treatments
 from tripos_compiler.plan import Plan
 from tripos_warehouse.errors import StoreError
@@ -34,6 +40,7 @@ from tripos_warehouse.report import (
     BestValue,
     Report,
     best_values,
+    further_query,
     render_headline,
     render_report,
     report as report_of,
@@ -194,3 +201,59 @@ def _plan_of(options: Namespace) -> Plan | None:
     options.path = options.spec
     compilation, _ = compile_given(options, chosen_settings(options).config)
     return compilation.plan
+
+
+NO_NEWS = {"samples": ("ok",), "scores": ("scored", "not_applicable"), "comparisons": ("scored", "not_applicable")}
+"""The statuses of each table that are no news."""
+TOLD = {
+    "samples": "model, status, error, reply",
+    "scores": "model, metric, status, error",
+    "comparisons": "first_model, second_model, status, error",
+}
+"""What says why a row of it has no value."""
+
+
+def next_lines(report: Report, store: str) -> list[str]:
+    """Return a line for each command: what it shows, and the command, which is never broken. `store` is what
+    `store_options` gives."""
+    said = {localized(label): command for label, command in _commands(report)}
+    room = max(map(display_width, said))
+    return [
+        f"{label}{' ' * (room - display_width(label))}  {_with_store(command, store)}"
+        for label, command in said.items()
+    ]
+
+
+def store_options(options: Namespace) -> str:
+    """Return the options that a further command needs to find the same store, as they are typed.
+
+    >>> store_options(Namespace(store="my results", profile=None))
+    "--store 'my results'"
+    """
+    if options.store:
+        return f"--store {shlex.quote(options.store)}"
+    return f"--profile {shlex.quote(options.profile)}" if options.profile else ""
+
+
+def _commands(report: Report) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield the measures, then the page, then what the run suggests: replies and scores without a value, how two models
+    differ, or the scores of the one."""
+    run, count = report.run, len(report.measures)
+    yield (f"all {count} measures" if count > 1 else "the whole report"), ("report", run.run_id)
+    yield "every reply", ("view", run.run_id)
+    for table, good in NO_NEWS.items():
+        if any(status not in good for status in getattr(report, table)):
+            wanted = " and ".join(f"status <> '{status}'" for status in good)
+            yield "what failed", ("sql", f"select {TOLD[table]} from {run.benchmark}.{table} where {wanted} limit 5")
+            return
+    if len(run.models) > 1:
+        two = ("--models", ",".join(run.models[:2])) if len(run.models) > 2 else ()
+        yield "two models", ("compare", run.run_id, *two)
+    else:
+        yield "in SQL", ("sql", further_query(report))
+
+
+def _with_store(command: tuple[str, ...], store: str) -> str:
+    verb, *words = command
+    quoted = [f'"{word}"' if " " in word else shlex.quote(word) for word in words]
+    return " ".join(["tripos", verb, *quoted, *([store] if store else [])])

@@ -11,8 +11,7 @@ import orjson
 from tripos.cli.inputs import open_store
 from tripos.cli.reports.provenance import Row
 from tripos.cli.reports.transcripts import Transcript, Utterance, current_rows, find, to_data
-from tripos.failure import GOOD, Failure
-from tripos.ui import harmless, show_json, show_text, table_width, terminal_width
+from tripos.ui import GOOD, Failure, harmless, show_json, show_text, table_width, terminal_width
 from tripos_compiler.diagnostics import localized
 from tripos_warehouse import sql
 from tripos_warehouse.errors import StoreError

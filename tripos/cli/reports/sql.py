@@ -1,15 +1,76 @@
-"""`tripos sql`: DuckDB over the store; a shell without a query."""
+"""`tripos sql`: DuckDB over the store, a shell without a query, and its views for a DuckDB without Tripos."""
 
 from __future__ import annotations
 
 import os
+import uuid
 from argparse import Namespace
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
-from tripos.failure import GOOD, Failure
-from tripos.ui import show_json, show_output, show_text, table_width
+from tripos.ui import GOOD, Failure, show_json, show_message, show_output, show_text, table_width
 from tripos_warehouse.query import Connection
 from tripos_warehouse.store import address_of
+
+HEAD = """\
+-- The views and macros of a Tripos store, for DuckDB {version} or later: paste it, or `duckdb -init FILE`.
+-- It names the files that are committed now; make it again after a run.
+-- Afterwards: show all tables; from {benchmark}.means();"""
+
+
+def print_snippet(statements: Sequence[str]) -> int:
+    """Print the statements, each ended by `;`."""
+    show_text(snippet_text(statements))
+    return GOOD
+
+
+def snippet_text(statements: Sequence[str]) -> str:
+    """Return the statements as a file, with a head that says what it is."""
+    import duckdb
+
+    schemas = [
+        each.removeprefix("create schema if not exists ") for each in statements if each.startswith("create sch")
+    ]
+    version = ".".join(duckdb.__version__.split(".")[:2])
+    head = HEAD.format(version=version, benchmark=schemas[1] if len(schemas) > 1 else "BENCHMARK")
+    return "\n".join([head, *(f"{statement.strip()};" for statement in statements)])
+
+
+def write_database(statements: Sequence[str], path: str) -> int:
+    """Write a database that has them; it appears whole or not at all. Raises `Failure` S0206 where there is a file of
+    the name already that is none of ours, S0102 where the disk refuses."""
+    import duckdb
+
+    target = Path(path)
+    temporary = target.with_name(f".{target.name}.{uuid.uuid4().hex}")
+    if target.exists() and not _is_ours(target):
+        raise Failure("S0206", f"`{target}` is there already and was not made by `--duckdb`", "choose another name")
+    try:
+        with duckdb.connect(str(temporary)) as database:
+            for statement in statements:
+                database.execute(statement)
+        temporary.replace(target)
+    except (OSError, duckdb.IOException) as error:
+        reason = getattr(error, "strerror", None) or " ".join(str(error).split())
+        raise Failure("S0102", f"cannot write `{target}`: {reason}", "write it somewhere else") from error
+    finally:
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
+    show_message(f"{target} has the views and macros; the data stay in the store")
+    return GOOD
+
+
+def _is_ours(path: Path) -> bool:
+    import duckdb
+
+    try:
+        with duckdb.connect(str(path), read_only=True) as database:
+            found = database.execute("select 1 from duckdb_schemas() where schema_name = 'tripos internal'").fetchall()
+            return bool(found)
+    except duckdb.Error:
+        return False
+
 
 MAX_ROWS = 40
 MOST_ROWS = 2_000
@@ -92,8 +153,6 @@ def main(options: Namespace) -> int:
     store = open_store(options)
     try:
         if options.snippet or options.duckdb is not None:
-            from tripos.cli.reports.sql_snippet import print_snippet, write_database
-
             statements = snippet(store)
             return print_snippet(statements) if options.duckdb is None else write_database(statements, options.duckdb)
         connection = connect_run(store, options.run)[0] if options.run else connect(store)
@@ -114,7 +173,7 @@ def main(options: Namespace) -> int:
 
 def _show_formatted(connection: Connection, options: Namespace) -> None:
     """Print the whole answer of a query in the format that is wanted."""
-    from tripos.cli.reports.formats import chosen_format, show_tables
+    from tripos.ui import chosen_format, show_tables
     from tripos_warehouse.formats import answer_table
     from tripos_warehouse.query import encode_answer, run_query
 

@@ -11,8 +11,7 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
-from tripos.failure import GOOD, USAGE, Failure
-from tripos.ui import show_diagnostic, show_message, show_text, table_width
+from tripos.ui import GOOD, USAGE, Failure, show_diagnostic, show_message, show_text, table_width
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.query import Connection, names_of
 

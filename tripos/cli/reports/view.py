@@ -10,8 +10,7 @@ from contextlib import closing
 from pathlib import Path
 
 from tripos.cli.inputs import open_store
-from tripos.failure import GOOD, Failure
-from tripos.ui import show_message
+from tripos.ui import GOOD, Failure, show_message
 from tripos.view import ViewFiles, serve, write_folder, write_report
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.report import Report

@@ -11,8 +11,7 @@ from rich.cells import cell_len, chop_cells
 
 from tripos.cli.inputs import open_store
 from tripos.cli.reports.provenance import Row, Trace, TracedReply, find
-from tripos.failure import GOOD, Failure
-from tripos.ui import harmless, show_json, show_text, terminal_width
+from tripos.ui import GOOD, Failure, harmless, show_json, show_text, terminal_width
 from tripos_compiler.diagnostics import duration, localized, usd
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.formats import fold

@@ -10,10 +10,21 @@ from dataclasses import dataclass
 from tripos.api import CompiledSpec, choices_of, plan_run
 from tripos.cli.inputs import compile_given, warning_printer
 from tripos.cli.runs.several import each_of
-from tripos.failure import GOOD, USAGE, Failure
 from tripos.releases.frozen import withheld_note
 from tripos.settings import ChosenSettings, chosen_settings
-from tripos.ui import columns_of, harmless, is_colored, show_json, show_message, show_text, table_lines, terminal_width
+from tripos.ui import (
+    GOOD,
+    USAGE,
+    Failure,
+    columns_of,
+    harmless,
+    is_colored,
+    show_json,
+    show_message,
+    show_text,
+    table_lines,
+    terminal_width,
+)
 from tripos_compiler.compile import Compilation
 from tripos_compiler.diagnostics import localized, reader_language, wrap
 from tripos_compiler.language import left_out_arm_values, steps_sharing_replies

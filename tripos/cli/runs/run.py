@@ -33,11 +33,24 @@ from tripos.api import (
 from tripos.cli.inputs import compile_given, warning_printer
 from tripos.cli.progress import Ended, Events, shown_progress, summary_data, summary_lines, wrapped
 from tripos.cli.reports import show_headline, store_options, write_junit
-from tripos.failure import GOOD, INTERRUPTED, NOT_HELD, SOME_FAILED, USAGE, Failure
-from tripos.mishaps import is_interrupt
 from tripos.releases.frozen import withheld_note
 from tripos.settings import ChosenSettings, Config, chosen_settings, without_keys
-from tripos.ui import hung, print_json, print_stderr, show_json, show_text, terminal_width, to_nowhere
+from tripos.ui import (
+    GOOD,
+    INTERRUPTED,
+    NOT_HELD,
+    SOME_FAILED,
+    USAGE,
+    Failure,
+    hung,
+    is_interrupt,
+    print_json,
+    print_stderr,
+    show_json,
+    show_text,
+    terminal_width,
+    to_nowhere,
+)
 from tripos_compiler.compile import Compilation
 from tripos_compiler.diagnostics import localized, reader_language
 from tripos_compiler.plan import Plan

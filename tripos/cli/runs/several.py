@@ -13,9 +13,8 @@ from functools import partial
 from pathlib import Path
 
 from tripos.api import holds_benchmark, holds_parts
-from tripos.failure import GOOD, INTERRUPTED, NOT_HELD, SOME_FAILED, USAGE, Failure
 from tripos.settings import ChosenSettings, chosen_settings
-from tripos.ui import print_stderr, show_json
+from tripos.ui import GOOD, INTERRUPTED, NOT_HELD, SOME_FAILED, USAGE, Failure, print_stderr, show_json
 from tripos_compiler.compile import Compilation
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.plan import Role
@@ -96,7 +95,7 @@ def each_of(options: Namespace, chosen: ChosenSettings, do: Doing) -> int:
 
 def _one(each: _Read, options: Namespace, chosen: ChosenSettings, do: Doing) -> int:
     """Return one of them; a failure of it is told, and is its exit code. As JSON it is told in one line."""
-    from tripos.cli.failures import show_failure
+    from tripos.cli.parser import show_failure
 
     printed, failure = io.StringIO(), each.failure
     code = USAGE

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from typing import TextIO
 
 from tripos.cli.runs import run
-from tripos.failure import Failure
-from tripos.ui import harmless, terminal_width
+from tripos.ui import Failure, harmless, terminal_width
 from tripos_compiler.diagnostics import localized
 from tripos_runtime.drivers import HumanModel
 from tripos_runtime.models import Message

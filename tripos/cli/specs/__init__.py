@@ -1,1 +1,1 @@
-"""Verbs about specs: new, check, fmt, describe."""
+"""Verbs about specs: init, new, check, fmt, describe, worlds."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from tripos.failure import Failure
+from tripos.ui import Failure
 from tripos_compiler.diagnostics import Diagnostics, nearest
 from tripos_compiler.plan import Dataset, Plan
 from tripos_compiler.source import Entry, Name, Source, TableRow

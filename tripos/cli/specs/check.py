@@ -11,11 +11,9 @@ from typing import TYPE_CHECKING
 
 from tripos.api import SpecSource, earlier_plan, find_spec, holds_parts
 from tripos.cli.inputs import show_diagnostics
-from tripos.failure import GOOD, SOME_FAILED, USAGE
 from tripos.releases.fetching import reach_of
 from tripos.settings import check_given, chosen_denials, load_config, trust_of
-from tripos.ui import print_json, show_message, show_text, terminal_width
-from tripos.version import __version__
+from tripos.ui import GOOD, SOME_FAILED, USAGE, __version__, print_json, show_message, show_text, terminal_width
 from tripos_compiler.compile import Compilation
 from tripos_compiler.diagnostics import counted, render_silenced, summary, to_data
 

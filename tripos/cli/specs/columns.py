@@ -8,8 +8,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from tripos.failure import Failure
-from tripos_compiler.inputs import DataError
+from tripos.ui import Failure
+from tripos_compiler.source import DataError
 
 CODE = "R0209"
 READ = 1_000

@@ -14,9 +14,8 @@ from typing import Any
 
 from tripos.cli.arguments import listed_names
 from tripos.cli.inputs import compile_given
-from tripos.failure import GOOD, USAGE, Failure
 from tripos.settings import load_config, trust_of
-from tripos.ui import print_json, show_output, show_text, table_width
+from tripos.ui import GOOD, USAGE, Failure, print_json, show_output, show_text, table_width
 from tripos_compiler.diagnostics import localized, nearest, percent
 from tripos_compiler.language.library import words
 from tripos_compiler.plan import ChoiceType, DataField, Dataset, ListType, Plan, RecordType, SetType, TextType, Type

@@ -11,9 +11,8 @@ from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
 
-from tripos.failure import GOOD, USAGE, Failure
 from tripos.settings import trust_of
-from tripos.ui import is_colored, show_message, show_output, show_text, terminal_width
+from tripos.ui import GOOD, USAGE, Failure, is_colored, show_message, show_output, show_text, terminal_width
 from tripos_compiler.diagnostics import Diagnostic, not_utf8, render_text, summary
 from tripos_compiler.editing import Unparsable, format_text
 

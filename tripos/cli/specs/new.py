@@ -14,9 +14,8 @@ from tripos.cli.inputs import show_diagnostics
 from tripos.cli.specs.additions import CODE, below, metric_insertions, metric_text, scenario_text, texts_with
 from tripos.cli.specs.columns import dataset_text
 from tripos.cli.specs.fmt import write_spec
-from tripos.failure import GOOD, USAGE, Failure
 from tripos.settings import chosen_settings
-from tripos.ui import show_message, show_output
+from tripos.ui import GOOD, USAGE, Failure, show_message, show_output
 from tripos_compiler.editing import Unparsable, format_text
 
 if TYPE_CHECKING:

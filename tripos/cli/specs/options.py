@@ -1,4 +1,4 @@
-"""Options of the verbs that work on a spec: new, check, fmt, describe."""
+"""Options of the verbs that work on a spec: init, new, check, fmt, describe."""
 
 from __future__ import annotations
 
@@ -85,3 +85,18 @@ def add_describe(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--unit", choices=("characters", "words"), default="characters", help=help_)
     help_ = "print a table, or all figures as JSON or CSV"
     parser.add_argument("--format", choices=("table", "json", "csv"), default="table", help=help_)
+
+
+def add_init(parser: argparse.ArgumentParser) -> None:
+    """Options of `tripos init`."""
+    from tripos.cli.parser import listed_verbs
+    from tripos.cli.specs.init import TEMPLATES
+
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    listed = [("templates", [(each.name, each.help) for each in TEMPLATES.values()])]
+    parser.epilog = "\n".join(listed_verbs(listed, max(map(len, TEMPLATES)))).lstrip("\n")
+    parser.add_argument("name", metavar="NAME", nargs="?", help="the folder to make; its last part names the benchmark")
+    parser.add_argument("--template", choices=tuple(TEMPLATES), help="the benchmark to begin with (default: qa)")
+    help_ = "models under test in the settings; several are separated by commas (default: mock models)"
+    parser.add_argument("--model", metavar="A[,B]", action="append", default=[], help=help_)
+    parser.add_argument("-y", "--yes", action="store_true", help="ask nothing: take the defaults")

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tripos.failure import Failure
+from tripos.ui import Failure
 from tripos_compiler.compile import Compilation
 from tripos_compiler.diagnostics import Diagnostic, Label, duration
-from tripos_compiler.inputs import DataError
 from tripos_compiler.plan import Plan
+from tripos_compiler.source import DataError
 from tripos_runtime.datasets import DataFolders
 from tripos_runtime.worlds import SecretLeak, Sent, WorldTrial, try_worlds
 

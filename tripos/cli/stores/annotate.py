@@ -27,8 +27,7 @@ from tripos.annotation import (
 )
 from tripos.api import chosen_only, chosen_scenarios, chosen_subset
 from tripos.cli.inputs import open_store
-from tripos.failure import GOOD, SOME_FAILED, Failure
-from tripos.ui import harmless, show_json, show_message, show_text, terminal_width
+from tripos.ui import GOOD, SOME_FAILED, Failure, harmless, show_json, show_message, show_text, terminal_width
 from tripos_compiler.diagnostics import counted
 from tripos_compiler.language import Drawn, select_treatments
 from tripos_warehouse.errors import StoreError

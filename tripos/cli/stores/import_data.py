@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tripos.cli.inputs import open_store
-from tripos.failure import GOOD, SOME_FAILED, USAGE, Failure
 from tripos.importing import FileRows, RowError, read_fixed, read_mapping, read_table, settle
-from tripos.ui import show_json, show_message, show_text
+from tripos.ui import GOOD, SOME_FAILED, USAGE, Failure, show_json, show_message, show_text
 from tripos_compiler.diagnostics import counted, localized
 from tripos_warehouse.errors import StoreError
 

@@ -7,8 +7,17 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from tripos.cli.inputs import open_store
-from tripos.failure import GOOD, SOME_FAILED, Failure
-from tripos.ui import columns_of, print_json, show_diagnostic, show_message, show_text, table_lines
+from tripos.ui import (
+    GOOD,
+    SOME_FAILED,
+    Failure,
+    columns_of,
+    print_json,
+    show_diagnostic,
+    show_message,
+    show_text,
+    table_lines,
+)
 from tripos_compiler.diagnostics import counted, file_size
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.store import Store

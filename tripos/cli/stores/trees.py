@@ -9,9 +9,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tripos.failure import GOOD, Failure
 from tripos.importing import approve, check_suffix, read_outline, sound, tree_text
-from tripos.ui import harmless, print_json, show_message, show_text
+from tripos.ui import GOOD, Failure, harmless, print_json, show_message, show_text
 from tripos_compiler.diagnostics import not_utf8
 from tripos_compiler.language import ParsedTree
 from tripos_compiler.statements.declarations import DRAFT

@@ -11,8 +11,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from tripos.cli.parser import build_parser
-from tripos.failure import GOOD
-from tripos.ui import show_output
+from tripos.ui import GOOD, show_output
 
 SPECS = ("PATH", "URL|PATH", "A", "B")
 """How options call a benchmark; A and B are those of `tripos diff`."""

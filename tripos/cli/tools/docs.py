@@ -10,8 +10,7 @@ import webbrowser
 from argparse import Namespace
 from pathlib import Path
 
-from tripos.failure import GOOD, Failure
-from tripos.ui import show_message, show_text
+from tripos.ui import GOOD, Failure, show_message, show_text
 from tripos_compiler.diagnostics import CODES, nearest
 
 HANDBOOK = Path(__file__).parents[2] / "handbook"

@@ -9,8 +9,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from tripos.doctor import Finding, Status, lines_of, verdict
-from tripos.failure import GOOD, SOME_FAILED, Failure
+from tripos.cli.tools.installation import Finding, Status, lines_of, verdict
 from tripos.settings import (
     ChosenSettings,
     Config,
@@ -21,7 +20,7 @@ from tripos.settings import (
     with_options,
     without_keys,
 )
-from tripos.ui import harmless, is_colored, print_json, show_text, terminal_width
+from tripos.ui import GOOD, SOME_FAILED, Failure, harmless, is_colored, print_json, show_text, terminal_width
 from tripos_compiler.diagnostics import localized
 
 MOST = 80
@@ -48,7 +47,14 @@ def main(options: Namespace) -> int:
 
 
 def _checks(options: Namespace, roles: dict[str, list[str]]) -> tuple[list[Finding], tuple[str, ...]]:
-    from tripos.doctor import failed_check, machine_checks, model_checks, project_checks, role_table, store_checks
+    from tripos.cli.tools.installation import (
+        failed_check,
+        machine_checks,
+        model_checks,
+        project_checks,
+        role_table,
+        store_checks,
+    )
 
     folder = Path.cwd()
     checks = list(machine_checks())

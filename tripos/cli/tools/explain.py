@@ -9,8 +9,7 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
-from tripos.failure import GOOD, Failure
-from tripos.ui import is_colored, show_text, terminal_width
+from tripos.ui import GOOD, Failure, is_colored, show_text, terminal_width
 from tripos_compiler.constructs import CONSTRUCTS, page_of
 from tripos_compiler.diagnostics import CODES, find_page, localized, localized_page, nearest, reader_language, wrap
 

@@ -7,7 +7,7 @@ import logging
 import sys
 from argparse import Namespace
 
-from tripos.failure import GOOD, Failure
+from tripos.ui import GOOD, Failure
 
 
 def main(options: Namespace) -> int:

@@ -22,11 +22,11 @@ from urllib.parse import SplitResult, quote, urljoin, urlsplit
 
 from pydantic import ValidationError
 
-from tripos.failure import SOME_FAILED, Failure, first_line
 from tripos.releases.fetching.reach import Reach
 from tripos.releases.layout import MANIFEST, UNLISTED
 from tripos.releases.manifest import Manifest, digest_of
-from tripos.untrusted_files import read_untrusted
+from tripos.settings import read_untrusted
+from tripos.ui import SOME_FAILED, Failure, first_line
 from tripos_compiler.diagnostics import duration
 
 MOST_BYTES = 2 * 2**30

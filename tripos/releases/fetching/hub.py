@@ -11,11 +11,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tripos.failure import SOME_FAILED, Failure
 from tripos.releases.fetching.download import MOST_FILES, Web, download_from
 from tripos.releases.fetching.reach import Reach
 from tripos.releases.layout import HUB, MANIFEST
-from tripos.untrusted_files import read_untrusted
+from tripos.settings import read_untrusted
+from tripos.ui import SOME_FAILED, Failure
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi

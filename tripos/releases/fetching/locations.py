@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from tripos.failure import SOME_FAILED, Failure, first_line
 from tripos.releases.fetching.reach import TYPED, Reach
 from tripos.releases.layout import FORMAT, HUB, MANIFEST, UNLISTED
-from tripos.untrusted_files import read_untrusted
+from tripos.settings import read_untrusted
+from tripos.ui import SOME_FAILED, Failure, first_line
 
 BAD_ZIP = (zipfile.BadZipFile, zlib.error, OSError, NotImplementedError, RuntimeError)
 """What unpacking a zip that is damaged may raise."""

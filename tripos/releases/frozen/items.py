@@ -14,13 +14,13 @@ import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tripos.failure import SOME_FAILED, Failure, first_line
 from tripos.releases.manifest import Manifest, list_digest
 from tripos.releases.opening import open_release
-from tripos.untrusted_files import read_untrusted_json, read_untrusted_lines
-from tripos_compiler.inputs import DataError, FoundRelease
+from tripos.settings import read_untrusted_json, read_untrusted_lines
+from tripos.ui import SOME_FAILED, Failure, first_line
 from tripos_compiler.language import item_id
 from tripos_compiler.plan import Dataset, Plan, Scenario
+from tripos_compiler.source import DataError, FoundRelease
 from tripos_runtime.datasets import Case, CaseSource, Selection, SourceRow, files_of
 
 PUBLIC = "public"

@@ -7,14 +7,14 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tripos.failure import SOME_FAILED, Failure
 from tripos.releases.fetching import find_release
 from tripos.releases.manifest import ExtendedRelease, Manifest, ReleaseCheck, ReleasedArtefact
 from tripos.releases.opening import open_release
 from tripos.releases.release_toml import ArtefactTerms, ReleaseToml, check_license
+from tripos.ui import SOME_FAILED, Failure
 from tripos_compiler.diagnostics import nearest
-from tripos_compiler.inputs import FoundRelease
 from tripos_compiler.plan import Plan
+from tripos_compiler.source import FoundRelease
 from tripos_runtime.models import ModelError
 from tripos_runtime.models.reward import (
     KIND,

@@ -12,15 +12,15 @@ from typing import Any
 
 import orjson
 
-from tripos.failure import Failure
 from tripos.releases.fetching import find_release
 from tripos.releases.frozen.items import frozen_file, looked_into_by, plain, take_drawn, take_public, whole, withhold
 from tripos.releases.manifest import ExternalFile, Manifest
 from tripos.releases.opening import open_release
-from tripos.untrusted_files import read_untrusted_lines
-from tripos_compiler.inputs import FoundRelease
+from tripos.settings import read_untrusted_lines
+from tripos.ui import Failure
 from tripos_compiler.language import item_id
 from tripos_compiler.plan import Plan
+from tripos_compiler.source import FoundRelease
 from tripos_runtime.asking import NO_RELEASES
 from tripos_runtime.datasets import CaseSource, MadeRow, Origins, RowFile, Selection
 from tripos_runtime.forecast import data_maker

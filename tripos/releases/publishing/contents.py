@@ -8,14 +8,14 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from tripos.failure import Failure
 from tripos.releases.layout import DATA, RELEASES, SPEC, UNLISTED
 from tripos.releases.manifest import ExtendedRelease, ExternalFile, file_digest
 from tripos.releases.opening import Release, open_release
 from tripos.releases.release_toml import ABOUT, ReleaseToml
+from tripos.ui import Failure
 from tripos_compiler.compile import Compilation
-from tripos_compiler.inputs import DataError, FoundFile, FoundRelease
 from tripos_compiler.plan import Plan
+from tripos_compiler.source import DataError, FoundFile, FoundRelease
 from tripos_runtime.datasets import DataFolders, files_of
 
 

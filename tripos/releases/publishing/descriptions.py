@@ -13,10 +13,10 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from tripos.failure import Failure
 from tripos.releases.frozen import open_roles
 from tripos.releases.manifest import ExternalFile, ReleasedArtefact, ReleasedFile, ReleasedItems
 from tripos.releases.release_toml import HUB, ReleaseToml
+from tripos.ui import Failure
 from tripos_compiler.plan import Plan, Scenario
 
 CROISSANT = "croissant.json"

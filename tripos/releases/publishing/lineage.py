@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from tripos.failure import Failure
 from tripos.releases.fetching import is_release
 from tripos.releases.manifest import Manifest, Parent
 from tripos.releases.opening import Release, open_release
+from tripos.ui import Failure
 from tripos_compiler.language.changes import (
     Change,
     are_comparable,

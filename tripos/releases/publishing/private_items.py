@@ -13,12 +13,12 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from tripos.failure import Failure
 from tripos.releases.extended import ReleaseFolders
 from tripos.releases.frozen import held_back_in, restore, withheld_of
 from tripos.releases.opening import open_release
-from tripos_compiler.inputs import DataError, FoundRelease
+from tripos.ui import Failure
 from tripos_compiler.plan import Data, Made, Plan
+from tripos_compiler.source import DataError, FoundRelease
 from tripos_runtime.datasets import CaseSource, Selection, looked_into
 
 LEAST_BYTES = 20

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from tripos.failure import SOME_FAILED, Failure
 from tripos.releases.extended import ReleaseFolders
 from tripos.releases.frozen import (
     Artefact,
@@ -63,10 +62,10 @@ from tripos.releases.publishing.lineage import check_what_scores
 from tripos.releases.publishing.private_items import check_leaks, held_files, held_sets, put_aside
 from tripos.releases.publishing.signing import sign
 from tripos.releases.release_toml import ReleaseToml, check_license, read_release_toml
-from tripos.version import __version__
+from tripos.ui import SOME_FAILED, Failure, __version__
 from tripos_compiler.compile import Compilation
-from tripos_compiler.inputs import DataError
 from tripos_compiler.plan import Plan
+from tripos_compiler.source import DataError
 from tripos_runtime.datasets import SHIPPED, CaseSource, DataFolders
 
 PLAN, LICENSE, CHANGELOG = "plan.json", "LICENSE", "CHANGELOG.md"

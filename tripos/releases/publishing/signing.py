@@ -9,9 +9,9 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from tripos.failure import Failure
 from tripos.releases.layout import MANIFEST, SIGNATURES
 from tripos.releases.manifest import ReleaseCheck
+from tripos.ui import Failure
 
 MINISIG, SSHSIG = SIGNATURES
 NAMESPACE = "tripos-release"

@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from tripos.failure import Failure
 from tripos.training.reward.learners import RULES, Learner, Reward, accuracy, shuffled, won
 from tripos.training.reward.pairs import Preferences
+from tripos.ui import Failure
 
 LEAST_SHUFFLED = 15
 """So many trainings on shuffled labels are the least that say anything: with fewer no p is below 1/16."""

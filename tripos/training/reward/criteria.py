@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tripos.failure import Failure
 from tripos.training.common import split_by_group
 from tripos.training.reward.heads import PENALTIES, STEPS
 from tripos.training.reward.learners import FeatureLearner, Reward, accuracy
 from tripos.training.reward.pairs import Numbers, Preferences
+from tripos.ui import Failure
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from typing import Any
 
 import orjson
 
-from tripos.failure import Failure
+from tripos.ui import Failure
 from tripos_compiler.language import Unavailable, evaluate, render
 from tripos_compiler.language.contamination import HeldOutTexts, learned_texts
 from tripos_compiler.plan import PairedReply, Pairing, Plan

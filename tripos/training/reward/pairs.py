@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import orjson
 
-from tripos.failure import Failure
-from tripos.untrusted_files import MOST_DATA_BYTES, read_untrusted, read_untrusted_json
+from tripos.settings import MOST_DATA_BYTES, read_untrusted, read_untrusted_json
+from tripos.ui import Failure
 from tripos_compiler.diagnostics import nearest
 from tripos_warehouse.exports import beside
 

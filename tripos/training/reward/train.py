@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from tripos.failure import Failure
 from tripos.training.common import Device, digest_of, split_by_group, versions, write_report
 from tripos.training.reward.audit import audit
 from tripos.training.reward.criteria import CriteriaLearner, known, need_criteria
@@ -21,6 +20,7 @@ from tripos.training.reward.learners import BagOfWords, average_margin, without_
 from tripos.training.reward.pairs import Numbers, Preferences, Tested, apart
 from tripos.training.reward.recipe import AROUND, ENCODER, PACKAGE, RewardRecipe
 from tripos.training.reward.tuning import TunedLearner
+from tripos.ui import Failure
 from tripos_runtime.models.reward import (
     KIND,
     RewardNetwork,

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from tripos.failure import SOME_FAILED, Failure
 from tripos.training.common import Device, split_by_group
 from tripos.training.reward.learners import Reward, accuracy, loss_of
 from tripos.training.reward.pairs import Numbers, Preferences
 from tripos.training.reward.recipe import RewardRecipe
+from tripos.ui import SOME_FAILED, Failure
 from tripos_runtime.models.reward import RewardNetwork
 
 HEAD_RATE = 100.0

@@ -1,12 +1,6 @@
 from .board_facts import (
     items_by_model as items_by_model,
 )
-from .comparability import (
-    ChangeLine as ChangeLine,
-    changes_between as changes_between,
-    is_same_meaning as is_same_meaning,
-    spec_changes as spec_changes,
-)
 from .comparison import (
     Comparison as Comparison,
     Section as Section,
@@ -14,7 +8,11 @@ from .comparison import (
     compare as compare,
 )
 from .comparison_text import (
+    ChangeLine as ChangeLine,
+    changes_between as changes_between,
+    is_same_meaning as is_same_meaning,
     render_comparison as render_comparison,
+    spec_changes as spec_changes,
     verdicts as verdicts,
 )
 from .headline_text import (

@@ -17,9 +17,8 @@ from tripos_warehouse.formats import GAP, NOTHING, TextColumn, decimals_of, grid
 from tripos_warehouse.measures import CheckedExpectation, ExpectationOutcome, MeasureRow, MeasureTable, as_measure
 from tripos_warehouse.measures.sql import graders_of, sql_of
 from tripos_warehouse.report.acceptance import acceptance_lines
-from tripos_warehouse.report.baselines import Matched, matched
 from tripos_warehouse.report.pivot_table import ALL, beside, counts_of, is_pooled, with_interval
-from tripos_warehouse.report.remarks import CAUTION
+from tripos_warehouse.report.remarks import CAUTION, Matched, matched
 from tripos_warehouse.views import dimension_heading, dimension_label
 
 if TYPE_CHECKING:

@@ -25,8 +25,7 @@ from tripos_warehouse.measures import (
 from tripos_warehouse.measures.sql import sql_of
 from tripos_warehouse.query import Connection
 from tripos_warehouse.report.acceptance import Acceptance, acceptances
-from tripos_warehouse.report.baselines import matched
-from tripos_warehouse.report.remarks import CAUTION, Remark, find_remarks
+from tripos_warehouse.report.remarks import CAUTION, Remark, find_remarks, matched
 from tripos_warehouse.store import HUMAN
 from tripos_warehouse.views import RunRecord, copied_scores, people_apart, shows_several_times
 

@@ -7,9 +7,11 @@ from .copied_views import (
 )
 from .dimensions import (
     LANGUAGE as LANGUAGE,
+    arm_columns as arm_columns,
     dimension_heading as dimension_heading,
     dimension_label as dimension_label,
     dimension_place as dimension_place,
+    shows_several_times as shows_several_times,
 )
 from .kept_views import (
     CACHE as CACHE,
@@ -40,10 +42,6 @@ from .subset_items import (
     known_in_run as known_in_run,
     known_in_store as known_in_store,
     marked_items as marked_items,
-)
-from .treatments import (
-    arm_columns as arm_columns,
-    shows_several_times as shows_several_times,
 )
 from .views import (
     connect as connect,

@@ -17,12 +17,18 @@ from pydantic import ValidationError
 from tripos_compiler.plan import Column, Metric, Plan
 from tripos_warehouse import sql
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.views.dimensions import LANGUAGE, Enumerations, enumerations
+from tripos_warehouse.views.dimensions import (
+    LANGUAGE,
+    Enumerations,
+    arm_columns,
+    enumerations,
+    join_arms,
+    shows_several_times,
+)
 from tripos_warehouse.views.expected_scores import range_columns, with_expected
 from tripos_warehouse.views.macros import benchmark_macros
 from tripos_warehouse.views.people import are_counted
 from tripos_warehouse.views.run_rows import RunRows
-from tripos_warehouse.views.treatments import arm_columns, join_arms, shows_several_times
 
 _SCORES = """
   {context},

@@ -130,7 +130,7 @@ class Ranges:
         return found[0] if found and all(each == found[0] for each in found) else None
 
     def _called(self, scenario: Scenario, call: Call) -> Range:
-        from tripos_compiler.language.totality import arguments_of  # the whole library, which views do without
+        from tripos_compiler.language.library import arguments_of
 
         if call.function in GIVES:
             return GIVES[call.function]

@@ -48,6 +48,13 @@ from .table import (
     raised_version as raised_version,
     version_of as version_of,
 )
+from .totality import (
+    Lack as Lack,
+    arguments_of as arguments_of,
+    find_lacks as find_lacks,
+    lack_of as lack_of,
+    unguarded_lacks as unguarded_lacks,
+)
 from .types import (
     Dialogue as Dialogue,
     Path as Path,

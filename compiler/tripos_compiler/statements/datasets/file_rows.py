@@ -7,12 +7,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tripos_compiler.diagnostics import Label, nearest
-from tripos_compiler.inputs import DataError, FoundFile
 from tripos_compiler.language import ABSENT, DateCell, Misfit, find_value, is_structured, item_id, read_row
 from tripos_compiler.language.library import type_notation
 from tripos_compiler.plan import DataField, DataFile, Dataset
 from tripos_compiler.resolve import LoadedRow, Program
-from tripos_compiler.source import Span
+from tripos_compiler.source import DataError, FoundFile, Span
 
 REPORTED_A_FILE = 3
 """After so many bad values of one file the rest are counted, not listed."""

@@ -20,8 +20,8 @@ from tripos_compiler.language import (
 )
 from tripos_compiler.language.library import element_type, type_notation
 from tripos_compiler.plan import Axis, Branches as TreeValue, Call, Data, Expr
-from tripos_compiler.plugins import is_known_early
 from tripos_compiler.resolve import Binding, LoadedDataset, Program, Typed, record_fields, row_fields
+from tripos_compiler.resolve.plugins import is_known_early
 from tripos_compiler.source import BinaryExpr, Name, Syntax
 from tripos_compiler.statements.datasets.generation_scope import Making
 from tripos_compiler.statements.declarations import branches_of

@@ -18,8 +18,8 @@ from tripos_compiler.plan import (
     Metric,
     Role,
 )
-from tripos_compiler.plugins import is_known_early
 from tripos_compiler.resolve import Binding, Program, forget_diagnostics, has_lost_part, locale_of
+from tripos_compiler.resolve.plugins import is_known_early
 from tripos_compiler.source import Name, Number, RangeExpr, Syntax
 from tripos_compiler.statements.declarations.titles import plain_title
 from tripos_compiler.typing import Elaborator, axis_type

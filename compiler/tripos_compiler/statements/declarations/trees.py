@@ -11,11 +11,10 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from tripos_compiler.constructs import Statement
-from tripos_compiler.inputs import DataError, FoundFile
 from tripos_compiler.language import ParsedTree, TreeFault, joined_trees, read_tree
 from tripos_compiler.plan import Tree, TreeFile, digest
 from tripos_compiler.resolve import Program
-from tripos_compiler.source import Text
+from tripos_compiler.source import DataError, FoundFile, Text
 
 DRAFT = ".draft"
 APPROVED = ".approved"

@@ -19,8 +19,8 @@ from tripos_compiler.language import (
 )
 from tripos_compiler.language.library import type_notation
 from tripos_compiler.plan import Axis, Branches, Data, Expr, Rows
-from tripos_compiler.plugins import is_known_early
 from tripos_compiler.resolve import KINDS, Binding, LoadedDataset, LoadedRow, Program, Typed, row_binding
+from tripos_compiler.resolve.plugins import is_known_early
 from tripos_compiler.source import Name, Span, Syntax
 from tripos_compiler.statements.datasets import lower_scenario_dataset, may_have_fewer_rows
 from tripos_compiler.statements.declarations import branches_of

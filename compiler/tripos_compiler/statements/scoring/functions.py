@@ -8,8 +8,8 @@ from tripos_compiler.constructs import Statement
 from tripos_compiler.diagnostics import Label, nearest
 from tripos_compiler.language.library import FUNCTIONS, fits, type_notation
 from tripos_compiler.plan import Plugin, Type
-from tripos_compiler.plugins import PythonFunction, read_python
 from tripos_compiler.resolve import Binding, Program, Scope
+from tripos_compiler.resolve.plugins import PythonFunction, read_python
 from tripos_compiler.source import Argument, Name, Span
 from tripos_compiler.typing import read_type
 

@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from tripos.doctor.checks import Finding, ok, problem, warning
-from tripos.failure import Failure
+from tripos.cli.tools.installation.checks import Finding, ok, problem, warning
 from tripos.runs import PREFIX as RECORDED, open_recording
 from tripos.settings import LOCAL_PREFIXES, SETTINGS_FILE, Config, endpoints_of, prices_of
+from tripos.ui import Failure
 from tripos_compiler.diagnostics import duration, usd
 from tripos_compiler.plan import Settings
 from tripos_runtime.models import Message, Model, ModelError, Request, open_model

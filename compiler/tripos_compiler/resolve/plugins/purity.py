@@ -15,7 +15,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from tripos_compiler.plugins.pure_names import (
+from tripos_compiler.resolve.plugins.pure_names import (
     DECORATORS,
     FIXED,
     OWN_NAMES,

@@ -12,7 +12,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
-from tripos_compiler.language.library import FUNCTIONS, Known, is_of_paths, without_optional
+from tripos_compiler.language.library.partiality import Known
+from tripos_compiler.language.library.table import FUNCTIONS
+from tripos_compiler.language.library.types import is_of_paths, without_optional
 from tripos_compiler.plan import Binary, Call, Data, Expr, Get, Items, Literal_, Type, Unary
 
 COUNTS: Final = ("length", "words", "turns", "depth")

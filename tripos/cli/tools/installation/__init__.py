@@ -1,4 +1,4 @@
-"""Checks of the machine, the settings, the models and the store."""
+"""Checks of an installation: of the machine, the settings, the models and the store."""
 
 import lazy_loader
 

@@ -14,9 +14,9 @@ from collections.abc import Iterator, Mapping
 from importlib import metadata
 from pathlib import Path
 
-from tripos.doctor.checks import Finding, ok, problem, warning
-from tripos.failure import Failure
+from tripos.cli.tools.installation.checks import Finding, ok, problem, warning
 from tripos.settings import SETTINGS_FILE, UNKNOWN_VARIABLE, ChosenSettings, env_files, set_variables
+from tripos.ui import Failure
 from tripos_compiler.diagnostics import counted, file_size
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.store import Store, address_of, segments
@@ -169,7 +169,7 @@ PACKAGE = re.compile(r"[A-Za-z0-9._-]+")
 
 def machine_checks() -> Iterator[Finding]:
     """Look at Python, Tripos and what it is made with."""
-    from tripos.version import __version__
+    from tripos.ui import __version__
 
     version = f"{platform.python_version()} on {platform.system()} {platform.machine()}"
     if sys.version_info >= OLDEST:

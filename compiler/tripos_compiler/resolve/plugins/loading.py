@@ -19,13 +19,12 @@ from typing import Any
 
 from tripos_compiler.constructs import Statement
 from tripos_compiler.diagnostics import Label
-from tripos_compiler.inputs import package_of
 from tripos_compiler.language import subexpressions
 from tripos_compiler.plan import Call, Expr, Plugin
-from tripos_compiler.plugins.purity import why_impure
-from tripos_compiler.plugins.signatures import PythonFile, PythonFunction, Unusable, parse_python
 from tripos_compiler.resolve import Program, path_beside
-from tripos_compiler.source import Source, Span
+from tripos_compiler.resolve.plugins.purity import why_impure
+from tripos_compiler.resolve.plugins.signatures import PythonFile, PythonFunction, Unusable, parse_python
+from tripos_compiler.source import Source, Span, package_of
 
 WRITTEN = 'it is written `"file.py:function"`, with a path relative to this file'
 MOST_IMPORTS = 8

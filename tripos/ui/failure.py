@@ -1,4 +1,7 @@
-"""Mishaps that may come anywhere in a command, and are no bug: an interrupt of the database, and a full disk."""
+"""The one way in which a command fails: a code, what is wrong, and how to mend it.
+
+Two things may come anywhere in a command and are no bug: an interrupt of the database, and a full disk.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,30 @@ import contextlib
 import errno
 from collections.abc import Iterator
 
-from tripos.failure import Failure
+GOOD, SOME_FAILED, USAGE, NOT_HELD, INTERRUPTED = 0, 1, 2, 100, 130
+"""Exit codes: all well; some samples failed, or the run had to stop; a wrong spec or command; an `expect` did not hold;
+Ctrl-C."""
+
+
+class Failure(Exception):
+    """Ends a command with a message and an exit code; never with a traceback."""
+
+    def __init__(self, code: str, message: str, hint: str | None = None, exit_code: int = USAGE) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.hint = hint
+        self.exit_code = exit_code
+
+
+def first_line(error: Exception) -> str:
+    """Return the first line of the message of an error, or its class where it has none.
+
+    >>> first_line(OSError("no room\\ntry again")), first_line(OSError())
+    ('no room', 'OSError')
+    """
+    return next(iter(str(error).strip().splitlines()), type(error).__name__)
+
 
 FULL = (errno.ENOSPC, errno.EDQUOT)
 FULL_TEXTS = ("No space left on device", "Disk quota exceeded")

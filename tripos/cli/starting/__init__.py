@@ -1,1 +1,0 @@
-"""Verbs that begin something: init, new."""
