@@ -181,9 +181,8 @@ def _other_cells(old: Scenario, before: Plan, after: Plan) -> bool:
     was, now = ([axis for axis in plan.axes if axis.name in old.axes] for plan in (before, after))
     if all(_allowed(each) == _allowed(other) for each, other in _both(was, now)):
         return False
-    return {frozenset(each.items()) for each in allowed_cells(was)} != {
-        frozenset(each.items()) for each in allowed_cells(now)
-    }
+    left, leaves = ({frozenset(each.items()) for each in allowed_cells(axes)} for axes in (was, now))
+    return left != leaves
 
 
 def _allowed(axis: Axis) -> dict[str, Any]:

@@ -13,11 +13,11 @@ from collections.abc import Mapping
 from tripos_compiler.language.library import partiality
 from tripos_compiler.language.library.functions import (
     arithmetic,
-    choices,
     dialogues,
     layout,
     likeness,
     lists,
+    lists as choices,
     locales,
     numerals,
     texts,
