@@ -12,7 +12,6 @@ from typing import Any
 import duckdb
 import orjson
 
-from tripos.api.forecast import read_history
 from tripos.runs import Committed, find_store, open_others
 from tripos.settings import LOCAL_PREFIXES, Config, endpoints_of, prices_of
 from tripos.ui import USAGE, Failure
