@@ -9,7 +9,7 @@ from typing import Any
 from tripos_compiler.diagnostics import localized
 from tripos_compiler.diagnostics.translation import LANGUAGES
 
-SENTENCES = frozenset({"notes", "text", "reason", "verdict", "changes", "message", "hint"})
+SENTENCES = frozenset({"notes", "text", "reason", "verdict", "changes", "message", "hint", "of"})
 """The keys of a JSON file whose texts are ours."""
 
 

@@ -92,7 +92,7 @@ function Page({ here, index }: { here: Place; index: Index }) {
   useEffect(() => {
     document.title = name ? `${name} · Tripos` : "Tripos";
   }, [name]);
-  const left = index.left_out?.length ? <p class="caution">{t("leftOut")}: {index.left_out.map(visible).join("; ")}</p> : null;
+  const left = index.left_out?.length ? <p class="caution">{t("leftOut")}{t("colon")}{index.left_out.map(visible).join("; ")}</p> : null;
   if (what === "boards") return <><Heading>{t("leaderboards")}</Heading>{left}<Boards index={index} /></>;
   if (what === "history") return <><Heading>{t("history")}</Heading>{left}<HistoryPage index={index} /></>;
   if (what === "compare") return <><Heading>{t("compare")}</Heading><ComparePage index={index} query={here.query} /></>;

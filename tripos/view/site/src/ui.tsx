@@ -43,7 +43,7 @@ export function Waiting<T>({ of, children }: { of: Loaded<T>; children: (value: 
   if (of.error)
     return (
       <div class="problem" role="alert">
-        <p>{of.error instanceof Missing ? t("noData") : `${t("failed")}: ${of.error.message}`}</p>
+        <p>{of.error instanceof Missing ? t("noData") : `${t("failed")}${t("colon")}${of.error.message}`}</p>
       </div>
     );
   if (of.value === undefined) return <p class="waiting" role="status">{t("loading")}</p>;

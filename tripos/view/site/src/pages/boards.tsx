@@ -36,7 +36,7 @@ function Figure({ name, of, lower }: { name: string; of: BenchmarkFile["history"
   return (
     <Panel title={heading}>
       <Scroll label={heading}><Lines points={points} breaks={[...broken.keys()].map((run) => runs.indexOf(run))} label={heading} narrow={narrow} /></Scroll>
-      {[...broken.values()].map((each) => <p class="small" key={each.run_id}><span class="break-mark" aria-hidden="true">┊</span> {each.run_id} ({t("version")} {each.version}): {t("changed")}</p>)}
+      {[...broken.values()].map((each) => <p class="small" key={each.run_id}><span class="break-mark" aria-hidden="true">┊</span> {each.run_id} ({t("version")} {each.version}){t("colon")}{t("changed")}</p>)}
       <details>
         <summary>{t("table")}</summary>
         <List label={heading} rows={of.points} columns={[

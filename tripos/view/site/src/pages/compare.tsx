@@ -3,7 +3,6 @@ import { useState } from "preact/hooks";
 import type { Columns } from "../columns";
 import type { ComparedRow, Comparison, Index, ListedRun, RunAbout } from "../contract";
 import { json } from "../data";
-import { fixed } from "../quantities";
 import { openRun, type OpenRun, aboutOf } from "../run";
 import { type Column, List } from "../table";
 import { at, go, Panel, Text, useLoaded, visible, Waiting } from "../ui";
@@ -101,7 +100,7 @@ function Section({ section }: { section: Comparison["sections"][number] }) {
   const [whole, show] = useState(false);
   const rows = [...section.rows].sort((x, y) => (x.p ?? 2) - (y.p ?? 2));
   const columns: Column<ComparedRow>[] = [
-    { title: heading(section.kind), kind: "head", cell: (row) => <>{visible(row.name)} <span class="small">{visible(row.of)}</span></> },
+    { title: heading(section.kind), kind: "head", cell: (row) => <>{visible(row.name)} <span class="small">{visible(sentence(row.of))}</span></> },
     { title: "A", kind: "number", cell: (row) => figure(row.a, false) },
     { title: "B", kind: "number", cell: (row) => figure(row.b, false) },
     { title: "B − A", kind: "number", cell: (row) => <strong>{figure(row.difference, false)}</strong> },
@@ -188,7 +187,7 @@ function PairLine({ pair, one, two, report, sides }: { pair: Pair; one: OpenRun;
   return (
     <details open={open} onToggle={(event) => set((event.target as HTMLDetailsElement).open)}>
       <summary>
-        <strong class={pair.apart > 0 ? "good" : pair.apart < 0 ? "bad" : ""}>{Number.isNaN(pair.apart) ? "—" : `${pair.apart > 0 ? "+" : ""}${fixed(pair.apart, 3)}`}</strong>{" "}
+        <strong class={pair.apart > 0 ? "good" : pair.apart < 0 ? "bad" : ""}>{Number.isNaN(pair.apart) ? "—" : `${pair.apart > 0 ? "+" : ""}${figure(pair.apart, true)}`}</strong>{" "}
         A {score(one, pair.a)} · B {score(two, pair.b)} · {metric && <span class="tag">{visible(called(report.about, "metric", metric))}</span>} {one.dimensions.map((name) => of(name)).map((value, place) => (value ? <span class="tag" key={place}>{visible(called(report.about, one.dimensions[place]!, value))}</span> : null))}
       </summary>
       {open && <Replies pair={pair} one={one} two={two} sides={sides} />}

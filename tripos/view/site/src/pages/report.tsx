@@ -49,7 +49,7 @@ export function ReportPage({ of, listed }: { of: RunAbout; listed: ListedRun | u
           </p>
         )}
       </header>
-      {listed && listed.status !== "finished" && <p class="caution">{t("notAll")} {named(listed.status)}.</p>}
+      {listed && listed.status !== "finished" && <p class="caution">{t("notAll")} {named(listed.status)}{t("stop")}</p>}
       {report.value?.only_proves_the_pipeline && <p class="caution">{t("proves")}</p>}
       {headline.map((board) => <BoardPanel key={board.measure} board={board} run={run.run_id} about={about} />)}
       {boards.error && <Waiting of={boards}>{() => null}</Waiting>}
@@ -109,7 +109,7 @@ export function BoardPanel({ board, run, about }: { board: Board; run?: string; 
   const [from, to] = ends(board.models);
   const narrow = isNarrow(board.models);
   const lower = board.lower_is_better ? t("lower") : "";
-  const name = (run ? `${t("headline")}: ${visible(measured(about, board.measure))}` : `${board.benchmark} ${board.version}: ${board.measure}`) + lower;
+  const name = (run ? `${t("headline")}${t("colon")}${visible(measured(about, board.measure))}` : `${board.benchmark} ${board.version}: ${board.measure}`) + lower;
   return (
     <Panel title={name}>
       <List label={name} rows={board.models} name="board" columns={[
@@ -126,7 +126,7 @@ export function BoardPanel({ board, run, about }: { board: Board; run?: string; 
       ]} />
       {board.people && (
         <>
-          <h3>{t("ofPeople")}: <bdi>{visible(board.people.evaluators.join(", "))}</bdi></h3>
+          <h3>{t("ofPeople")}{t("colon")}<bdi>{visible(board.people.evaluators.join(", "))}</bdi></h3>
           <List label={`${name}: ${t("ofPeople")}`} rows={board.people.models} columns={[
             { title: t("model"), kind: "head", cell: (each) => <bdi>{visible(each.model)}</bdi> },
             { title: t("value"), kind: "number", cell: (each) => <strong>{figure(each.value, narrow)}</strong> },
@@ -305,7 +305,7 @@ function MeasurePanel({ measure, about, run, people }: { measure: Measure; about
       <Values measure={measure} about={about} rows={measure.rows ?? []} label={measure.name} />
       {measure.people && (
         <>
-          <h3>{t("ofPeople")}: <bdi>{visible(people.join(", "))}</bdi></h3>
+          <h3>{t("ofPeople")}{t("colon")}<bdi>{visible(people.join(", "))}</bdi></h3>
           <Values measure={measure} about={about} rows={measure.people} label={`${measure.name}: ${t("ofPeople")}`} />
         </>
       )}

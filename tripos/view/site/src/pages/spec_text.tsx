@@ -19,7 +19,7 @@ export function SpecText({ spec, run, chosen, headline }: { spec: SpecFile; run:
       <Panel title={t("specText")}>
         {spec.files.length === 0 && <p class="small">{t("noSpecText")}</p>}
         {spec.files.map((each) => <File key={each.path} path={each.path} text={each.text} lit={lit?.path === each.path ? lit : undefined} />)}
-        {spec.missing.length > 0 && <p class="small">{t("leftOut")}: {spec.missing.map(visible).join(", ")}</p>}
+        {spec.missing.length > 0 && <p class="small">{t("leftOut")}{t("colon")}{spec.missing.map(visible).join(", ")}</p>}
       </Panel>
     </>
   );
@@ -42,7 +42,7 @@ function Meaning({ measure, run, open, place, spec }: { measure: PlannedMeasure;
         </>
       )}
       {madeOf(measure.figure).length > 0 && (
-        <p class="small">{t("madeOf")}: {madeOf(measure.figure).map((each) => <a key={each} class="tag" href={at(`run/${run}/spec`, { measure: each })}>{visible(each)}</a>)}</p>
+        <p class="small">{t("madeOf")}{t("colon")}{madeOf(measure.figure).map((each) => <a key={each} class="tag" href={at(`run/${run}/spec`, { measure: each })}>{visible(each)}</a>)}</p>
       )}
     </details>
   );
