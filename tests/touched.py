@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
+from functools import cache
 
 from tests.long_tests import LONG, ROOT
 
@@ -52,12 +53,15 @@ def touched(changed: Iterable[str]) -> list[str]:
     return sorted(each for each in found if each.partition("::")[0] not in found - {each})
 
 
-def marked(place: str) -> Iterator[str]:
-    """Yield the files of tests in which something is marked `long`, in a folder or of one file."""
+@cache
+def marked(place: str) -> tuple[str, ...]:
+    """Return the files of tests in which something is marked `long`, in a folder or of one file."""
     files = sorted((ROOT / place).rglob("test_*.py")) if (ROOT / place).is_dir() else [ROOT / place]
-    for path in files:
-        if is_test(path.as_posix()) and path.is_file() and MARK in path.read_text("utf-8"):
-            yield path.relative_to(ROOT).as_posix()
+    return tuple(
+        path.relative_to(ROOT).as_posix()
+        for path in files
+        if is_test(path.as_posix()) and path.is_file() and MARK in path.read_text("utf-8")
+    )
 
 
 def is_test(path: str) -> bool:
