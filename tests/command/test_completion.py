@@ -30,13 +30,19 @@ COMPLETED = (
     ("tripos explain bradley_t", {"bradley_terry"}),
     ("tripos completion f", {"fish"}),
     ("tripos report 2026", {RUN}),
+    ("tripos run quiz.tripos --scenario su", {"sums"}),
+    ("tripos annotate --scenario ess", {"essay_2"}),
+    ("tripos run quiz.tripos --model my_own", {"my_own/tutor-7b"}),
 )
 """A command that is begun, and the words that complete it."""
 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    (tmp_path / "quiz.tripos").write_text("", "utf-8")
+    (tmp_path / "quiz.tripos").write_text('scenario sums "Sums" {\n}\n# scenario summer\n', "utf-8")
+    (tmp_path / "more").mkdir()
+    (tmp_path / "more/other.tripos").write_text("  scenario essay_2 {\n}\n", "utf-8")
+    (tmp_path / "tripos.toml").write_text('models = ["my_own/tutor-7b", "mock/careful"]\n', "utf-8")
     (tmp_path / "quiet.txt").write_text("", "utf-8")
     (tmp_path / "specs").mkdir()
     (tmp_path / "results/parts/runs").mkdir(parents=True)

@@ -1,13 +1,13 @@
 """`tripos completion`: the script that completes commands in a shell.
 
-shtab writes it from the parser, for all four shells. It is static: a key stroke starts no Python. Names of runs are
-read by the shell itself, from the files of the store.
+shtab writes it from the parser, for all four shells. It is static: a key stroke starts no Python. Names of runs,
+scenarios and models of one's own are read by the shell itself, from the store, the specs and `tripos.toml`.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from tripos.cli.parser import build_parser
@@ -52,12 +52,14 @@ def main(options: argparse.Namespace) -> int:
     import shtab
 
     parser = build_parser()
-    models, runs = _models(), _runs()
+    models, runs, scenarios = _models(), _runs(), _scenarios()
     for action in _actions(parser):
         if action.metavar in MODELS:
             action.complete = models  # type: ignore[attr-defined]
         elif action.metavar in RUNS:
             action.complete = runs  # type: ignore[attr-defined]
+        elif action.dest == "scenario":
+            action.complete = scenarios  # type: ignore[attr-defined]
         elif action.metavar in FOLDERS or action.dest == "output":
             action.complete = shtab.DIRECTORY if action.metavar in FOLDERS else shtab.FILE  # type: ignore[attr-defined]
         elif action.metavar in FILES:
@@ -85,8 +87,8 @@ def _actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
 
 
 def _models() -> dict[str, Any]:
-    """Return how each shell completes a model: by the names of mocks and of the local model, and by providers, after
-    whose `/` the word goes on."""
+    """Return how each shell completes a model: by the names of mocks and of the local model, by those in `tripos.toml`,
+    and by providers, after whose `/` the word goes on."""
     from tripos_runtime.models.catalog import FOREIGN, PROVIDERS
     from tripos_runtime.models.local import WEIGHTS
     from tripos_runtime.models.mocks import CHARACTERS
@@ -94,20 +96,26 @@ def _models() -> dict[str, Any]:
     providers = [f"{name}/" for name in (*PROVIDERS, *FOREIGN)]
     mocks = [f"mock/{name}" for name in CHARACTERS if name.islower()]  # `student-A-R` is a pattern
     names = sorted({*providers, *mocks, *(f"local/{name}" for name in WEIGHTS)})
-    listed = " ".join(names)
-    quoted = ", ".join(f"'{name}'" for name in names)
-    return {
-        "bash": "_tripos_models",
-        "zsh": "_tripos_models",
-        "fish": listed,
-        "powershell": "_tripos_models",
-        "preamble": {
-            "bash": f'_tripos_models() {{\n  compgen -W "{listed}" -- "$1"\n}}',
-            "zsh": f"_tripos_models() {{\n  compadd -S '' -- {listed}\n}}",
-            "powershell": "function _tripos_models {\n  param([string]$WordToComplete)\n"
-            f'  @({quoted}) | Where-Object {{ $_ -like "$WordToComplete*" }}\n}}',
-        },
-    }
+    pattern = '"[a-zA-Z0-9_-]+/[^" ,:]+'
+    return _completed(
+        "models",
+        f"grep -hoE '{pattern}' tripos.toml 2>/dev/null | tr -d '\"' | sort -u",
+        f"Select-String -Path tripos.toml -Pattern '{pattern}' -AllMatches -ErrorAction SilentlyContinue |\n"
+        "    ForEach-Object { $_.Matches.Value.Trim('\"') } | Sort-Object -Unique",
+        names,
+    )
+
+
+def _scenarios() -> dict[str, Any]:
+    """Return how each shell completes the name of a scenario: by those of the specs below the folder."""
+    pattern = "^ *scenario +[a-zA-Z_][a-zA-Z0-9_]*"
+    return _completed(
+        "scenarios",
+        f"find . -maxdepth 3 -name '*.tripos' -exec grep -hoE '{pattern}' {{}} + 2>/dev/null | sed 's/.* //' | sort -u",
+        "Get-ChildItem -Depth 2 -Filter *.tripos -ErrorAction SilentlyContinue |\n"
+        f"    Select-String -Pattern '{pattern}' | ForEach-Object {{ $_.Matches.Value.Split(' ')[-1] }} |\n"
+        "    Sort-Object -Unique",
+    )
 
 
 def _runs() -> dict[str, Any]:
@@ -115,23 +123,35 @@ def _runs() -> dict[str, Any]:
     `results`. The statistics of a file of runs have the first and the last of its names as they are: of every file but
     one that was compacted, these are all."""
     name = "[0-9]{8}-[0-9]{6}-[0-9a-f]{4}"
-    found = f"grep -raohE '{name}' \"${{TRIPOS_STORE:-results}}/parts/runs\" 2>/dev/null | sort -ru"
-    in_fish = f'grep -raohE "{name}" $s/parts/runs 2>/dev/null | sort -ru'
+    return _completed(
+        "runs",
+        f"grep -raohE '{name}' \"$(printenv TRIPOS_STORE || echo results)/parts/runs\" 2>/dev/null | sort -ru",
+        "$store = if ($env:TRIPOS_STORE) { $env:TRIPOS_STORE } else { 'results' }\n"
+        '  Get-ChildItem "$store/parts/runs/*.parquet" -ErrorAction SilentlyContinue |\n'
+        f"    Select-String -Pattern '{name}' -AllMatches | ForEach-Object {{ $_.Matches.Value }} |\n"
+        "    Sort-Object -Unique -Descending",
+    )
+
+
+def _completed(what: str, found: str, in_powershell: str, words: Sequence[str] = ()) -> dict[str, Any]:
+    """Return how each shell completes a word: by `words`, and by the lines of a pipeline that bash, zsh and fish
+    read alike. Behind one of `words` the word may go on: no space is wanted there."""
+    name, listed = f"_tripos_{what}", " ".join(words)
+    first, printed, quoted = "", "", ""
+    if words:
+        first, printed = f"-S '' -- {listed} ", f"  printf '%s\\n' {listed}\n"
+        quoted = "  " + "; ".join(f"'{word}'" for word in words) + "\n"
     return {
-        "bash": "_tripos_runs",
-        "zsh": "_tripos_runs",
-        "fish": "(_tripos_runs)",
-        "powershell": "_tripos_runs",
+        "bash": name,
+        "zsh": name,
+        "fish": f"({name})",
+        "powershell": name,
         "preamble": {
-            "bash": f'_tripos_runs() {{\n  compgen -W "$({found})" -- "$1"\n}}',
-            "zsh": f'_tripos_runs() {{\n  compadd -- ${{(f)"$({found})"}}\n}}',
-            "fish": "function _tripos_runs\n  set -l s results\n  set -q TRIPOS_STORE; and set s $TRIPOS_STORE\n"
-            f"  {in_fish}\nend",
-            "powershell": "function _tripos_runs {\n  param([string]$WordToComplete)\n"
-            "  $store = if ($env:TRIPOS_STORE) { $env:TRIPOS_STORE } else { 'results' }\n"
-            '  Get-ChildItem "$store/parts/runs/*.parquet" -ErrorAction SilentlyContinue |\n'
-            f"    Select-String -Pattern '{name}' -AllMatches | ForEach-Object {{ $_.Matches.Value }} |\n"
-            '    Sort-Object -Unique -Descending | Where-Object { $_ -like "$WordToComplete*" }\n}',
+            "bash": f'{name}() {{\n  compgen -W "{listed} $({found})" -- "$1"\n}}',
+            "zsh": f'{name}() {{\n  compadd {first or "-- "}${{(f)"$({found})"}}\n}}',
+            "fish": f"function {name}\n{printed}  {found}\nend",
+            "powershell": f"function {name} {{\n  param([string]$WordToComplete)\n"
+            f'  & {{\n{quoted}  {in_powershell}\n  }} | Where-Object {{ $_ -like "$WordToComplete*" }}\n}}',
         },
     }
 
