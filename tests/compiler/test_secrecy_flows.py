@@ -5,10 +5,10 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 from tripos_compiler.diagnostics import Diagnostics
-from tripos_compiler.plan import Ref
+from tripos_compiler.plan import Call, Ref
 from tripos_compiler.resolve.program import Program
 from tripos_compiler.secrecy.flows import Flows, SourcePlaces
-from tripos_compiler.secrecy.labels import Secret
+from tripos_compiler.secrecy.labels import NONE, Flow, Secret, Secrets
 from tripos_compiler.secrecy.proof import Proof
 from tripos_compiler.source.inputs import NoData
 
@@ -25,3 +25,18 @@ def test_a_name_that_nobody_has_told_of_tells_everything() -> None:
     everything = SimpleNamespace(everything=secret, rows=tables.rows, impure=tables.impure)
     flows = Flows({}, everything, lambda call, flow: None, SourcePlaces(program))
     assert flows.of(Ref(path=("ghost", "field"))).all == secret
+
+
+def told_by_length(value: Flow) -> Secrets:
+    """Return what the length of a value tells."""
+    program = Program(Diagnostics(), NoData())
+    flows = Flows({"it": value}, Proof(program, {}).tables, lambda call, flow: None, SourcePlaces(program))
+    return flows.of(Call(function="length", args=(Ref(path=("it",)),))).all
+
+
+def test_the_length_of_a_value_tells_how_many_there_are_and_of_a_text_what_it_says() -> None:
+    secret, other = {Secret("item", "answer"): ()}, {Secret("item", "topic"): ()}
+    assert told_by_length(Flow(secret)) == secret, "a text"
+    assert told_by_length(Flow(each=Flow(secret))) == NONE, "a list whose elements are secret"
+    assert told_by_length(Flow(other, each=Flow(secret))) == other, "a list that is as long as a secret has it"
+    assert told_by_length(Flow(fields={"answer": Flow(secret)})) == secret, "a record, of which nothing is known"

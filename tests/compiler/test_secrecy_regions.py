@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from itertools import product
 
 from hypothesis import example, given, strategies as st
@@ -84,3 +85,30 @@ def test_the_splits_of_the_page_are_apart() -> None:
     test = Binary(operator="!=", left=Ref(path=("q", "split")), right=Literal_(value="a"))
     assert are_disjoint(understood(train, "s"), understood(test, "q"))
     assert not are_disjoint(understood(train, "s"), frozenset())
+
+
+ORDERS = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "==": operator.eq,
+    "!=": operator.ne,
+}
+BOUNDS = (1, 2, 2.5)
+GRID = (0.5, 1, 1.5, 2, 2.25, 2.5, 3)
+"""Values below, at, between and above all bounds."""
+
+
+def test_two_bounds_are_apart_exactly_where_no_number_lies_within_both() -> None:
+    for one, other, least, most in product(ORDERS, ORDERS, BOUNDS, BOUNDS):
+        left, right = frozenset({Condition("n", one, (least,))}), frozenset({Condition("n", other, (most,))})
+        there = [value for value in GRID if ORDERS[one](value, least) and ORDERS[other](value, most)]
+        assert are_disjoint(left, right) == (not there), (one, least, other, most, there)
+
+
+def test_bounds_that_are_no_numbers_are_never_apart() -> None:
+    below, word = frozenset({Condition("n", "<", ("a",))}), frozenset({Condition("n", "==", ("a",))})
+    for sign in ("<", "<=", ">", ">="):
+        bound = frozenset({Condition("n", sign, (1,))})
+        assert not are_disjoint(bound, below) and not are_disjoint(word, bound), sign

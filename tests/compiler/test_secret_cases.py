@@ -52,6 +52,11 @@ def test_a_leak_is_refused_where_the_compared_role_is_told(path: Path) -> None:
     assert compilation.plan is None
 
 
+def test_the_rarity_of_words_tells_which_rows_there_are_though_a_condition_leaves_them_out() -> None:
+    path = CASES / "leaks/retrieval/rarity_of_words_in_rows_that_say_the_same.tripos"
+    assert {code for _, _, _, code in leaks_of(reported(compile_file(path)))} == {"E0501"}
+
+
 @each("path", spread(LEAKS, 60))
 def test_a_leak_is_none_where_nothing_is_secret(path: Path) -> None:
     """The same spec without the word compiles, so that it is secrecy alone that stops it."""
