@@ -1,0 +1,148 @@
+"""Judges corrected by people: prediction-powered estimates of what people would give, from a sample that they graded.
+
+A judge grades every reply and people grade some, drawn at random. The mean of people over those says what is asked, and
+is rough; the mean of the judge over all is sharp, and may be biased. With H the mean of people over what they graded, J
+that of the judge over everything and L that of the judge over what people graded, H + λ (J - L) has the expectation of
+H for every λ, since J and L have the same. The λ with the smallest error is that of PPI++ (Angelopoulos, Duchi and
+Zrnic 2023, "PPI++: Efficient Prediction-Powered Inference", section 6): 0 where the judge says nothing about people,
+which leaves the labels alone, and more the better it follows them.
+
+Clusters, such as the replies to one item, are what is independent (Liang and Zeger 1986). They are dealt into folds,
+and the λ of a fold comes from the clusters outside it (Zrnic and Candès 2024, "Cross-prediction-powered inference"), so
+that no reply chooses the weight of its own grade.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tripos_warehouse.statistics.found import StatisticResult
+from tripos_warehouse.statistics.intervals import bounded, mean, with_t
+from tripos_warehouse.statistics.ratings import Floats, Ints, cluster_codes, is_missing
+
+FOLDS = 10
+FEWEST_GRADED = 3
+"""With fewer clusters that people graded there is no error worth the name."""
+
+
+@dataclass(frozen=True)
+class Corrected:
+    """A mean of people's grades over all replies, as people and a judge show it together."""
+
+    result: StatisticResult
+    """The corrected mean; `n` are the replies that people graded, `clusters` the independent groups of these."""
+    judged: StatisticResult
+    """The judge's own mean over all replies. Its interval speaks of the judge and not of people."""
+    graded: StatisticResult
+    """The mean of people over what they graded, without a judge."""
+    power: float
+    """λ, by folds in the mean: 0 leaves people alone, 1 is the plain prediction-powered mean."""
+
+
+def corrected_mean(
+    judged: Sequence[float],
+    graded: Sequence[float | None],
+    clusters: Sequence[Hashable] | None = None,
+    weights: Sequence[float] | None = None,
+    *,
+    ends: tuple[float, float] | None = None,
+    confidence: float = 0.95,
+) -> Corrected:
+    """Return the mean that people would give all replies, from a judge's value of each and people's of some.
+
+    `graded` has None where nobody graded; which replies those are must have been drawn at random. `weights` are the
+    inverse of each reply's chance to be drawn, up to a factor, where it was not the same for all. `clusters` name the
+    item of each reply. The interval is Student's t with a degree of freedom less than the clusters that people graded,
+    and one less for λ; with `ends` it is that of `bounded`. It is *undefined* with fewer than three such clusters.
+
+    Raises `ValueError` where the sequences differ in length, or a judge's value or a weight is missing.
+
+    >>> judge = [4, 2, 5, 3, 4, 2, 5, 3, 4, 2, 5, 3]
+    >>> people = [3, 1, 4, 2, 3, 2, None, None, None, None, None, None]
+    >>> found = corrected_mean(judge, people)
+    >>> found.judged.value, found.graded.value, round(found.result.value, 2), round(found.power, 2)
+    (3.5, 2.5, 2.65, 0.8)
+    """
+    f = np.asarray(judged, dtype=float)
+    there = np.array([value is not None and not is_missing(value) for value in graded], dtype=bool)
+    w = np.ones(len(f)) if weights is None else np.asarray(weights, dtype=float)
+    if not len(f) == len(there) == len(w) or (clusters is not None and len(clusters) != len(f)):
+        raise ValueError("values of the judge, grades, clusters and weights are one each a reply")
+    if not np.isfinite(f).all() or not (np.isfinite(w) & (w > 0)).all():
+        raise ValueError("every reply has a value of the judge and a weight above zero")
+    y = np.array([float(value) if known else 0.0 for value, known in zip(graded, there, strict=True)])  # type: ignore[arg-type]
+    codes = cluster_codes(clusters, len(f))
+    own = mean(f.tolist(), None if clusters is None else codes.tolist(), ends=ends, confidence=confidence)
+    n, left_out = int(there.sum()), int((~there).sum())
+    units = len(np.unique(codes[there]))
+    if not n:
+        none = StatisticResult.undefined("people graded nothing", left_out=left_out)
+        return Corrected(none, own, none, 0.0)
+    sampled = np.where(there, w, 0.0)
+    alone, of_people = _weighted(y, sampled, codes)
+    on_graded, of_graded = _weighted(f, sampled, codes)
+    on_all, of_all = _weighted(f, np.ones(len(f)), codes)
+    labels = _with_interval(alone, of_people, n, left_out, units, units - 1, ends, confidence)
+    if units < FEWEST_GRADED:
+        few = f"people graded replies to {units} of the items: it takes {FEWEST_GRADED}"
+        base = StatisticResult(alone, few, n=n, clusters=units, left_out=left_out)
+        return Corrected(base, own, labels, 0.0)
+    # What the judge says about a cluster beyond what was graded adds up to J - L.
+    beyond = of_all - of_graded
+    share = np.bincount(codes, weights=sampled) / sampled.sum()
+    each = beyond + share * (on_all - on_graded)
+    powers = _powers(of_people, beyond, _folds(codes, there))
+    value = alone + float((powers * each).sum())
+    pulls = of_people + powers * beyond
+    found = _with_interval(value, pulls, n, left_out, units, units - 2, ends, confidence)
+    return Corrected(found, own, labels, float(powers[np.unique(codes[there])].mean()))
+
+
+def _weighted(values: Floats, weights: Floats, codes: Ints) -> tuple[float, Floats]:
+    """Return a weighted mean, and the pull of each cluster on it."""
+    value = float((weights * values).sum() / weights.sum())
+    return value, np.bincount(codes, weights=weights * (values - value)) / weights.sum()
+
+
+def _folds(codes: Ints, there: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Ints:
+    """Return the fold of each cluster: those with grades are dealt evenly, and the others too."""
+    many = int(codes.max()) + 1
+    with_grades = np.zeros(many, dtype=bool)
+    with_grades[codes[there]] = True
+    folds = np.zeros(many, dtype=np.intp)
+    for kind in (with_grades, ~with_grades):
+        folds[kind] = np.arange(int(kind.sum())) % FOLDS
+    return folds
+
+
+def _powers(of_people: Floats, beyond: Floats, folds: Ints) -> Floats:
+    """Return λ for each cluster, from the clusters of the other folds: -Σ h c / Σ c², and never below 0."""
+    products = np.bincount(folds, weights=of_people * beyond, minlength=FOLDS)
+    squares = np.bincount(folds, weights=beyond**2, minlength=FOLDS)
+    above, below = -(products.sum() - products), squares.sum() - squares
+    power = np.divide(above, below, out=np.zeros(FOLDS), where=below > 0)
+    found: Floats = np.maximum(power, 0.0)[folds]
+    return found
+
+
+def _with_interval(
+    value: float,
+    pulls: Floats,
+    n: int,
+    left_out: int,
+    units: int,
+    df: int,
+    ends: tuple[float, float] | None,
+    confidence: float,
+) -> StatisticResult:
+    base = StatisticResult(value, n=n, clusters=units, left_out=left_out)
+    if df < 1:
+        return base.without_interval("too few items are graded: nothing shows the error")
+    error = math.sqrt(units / df * float((pulls**2).sum()))
+    if ends is not None:
+        return bounded(base, error, df, ends, confidence=confidence)
+    return with_t(base, error, df, confidence=confidence)
