@@ -1,0 +1,39 @@
+"""The notes of a picture are in the language of the picture, which need not be the reader's."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from tripos.plots.figures.leaderboard import leaderboard_picture
+from tripos.plots.sources import PlotOptions
+from tripos.plots.words import words_for
+from tripos_compiler.diagnostics import localized
+from tripos_warehouse.report import board_notes
+from tripos_warehouse.report.ranking import Board, Standing
+
+STANDING = Standing("lab/one", 0.5, 0.4, 0.6, 10, 20, 20, 1.0, 1, False, "a", ())
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize("reader", ["en", "zh"])
+def test_a_leaderboard_cautions_in_the_language_of_the_picture(
+    language: str, reader: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRIPOS_LANGUAGE", reader)
+    measure: Any = SimpleNamespace(name="right", lower_is_better=False)
+    board = Board("quiz", "1.0.0", measure, (STANDING,), same_items=False)
+    source: Any = SimpleNamespace(
+        board=lambda: board,
+        words=words_for(language),
+        title="Quiz",
+        title_of=lambda measure: measure.name,
+        models=("lab/one",),
+        options=PlotOptions(language=language),
+        caution=(),
+    )
+    [note] = [each.text for each in board_notes(board) if each.caution]
+    assert localized(note, "zh") != note
+    assert localized(note, language) == leaderboard_picture(source).notes[-1]
