@@ -11,8 +11,8 @@ import pytest
 import tripos
 from tests.kills.contents import contents
 from tests.kills.work import KEPT, Work
-from tripos.api.workers.limits import divided
 from tripos.cli.main import run_command
+from tripos.settings import divided
 from tripos_runtime.scheduling import Limits
 
 MODELS = ["--model", "mock/careful,mock/careless"]

@@ -14,18 +14,26 @@ from tripos.api.compilation import CompiledSpec
 from tripos.api.selection import Choices, artefacts_here, check_people, chosen_binding, select_cases
 from tripos.releases.frozen import open_artefact
 from tripos.runs import Recording
-from tripos.settings import Config, endpoints_of, limits_of, prices_of
+from tripos.settings import (
+    Config,
+    check_divisible,
+    divided,
+    divided_budget,
+    endpoints_of,
+    limits_of,
+    prices_of,
+)
 from tripos.ui import Failure
 from tripos_compiler.diagnostics import EVERY
 from tripos_compiler.plan import Plan
 from tripos_runtime.asking import Tally
-from tripos_runtime.datasets import NotApproved
+from tripos_runtime.datasets import NotApproved, Shard
 from tripos_runtime.drivers import PreparedRun, RunWiring, prepare_run
 from tripos_runtime.models import Model, open_embedding, open_model
 from tripos_runtime.models.catalog import PROVIDERS
 from tripos_runtime.models.unopened import Refuses, nothing, refusing
 from tripos_runtime.roles import BindingError, NoEmbedding, RoleBinding
-from tripos_runtime.scheduling import Budget, BudgetError
+from tripos_runtime.scheduling import Budget, BudgetError, Limits
 from tripos_warehouse.errors import StoreError
 
 if TYPE_CHECKING:
@@ -168,13 +176,21 @@ def prepare(
     artefacts = artefacts_here(choices, spec.path, config, plan, releases)
     check_people(people.keys(), binding, choices)
     source, selection = select_cases(spec, choices)
+    shard = selection.shard if choices.divide else None
+    if choices.divide and shard is None:
+        raise Failure("R0202", "`--divide` needs the number of shards", "give --shard I/N too")
     try:
+        if shard is not None and budget is not None:
+            message = "`--divide` does not divide one budget of several benchmarks"
+            raise Failure("R0202", message, "run one benchmark after another, each with a budget")
+        if shard is not None:
+            budget = divided_budget(config.budget, shard.number - 1, shard.count)
         return prepare_run(
             plan,
             source,
             selection,
             binding,
-            _wiring(spec, config, cassette, people, artefacts),
+            _wiring(spec, config, cassette, people, artefacts, shard),
             budget=config.budget if budget is None else budget,
             lock=None if locked is None else LockFile(Path(locked), config),
             approved=approved,
@@ -189,6 +205,7 @@ def _wiring(
     cassette: Recording | None,
     people: Mapping[str, Model],
     artefacts: Mapping[str, Path],
+    shard: Shard | None,
 ) -> RunWiring:
     endpoints, prices, timeout_s = endpoints_of(config), prices_of(config), config.limits.timeout_s
     recorded = frozenset({*artefacts, *(() if cassette is None else cassette.models)})
@@ -208,10 +225,17 @@ def _wiring(
     def refuses(name: str) -> Refuses:
         return nothing if name in recorded else refusing(name, endpoints)
 
+    def limits(models: Mapping[str, Model]) -> Limits:
+        whole = limits_of(config, models)
+        if shard is None:
+            return whole
+        check_divisible(whole, shard.count, "shards")
+        return divided(whole, shard.number - 1, shard.count)
+
     return RunWiring(
         open_model=opened,
         refused=lambda name, settings: refuses(name)(settings),
-        limits=lambda models: limits_of(config, models),
+        limits=limits,
         plugin_folder=spec.main.parent,
         release_folders=spec.compilation.release_folders,
         recorded=recorded,

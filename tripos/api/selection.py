@@ -34,6 +34,8 @@ class Choices:
     seed: int | None = None
     shard: str | None = None
     """A text such as `1/3`."""
+    divide: bool = False
+    """Whether the limits and the budget are those of all shards together."""
 
     @property
     def cases(self) -> Namespace:
@@ -59,6 +61,7 @@ def choices_of(options: Namespace) -> Choices:
         limit=getattr(options, "limit", None),
         seed=getattr(options, "seed", None),
         shard=getattr(options, "shard", None),
+        divide=getattr(options, "divide", False),
     )
 
 

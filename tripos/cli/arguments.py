@@ -16,6 +16,14 @@ def duration(text: str) -> float:
     return value
 
 
+def minutes_long(text: str) -> float:
+    """Return the seconds of a time such as `4h` that is a minute at least."""
+    value = duration(text)
+    if value < 60:
+        raise argparse.ArgumentTypeError(f"{text} is less than a minute")
+    return value
+
+
 def positive(text: str) -> int:
     """Return a whole number from 1 on."""
     value = int(text)
@@ -80,7 +88,7 @@ def seconds(text: str) -> float:
 
 
 # What argparse calls them where a value is none.
-duration.__name__ = "time"
+duration.__name__ = minutes_long.__name__ = "time"
 positive.__name__ = count.__name__ = port.__name__ = "whole number"
 amount.__name__ = share.__name__ = above_zero.__name__ = "number"
 length.__name__ = "length such as 8.4cm"

@@ -33,6 +33,7 @@ def run_command(arguments: Sequence[str]) -> int:
             parser.print_help()
             return USAGE
         options.trust = trust_in(getattr(options, "untrusted", False), os.environ)
+        options.arguments = tuple(arguments)
         verb = VERBS[options.verb]
         return _main(getattr(importlib.import_module(f"tripos.cli.{verb.module}"), verb.main), options)
     except Failure as failure:

@@ -5,11 +5,17 @@ from .api_keys import (
 )
 from .config import (
     SETTINGS_FILE as SETTINGS_FILE,
+    ClusterConfig as ClusterConfig,
     Config as Config,
 )
 from .denied_warnings import (
     chosen_denials as chosen_denials,
     denied_codes as denied_codes,
+)
+from .division import (
+    check_divisible as check_divisible,
+    divided as divided,
+    divided_budget as divided_budget,
 )
 from .environment import (
     check_language as check_language,

@@ -12,6 +12,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationIn
 from tripos_warehouse.store import address_of, why_no_folder
 
 SETTINGS_FILE = "tripos.toml"
+NAME_THERE = r"^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$"
+"""A name of an object of Kubernetes."""
 
 
 def _listed(value: Any) -> Any:
@@ -69,6 +71,30 @@ class LimitsConfig(BaseModel):
     tokens_per_minute: Rate | None = None
 
 
+class ClusterConfig(BaseModel):
+    """The machines of a run that is given to a cluster: its shards, and what each of them gets. Keys come from the
+    environment there, or from the Kubernetes Secret that `secret` names."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    shards: int = Field(default=8, ge=1, le=1000)
+    time_limit_s: float | None = Field(default=None, ge=60, le=30 * 86400)
+    cpus: int = Field(default=1, ge=1, le=1024)
+    memory_mb: int = Field(default=2048, ge=256, le=16_777_216)
+    sbatch: Texts = ()
+    image: str | None = Field(default=None, pattern=r"^[A-Za-z0-9][\w./:@-]*$")
+    folder: str = Field(default="/work", pattern=r"^/")
+    claim: str | None = Field(default=None, pattern=NAME_THERE)
+    secret: str = Field(default="tripos-keys", pattern=NAME_THERE)
+
+    @field_validator("sbatch")
+    @classmethod
+    def _are_options(cls, options: tuple[str, ...]) -> tuple[str, ...]:
+        for option in options:
+            if not option.startswith("--") or not option.isprintable():
+                raise ValueError("an option of sbatch begins with `--` and is one line")
+        return options
+
+
 class CheckConfig(BaseModel):
     """The settings of checks. `deny` has the codes of warnings that count as errors, or `warnings` for all."""
 
@@ -99,6 +125,7 @@ class ProfileSettings(BaseModel):
     limits: LimitsConfig = LimitsConfig()
     budget: Texts = ()
     check: CheckConfig = CheckConfig()
+    cluster: ClusterConfig = ClusterConfig()
 
     @field_validator("store", "reuse", "data", "releases")
     @classmethod

@@ -23,7 +23,7 @@ from tripos_compiler.diagnostics import nearest, not_utf8
 from tripos_runtime.datasets import TRUSTED, Trust
 
 UNKNOWN_VARIABLE = "W1208"
-MERGED = ("roles", "endpoints", "prices", "limits", "check")
+MERGED = ("roles", "endpoints", "prices", "limits", "check", "cluster")
 """Tables of which a later layer replaces entries; any other setting it replaces whole."""
 OPTIONS: Mapping[str, tuple[str, ...]] = {
     "store": ("store",),
@@ -33,6 +33,9 @@ OPTIONS: Mapping[str, tuple[str, ...]] = {
     "max_retries": ("limits", "max_retries"),
     "timeout": ("limits", "timeout_s"),
     "patience": ("limits", "patience_s"),
+    "shards": ("cluster", "shards"),
+    "time_limit": ("cluster", "time_limit_s"),
+    "image": ("cluster", "image"),
 }
 """Options of the command line that replace a setting. The others (`--model`, `--role`, `--data`) have rules of their
 own, where they are used."""
@@ -116,12 +119,12 @@ def with_options(config: Config, options: Namespace) -> Config:
         for part in place[:-1]:
             inner = inner.setdefault(part, {})
         inner[place[-1]] = value
-    update = {name: value for name, value in table.items() if name != "limits"}
+    update = {name: value for name, value in table.items() if not isinstance(value, dict)}
     for name in ("budget", "reuse"):
         if name in update:
             update[name] = tuple(update[name])
-    if "limits" in table:
-        update["limits"] = config.limits.model_copy(update=table["limits"])
+    for name in table.keys() - update.keys():
+        update[name] = getattr(config, name).model_copy(update=table[name])
     return config.model_copy(update=update)
 
 

@@ -135,6 +135,7 @@ CODES: dict[str, str] = {
     "R0403": "reply without a bound",
     "R0404": "price unknown",
     "R0411": "workers died",
+    "R0412": "no way to the cluster",
     "R0501": "told by a secret",
     # S store, and what is made of it
     "S0101": "no store",

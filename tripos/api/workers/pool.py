@@ -12,7 +12,6 @@ from tripos.api.compilation import CompiledSpec
 from tripos.api.job import Job, RunEnding
 from tripos.api.selection import Choices
 from tripos.api.workers.budgets import BudgetDesk
-from tripos.api.workers.limits import check_divisible
 from tripos.api.workers.messages import (
     Assignment,
     Ended,
@@ -27,7 +26,7 @@ from tripos.api.workers.messages import (
     pack,
     read,
 )
-from tripos.settings import Config
+from tripos.settings import Config, check_divisible
 from tripos.ui import SOME_FAILED, Failure
 from tripos_runtime.asking import Tally
 from tripos_runtime.drivers import part_size

@@ -13,7 +13,6 @@ from dataclasses import replace
 from tripos.api.job import Job
 from tripos.api.preparation import damage_note, prepare
 from tripos.api.workers.budgets import WorkerBudget
-from tripos.api.workers.limits import divided
 from tripos.api.workers.messages import (
     STOPS_S,
     Assignment,
@@ -29,6 +28,7 @@ from tripos.api.workers.messages import (
     read,
 )
 from tripos.runs import open_others
+from tripos.settings import divided
 from tripos.ui import Failure
 from tripos_runtime.asking import PluginError, Tally
 from tripos_runtime.drivers import Share
@@ -42,7 +42,8 @@ TELL_S = 0.25
 
 def main() -> None:
     """Work for the run whose messages come on standard input, and answer on standard output."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the run, and that says when to stop
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)  # these reach the run too, and that says when to stop
     answers = os.dup(sys.stdout.fileno())
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # whatever else is printed is no message
     asyncio.run(_work(answers))

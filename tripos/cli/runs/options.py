@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import argparse
 
-from tripos.cli.arguments import add_junit, add_roles, add_spec, add_store_options, count, positive, seconds
+from tripos.cli.arguments import (
+    add_junit,
+    add_roles,
+    add_spec,
+    add_store_options,
+    count,
+    minutes_long,
+    positive,
+    seconds,
+)
 
 
 def add_plan(parser: argparse.ArgumentParser) -> None:
@@ -24,6 +33,7 @@ def add_run(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--fetch", action="store_true", help=help_)
     help_ = "make the calls in N processes, which share the limits and the budget (default: 1)"
     parser.add_argument("--workers", type=positive, metavar="N", default=1, help=help_)
+    _add_cluster(parser)
     _add_running(parser)
 
 
@@ -31,6 +41,22 @@ def _add_shard(parser: argparse.ArgumentParser) -> None:
     """Add the option of a part of the items."""
     help_ = "use only the I-th of N parts of the items, which a hash decides: for several machines"
     parser.add_argument("--shard", metavar="I/N", help=help_)
+    help_ = "with --shard: take the N-th part of the limits and the budget too"
+    parser.add_argument("--divide", action="store_true", help=help_)
+
+
+def _add_cluster(parser: argparse.ArgumentParser) -> None:
+    """Add the options of a run on other machines."""
+    help_ = "print a script that runs the benchmark as shards: an array of Slurm, or a Job of Kubernetes"
+    parser.add_argument("--on", choices=("slurm", "k8s"), help=help_)
+    parser.add_argument("--submit", action="store_true", help="with --on: hand the script to sbatch or kubectl")
+    parser.add_argument("--write", metavar="FILE", help="with --on: write the script to a file")
+    parser.add_argument("--shards", type=positive, metavar="N", help="with --on: the number of shards (default: 8)")
+    help_ = "with --on: the longest time of a shard (slurm, default: 4h), or of the Job (k8s)"
+    parser.add_argument("--time-limit", type=minutes_long, metavar="TIME", help=help_)
+    parser.add_argument(
+        "--image", metavar="IMAGE", help="with --on k8s: a container image with Tripos and the benchmark"
+    )
 
 
 def _add_reuse(parser: argparse.ArgumentParser) -> None:

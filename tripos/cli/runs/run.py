@@ -260,7 +260,8 @@ class _Run:
                 print_stderr(localized("\nfinishing the calls under way; Ctrl-C again stops at once"))
 
         with contextlib.suppress(NotImplementedError):  # Windows
-            asyncio.get_running_loop().add_signal_handler(signal.SIGINT, interrupted)
+            for number in (signal.SIGINT, signal.SIGTERM):  # the latter from a cluster whose time is over
+                asyncio.get_running_loop().add_signal_handler(number, interrupted)
         async with shown_progress(
             job.tally,
             endpoints=job.endpoints,

@@ -53,8 +53,11 @@ def main(options: Namespace) -> int:
     """Run every benchmark that was named. Exit codes are those of `run.main`, of several the worst: 130, 2, 1, 100.
 
     Raises `Failure` where only one was named and it cannot be run."""
-    from tripos.cli.runs import run
+    from tripos.cli.runs import clusters, run
 
+    if options.on is not None:
+        return clusters.main(options)
+    clusters.refuse_without_cluster(options)
     if len(options.paths) == 1:
         options.path = options.paths[0]
         return run.main(options)
