@@ -175,6 +175,14 @@ def test_a_reply_replaces_a_failure_and_the_earliest_reply_counts(tmp_path: Path
     assert [each["reply"] for each in table(stores[1], "samples")] == ["late"]  # it stays as it is
 
 
+def test_a_store_that_is_named_twice_is_merged_once(tmp_path: Path) -> None:
+    store = Store.open(tmp_path / "store", create=True)
+    store.append(asked(random.Random(1), "i", "m1", 1))
+    once, twice = (Store.open(tmp_path / name, create=True) for name in ("once", "twice"))
+    assert merge_stores(twice, [store, store]) == merge_stores(once, [store])
+    assert len(table(twice, "samples")) == len(table(store, "samples"))
+
+
 def test_of_what_a_person_says_the_latest_counts(tmp_path: Path) -> None:
     stores = []
     for place, (at, value) in enumerate(((3, 1.0), (1, 5.0))):

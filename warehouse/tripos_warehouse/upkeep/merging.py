@@ -69,7 +69,7 @@ class Merged:
 
 
 def merge_stores(target: Store, sources: Sequence[Store]) -> Merged:
-    """Add the rows of the `sources` to the `target`.
+    """Add the rows of the `sources` to the `target`. A source that is named twice is merged once.
 
     Raises `StoreError`: S0102 where the disk refuses, S0103 for a damaged part, S0104 for a newer schema, S0405 where
     two stores have runs of one name that differ, S0406 where another process compacts or merges.
@@ -82,7 +82,7 @@ def merge_stores(target: Store, sources: Sequence[Store]) -> Merged:
             )
         try:
             with closing(open_database()) as database:
-                return _merge(database, target, sources)
+                return _merge(database, target, list({source.root: source for source in sources}.values()))
         finally:
             target.locks.free(place)
     except pa.ArrowException as error:
