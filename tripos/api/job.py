@@ -19,7 +19,7 @@ from tripos_compiler.source import DataError
 from tripos_runtime.asking import NO_OTHERS, Loaded, OtherReplies, Tally
 from tripos_runtime.datasets import CaseSource, Selection, drawn_counts
 from tripos_runtime.drivers import Engine, Share, work_name
-from tripos_runtime.models import Model
+from tripos_runtime.models import Model, ModelError, Warming
 from tripos_runtime.roles import RoleBinding
 from tripos_runtime.scheduling import Budget, Caller, Limits, Snapshot, Stopped, most_at_once, open_callers, snapshot
 from tripos_warehouse.errors import StoreError
@@ -158,6 +158,9 @@ class Job:
             if self.pool is not None:
                 async with around(self):
                     return await self.pool.run(self)
+            for model in models.values():
+                if isinstance(model, Warming):
+                    await model.warm_up()
             self.callers = open_callers(models, self.limits, self.budget, self.tally.notes.append)
             engine = self._engine = Engine(
                 plan=self.plan,
@@ -182,7 +185,7 @@ class Job:
             gc.set_threshold(20_000, 20, 50)
             async with around(self):
                 await self._running
-        except Stopped as error:
+        except (ModelError, Stopped) as error:
             return RunEnding("stopped", Failure(error.code, error.message, error.hint, SOME_FAILED))
         except StoreError as error:
             return _failed(error)

@@ -28,12 +28,15 @@ Cost = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 class EndpointConfig(BaseModel):
     """Where a model, or every model of a provider, is reached, and how hard. `api_key_env` names an environment
-    variable; `name` says who answers there, and stays when that moves."""
+    variable; `name` says who answers there, and stays when that moves. `replicas` are further addresses of the same,
+    and `warm_up_s` is how long a run waits until it is there."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     base_url: str
     api_key_env: str | None = None
     name: str | None = Field(default=None, min_length=1)
+    replicas: Texts = ()
+    warm_up_s: float = Field(default=0.0, ge=0, le=86400)
     requests_per_minute: Rate | None = None
     tokens_per_minute: Rate | None = None
     max_connections: int | None = Field(default=None, ge=1, le=4096)
@@ -45,6 +48,13 @@ class EndpointConfig(BaseModel):
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise ValueError("an address begins with http:// or https://")
         return text.rstrip("/")
+
+    @field_validator("replicas")
+    @classmethod
+    def _are_addresses(cls, texts: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
+        if texts and info.data.get("name") is None:
+            raise ValueError("replicas need a `name`: replies are named by it, and not by who answered")
+        return tuple(cls._is_address(text) for text in texts)
 
 
 class PriceConfig(BaseModel):

@@ -20,7 +20,10 @@ LOCAL_PREFIXES = ("mock/", "local/", "reward/", "baseline/")
 
 def endpoints_of(config: Config) -> dict[str, Endpoint]:
     """Return where models are reached, by name of a model or a provider."""
-    return {name: Endpoint(each.base_url, each.api_key_env, each.name) for name, each in config.endpoints.items()}
+    return {
+        name: Endpoint(each.base_url, each.api_key_env, each.name, each.replicas, each.warm_up_s)
+        for name, each in config.endpoints.items()
+    }
 
 
 def with_identities(binding: RoleBinding, config: Config) -> RoleBinding:

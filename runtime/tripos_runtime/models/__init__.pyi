@@ -9,6 +9,7 @@ from .base import (
     Price as Price,
     Reply as Reply,
     Request as Request,
+    Warming as Warming,
 )
 from .embeddings import (
     LOCAL as LOCAL,

@@ -108,6 +108,10 @@ class Endpoint:
     base_url: str
     api_key_env: str | None = None
     name: str | None = None
+    replicas: tuple[str, ...] = ()
+    """Further addresses of the same model."""
+    warm_up_s: float = 0.0
+    """How long a run waits until a server is there."""
 
 
 class ModelError(CodedError):
@@ -143,6 +147,14 @@ class ModelError(CodedError):
         """How long the endpoint asks to be left alone, in seconds."""
 
 
+def check_alone(name: str, endpoint: Endpoint | None) -> None:
+    """Raise `ModelError` R0110 where an endpoint has replicas, or is waited for, and the model is reached in a way that
+    knows neither."""
+    if endpoint is not None and (endpoint.replicas or endpoint.warm_up_s):
+        message = f"`replicas` and `warm_up_s` are for chats in OpenAI's form, and `{name}` is none"
+        raise ModelError("R0110", message, "leave them out of its endpoint in tripos.toml", fatal=True)
+
+
 class Model(Protocol):
     """Something that answers requests.
 
@@ -175,6 +187,15 @@ class Model(Protocol):
 
     async def close(self) -> None:
         """Let go of connections and processes. The model must not be asked again."""
+        ...
+
+
+@runtime_checkable
+class Warming(Protocol):
+    """A model whose servers may still be starting."""
+
+    async def warm_up(self) -> None:
+        """Wait until it can be asked. Raises `ModelError` where that takes too long."""
         ...
 
 

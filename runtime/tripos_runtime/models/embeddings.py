@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tripos_compiler.language.library import grams_of
-from tripos_runtime.models.base import FREE, Endpoint, Model, ModelError, Price, Reply, Request
+from tripos_runtime.models.base import FREE, Endpoint, Model, ModelError, Price, Reply, Request, check_alone
 from tripos_runtime.models.vectors import TEXTS_AT_ONCE, replies_of
 
 MOCK, LOCAL = "mock/embedding", "local/use-multilingual"
@@ -79,6 +79,7 @@ def open_embedding(
     from tripos_runtime.models.catalog import endpoint_of
     from tripos_runtime.models.over_litellm import LitellmEmbedding
 
+    check_alone(name, endpoint_of(name, endpoints))
     return LitellmEmbedding(name, endpoint_of(name, endpoints), price=prices.get(name), timeout_s=timeout_s)
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 
-from tripos_runtime.models.base import Endpoint, Model, ModelError, Price
+from tripos_runtime.models.base import Endpoint, Model, ModelError, Price, check_alone
 from tripos_runtime.models.reward import BatchedReward, RewardModel, is_reward
 
 
@@ -58,15 +59,21 @@ def open_model(
     asked_as = completion_name(name)
     provider, _, model = (asked_as or name).partition("/")
     price = own_price or price_of(provider, model)
-    match path_of(name, endpoints):
-        case "direct" if asked_as is not None:
-            from tripos_runtime.models.over_http import ContinuingModel
-
-            return ContinuingModel(name, endpoint, price=price, own_price=own_price is not None, timeout_s=timeout_s)
+    path = path_of(name, endpoints)
+    if path != "direct":
+        check_alone(name, endpoint)
+    match path:
         case "direct":
-            from tripos_runtime.models.over_http import DirectModel
+            from tripos_runtime.models.over_http import ContinuingModel, DirectModel, ReplicatedModel
 
-            return DirectModel(name, endpoint, price=price, own_price=own_price is not None, timeout_s=timeout_s)
+            form = DirectModel if asked_as is None else ContinuingModel
+            places = [endpoint] if endpoint is None else [replace(endpoint, base_url=url) for url in urls_of(endpoint)]
+            served = [
+                form(name, each, price=price, own_price=own_price is not None, timeout_s=timeout_s) for each in places
+            ]
+            if endpoint is None or (len(served) == 1 and not endpoint.warm_up_s):
+                return served[0]
+            return ReplicatedModel(served, endpoint.warm_up_s, sleep=sleep)
         case "translated":
             from tripos_runtime.models.over_litellm import TranslatedModel
 
@@ -75,6 +82,15 @@ def open_model(
             from tripos_runtime.models.over_litellm import LitellmModel
 
             return LitellmModel(name, endpoint, price=own_price, timeout_s=timeout_s)
+
+
+def urls_of(endpoint: Endpoint) -> tuple[str, ...]:
+    """Return every address of an endpoint, each once.
+
+    >>> urls_of(Endpoint("http://a/v1", replicas=("http://b/v1", "http://a/v1")))
+    ('http://a/v1', 'http://b/v1')
+    """
+    return tuple(dict.fromkeys((endpoint.base_url, *endpoint.replicas)))
 
 
 def _open_reward(
@@ -93,4 +109,5 @@ def _open_reward(
     from tripos_runtime.models.catalog import endpoint_of
     from tripos_runtime.models.reward import ServedReward
 
+    check_alone(name, endpoint_of(name, endpoints))
     return ServedReward(name, endpoint_of(name, endpoints), price=prices.get(name), timeout_s=timeout_s)

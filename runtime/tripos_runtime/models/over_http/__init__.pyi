@@ -22,6 +22,9 @@ from .messages import (
     RequestCache as RequestCache,
     without_system as without_system,
 )
+from .replicas import (
+    ReplicatedModel as ReplicatedModel,
+)
 from .replies import (
     parsed as parsed,
     read_reply as read_reply,

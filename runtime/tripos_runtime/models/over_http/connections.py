@@ -103,6 +103,22 @@ class ModelConnection:
                 data = await _bounded(response, self.url)
             return HttpAnswer(response.status, response.headers, self._without_key(data))
 
+    async def status(self, url: str, timeout_s: float) -> int | None:
+        """Return the status of a page of the same server; none where nothing comes back in time."""
+        parts = urlsplit(url)
+        try:
+            async with self._session().get(
+                URL(url, encoded=True),
+                headers=self._headers,
+                timeout=aiohttp.ClientTimeout(total=timeout_s),
+                proxy=_proxy(parts.scheme, parts.hostname or ""),
+                ssl=_trusted() if self._secure else True,
+                allow_redirects=False,
+            ) as response:
+                return response.status
+        except (aiohttp.ClientError, OSError):
+            return None
+
     def _without_key(self, body: bytes) -> bytes:
         """Return what a server sent, without the key that it was sent: some echo it."""
         for secret in self._secrets:

@@ -26,6 +26,10 @@ from tripos_runtime.models.over_http.connections import ModelConnection, headers
 from tripos_runtime.models.over_http.messages import RequestCache, as_json, without_system
 from tripos_runtime.models.over_http.replies import parsed, read_reply
 
+HEALTH_S = 5.0
+"""The longest time until a server says that it is there."""
+NO_PAGE = (404, 405)
+
 
 class DirectModel:
     """A model of one of `PROVIDERS`. Raises `ModelError` R0102 where the key is not set and R0101 where nothing says
@@ -82,6 +86,15 @@ class DirectModel:
         if answer.status != 200:
             raise answer_error(answer.status, answer.body, headers_of(answer.headers), self._place)
         return completion(answer.body, headers_of(answer.headers), self._place)
+
+    async def is_ready(self) -> bool:
+        """Return true if the server says that it can be asked: by `/health`, or where it has no such page by its list
+        of models. A server that refuses to say is there."""
+        base_url = self._place.address.removesuffix("/chat/completions")
+        status = await self._line.status(f"{base_url.removesuffix('/v1')}/health", HEALTH_S)
+        if status in NO_PAGE:
+            status = await self._line.status(f"{base_url}/models", HEALTH_S)
+        return status is not None and status < 500
 
     async def close(self) -> None:
         """Let go of the connections."""
