@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from types import TracebackType
@@ -65,12 +65,17 @@ class Views:
     def __init__(self, statements: Sequence[str] = ()) -> None:
         self._waiting: list[str] = []
         self._done: set[str] = set()
+        self._after: dict[str, Callable[[duckdb.DuckDBPyConnection], None]] = {}
         self._lock = threading.Lock()
         self.add(statements)
 
     def add(self, statements: Sequence[str]) -> None:
         """Have more statements wait, which may build on the others."""
         self._waiting += statements
+
+    def after(self, statement: str, do: Callable[[duckdb.DuckDBPyConnection], None]) -> None:
+        """Have something done once a statement was run."""
+        self._after[statement] = do
 
     def needed(self, query: str) -> list[str]:
         """Return the statements that a query needs, in their order."""
@@ -96,6 +101,8 @@ class Views:
                 for statement in chosen:
                     database.execute(statement)
                     self._waiting.remove(statement)
+                    if statement in self._after:
+                        self._after.pop(statement)(database)
             except duckdb.Error as error:
                 raise StoreError("S0103", f"the store cannot be read: {' '.join(str(error).split())}") from error
         return bool(chosen)

@@ -154,11 +154,12 @@ def benchmark_views(
     current: Current,
     values: Mapping[str, Sequence[str]] = MappingProxyType({}),
     imported: bool = False,
+    many: bool = False,
 ) -> list[str]:
     """Return the statements that make the schema: its enumerations, `items`, `slots`, `samples`, `judgements`,
     `metrics`, `scores`, `columns`, `rationales`, `comparisons`, `conversations`, `turns`, and the macros.
     `values` are those that the data have in the columns that are enumerations; `imported`: somebody's scores came from
-    outside a run."""
+    outside a run. `many`: the scores are so many that means are taken from sums."""
     plan = current.plan
     schema = sql.name(plan.benchmark.name)
     axes, arms = axis_columns(plan), arm_columns(plan)
@@ -245,10 +246,11 @@ def benchmark_views(
         *benchmark_macros(
             plan.benchmark.name,
             [LANGUAGE, *axes, *arms],
-            types.types,
+            types,
             shows_several_times(plan, current.compared_role),
             arms,
             are_counted(plan, "score"),
+            rows.moments if many else None,
         ),
     ]
 

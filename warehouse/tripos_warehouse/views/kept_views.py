@@ -11,16 +11,22 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
+from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.query import StoreConnection, Views, open_box
+from tripos_warehouse.query import StoreConnection, Views, duckdb, open_box
 from tripos_warehouse.store import check_links, is_plain, part_path, read_plain
 
 CACHE = "cache"
 NAME = "views.json"
+MOST_MOMENTS = 5_000
+"""More sums are made anew each time: to read them takes as long."""
+_MOMENTS = re.compile(r'create or replace table ("tripos internal"\."moments of (?:[^"]|"")*") as\nwith ')
 
 
 @dataclass(frozen=True)
@@ -58,7 +64,9 @@ def read(root: Path) -> CachedViews | None:
         body = json.loads(read_plain(root / CACHE / NAME))
         if body["state"] != state_of(root):
             return None
-        sizes = body.pop("sizes")
+        sizes, digest = body.pop("sizes"), body.pop("digest")
+        if digest != _digest(body):
+            return None
         files = [Path(file) for file in body["files"]]
         for file in files:
             part_path(file.parent.name, file.relative_to(root).as_posix())
@@ -78,7 +86,11 @@ def connect_kept(root: Path) -> StoreConnection | None:
     """As `views.connect` of the store at `root`, from what is kept; `None` where there is nothing of use. Functions in
     Python are not there, so a query that fails here may yet succeed on the other. Raises `duckdb.Error`."""
     kept = read(root)
-    return None if kept is None else StoreConnection(open_box(kept.files), Views((*kept.tables, *kept.benchmarks)))
+    if kept is None:
+        return None
+    views = Views((*kept.tables, *kept.benchmarks))
+    keep_moments(root, kept, views)
+    return StoreConnection(open_box(kept.files), views)
 
 
 def write(root: Path, kept: CachedViews) -> None:
@@ -88,8 +100,39 @@ def write(root: Path, kept: CachedViews) -> None:
     try:
         folder.mkdir(exist_ok=True)
         sizes = [Path(file).stat().st_size for file in kept.files]
-        temporary.write_text(json.dumps(asdict(kept) | {"sizes": sizes}, ensure_ascii=False), "utf-8")
+        body = asdict(kept)
+        text = json.dumps(body | {"sizes": sizes, "digest": _digest(body)}, ensure_ascii=False)
+        temporary.write_text(text, "utf-8")
         temporary.replace(folder / NAME)
     except OSError:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
+
+
+def keep_moments(root: Path, kept: CachedViews, views: Views) -> None:
+    """Have the sums that means are taken from kept as well, once a query has them made: then they are a table of a few
+    rows, and no score is read for them."""
+    for statement in kept.benchmarks:
+        if (made := _MOMENTS.match(statement)) is not None:
+            views.after(statement, partial(_keep_moments, root, kept.state, statement, made[1]))
+
+
+def _keep_moments(root: Path, state: str, statement: str, table: str, database: duckdb.DuckDBPyConnection) -> None:
+    from tripos_warehouse import sql  # it imports pyarrow, which takes as long as a query
+
+    types = {name: type_ for name, type_, *_ in database.execute(f"describe {table}").fetchall()}
+    rows = database.execute(f"from {table} limit {MOST_MOMENTS + 1}").fetchall()
+    kept = read(root)  # other sums may have been kept since
+    if len(rows) > MOST_MOMENTS or kept is None or kept.state != state:
+        return
+    with suppress(ValueError):  # a sum that is no finite number is none of JSON's
+        told = json.dumps([dict(zip(types, row, strict=True)) for row in rows], ensure_ascii=False, allow_nan=False)
+        own = f"select unnest(from_json({sql.text(told)}, {sql.text(json.dumps([types]))}), recursive := true)"
+        made = f"create or replace table {table} as {own}"
+        write(root, replace(kept, benchmarks=tuple(made if each == statement else each for each in kept.benchmarks)))
+
+
+def _digest(body: Mapping[str, object]) -> str:
+    """Return a digest of what is kept: a figure among it that a disk spoilt would be a figure like another."""
+    text = json.dumps({name: body[name] for name in sorted(body)}, ensure_ascii=False)
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()

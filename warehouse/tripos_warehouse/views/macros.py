@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from tripos_warehouse import sql
+from tripos_warehouse.views.dimensions import Enumerations
 
 
 def _same(table: str) -> str:
@@ -23,29 +24,32 @@ with given as not materialized (
     score.evaluator
   from {schema}.scores as score
   where (metric is null or score.metric = metric) and (scenario is null or score.scenario = scenario)
-    and (evaluator is null or score.evaluator = evaluator)),
-items as (
+    and (evaluator is null or score.evaluator = evaluator){not_told}),
+{told}items as (
   select given.part, given.place, given.metric, given.evaluator, given.model, given.low, given.high, given.item_id,
-    sum(given.value) as total, count(given.value) as n, count(*) as rows
-  from given group by all),
+    sum(given.value) as total, count(given.value) as n, count(*) as rows, pow(sum(given.value), 2) as squares,
+    sum(given.value) * count(given.value) as products, pow(count(given.value), 2) as counts,
+    (count(given.value) > 0)::int as items
+  from given group by all{told_items}),
 board as (
 select items.part, items.place, items.metric, items.evaluator, items.model,
   sum(items.total) / nullif(sum(items.n), 0) as mean,
-  sqrt(greatest(0, sum(items.total * items.total)
-      - 2 * sum(items.total) / nullif(sum(items.n), 0) * sum(items.total * items.n)
-      + pow(sum(items.total) / nullif(sum(items.n), 0), 2) * sum(items.n * items.n))
-    * count(*) filter (items.n > 0) / nullif(count(*) filter (items.n > 0) - 1, 0)) / nullif(sum(items.n), 0)
+  sqrt(greatest(0, sum(items.squares)
+      - 2 * sum(items.total) / nullif(sum(items.n), 0) * sum(items.products)
+      + pow(sum(items.total) / nullif(sum(items.n), 0), 2) * sum(items.counts))
+    * sum(items.items) / nullif(sum(items.items) - 1, 0)) / nullif(sum(items.n), 0)
     as standard_error,
-  count(*) filter (items.n > 0) as items, sum(items.n)::bigint as scores,
+  sum(items.items)::bigint as items, sum(items.n)::bigint as scores,
   (sum(items.rows) - sum(items.n))::bigint as without, items.low || '..' || items.high as scale
 from items group by items.part, items.place, items.metric, items.evaluator, items.model, items.low, items.high),
 valued as (
   select given.part, given.metric, given.evaluator, given.model, given.low, given.high, given.scenario
-  from given, (select distinct true from main.runs where array_to_string(main.runs.models, ' ') like '%baseline/%')
+  from {with_value} as given,
+    (select distinct true from main.runs where array_to_string(main.runs.models, ' ') like '%baseline/%')
   where given.value is not null and (given.low is not null or given.evaluator is not null) group by all),
 covered as (
   select valued.part, valued.metric, valued.evaluator, valued.model, valued.low || '..' || valued.high as scale,
-    list(valued.scenario order by all) as covers
+    list(valued.scenario order by valued.scenario) as covers
   from valued group by valued.part, valued.metric, valued.evaluator, valued.model, valued.low, valued.high),
 free as (
   select board.part, board.metric, board.evaluator, board.scale, covered.covers, max(board.mean) as mean,
@@ -61,6 +65,53 @@ from board left join covered on {same} and covered.model = board.model
 order by board.place, board.part, board.metric, board.evaluator, board.model, board.scale""".replace(
     "{same}", _same("covered")
 ).replace("{same_free}", _same("free"))
+
+TOLD = ("scenario", "metric", "dimension", "evaluator", "scorer")
+"""The columns that moments tell apart."""
+# An item is in one row of what `TOLD` tells apart, and adds to its sums, unless it has scores on one metric in several
+# scenarios or by several scorers: then it has rows of its own, under its name, so that its scores are added up first.
+_MOMENTS = """
+table {moments} as
+with item as (
+  select score.scenario, score.metric, score.dimension, score.evaluator, score.scorer, score.model, score.low,
+    score.high, score.item_id, sum(score.value) as total, count(score.value) as n, count(*) as rows
+  from {schema}.scores as score group by all),
+several as (
+  select item.metric, item.item_id from item group by all
+  having min(coalesce(item.scenario::varchar, '')) <> max(coalesce(item.scenario::varchar, ''))
+    or min(coalesce(item.scorer, '')) <> max(coalesce(item.scorer, '')))
+select item.scenario::varchar as scenario, item.metric::varchar as metric, item.dimension::varchar as dimension,
+  item.evaluator, item.scorer, item.model, item.low, item.high, several.item_id, sum(item.total) as total,
+  sum(item.n)::bigint as n, sum(item.rows)::bigint as rows, sum(pow(item.total, 2)) as squares,
+  sum(item.total * item.n) as products, sum(pow(item.n, 2)) as counts, count(*) filter (item.n > 0) as items
+from item left join several on several.metric is not distinct from item.metric and several.item_id = item.item_id
+group by all"""
+_TOLD = """
+told as not materialized (
+  select {told_per}, score.* from (
+    select {told_columns}, kept.evaluator, kept.scorer, kept.model, kept.low, kept.high, kept.item_id, kept.total,
+      kept.n, kept.rows, kept.squares, kept.products, kept.counts, kept.items
+    from {moments} as kept) as score
+  where {is_told} and (metric is null or score.metric = metric) and (scenario is null or score.scenario = scenario)
+    and (evaluator is null or score.evaluator = evaluator)),
+"""
+_TOLD_ITEMS = """
+  union all
+  select told.part, told.place, told.metric, told.evaluator, told.model, told.low, told.high, told.item_id,
+    sum(told.total), sum(told.n), sum(told.rows),
+    case when told.item_id is null then sum(told.squares) else pow(sum(told.total), 2) end,
+    case when told.item_id is null then sum(told.products) else sum(told.total) * sum(told.n) end,
+    case when told.item_id is null then sum(told.counts) else pow(sum(told.n), 2) end,
+    case when told.item_id is null then sum(told.items) else (sum(told.n) > 0)::int end
+  from told
+  group by told.part, told.place, told.metric, told.evaluator, told.model, told.low, told.high, told.item_id"""
+_WITH_VALUE = """(
+    select given.part, given.metric, given.evaluator, given.model, given.low, given.high, given.scenario, given.value
+    from given
+    union all
+    select told.part, told.metric, told.evaluator, told.model, told.low, told.high, told.scenario,
+      case when told.n > 0 then told.total end
+    from told)"""
 
 _WORST = """
 macro {schema}.worst(n := 20, metric := NULL, scenario := NULL, model := NULL, evaluator := NULL) as table
@@ -212,22 +263,33 @@ order by every.scenario, every.metric, every.model, every.item_id"""
 def benchmark_macros(
     benchmark: str,
     columns: Sequence[str],
-    ordered: Collection[str],
+    types: Enumerations,
     several: bool,
     arms: Sequence[str] = (),
     counted: str = "true",
+    moments: str | None = None,
 ) -> list[str]:
     """Return the statements that make the macros of a benchmark's schema; `columns` are those of its axes and `arms`,
-    by which `means` and `agreement` may be taken apart. Those that are `ordered` are enumerations; with `several`
-    one score may be in several rows. `counted` is the condition on a `score` that counts in one figure with others."""
+    by which `means` and `agreement` may be taken apart. `types` has those that are enumerations; with `several`
+    one score may be in several rows. `counted` is the condition on a `score` that counts in one figure with others.
+    With `moments`, the name of a table that is made for them, means are taken from sums where these tell enough."""
     schema = sql.name(benchmark)
-    per = _per(["scenario", "metric", "dimension", "evaluator", "scorer", *columns], ordered)
+    per = _per([*TOLD, *columns], types.types)
     filled = {"schema": schema, "per": per, "source": schema, "first": "", "where_sample": "", "where_judgement": ""}
     filled["counted"] = counted
     filled["once"] = "distinct" if several else ""
     filled["arms"] = f"concat_ws(', ', {', '.join(f'score.{sql.name(arm)}::varchar' for arm in arms)})"
+    filled |= {"not_told": "", "told": "", "told_items": "", "with_value": "given"}
     texts = [_MEANS, _WORST, _REASONS, _DISAGREEMENTS, _AGREEMENT, _FAILURES, _SPENDING]
     texts += [_UNPAIRED] if arms else []
+    if moments is not None:
+        is_told = f"(per is null or per in ({', '.join(map(sql.text, TOLD))}))"
+        told_columns = ", ".join(types.cast(name, f"kept.{name}") for name in ("scenario", "metric", "dimension"))
+        telling = {"told_per": _per(TOLD, types.types), "told_columns": told_columns, "is_told": is_told}
+        filled["told"] = _filled(_TOLD, telling | {"moments": moments}).lstrip()
+        filled |= {"moments": moments, "not_told": f" and not {is_told}", "told_items": _TOLD_ITEMS}
+        filled["with_value"] = _WITH_VALUE
+        texts.insert(0, _MOMENTS)
     return [f"create or replace {_filled(text, filled).strip()}" for text in texts]
 
 

@@ -143,6 +143,11 @@ class RunRows:
         return f"""select listed.scenario, listed.item_id, max(listed.run_id) as shown_run
           from {self._name("listed")} as listed group by listed.scenario, listed.item_id"""
 
+    @property
+    def moments(self) -> str:
+        """The name of the table of sums that means are taken from."""
+        return self._name("moments")
+
     def _name(self, view: str) -> str:
         return _name(view, self.of.benchmark)
 

@@ -39,6 +39,8 @@ from tripos_warehouse.views.macros import main_macros
 from tripos_warehouse.views.run_rows import INTERNAL, LATEST, AskedSteps, latest_rows, rows_of_run
 from tripos_warehouse.views.runs import RunRecord, find_run
 
+MANY_BYTES = 2_000_000
+"""Of so many bytes of scores, the means are taken from sums: of fewer, the scores themselves are as quick."""
 IMPORTED = "select 1 from main.scores where round is not null limit 1"
 
 
@@ -134,13 +136,17 @@ def _shown(
             benchmarks = kept.benchmarks
         else:
             imported = bool(connection.execute(IMPORTED).fetchall())
+            scores = sum(path.stat().st_size for path in found.get("scores", ()))
+            many = run_id is None and scores >= MANY_BYTES  # the sums of one run would be kept by nobody
             benchmarks = tuple(
                 statement
                 for current in _currents(connection, run_id, plan, only, store.leave_out)
-                for statement in benchmark_views(current, values.get(current.plan.benchmark.name, {}), imported)
+                for statement in benchmark_views(current, values.get(current.plan.benchmark.name, {}), imported, many)
             )
         views.add(benchmarks)
         whole = kept_views.CachedViews(state, files, tables, benchmarks, values)
+        if run_id is None:
+            kept_views.keep_moments(store.root, whole, views)
         if kept is None and run_id is None and not store.damages and kept_views.state_of(store.root) == state:
             kept_views.write(store.root, whole)
         if made is not None:
