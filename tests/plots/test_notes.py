@@ -22,7 +22,7 @@ STANDING = Standing("lab/one", 0.5, 0.4, 0.6, 10, 20, 20, 1.0, 1, False, "a", ()
 def test_a_leaderboard_cautions_in_the_language_of_the_picture(
     language: str, reader: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("TRIPOS_LANGUAGE", reader)
+    monkeypatch.setenv("TRIPOS_LANG", reader)
     measure: Any = SimpleNamespace(name="right", lower_is_better=False)
     board = Board("quiz", "1.0.0", measure, (STANDING,), same_items=False)
     source: Any = SimpleNamespace(
