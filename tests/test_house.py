@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections import Counter
 from pathlib import Path
 
@@ -32,3 +33,12 @@ def test_a_folder_has_few_entries() -> None:
 def test_a_file_is_short() -> None:
     lines = {str(path): len((ROOT / path).read_text("utf-8").splitlines()) for path in MODULES}
     assert {path: count for path, count in lines.items() if count > MOST_LINES} == {}
+
+
+def test_no_two_classes_have_one_name() -> None:
+    homes: dict[str, list[str]] = {}
+    for path in MODULES:
+        for node in ast.parse((ROOT / path).read_text("utf-8")).body:
+            if isinstance(node, ast.ClassDef):
+                homes.setdefault(node.name, []).append(str(path))
+    assert {name: paths for name, paths in homes.items() if len(paths) > 1} == {}

@@ -27,7 +27,7 @@ AREAS: dict[str, tuple[str, ...]] = {
     "specs/": ("tests/docs", *BENCHMARKS),
     "tripos/annotation/": ("tests/annotation",),
     "tripos/cli/": ("tests/command", "tests/languages"),
-    "tripos/clusters/": ("tests/clusters",),
+    "tripos/runs/clusters/": ("tests/clusters",),
     "tripos/plots/": ("tests/plots",),
     "tripos/releases/": ("tests/releases",),
     "tripos/training/": ("tests/training",),

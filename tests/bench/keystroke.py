@@ -30,7 +30,7 @@ from pygls.uris import from_fs_path
 
 from tripos.lsp.reports import Reports
 from tripos.lsp.server import RARELY
-from tripos.lsp.session import Session
+from tripos.lsp.session import EditorSession
 from tripos_compiler.compile import compile_spec
 from tripos_runtime.datasets.data_folders import DataFolders
 
@@ -55,7 +55,7 @@ def keystrokes(text: str, count: int, seed: int) -> Iterator[Edit]:
 
 def in_process(path: Path, text: str, edits: list[Edit]) -> tuple[list[float], list[float]]:
     """Return milliseconds of each keystroke, as the server does its work, by the clock and of the processor."""
-    session = Session("utf-16", (str(path.parent),))
+    session = EditorSession("utf-16", (str(path.parent),))
     reports = Reports(session)
     uri = str(from_fs_path(str(path)))
     session.put(uri, text, 0)

@@ -14,7 +14,7 @@ from tests.kills.contents import contents, differences
 from tests.kills.counting_server import serving
 from tests.kills.work import MODELS, ROLES, Work, place
 from tripos.cli.main import run_command
-from tripos.clusters import Sharding, array_script
+from tripos.runs.clusters import Sharding, array_script
 from tripos.settings import ClusterConfig
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs bash and signals")

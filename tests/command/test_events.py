@@ -18,7 +18,7 @@ from tripos.cli.progress.live_view import Moment
 from tripos.cli.progress.pace import Pace
 from tripos.cli.progress.summary import Ended, summary_data
 from tripos.ui.failure import Failure
-from tripos_runtime.asking.counters import Tally
+from tripos_runtime.asking.counters import CallCounters
 from tripos_runtime.scheduling.budget import Budget
 from tripos_runtime.scheduling.endpoint_state import Snapshot
 
@@ -34,8 +34,8 @@ def read(stream: io.StringIO) -> list[dict[str, Any]]:
     return [json.loads(line) for line in stream.getvalue().splitlines()]
 
 
-def a_tally() -> Tally:
-    tally = Tally()
+def a_tally() -> CallCounters:
+    tally = CallCounters()
     tally.planned["candidate", "sums"] = 4
     tally.asked["candidate", "sums"] = 1
     return tally

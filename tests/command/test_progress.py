@@ -13,14 +13,14 @@ from tripos.cli.progress.display import ProgressLines, Screen, line, shown_progr
 from tripos.cli.progress.live_view import Moment, live_view, shown_lanes
 from tripos.cli.progress.pace import Pace
 from tripos.cli.progress.summary import Ended, counts, shares, summary_data, summary_lines
-from tripos_runtime.asking.counters import Tally
+from tripos_runtime.asking.counters import CallCounters
 from tripos_runtime.scheduling.budget import Budget
 from tripos_runtime.scheduling.endpoint_state import Snapshot
 
 
-def a_tally(scenarios: int = 2) -> Tally:
+def a_tally(scenarios: int = 2) -> CallCounters:
     """Half of each scenario's 200 calls are done, one of a hundred failed."""
-    tally = Tally(tokens_in=1_234_567, tokens_out=234_567, cost_usd=1.25)
+    tally = CallCounters(tokens_in=1_234_567, tokens_out=234_567, cost_usd=1.25)
     for number in range(scenarios):
         for role in ("candidate", "judge"):
             lane = (role, f"scenario_with_a_long_name_{number}")
@@ -105,7 +105,7 @@ def test_the_busiest_have_a_row_first() -> None:
 
 
 def test_the_rate_is_that_of_the_last_ten_seconds() -> None:
-    tally, pace = Tally(), Pace()
+    tally, pace = CallCounters(), Pace()
     lane = ("candidate", "sums")
     for second in range(121):
         tally.asked[lane] += 1 if second <= 100 else 5
@@ -114,7 +114,7 @@ def test_the_rate_is_that_of_the_last_ten_seconds() -> None:
 
 
 def test_marks_are_kept_for_a_minute_only() -> None:
-    tally, pace = Tally(), Pace()
+    tally, pace = CallCounters(), Pace()
     for second in range(1000):
         pace.mark(float(second), tally)
     assert len(pace.marks) <= 62
@@ -155,8 +155,8 @@ def shown(
     seconds: float,
     stream: io.StringIO,
     environ: dict[str, str],
-    tally: Tally | None = None,
-    meanwhile: Callable[[Tally], Awaitable[None]] | None = None,
+    tally: CallCounters | None = None,
+    meanwhile: Callable[[CallCounters], Awaitable[None]] | None = None,
     quiet: bool = False,
 ) -> str:
     tally = tally or a_tally()
@@ -197,7 +197,7 @@ def test_a_terminal_gets_a_picture_that_goes_away() -> None:
 
 
 def test_notes_are_told_at_once_and_once_and_without_keys() -> None:
-    async def meanwhile(tally: Tally) -> None:
+    async def meanwhile(tally: CallCounters) -> None:
         tally.notes.append("`x/y` does not answer, key hush-hush")
 
     text = shown(4, io.StringIO(), {}, meanwhile=meanwhile)
@@ -218,7 +218,7 @@ class Gone(io.StringIO):
 def test_a_run_goes_on_where_nobody_can_see_it_any_more() -> None:
     went_on = []
 
-    async def meanwhile(tally: Tally) -> None:
+    async def meanwhile(tally: CallCounters) -> None:
         tally.notes.append("a note")
         for _ in range(5):
             await asyncio.sleep(0)
@@ -245,12 +245,12 @@ def test_lines_do_not_pile_up_where_someone_looks_late() -> None:
 
 
 def test_counts_name_what_there_was() -> None:
-    assert counts(Tally()) == "0 asked"
+    assert counts(CallCounters()) == "0 asked"
     assert counts(a_tally()) == "316 asked, 80 reused, 4 failed"
 
 
 def test_the_summary_of_a_run_without_trouble_is_one_line() -> None:
-    tally = Tally(cost_usd=0.5)
+    tally = CallCounters(cost_usd=0.5)
     tally.asked["candidate", "sums"] = 3
     tally.samples["ok"] = tally.scores["scored"] = 3
     assert summary_lines(Ended("r", "finished", tally, 3.0, command="tripos run x")) == [
@@ -259,7 +259,7 @@ def test_the_summary_of_a_run_without_trouble_is_one_line() -> None:
 
 
 def test_the_summary_of_one_call_counts_one() -> None:
-    tally = Tally(tokens_in=1, tokens_out=1, cost_usd=0.5)
+    tally = CallCounters(tokens_in=1, tokens_out=1, cost_usd=0.5)
     tally.asked["candidate", "sums"] = tally.reused["candidate", "sums"] = 1
     assert summary_lines(Ended("r", "finished", tally, 3.0, command="tripos run x")) == [
         "finished: 1 call asked, 1 reused; 1 token in, 1 out; cost 0.50 USD"
@@ -302,13 +302,13 @@ def test_the_summary_says_how_to_go_on(status: str, code: str | None, words: str
 
 
 def test_nothing_to_do_is_said() -> None:
-    tally = Tally()
+    tally = CallCounters()
     tally.reused["candidate", "sums"] = 3
     assert "nothing was left to ask" in summary_lines(Ended("r", "finished", tally, 0.1))[-1]
 
 
 def test_a_share_is_never_rounded_to_all_or_nothing() -> None:
-    tally = Tally()
+    tally = CallCounters()
     tally.scores.update(scored=1_000_000, parse_failure=1)
     assert shares(tally.scores) == "1,000,000 scored (99.9%), 1 parse_failure (0.1%)"
 
@@ -324,7 +324,7 @@ def test_an_unknown_cost_is_null_for_machines_and_what_is_known_stands_beside_it
 
 
 def test_no_run_is_done_more_than_whole_where_a_condition_rules_out_more_than_was_planned() -> None:
-    tally = Tally()
+    tally = CallCounters()
     tally.planned["judge", "sums"] = tally.planned["candidate", "sums"] = 10
     tally.asked["candidate", "sums"] = 5
     tally.skipped["judge", "sums"] = 20

@@ -13,7 +13,7 @@ import pytest
 from tests.conftest import Command
 from tests.lengths import spread
 from tripos.cli.progress.summary import Ended, summary_data, summary_lines
-from tripos_runtime.asking.counters import Tally
+from tripos_runtime.asking.counters import CallCounters
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.views.views import connect
 
@@ -110,7 +110,7 @@ def test_what_is_undefined_fails_a_test_of_junit(folder: Path, tripos: Command) 
 
 
 def test_the_end_of_a_run_says_what_was_not_asked_and_why() -> None:
-    tally = Tally(unasked=Counter({("helper", "`nth` has no value"): 1, ("judge", "`/` has no value"): 2}))
+    tally = CallCounters(unasked=Counter({("helper", "`nth` has no value"): 1, ("judge", "`/` has no value"): 2}))
     said = "\n".join(summary_lines(Ended("r1", "finished", tally, 1.0)))
     assert "unasked  2 calls of judge: `/` has no value" in said
     assert "unasked  1 call of helper: `nth` has no value" in said

@@ -20,11 +20,11 @@ from tripos_compiler.language.figures.value_ranges import Ranges
 from tripos_compiler.language.library import FUNCTIONS, Function, fits
 from tripos_compiler.language.library.patterns import (
     Exactly,
-    Kind,
     ListOf,
     OneOf,
     OptionalPattern,
     Pattern,
+    PatternKind,
     SetOf,
     Variable,
     Whatever,
@@ -158,9 +158,9 @@ def fitting(draw: st.DrawFn, pattern: Pattern, bound: dict[str, Type]) -> Type:
             return draw(st.sampled_from([each for each in (*ANY, type_) if fits(each, type_)]))
         case Whatever():
             return draw(st.sampled_from(ANY))
-        case Kind(kind="tree"):
+        case PatternKind(kind="tree"):
             return TreeType(tree="tree")
-        case Kind():
+        case PatternKind():
             return draw(st.sampled_from(RECORDS))
         case Variable(name=name, limit=limit):
             if name not in bound:

@@ -13,7 +13,7 @@ from tests.lengths import sized
 from tripos.lsp.completions import completions
 from tripos.lsp.hovers import hover, lenses, signature_help
 from tripos.lsp.reports import Reports, fixes
-from tripos.lsp.session import Session
+from tripos.lsp.session import EditorSession
 from tripos.lsp.structure import folds, formatted, semantic_tokens, symbols, workspace_symbols
 from tripos.lsp.symbols import Refused, definitions, highlights, prepare, references, rename
 
@@ -41,9 +41,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def session(folder: Path) -> Session:
+def session(folder: Path) -> EditorSession:
     """A session with both files open."""
-    here = Session("utf-16", (folder.as_posix(),), log=pytest.fail)
+    here = EditorSession("utf-16", (folder.as_posix(),), log=pytest.fail)
     for name, text in TEXTS.items():
         here.put((folder / name).as_uri(), text, 1)
     return here
@@ -51,7 +51,9 @@ def session(folder: Path) -> Session:
 
 @settings(max_examples=sized(30, 60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.sampled_from(sorted(TEXTS)), st.data())
-def test_every_answer_at_every_place_is_one(session: Session, folder: Path, name: str, data: st.DataObject) -> None:
+def test_every_answer_at_every_place_is_one(
+    session: EditorSession, folder: Path, name: str, data: st.DataObject
+) -> None:
     text = TEXTS[name]
     start = data.draw(st.integers(0, len(text)))
     length = data.draw(st.sampled_from([0, 0, 1, 3, 40, 400]))
@@ -65,7 +67,7 @@ def test_every_answer_at_every_place_is_one(session: Session, folder: Path, name
     session.put(uri, text, 1)
 
 
-def about(session: Session, uri: str, place: Position) -> None:
+def about(session: EditorSession, uri: str, place: Position) -> None:
     """Ask everything at a place."""
     for ask in (hover, definitions, highlights, prepare, signature_help):
         view = session.view(uri)

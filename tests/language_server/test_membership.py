@@ -9,18 +9,18 @@ from pathlib import Path
 import pytest
 
 from tripos.lsp.documents import KeptData
-from tripos.lsp.session import Session
+from tripos.lsp.session import EditorSession
 from tripos_compiler.source.inputs import DataError
 from tripos_runtime.datasets.data_folders import DataFolders
 
 MAIN = 'benchmark {name} "1.0.0" {{ languages en }}\nuse "{used}"\n'
 
 
-def session(folder: Path, *, open_folder: bool = True) -> Session:
-    return Session("utf-16", (folder.as_posix(),) if open_folder else ())
+def session(folder: Path, *, open_folder: bool = True) -> EditorSession:
+    return EditorSession("utf-16", (folder.as_posix(),) if open_folder else ())
 
 
-def mains(here: Session, path: Path) -> list[str]:
+def mains(here: EditorSession, path: Path) -> list[str]:
     return [Path(each).name for each in here.membership.mains(path.as_posix())]
 
 

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from tests.lengths import sized
 from tripos.lsp.benchmarks import OpenBenchmark
 from tripos.lsp.documents import Documents
-from tripos.lsp.session import Place, outline_of, place_of
+from tripos.lsp.session import DocumentPlace, outline_of, place_of
 from tripos_compiler.compile import Compilation, compile_spec
 from tripos_compiler.diagnostics import Diagnostic
 from tripos_compiler.source.text import Span
@@ -79,16 +79,16 @@ def shown(diagnostic: Diagnostic) -> tuple[object, ...]:
     return diagnostic.code, diagnostic.message, diagnostic.help, diagnostic.notes, diagnostic.severity, places, mends
 
 
-def uses(compilation: Compilation) -> set[tuple[Place, Place]]:
+def uses(compilation: Compilation) -> set[tuple[DocumentPlace, DocumentPlace]]:
     return {(place_of(use.span), place_of(use.symbol)) for use in compilation.index.uses.values()}
 
 
-def symbols(compilation: Compilation) -> set[tuple[Place, str, str, str]]:
+def symbols(compilation: Compilation) -> set[tuple[DocumentPlace, str, str, str]]:
     found = compilation.index.symbols.values()
     return {(place_of(each.span), each.kind, each.owner, each.detail) for each in found}
 
 
-def scopes(compilation: Compilation) -> set[tuple[Place, tuple[str, ...]]]:
+def scopes(compilation: Compilation) -> set[tuple[DocumentPlace, tuple[str, ...]]]:
     return {(place_of(span), tuple(sorted(scope))) for span, scope in compilation.index.scopes}
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.lengths import spread
-from tripos.lsp.session import Place, Session, place_of
+from tripos.lsp.session import DocumentPlace, EditorSession, place_of
 from tripos.lsp.symbols import Refused, edited, rename
 
 CASES = Path(__file__).parents[1] / "cases"
@@ -29,7 +29,7 @@ NOT_OURS = re.compile(r"not to `\w+`: row \d+ of ")
 @pytest.mark.parametrize("name", spread(SPECS, 4))
 def test_every_declared_name_can_be_renamed(name: str) -> None:
     path = CASES / f"{name}.tripos"
-    session = Session("utf-32", (path.parent.as_posix(),))
+    session = EditorSession("utf-32", (path.parent.as_posix(),))
     document = session.put(path.as_uri(), path.read_text("utf-8"), 1)
     [checked] = session.checked(document.path)
     assert checked.compilation.plan is not None
@@ -50,7 +50,7 @@ def test_every_declared_name_can_be_renamed(name: str) -> None:
         assert edited(document.text, stretches).count("quite_new") == sum("quite_new" in e.new_text for e in changes)
 
 
-def declared(session: Session, path: str) -> set[Place]:
+def declared(session: EditorSession, path: str) -> set[DocumentPlace]:
     """Return where names are declared, those of rows too."""
     [checked] = session.checked(path)
     index = checked.compilation.index

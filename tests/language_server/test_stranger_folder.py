@@ -11,7 +11,7 @@ import pytest
 
 from tripos.lsp.benchmarks import OpenBenchmark
 from tripos.lsp.documents import MOST_TEXT_BYTES, Documents
-from tripos.lsp.session import Session
+from tripos.lsp.session import EditorSession
 
 SPEC = """benchmark mine "1.0.0" { languages en }
 role candidate compared
@@ -91,5 +91,5 @@ def test_the_settings_of_a_folder_open_no_other_folder(folder: Path) -> None:
 def test_a_pipe_in_the_workspace_does_not_hang_the_server(folder: Path) -> None:
     os.mkfifo(folder / "pipe.tripos")
     (folder / "mine.tripos").write_text(SPEC.replace("LINE", ""), "utf-8")
-    session = Session("utf-16", (folder.as_posix(),), pytest.fail)
+    session = EditorSession("utf-16", (folder.as_posix(),), pytest.fail)
     assert [each.benchmark.main for each in session.checked((folder / "mine.tripos").as_posix())]

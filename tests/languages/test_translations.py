@@ -20,7 +20,7 @@ from tests.conftest import Command
 from tests.languages.messages import messages, texts_of_sources
 from tripos.cli.parser import build_parser
 from tripos_compiler.diagnostics import localized
-from tripos_compiler.diagnostics.translation import Template, parse_template, translations
+from tripos_compiler.diagnostics.translation import MessageTemplate, parse_template, translations
 from tripos_compiler.diagnostics.translation.catalogue import HOLE
 
 UNTRANSLATED = {"compiler": 0, "runtime": 0, "warehouse": 0, "tripos": 0}
@@ -28,7 +28,7 @@ UNTRANSLATED = {"compiler": 0, "runtime": 0, "warehouse": 0, "tripos": 0}
 QUOTED = re.compile(r"`[^`]*`")
 
 
-def values_of(template: Template) -> list[str]:
+def values_of(template: MessageTemplate) -> list[str]:
     """Values that real messages have: names and numbers."""
     names = ("alpha", "beta", "a/b", "GAMMA", "delta")
     return ["7" if number else names[place % len(names)] for place, number in enumerate(template.numbers)]

@@ -11,7 +11,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from tripos_runtime.asking.counters import Tally
+from tripos_runtime.asking.counters import CallCounters
 from tripos_runtime.asking.ledger import Row
 from tripos_runtime.models.base import ModelError, Reply, Request
 from tripos_runtime.models.vectors import to_text
@@ -78,7 +78,11 @@ class Embedding:
 
 def encoder(model: Embedding, kept: Kept) -> Encoder:
     return Encoder(
-        cast("Mapping[str, Caller]", {"m": model}), kept, Tally(), "run", lambda: datetime(2026, 1, 1, tzinfo=UTC)
+        cast("Mapping[str, Caller]", {"m": model}),
+        kept,
+        CallCounters(),
+        "run",
+        lambda: datetime(2026, 1, 1, tzinfo=UTC),
     )
 
 

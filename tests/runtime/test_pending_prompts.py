@@ -20,7 +20,17 @@ from tripos_runtime.datasets.cases import Case, Selection
 from tripos_runtime.drivers.lookup import bound_treatments
 from tripos_runtime.forecast.sizes.placeholders import SizedPlaceholders
 from tripos_runtime.models.base import Message
-from tripos_runtime.program.needs import Got, Held, Nearness, Need, Program, Reply, drive, is_pending, pending
+from tripos_runtime.program.needs import (
+    Got,
+    HeldConversation,
+    Nearness,
+    Need,
+    Program,
+    ReplyNeed,
+    drive,
+    is_pending,
+    pending,
+)
 from tripos_runtime.program.pairs import pairs_of
 from tripos_runtime.program.prompts import World
 from tripos_runtime.program.steps import UnitProgram, pair_program
@@ -101,11 +111,11 @@ def drafts(names: Names, program: Program) -> list[tuple[str, str]]:
 
     def meet(need: Need) -> Got:
         match need:
-            case Held():
+            case HeldConversation():
                 return drive(need.program(), meet, list)
             case Nearness():
                 return pending(need.step.name)
-            case Reply(call=call):
+            case ReplyNeed(call=call):
                 Watched.guessed = False
                 placeholders = Watched(names.values, {})
                 try:

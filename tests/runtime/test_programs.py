@@ -19,7 +19,17 @@ from tripos_runtime.asking.kept_rows import answer_of, talk_of, turn_of
 from tripos_runtime.datasets.cases import Case
 from tripos_runtime.datasets.selection import Selection
 from tripos_runtime.drivers.lookup import bound_treatments
-from tripos_runtime.program.needs import Got, Held, Nearness, Need, Reply, Result, Scored, drive, pending
+from tripos_runtime.program.needs import (
+    Got,
+    HeldConversation,
+    Nearness,
+    Need,
+    ReplyNeed,
+    Result,
+    Scored,
+    drive,
+    pending,
+)
 from tripos_runtime.program.prompts import World
 from tripos_runtime.program.steps import UnitProgram
 from tripos_runtime.program.units import Names, Unit
@@ -95,9 +105,9 @@ def replayed(world: World, unit: Unit, kept: Mapping[str, Mapping[str, Mapping[s
         match need:
             case Nearness():
                 raise LookupError
-            case Held(talk=talk):
+            case HeldConversation(talk=talk):
                 return talk_of(kept["samples"][talk.name])
-            case Reply(call=call):
+            case ReplyNeed(call=call):
                 row = kept[call.table].get(call.name)
                 if row is None or row["status"] in ("not_applicable", "undefined"):
                     need.prompt.messages()  # raises what the run met
@@ -138,13 +148,13 @@ def needs_of(world: World, unit: Unit) -> list[Any]:
 
     def meet(need: Need) -> Got:
         match need:
-            case Held(talk=talk, certain=certain):
+            case HeldConversation(talk=talk, certain=certain):
                 found.append(("talk", talk.step.name, dict(talk.models), certain))
                 return drive(need.program(), meet, list)
             case Nearness(step=step, certain=certain):
                 found.append(("near", step.name, certain))
                 return pending(step.name)
-            case Reply(call=call, certain=certain):
+            case ReplyNeed(call=call, certain=certain):
                 try:
                     sent: Any = need.prompt.messages()
                 except Unavailable as reason:

@@ -14,8 +14,8 @@ from hypothesis import example, given, strategies as st
 from tripos_warehouse.formats import (
     PREAMBLE,
     WRITERS,
-    Estimate,
     PaperColumn,
+    PaperEstimate,
     PaperTable,
     latex_text,
     to_html,
@@ -115,7 +115,7 @@ def test_a_text_in_markdown_stays_in_its_cell(text: str) -> None:
 
 def paper_table() -> PaperTable:
     values = PaperColumn(
-        "value", (Estimate(0.875, 0.473, 0.997, best=True), Estimate(-0.25, -0.5, 0.1), Estimate(None))
+        "value", (PaperEstimate(0.875, 0.473, 0.997, best=True), PaperEstimate(-0.25, -0.5, 0.1), PaperEstimate(None))
     )
     other = PaperColumn("p", (0.01, None, float("nan")))
     return PaperTable(

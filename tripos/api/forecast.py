@@ -24,11 +24,11 @@ from tripos_runtime.forecast import (
     NO_HISTORY,
     Earlier,
     Estimate,
+    EstimateSpan,
     Forecast,
     History,
     NothingKept,
     Place,
-    Span,
     Usage,
     forecast,
 )
@@ -57,7 +57,7 @@ def budget_rows(found: Forecast, budget: Budget | None) -> dict[str, dict[str, A
     if budget is None:
         return {}
     total = found.total
-    tokens = Span(*(a + b for a, b in zip(total.tokens_in, total.tokens_out, strict=True)))
+    tokens = EstimateSpan(*(a + b for a, b in zip(total.tokens_in, total.tokens_out, strict=True)))
     told: dict[str, dict[str, Any]] = {}
     for unit, most, needed in (
         ("usd", budget.usd, total.cost_usd),
@@ -128,7 +128,7 @@ def _estimate(part: Estimate) -> dict[str, Any]:
     }
 
 
-def _span(span: Span, digits: int | None = None) -> dict[str, float | None]:
+def _span(span: EstimateSpan, digits: int | None = None) -> dict[str, float | None]:
     return {name: round(value, digits) if isfinite(value) else None for name, value in span._asdict().items()}
 
 

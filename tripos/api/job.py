@@ -16,7 +16,7 @@ from tripos.runs import run_row, step_rows
 from tripos.ui import SOME_FAILED, Failure
 from tripos_compiler.plan import Grade, Plan
 from tripos_compiler.source import DataError
-from tripos_runtime.asking import NO_OTHERS, Loaded, OtherReplies, Tally
+from tripos_runtime.asking import NO_OTHERS, CallCounters, Loaded, OtherReplies
 from tripos_runtime.datasets import CaseSource, Selection, drawn_counts
 from tripos_runtime.drivers import Engine, Share, work_name
 from tripos_runtime.models import Model, ModelError, Warming
@@ -73,7 +73,7 @@ class Job:
     """The release, or the state of the working tree, that the plan is of."""
     others: OtherReplies = NO_OTHERS
     """Other stores, whose replies are taken over."""
-    tally: Tally = field(default_factory=Tally)
+    tally: CallCounters = field(default_factory=CallCounters)
     callers: Mapping[str, Caller] = field(default_factory=dict)
     """How each model is called, once the run is under way."""
     pool: Pool | None = None

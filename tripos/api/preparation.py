@@ -26,9 +26,9 @@ from tripos.settings import (
 from tripos.ui import Failure
 from tripos_compiler.diagnostics import EVERY
 from tripos_compiler.plan import Plan
-from tripos_runtime.asking import Tally
+from tripos_runtime.asking import CallCounters
 from tripos_runtime.datasets import NotApproved, Shard
-from tripos_runtime.drivers import PreparedRun, RunWiring, prepare_run
+from tripos_runtime.drivers import PreparedRun, RunInputs, prepare_run
 from tripos_runtime.models import Model, open_embedding, open_model
 from tripos_runtime.models.catalog import PROVIDERS
 from tripos_runtime.models.unopened import Refuses, nothing, refusing
@@ -141,7 +141,7 @@ def damage_warning(error: StoreError) -> RunWarning:
     return RunWarning(error.code, error.message, ("what it held is left out",), error.hint)
 
 
-def damage_note(tally: Tally) -> Tell:
+def damage_note(tally: CallCounters) -> Tell:
     """Return a function that tells whoever watches a run of a damaged part of a store."""
     return lambda error: tally.notes.append(f"{error.code} {error.message}: what it held is left out")
 
@@ -206,7 +206,7 @@ def _wiring(
     people: Mapping[str, Model],
     artefacts: Mapping[str, Path],
     shard: Shard | None,
-) -> RunWiring:
+) -> RunInputs:
     endpoints, prices, timeout_s = endpoints_of(config), prices_of(config), config.limits.timeout_s
     recorded = frozenset({*artefacts, *(() if cassette is None else cassette.models)})
 
@@ -232,7 +232,7 @@ def _wiring(
         check_divisible(whole, shard.count, "shards")
         return divided(whole, shard.number - 1, shard.count)
 
-    return RunWiring(
+    return RunInputs(
         open_model=opened,
         refused=lambda name, settings: refuses(name)(settings),
         limits=limits,

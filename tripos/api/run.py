@@ -20,7 +20,7 @@ from tripos.releases import origin_of
 from tripos.runs import open_others
 from tripos.settings import Config, without_keys
 from tripos.ui import SOME_FAILED, Failure, told_interrupts
-from tripos_runtime.asking import PluginError, Tally
+from tripos_runtime.asking import CallCounters, PluginError
 from tripos_runtime.drivers import PreparedRun, new_run_id
 from tripos_runtime.models import ModelError
 from tripos_runtime.scheduling import BudgetError
@@ -199,7 +199,7 @@ def open_run(
         opened = Store.open(config.store, create=True)
         for damage in opened.damages.values():
             warn(damage_warning(damage))
-        tally = Tally()
+        tally = CallCounters()
         others = open_others(config.reuse, opened.place, damage_note(tally))
     except (PluginError, BudgetError, ModelError, StoreError) as error:
         prepared.wiring.close()

@@ -15,7 +15,7 @@ from tripos_compiler.diagnostics import usd
 from tripos_compiler.plan import Plan
 from tripos_compiler.source import DataError
 from tripos_runtime.datasets import CaseSource, Planned, Selection, planned_steps
-from tripos_runtime.forecast import Span
+from tripos_runtime.forecast import EstimateSpan
 
 if TYPE_CHECKING:
     from tripos_runtime.drivers import PreparedRun
@@ -44,12 +44,12 @@ class RunPlan:
     warnings: tuple[RunWarning, ...] = ()
 
     @property
-    def calls(self) -> Span:
+    def calls(self) -> EstimateSpan:
         """The calls that the run makes; those that the store has are not made again."""
         if self.forecast is not None:
             return self.forecast.total.calls
         least, expected, most = (sum(getattr(each, name) for each in self.steps) for name in ("least", "calls", "most"))
-        return Span(least, expected, most)
+        return EstimateSpan(least, expected, most)
 
     @property
     def reused(self) -> int:
@@ -57,17 +57,17 @@ class RunPlan:
         return 0 if self.forecast is None else self.forecast.reused
 
     @property
-    def tokens_in(self) -> Span | None:
+    def tokens_in(self) -> EstimateSpan | None:
         """The tokens that are sent; `None` where no models are named."""
         return None if self.forecast is None else self.forecast.total.tokens_in
 
     @property
-    def tokens_out(self) -> Span | None:
+    def tokens_out(self) -> EstimateSpan | None:
         """The tokens that are received; `None` where no models are named."""
         return None if self.forecast is None else self.forecast.total.tokens_out
 
     @property
-    def cost_usd(self) -> Span | None:
+    def cost_usd(self) -> EstimateSpan | None:
         """The cost in USD; `None` where no models are named, or the price of one is not known: see `unpriced`."""
         return None if self.forecast is None else self.forecast.total.cost_usd
 

@@ -18,8 +18,8 @@ from lsprotocol.types import (
 from tripos.lsp.cursor import MEASURED, Bracket, Cursor, cursor_at, expected
 from tripos.lsp.hovers import TYPES, of_aggregate, of_construct, of_function
 from tripos.lsp.names import (
-    Names,
     Proposal,
+    SpecNames,
     chain_before,
     choice_of,
     fields_of,
@@ -45,7 +45,7 @@ EXPRESSIONS = frozenset({"COND", "FILTER", "VALUE", "CALL"})
 
 def expression(view: View, cursor: Cursor) -> Iterator[Proposal]:
     """Yield what may be typed at a place in an expression, the likeliest first."""
-    names = Names(view)
+    names = SpecNames(view)
     measured = cursor.keyword in MEASURED
     bracket = cursor.brackets[-1] if cursor.brackets else None
     if measured and bracket is not None and bracket.sign == "[":
@@ -84,14 +84,14 @@ def _bindings(scope: Mapping[str, Binding]) -> Iterator[Proposal]:
         yield Proposal(name, Kind.Field if len(binding.path) > 1 else Kind.Variable, detail.strip())
 
 
-def _functions(names: Names) -> Iterator[Proposal]:
+def _functions(names: SpecNames) -> Iterator[Proposal]:
     yield from (_called(each) for each in names.of("function", "scorer"))
     for name, function in FUNCTIONS.items():
         yield Proposal(name, Kind.Function, function.shown, of_function(function), f"{name}($0)")
     yield from (Proposal(word, Kind.Keyword) for word in ("true", "false", "not"))
 
 
-def _aggregates(names: Names) -> Iterator[Proposal]:
+def _aggregates(names: SpecNames) -> Iterator[Proposal]:
     yield from names.of("score", "compare", "scorer", "metric", "measure")
     for name, function in AGGREGATES.items():
         yield Proposal(name, Kind.Function, function.shown, of_aggregate(function), f"{name}($0)")
@@ -101,7 +101,7 @@ def _called(proposal: Proposal) -> Proposal:
     return Proposal(proposal.label, proposal.kind, proposal.detail, snippet=f"{proposal.label}($0)")
 
 
-def _slice(names: Names, bracket: Bracket) -> Iterator[Proposal]:
+def _slice(names: SpecNames, bracket: Bracket) -> Iterator[Proposal]:
     if bracket.label:
         yield from names.values(bracket.label)
     else:
@@ -122,13 +122,13 @@ def _compared(cursor: Cursor, scope: Mapping[str, Binding]) -> ChoiceType | None
     return choice_of(binding.type) if binding is not None else None
 
 
-def _choice_values(names: Names, choice: ChoiceType) -> Iterator[Proposal]:
+def _choice_values(names: SpecNames, choice: ChoiceType) -> Iterator[Proposal]:
     labels = {each.label: each.detail for each in names.values(choice.axis)} if choice.axis else {}
     for value in choice.values:
         yield Proposal(value, Kind.EnumMember, labels.get(value, ""))
 
 
-def _arguments(names: Names, bracket: Bracket, *, measured: bool) -> Iterator[Proposal]:
+def _arguments(names: SpecNames, bracket: Bracket, *, measured: bool) -> Iterator[Proposal]:
     """Yield the names that arguments of a call can be given by."""
     for each in names.of("parameter", owner=f"scorer {bracket.name}"):
         yield Proposal(each.label, Kind.Variable, each.detail, text=f"{each.label}: ")
@@ -144,7 +144,7 @@ def _arguments(names: Names, bracket: Bracket, *, measured: bool) -> Iterator[Pr
                 yield Proposal(parameter.name, Kind.Variable, parameter.shown, text=f"{parameter.name}: ")
 
 
-def _argument_words(names: Names, bracket: Bracket, *, measured: bool) -> Iterator[Proposal]:
+def _argument_words(names: SpecNames, bracket: Bracket, *, measured: bool) -> Iterator[Proposal]:
     """Yield the words that a named argument can be."""
     function, aggregate = FUNCTIONS.get(bracket.name), AGGREGATES.get(bracket.name)
     if aggregate is not None and (measured or function is None):
@@ -234,7 +234,7 @@ def _statements(view: View, cursor: Cursor) -> Iterator[Proposal]:
             yield Proposal(label, Kind.Keyword, construct.summary, documentation, snippet_of(construct), word)
     if "" not in table:
         return
-    names = Names(view)
+    names = SpecNames(view)
     if cursor.place == "dataset":
         yield from names.of("axis")
         yield Proposal("language", Kind.Enum, "the language of the row")
@@ -256,7 +256,7 @@ def _words(item: Word) -> Iterator[Proposal]:
 
 
 def _slot(view: View, cursor: Cursor, slot: Slot) -> Iterator[Proposal]:
-    names = Names(view)
+    names = SpecNames(view)
     match slot.kind:
         case "ROLE":
             yield from names.of("role")
@@ -292,7 +292,7 @@ def _slot(view: View, cursor: Cursor, slot: Slot) -> Iterator[Proposal]:
             yield from expression(view, cursor)
 
 
-def types(names: Names) -> Iterator[Proposal]:
+def types(names: SpecNames) -> Iterator[Proposal]:
     """Yield every type that can be written."""
     for name, summary in TYPES.items():
         snippet = {"choice": "choice($1)", "list": "list<$1>", "set": "set<$1>"}.get(name)
@@ -307,7 +307,7 @@ def _is_row(cursor: Cursor) -> bool:
 def _row(view: View, cursor: Cursor) -> Iterator[Proposal]:
     """Yield a scenario in the first cell of a row of an allocation table, a metric in the others of its first row."""
     cells = (cursor.row or "").split("|")[1:]
-    names = Names(view)
+    names = SpecNames(view)
     if len(cells) == 1:
         yield from names.of("scenario")
     elif not cells[0].strip():

@@ -19,7 +19,7 @@ from lsprotocol.types import (
 
 from tripos.lsp.cursor import MEASURED, Bracket, Cursor, candidates, cursor_at
 from tripos.lsp.documents import word_at
-from tripos.lsp.names import Names
+from tripos.lsp.names import SpecNames
 from tripos.lsp.session import View, name_of, text_of
 from tripos.lsp.symbols import NameAtCursor, named_at, symbol_at, symbols_in
 from tripos_compiler.constructs import Construct, Statement, constructs_in
@@ -107,7 +107,7 @@ def _signature(view: View, bracket: Bracket, *, measured: bool) -> tuple[str, st
     name = bracket.name
     if name in AGGREGATES and (measured or name not in FUNCTIONS):
         return AGGREGATES[name].shown, AGGREGATES[name].summary
-    for symbol in Names(view).symbols:
+    for symbol in SpecNames(view).symbols:
         if symbol.kind in ("scorer", "function") and symbol.name == name and "(" in symbol.detail:
             return symbol.detail, ""
     if name in FUNCTIONS:

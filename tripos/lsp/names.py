@@ -186,7 +186,7 @@ class Proposal:
     text: str = ""
 
 
-class Names:
+class SpecNames:
     """The declared names of the benchmarks that a document is part of."""
 
     def __init__(self, view: View) -> None:

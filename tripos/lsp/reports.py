@@ -20,7 +20,7 @@ from lsprotocol.types import (
 )
 
 from tripos.lsp.benchmarks import MOST_CHARS, TooLong
-from tripos.lsp.session import Checked, Session, View, text_of
+from tripos.lsp.session import Checked, EditorSession, View, text_of
 from tripos_compiler.diagnostics import Diagnostic as Mistake, Diagnostics, localized
 from tripos_compiler.source import Source
 from tripos_compiler.syntax import parse
@@ -46,7 +46,7 @@ def fixes(view: View, wanted: Range) -> list[CodeAction]:
     return found
 
 
-def _action(session: Session, finding: SharedMistake, mains: list[str]) -> CodeAction:
+def _action(session: EditorSession, finding: SharedMistake, mains: list[str]) -> CodeAction:
     changes: dict[str, list[TextEdit]] = {}
     for edit in finding.mistake.edits:
         place = session.location(edit.span)
@@ -95,7 +95,7 @@ def _places(mistake: Mistake) -> tuple[tuple[str, int, int], ...]:
     return tuple((label.span.source.path, label.span.start, label.span.end) for label in mistake.labels)
 
 
-def to_lsp(session: Session, finding: SharedMistake, mains: Iterable[str] = ()) -> Diagnostic:
+def to_lsp(session: EditorSession, finding: SharedMistake, mains: Iterable[str] = ()) -> Diagnostic:
     """Return a mistake as the protocol has it. `mains` are the benchmarks that its file is part of: where it is a
     mistake in some of them only, the message says in which."""
     mistake = finding.mistake
@@ -127,7 +127,7 @@ def too_long() -> Diagnostic:
     return Diagnostic(TOP, message + "help: run `tripos check`", DiagnosticSeverity.Information, source="tripos")
 
 
-def syntax_of(session: Session, path: str, text: str) -> list[Diagnostic]:
+def syntax_of(session: EditorSession, path: str, text: str) -> list[Diagnostic]:
     """Return the mistakes of syntax of a document that is no file, such as an old version of one."""
     diagnostics = Diagnostics()
     source = Source(path, text)
@@ -138,7 +138,7 @@ def syntax_of(session: Session, path: str, text: str) -> list[Diagnostic]:
 class Reports:
     """The last shown diagnostics of every file, so that only what is new is shown."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: EditorSession) -> None:
         self.session = session
         self._shown: dict[str, list[Diagnostic]] = {}
         self._files: dict[str, set[str]] = {}

@@ -23,7 +23,7 @@ from tripos.lsp.completions import completions
 from tripos.lsp.documents import Encoding
 from tripos.lsp.hovers import hover, lenses, signature_help
 from tripos.lsp.reports import Reports, fixes
-from tripos.lsp.session import Session, View
+from tripos.lsp.session import EditorSession, View
 from tripos.lsp.structure import LEGEND, folds, formatted, semantic_tokens, symbols, workspace_symbols
 from tripos.lsp.symbols import Refused, definitions, highlights, prepare, references, rename
 from tripos.ui import __version__, show_text
@@ -68,7 +68,7 @@ class Server(LanguageServer):
 
     def __init__(self) -> None:
         super().__init__("tripos", __version__, protocol_cls=Protocol)
-        self.session = Session(log=self.log)
+        self.session = EditorSession(log=self.log)
         self.reports = Reports(self.session)
         self.watched = False
         """Whether the client tells of files that change."""
@@ -106,7 +106,7 @@ class Server(LanguageServer):
         encoding = cast("Encoding", chosen.value if isinstance(chosen, lsp.PositionEncodingKind) else chosen)
         said = params.initialization_options
         trusted = isinstance(said, dict) and said.get("trusted") is True
-        self.session = Session(encoding, _paths(folders), self.log, trusted=trusted)
+        self.session = EditorSession(encoding, _paths(folders), self.log, trusted=trusted)
         self.reports = Reports(self.session)
         document = capabilities.text_document
         item = document.completion.completion_item if document and document.completion else None

@@ -75,7 +75,7 @@ def every(statements: tuple[Statement, ...]) -> Iterator[Statement]:
 
 
 @dataclass(frozen=True, order=True)
-class Place:
+class DocumentPlace:
     """A stretch of a file. Unlike a span it does not move with the text, and compares across compilations."""
 
     path: str
@@ -83,9 +83,9 @@ class Place:
     end: int
 
 
-def place_of(span: Span) -> Place:
+def place_of(span: Span) -> DocumentPlace:
     """Return where a span is now."""
-    return Place(span.source.path, span.start, span.end)
+    return DocumentPlace(span.source.path, span.start, span.end)
 
 
 def text_of(span: Span) -> str:
@@ -106,7 +106,7 @@ class Checked:
         return [source.path for source in self.compilation.sources]
 
 
-class Session:
+class EditorSession:
     """Everything that a server knows; made when a client has said what it can do."""
 
     def __init__(
@@ -225,7 +225,7 @@ class Session:
         """Return where a span is, in which file."""
         return Location(self.documents.uri_of(span.source.path), self.range(span))
 
-    def location_of(self, place: Place) -> Location:
+    def location_of(self, place: DocumentPlace) -> Location:
         """Return where a place is, in which file."""
         source = Source(place.path, self.documents.read(place.path))
         return Location(self.documents.uri_of(place.path), self.lines(source).range(place.start, place.end))
@@ -248,7 +248,7 @@ class Session:
 class View:
     """An open document, as a request sees it."""
 
-    session: Session
+    session: EditorSession
     document: Document
 
     @property

@@ -22,7 +22,7 @@ from lsprotocol.types import (
 from pygments.token import Comment, Keyword, Name, Number, Operator, String, _TokenType, is_token_subtype
 
 from tripos.lsp.documents import Lines
-from tripos.lsp.session import Outline, Session, View, name_of, place_of, text_of
+from tripos.lsp.session import EditorSession, Outline, View, name_of, place_of, text_of
 from tripos.lsp.symbols import symbol_at
 from tripos_compiler.constructs import Statement
 from tripos_compiler.diagnostics import reader_language
@@ -224,7 +224,7 @@ def _detail(statement: Statement) -> str:
     return titles.get(reader_language(), titles.get(None, first))
 
 
-def workspace_symbols(session: Session, query: str) -> list[WorkspaceSymbol]:
+def workspace_symbols(session: EditorSession, query: str) -> list[WorkspaceSymbol]:
     """Return what the files of the workspace declare, by a part of its name; all letters of it in order are enough."""
     found: list[WorkspaceSymbol] = []
     for path in session.membership.files():

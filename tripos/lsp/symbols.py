@@ -18,7 +18,7 @@ from lsprotocol.types import (
     WorkspaceEdit,
 )
 
-from tripos.lsp.session import Checked, Place, View, name_of, place_of, text_of
+from tripos.lsp.session import Checked, DocumentPlace, View, name_of, place_of, text_of
 from tripos_compiler.constructs import Statement
 from tripos_compiler.diagnostics import Diagnostic
 from tripos_compiler.editing import CONSTANTS, NAME, WORD_OPERATORS
@@ -107,10 +107,10 @@ def highlights(view: View, position: Position) -> list[DocumentHighlight]:
     ]
 
 
-def _places(view: View, offset: int) -> tuple[set[Place], set[Place]]:
+def _places(view: View, offset: int) -> tuple[set[DocumentPlace], set[DocumentPlace]]:
     """Return where a name stands, and where it is declared."""
-    found: set[Place] = set()
-    declarations: set[Place] = set()
+    found: set[DocumentPlace] = set()
+    declarations: set[DocumentPlace] = set()
     for named in named_at(view, offset):
         index = named.checked.compilation.index
         found |= {place_of(span) for span in named.all}
@@ -140,7 +140,7 @@ def rename(view: View, position: Position, new: str) -> WorkspaceEdit:
     a benchmark would have a mistake afterwards that it does not have now."""
     if re.fullmatch(NAME, new) is None or new in (*CONSTANTS, *WORD_OPERATORS):
         raise Refused(f"`{new}` is not a name")
-    found: set[Place] = set()
+    found: set[DocumentPlace] = set()
     old = ""
     for named in named_at(view, view.offset(position)):
         index = named.checked.compilation.index
@@ -167,7 +167,7 @@ def _declared_name(index: Index, span: Span) -> str | None:
     return symbol.name if named else None
 
 
-def _edits(view: View, places: Iterable[Place], old: str, new: str) -> Edits:
+def _edits(view: View, places: Iterable[DocumentPlace], old: str, new: str) -> Edits:
     edits: Edits = {}
     for place in sorted(places):
         inner = int(place.end - place.start == len(old) + 2)  # in quotes
@@ -179,7 +179,7 @@ def _edits(view: View, places: Iterable[Place], old: str, new: str) -> Edits:
     return edits
 
 
-def _column(view: View, place: Place) -> int | None:
+def _column(view: View, place: DocumentPlace) -> int | None:
     """Return where a field has to say which column it is read from, since it was its name that said it."""
     statement = view.session.outline(place.path).declared_at(place.start)
     name = name_of(statement) if statement is not None else None
@@ -222,7 +222,7 @@ def _to_lsp(view: View, edits: Edits) -> WorkspaceEdit:
     for path, of_file in edits.items():
         own = changes.setdefault(session.documents.uri_of(path), [])
         for start, end, new in of_file:
-            own.append(TextEdit(session.location_of(Place(path, start, end)).range, new))
+            own.append(TextEdit(session.location_of(DocumentPlace(path, start, end)).range, new))
     return WorkspaceEdit(changes=changes)
 
 
@@ -291,6 +291,6 @@ def symbols_in(index: Index, owner: str) -> list[Symbol]:
     return sorted(found, key=lambda symbol: place_of(symbol.span))
 
 
-def distinct(spans: Iterable[Span]) -> list[Place]:
+def distinct(spans: Iterable[Span]) -> list[DocumentPlace]:
     """Return the places of spans, each once, in order."""
     return sorted({place_of(span) for span in spans})

@@ -34,7 +34,7 @@ class PlotOptions:
 
 
 @dataclass(frozen=True)
-class Source:
+class PictureSource:
     """A connection that shows a run, or what is current of its benchmark where `whole`."""
 
     connection: Connection
@@ -118,7 +118,7 @@ class Source:
 
 
 @contextmanager
-def opened(store: Store, run_id: str | None, options: PlotOptions, *, whole: bool) -> Iterator[Source]:
+def opened(store: Store, run_id: str | None, options: PlotOptions, *, whole: bool) -> Iterator[PictureSource]:
     """Open what a picture shows. With `whole` and without a run it is the latest state of the benchmark of the last
     run. Raises `StoreError`."""
     connection, run = connect_run(store, run_id)
@@ -127,7 +127,7 @@ def opened(store: Store, run_id: str | None, options: PlotOptions, *, whole: boo
         plan = get_selected(connection, run)
         words = words_for(options.language)
         if run_id is not None or not whole:
-            yield Source(connection, plan, run, runs, options, False, words)
+            yield PictureSource(connection, plan, run, runs, options, False, words)
             return
     with connect(store) as every:
-        yield Source(every, plan, run, runs, options, True, words)
+        yield PictureSource(every, plan, run, runs, options, True, words)

@@ -30,7 +30,7 @@ from tripos_runtime.program import (
     Names,
     Nearness,
     Need,
-    Reply,
+    ReplyNeed,
     Unit,
     UnitProgram,
     World,
@@ -70,7 +70,7 @@ class QuestionBuilder:
         def meet(need: Need) -> Got:
             if isinstance(need, Nearness):  # vectors are not asked for
                 return {}
-            assert isinstance(need, Reply)
+            assert isinstance(need, ReplyNeed)
             asked.extend(need.prompt.messages())
             return pending(self._ask.name)
 

@@ -6,7 +6,7 @@ from math import inf, isfinite
 from typing import Any
 
 from tripos_compiler.language.figures import (
-    Scored,
+    ScoredStep,
     aggregates_of,
     judged_steps,
     score_spans,
@@ -53,7 +53,7 @@ def metric_places(plan: Plan) -> dict[str, int]:
     return {name: place for place, name in enumerate(dict.fromkeys(scaled))}
 
 
-def _metrics_of(scored: Scored) -> list[str]:
+def _metrics_of(scored: ScoredStep) -> list[str]:
     if scored.kind == "scorer":
         return [name for step in judged_steps(scored) for name in step.metrics or (step.name,)]
     return [scored.name] if scored.kept else []

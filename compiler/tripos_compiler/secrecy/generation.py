@@ -23,7 +23,7 @@ from tripos_compiler.source import Span
 
 
 @dataclass(frozen=True)
-class Table:
+class TableSecrets:
     """The flow of a data set. `rows` is the flow of all its rows, a list of records; `columns` are the public columns
     of its fields, under the names that conditions know them by."""
 
@@ -48,7 +48,7 @@ class DatasetFlows(SecretTables, Protocol):
     def revealed(self) -> Callable[[str, str], Revealed]:
         """Given what makes rows and the step, is told of every use of `reveal` there."""
 
-    def of(self, name: str) -> Table:
+    def of(self, name: str) -> TableSecrets:
         """Return what a data set tells."""
 
     def declaration(self, dataset: str, column: str) -> Statement:

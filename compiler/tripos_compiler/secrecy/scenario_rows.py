@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from tripos_compiler.plan import Expr, Ref, Scenario
-from tripos_compiler.secrecy.generation import Table
+from tripos_compiler.secrecy.generation import TableSecrets
 from tripos_compiler.secrecy.labels import PUBLIC, About, Flow, Secret, Secrets, TaintTrail, called
 from tripos_compiler.secrecy.regions import OWN, Condition, are_disjoint, conditions
 from tripos_compiler.secrecy.tables import DatasetSecrets
@@ -27,7 +27,7 @@ class RowsAtHand:
         return self.scenario.rows.alias if self.scenario.rows is not None else ""
 
     @property
-    def table(self) -> Table | None:
+    def table(self) -> TableSecrets | None:
         """The rows that it runs over."""
         return self.tables.of(self.scenario.rows.dataset) if self.scenario.rows is not None else None
 
@@ -62,7 +62,7 @@ class RowsAtHand:
 
         return own
 
-    def conditions(self, where: Expr | None, tables: Mapping[str, Table]) -> frozenset[Condition]:
+    def conditions(self, where: Expr | None, tables: Mapping[str, TableSecrets]) -> frozenset[Condition]:
         """Return what a condition says of public columns of the rows that these names stand for, also beside the row at
         hand."""
         if where is None:

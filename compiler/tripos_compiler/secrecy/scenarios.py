@@ -32,7 +32,7 @@ from tripos_compiler.plan import (
     Verdict,
 )
 from tripos_compiler.secrecy.flows import Flows, Revealed, SourcePlaces
-from tripos_compiler.secrecy.generation import Table
+from tripos_compiler.secrecy.generation import TableSecrets
 from tripos_compiler.secrecy.labels import (
     NONE,
     PUBLIC,
@@ -224,7 +224,7 @@ class Following:
         for texts in (shots.prompt, shots.reply):
             yield from self._texts(texts, flows, written.head, set(), SHOWN)
 
-    def _keys(self, table: Table, row: Flow) -> Iterator[Secrets]:
+    def _keys(self, table: TableSecrets, row: Flow) -> Iterator[Secrets]:
         """Yield the keys of rows and shots: rows of one key are no shots for each other."""
         own = self.names.get(self.rows.alias, PUBLIC)
         for of, fields in ((table, row.fields), (self.rows.table, own.fields)):

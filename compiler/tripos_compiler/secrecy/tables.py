@@ -10,7 +10,7 @@ from tripos_compiler.diagnostics import Label
 from tripos_compiler.plan import Ask, Call, DataField, Dataset, Made
 from tripos_compiler.resolve import Copy
 from tripos_compiler.secrecy.flows import Revealed, SourcePlaces
-from tripos_compiler.secrecy.generation import GenerationFlow, Table
+from tripos_compiler.secrecy.generation import GenerationFlow, TableSecrets
 from tripos_compiler.secrecy.labels import NONE, PUBLIC, About, Flow, Secret, Secrets, onward, union, within
 
 Copies = Mapping[tuple[str, str], tuple[Copy, ...]]
@@ -37,12 +37,14 @@ class DatasetSecrets:
     """Whether a function of the user's reads nothing but its arguments."""
     revealed: Callable[[str, str], Revealed]
     """Given what makes rows and the step, is told of every use of `reveal` there."""
-    known: dict[str, Table] = field(default_factory=dict)
+    known: dict[str, TableSecrets] = field(default_factory=dict)
 
-    def of(self, name: str) -> Table:
+    def of(self, name: str) -> TableSecrets:
         """Return what a data set tells; nothing is known of one that was reported."""
         if name not in self.known:
-            self.known[name] = Table(name, Flow(each=PUBLIC), {}, ())  # one that is made from itself was reported
+            self.known[name] = TableSecrets(
+                name, Flow(each=PUBLIC), {}, ()
+            )  # one that is made from itself was reported
             if name in self.made:
                 self.known[name] = self._made(self.made[name])
             elif name in self.datasets:
@@ -73,7 +75,7 @@ class DatasetSecrets:
 
     # --- read from files ---
 
-    def _read(self, dataset: Dataset) -> Table:
+    def _read(self, dataset: Dataset) -> TableSecrets:
         fields = {each.name: Flow(self._content(dataset.name, each)) for each in dataset.fields}
         public = [each for each in dataset.fields if not fields[each.name].all]
         columns = {
@@ -81,7 +83,7 @@ class DatasetSecrets:
         }
         about = (About(dataset.name), *self._same_rows(dataset))
         rows = Flow(self._repeats(dataset, fields), each=Flow(fields=fields))
-        return Table(dataset.name, rows, columns, about, dataset.key)
+        return TableSecrets(dataset.name, rows, columns, about, dataset.key)
 
     def _repeats(self, dataset: Dataset, fields: Mapping[str, Flow]) -> Secrets:
         """Return what it tells which rows there are: rows that say the same are one, which secrets decide where public
@@ -137,7 +139,7 @@ class DatasetSecrets:
 
     # --- made ---
 
-    def _made(self, made: Made) -> Table:
+    def _made(self, made: Made) -> TableSecrets:
         making = GenerationFlow(self, made, self.places.dataset(made.name))
         fields = making.fields()
         refused = making.there()
@@ -147,7 +149,7 @@ class DatasetSecrets:
         columns = {name: column for name, column in making.columns().items() if name in public}
         about = (About(made.name), *making.about())
         refused = within(refused, lambda rows: rows.elsewhere)
-        return Table(made.name, Flow(refused, each=Flow(fields=fields)), columns, about, made.key)
+        return TableSecrets(made.name, Flow(refused, each=Flow(fields=fields)), columns, about, made.key)
 
     def labelled(self, made: Made) -> Made:
         """Return the made data set with every field marked as secret that holds any secret."""

@@ -14,7 +14,7 @@ from .asking import (
     reread as reread,
 )
 from .counters import (
-    Tally as Tally,
+    CallCounters as CallCounters,
 )
 from .grading import (
     VERDICT as VERDICT,
@@ -43,7 +43,7 @@ from .ledger import (
 from .other_replies import (
     NO_OTHERS as NO_OTHERS,
     OtherReplies as OtherReplies,
-    Source as Source,
+    OtherStore as OtherStore,
     TakenCounts as TakenCounts,
 )
 from .plugins import (

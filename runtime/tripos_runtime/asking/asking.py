@@ -12,7 +12,7 @@ from typing import Any
 import orjson
 
 from tripos_compiler.plan import Expr, Settings, Texts, canonical
-from tripos_runtime.asking.other_replies import Source
+from tripos_runtime.asking.other_replies import OtherStore
 from tripos_runtime.asking.statuses import OK, REFUSED, status_of_text
 from tripos_runtime.models import DialogueTurn, Message
 from tripos_runtime.reading import format_note
@@ -124,7 +124,7 @@ class Adopted:
     row: Mapping[str, Any]
     draft: Mapping[str, Any] | None
     origin: str
-    source: Source | None = None
+    source: OtherStore | None = None
 
     @property
     def columns(self) -> dict[str, Any]:

@@ -72,7 +72,7 @@ SUMMED = ("reused", "skipped", "failed", *KINDS, "unasked", "errors")
 
 
 @dataclass
-class Tally:
+class CallCounters:
     """Counts of model calls, by role and scenario, and of what became of them.
 
     `planned` counts what was planned, `asked` the calls that were answered in this run, `reused` those answered by an
@@ -193,7 +193,7 @@ class Tally:
             known = {key: None not in (answer.columns[key], before[key]) for key in told}
             self._spend(model, {key: answer.columns[key] - before[key] if known[key] else None for key in told})
 
-    def take_spending(self, other: Tally) -> None:
+    def take_spending(self, other: CallCounters) -> None:
         """Add what the calls of another tally took, and nothing of what became of the cases."""
         self.asked.update(other.asked)
         self.repaired += other.repaired
@@ -203,7 +203,7 @@ class Tally:
         self.cost_unknown += other.cost_unknown
         self.unpriced |= other.unpriced
 
-    def gather(self, living: Sequence[Tally], gone: Sequence[Tally]) -> None:
+    def gather(self, living: Sequence[CallCounters], gone: Sequence[CallCounters]) -> None:
         """Become the tally of a run that several processes share. Of those that are `gone` the calls count that they
         made; what became of their cases is counted by whoever took these over, to whom those calls are not reused.
 
@@ -214,7 +214,7 @@ class Tally:
         >>> whole.asked[lane], whole.reused[lane]
         (12, 0)
         """
-        fresh = Tally(notes=self.notes)
+        fresh = CallCounters(notes=self.notes)
         for part in living:
             fresh.planned |= part.planned
             for name in SUMMED:

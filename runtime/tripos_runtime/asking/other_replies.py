@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Protocol
 from tripos_runtime.asking.ledger import Row
 
 
-class Source(NamedTuple):
+class OtherStore(NamedTuple):
     """The other store that a row was found in, as it is shown, and the commit there."""
 
     place: str

@@ -39,7 +39,7 @@ def opened(path: Path, shown: str, limits: ReadLimits, most: int | None = None) 
             inner = pyarrow.input_stream(str(path), compression="zstd")
         case _:
             return path.open("rb")
-    return cast("IO[bytes]", io.BufferedReader(_Counted(inner, shown, most or limits.data_bytes), PIECE))
+    return cast("IO[bytes]", io.BufferedReader(_CountedBytes(inner, shown, most or limits.data_bytes), PIECE))
 
 
 def whole(path: Path, shown: str, limits: ReadLimits) -> bytes:
@@ -65,7 +65,7 @@ def too_large(shown: str, most: int, what: str) -> DataError:
     return DataError(f"{shown} is too large: it has {what}, and at most {most:,} are read", "split it, or cut it down")
 
 
-class _Counted(io.RawIOBase):
+class _CountedBytes(io.RawIOBase):
     """The bytes of a stream, up to so many."""
 
     def __init__(self, inner: Any, shown: str, most: int) -> None:

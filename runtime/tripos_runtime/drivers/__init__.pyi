@@ -24,7 +24,7 @@ from .person import (
 )
 from .prepared import (
     PreparedRun as PreparedRun,
-    RunWiring as RunWiring,
+    RunInputs as RunInputs,
     prepare_run as prepare_run,
 )
 from .recorded import (

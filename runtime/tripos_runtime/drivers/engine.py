@@ -19,7 +19,7 @@ import orjson
 
 from tripos_compiler.language import with_functions
 from tripos_compiler.plan import Plan, digest
-from tripos_runtime.asking import NO_OTHERS, Ledger, OtherReplies, Tally, Work
+from tripos_runtime.asking import NO_OTHERS, CallCounters, Ledger, OtherReplies, Work
 from tripos_runtime.datasets import Case, CaseSource, Selection, SubsetTags, planned_calls
 from tripos_runtime.drivers.live import Live
 from tripos_runtime.drivers.lookup import BATCH, Lookup, Task, bound_treatments
@@ -48,7 +48,7 @@ class Engine:
     run_id: str
     workers: int
     """How many units are under way at once, about."""
-    tally: Tally = field(default_factory=Tally)
+    tally: CallCounters = field(default_factory=CallCounters)
     functions: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
     """The plug-ins of the plan by name, from `load_plugins`."""
     shelf: IndexStore | None = None
@@ -112,7 +112,7 @@ class Engine:
         share, tally = self.share, self.tally
         if share is not None and not share.leads:
             await share.made()
-            tally = Tally()
+            tally = CallCounters()
         self._maker = DataMaker(
             self.plan, self.binding, self.source, self.selection, self.callers, self.ledger, tally, work,
             self.run_id, self.now, self.workers, self.functions, self.sleep, self.stop,

@@ -13,7 +13,19 @@ from typing import Any
 from tripos_compiler.language import Unavailable
 from tripos_compiler.plan import Ask, Converse, Grade
 from tripos_runtime.asking import NOT_APPLICABLE, Row, answer_of, talk_of
-from tripos_runtime.program import Got, Held, JudgePrompt, Names, Need, Reply, Unit, UnitProgram, World, drive, pending
+from tripos_runtime.program import (
+    Got,
+    HeldConversation,
+    JudgePrompt,
+    Names,
+    Need,
+    ReplyNeed,
+    Unit,
+    UnitProgram,
+    World,
+    drive,
+    pending,
+)
 
 
 @dataclass
@@ -34,8 +46,8 @@ class Human:
         return shown[0] if shown else None
 
     def _meet(self, step: Grade, shown: list[Mapping[str, Any]], need: Need) -> Got:
-        assert isinstance(need, Reply | Held), "nothing is looked for by a vector"
-        if isinstance(need, Held):
+        assert isinstance(need, ReplyNeed | HeldConversation), "nothing is looked for by a vector"
+        if isinstance(need, HeldConversation):
             row = self.rows.get(need.talk.name)
             return Unavailable(need.talk.step.name, NOT_APPLICABLE) if row is None else talk_of(row)
         if need.call.step is step:

@@ -9,17 +9,17 @@ from functools import cached_property
 from typing import Any
 
 from tripos_compiler.plan import Plan
-from tripos_runtime.asking import AGAIN, NOT_ASKED, Adopted, Answer, Draft, Keeper, Listing, Tally, draft_of
+from tripos_runtime.asking import AGAIN, NOT_ASKED, Adopted, Answer, CallCounters, Draft, Keeper, Listing, draft_of
 from tripos_runtime.datasets import Sources
-from tripos_runtime.drivers.rows import Rows, unasked
+from tripos_runtime.drivers.rows import ResultRows, unasked
 from tripos_runtime.program import (
-    Call,
     Compared,
+    Conversation,
     Pair,
     Result,
     Scored,
     Shared,
-    Talk,
+    StepCall,
     Talked,
     Unasked,
     Unfound,
@@ -37,7 +37,7 @@ class Keeping:
     plan: Plan
     sources: Sources
     ledger: Keeper
-    tally: Tally
+    tally: CallCounters
     work: Listing
     run_id: str
     now: Callable[[], datetime]
@@ -45,9 +45,9 @@ class Keeping:
     """True if nothing failed so far that a later run would try again."""
 
     @cached_property
-    def row(self) -> Rows:
+    def row(self) -> ResultRows:
         """Make the rows."""
-        return Rows(self.plan, self.run_id, self.now)
+        return ResultRows(self.plan, self.run_id, self.now)
 
     def take(self, result: Result, part: Unit | Pair, shared: Shared) -> None:
         """Keep and count what a program came to."""
@@ -87,7 +87,7 @@ class Keeping:
         self.tally.comparisons.update(shared.kept[name] for name in outcomes)
         self.work.add([name for _, name in pair.results])
 
-    def _reuse_call(self, call: Call, scenario: str, shared: Shared) -> None:
+    def _reuse_call(self, call: StepCall, scenario: str, shared: Shared) -> None:
         """Count a call of which the ledger has the result; one that was not made then is not made now."""
         if not shared.reuses(call.name):
             return
@@ -99,7 +99,7 @@ class Keeping:
         else:
             self.count_status(call.table, status)
 
-    def count_kept(self, unit: Unit, talk: Talk, shared: Shared) -> None:
+    def count_kept(self, unit: Unit, talk: Conversation, shared: Shared) -> None:
         """Count a conversation of which the ledger has everything."""
         if not shared.reuses(talk.name):
             return
@@ -111,14 +111,16 @@ class Keeping:
         self.tally.samples[shared.kept[talk.name]] += 1
         self.work.add([talk.name])
 
-    def keep_answer(self, call: Call, name: str, answer: Answer, row: Mapping[str, Any], lane: tuple[str, str]) -> None:
+    def keep_answer(
+        self, call: StepCall, name: str, answer: Answer, row: Mapping[str, Any], lane: tuple[str, str]
+    ) -> None:
         """Keep the answer to a call that was made, or to a sample that was asked for with it."""
         self.ledger.keep({call.table: [row]})
         self.tally.count(lane, call.model, answer)
         self._settle_call(call, name, answer)
 
     def adopt(
-        self, call: Call, name: str, answer: Answer, row: Mapping[str, Any], found: Adopted, lane: tuple[str, str]
+        self, call: StepCall, name: str, answer: Answer, row: Mapping[str, Any], found: Adopted, lane: tuple[str, str]
     ) -> None:
         """Keep a reply that was asked for under another name, which costs nothing but what it is asked once more."""
         rows = {call.table: [{**row, **found.columns}]}
@@ -146,7 +148,7 @@ class Keeping:
         else:
             self.work.add(names)
 
-    def _settle_call(self, call: Call, name: str, answer: Answer) -> None:
+    def _settle_call(self, call: StepCall, name: str, answer: Answer) -> None:
         if call.table != "turns":  # what its turns come to is counted with the conversation
             self.count_status(call.table, answer.status)
             self.settled([name], answer.status)

@@ -34,13 +34,13 @@ from tripos_runtime.models import Message
 from tripos_runtime.program import (
     Adoption,
     Got,
-    Held,
+    HeldConversation,
     Names,
     Nearness,
     Need,
     Pair,
     Program,
-    Reply,
+    ReplyNeed,
     Result,
     Shared,
     Unit,
@@ -141,14 +141,14 @@ class Live(Keeping):
     async def meet(self, need: Need, at: At) -> Got:
         """Return what is sent to a program for a need."""
         match need:
-            case Reply():
+            case ReplyNeed():
                 return await (self._turn(need, at) if need.talk is not None else self._reply(need, at))
-            case Held():
+            case HeldConversation():
                 return await self._hold(need, at)
             case Nearness():
                 return await self._near(need, at)
 
-    async def _reply(self, need: Reply, at: At) -> Answer | Unavailable:
+    async def _reply(self, need: ReplyNeed, at: At) -> Answer | Unavailable:
         """Return the reply to a step. Whoever needs it first asks for it, and with it for the samples that are sent the
         same and that nobody asks for yet."""
         call, shared = need.call, at.shared
@@ -165,7 +165,7 @@ class Live(Keeping):
         answers = await shared.once(list(wanted), self._answers(need, wanted, sent, at))
         return answers[call.name]
 
-    def _siblings(self, need: Reply, at: At) -> dict[str, int]:
+    def _siblings(self, need: ReplyNeed, at: At) -> dict[str, int]:
         """Return the samples that are asked for in one request, by name: those that are sent the same. With a seed each
         is a request of its own, with the seed of its own."""
         step, name = need.call.step, need.call.name
@@ -177,7 +177,7 @@ class Live(Keeping):
                 found |= {each: number for number, each in at.unit.all_samples(step) if each not in kept}
         return found
 
-    def _sent(self, need: Reply, at: At) -> tuple[Message, ...]:
+    def _sent(self, need: ReplyNeed, at: At) -> tuple[Message, ...]:
         """Return what is sent for a need; for an ask it is the same after the same replies."""
         step = need.call.step
         if not isinstance(step, Ask):
@@ -188,7 +188,7 @@ class Live(Keeping):
         return at.shared.sent[key]
 
     async def _answers(
-        self, need: Reply, wanted: Mapping[str, int], sent: tuple[Message, ...], at: At
+        self, need: ReplyNeed, wanted: Mapping[str, int], sent: tuple[Message, ...], at: At
     ) -> dict[str, Answer]:
         """Return the answers to calls that are sent the same: those that the ledger has, or else new ones, which it has
         by then. `wanted` says which sample each is."""
@@ -208,7 +208,7 @@ class Live(Keeping):
 
     async def _ask(
         self,
-        need: Reply,
+        need: ReplyNeed,
         numbers: Mapping[str, int],
         sent: tuple[Message, ...],
         answers: dict[str, Answer],
@@ -261,11 +261,11 @@ class Live(Keeping):
         chunks = [fresh[start : start + most] for start in range(0, len(fresh), most)]
         await together([*map(ask, chunks), *(settle(name, first) for name, first in firsts.items())])
 
-    def _asked(self, need: Reply, sent: tuple[Message, ...], at: At) -> SentRequest:
+    def _asked(self, need: ReplyNeed, sent: tuple[Message, ...], at: At) -> SentRequest:
         model, prompt = self.callers[need.call.model].model, need.prompt
         return SentRequest(model, need.question, sent, at.unit.case.language, prompt.left_out, prompt.shorter)
 
-    def _row(self, need: Reply, name: str, number: int, at: At) -> dict[str, Any]:
+    def _row(self, need: ReplyNeed, name: str, number: int, at: At) -> dict[str, Any]:
         """Return the columns of a result beside those of its answer."""
         if need.talk is not None:
             return self.row.turn(at.unit, need.talk, need.call)
@@ -273,17 +273,17 @@ class Live(Keeping):
             return self.row.judgement(at.part, need.call)
         return self.row.sample(at.unit, need.call, name, number)
 
-    def _lane(self, need: Reply, at: At) -> tuple[str, str]:
+    def _lane(self, need: ReplyNeed, at: At) -> tuple[str, str]:
         return need.call.role, at.unit.case.scenario.name
 
-    def _adopted(self, need: Reply, name: str, number: int, request: str, at: At) -> Adopted | None:
+    def _adopted(self, need: ReplyNeed, name: str, number: int, request: str, at: At) -> Adopted | None:
         """Return a reply that the ledger has under another name, if any."""
         if self.adoption is None or at.shared.here is None:
             return None
         wanted = Wanted(need.call.table, name, need.call.model, request, number, about(need.call, at.unit))
         return self.adoption.find(wanted, at.shared.here)
 
-    async def _turn(self, need: Reply, at: At) -> Answer | Unavailable:
+    async def _turn(self, need: ReplyNeed, at: At) -> Answer | Unavailable:
         """A turn as the ledger has it, or else a new one, which it has by then."""
         name, shared = need.call.name, at.shared
         if name in shared.kept and name in shared.rows:
@@ -293,7 +293,7 @@ class Live(Keeping):
         await self._ask(need, {name: need.number}, need.prompt.messages(), answers, at)
         return answers[name]
 
-    async def _hold(self, need: Held, at: At) -> Answer | Unavailable:
+    async def _hold(self, need: HeldConversation, at: At) -> Answer | Unavailable:
         """Return a conversation, which whoever needs it first holds; those who hold one at a time, as people do, are
         kept to it."""
         talk, shared = need.talk, at.shared
@@ -306,7 +306,7 @@ class Live(Keeping):
                 return reason
         return (await shared.once([talk.name], self._held(need, at)))[talk.name]
 
-    async def _held(self, need: Held, at: At) -> dict[str, Answer]:
+    async def _held(self, need: HeldConversation, at: At) -> dict[str, Answer]:
         talk, shared = need.talk, at.shared
         if talk.name in shared.skipped:  # it is held after all
             shared.skipped.discard(talk.name)

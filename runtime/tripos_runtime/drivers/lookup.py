@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from tripos_compiler.plan import Plan, Scenario, digest
 from tripos_runtime.asking import AGAIN, Ledger, Row
 from tripos_runtime.datasets import Case
-from tripos_runtime.program import BoundTreatment, Pair, Talk, Unit, is_kept, pairs_of, parts, split
+from tripos_runtime.program import BoundTreatment, Conversation, Pair, Unit, is_kept, pairs_of, parts, split
 from tripos_runtime.roles import RoleBinding
 
 BATCH = 64
@@ -113,7 +113,7 @@ class Lookup:
     def _kept(self, every: Iterable[Unit | Pair]) -> dict[str, str]:
         """Return the status of what the ledger has and need not be done again, by name."""
         wanted: dict[str, dict[str, None]] = {}
-        talks: dict[str, Talk] = {}
+        talks: dict[str, Conversation] = {}
         for part in every:
             for table, name in part.results:
                 wanted.setdefault(table, {})[name] = None

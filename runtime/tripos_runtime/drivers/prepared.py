@@ -38,7 +38,7 @@ class HeldLock(Protocol):
 
 
 @dataclass(frozen=True)
-class RunWiring:
+class RunInputs:
     """The parts of a run that come from outside of the runtime: settings, endpoints, recordings and releases."""
 
     open_model: Callable[[str, bool], Model]
@@ -69,7 +69,7 @@ class PreparedRun:
     source: CaseSource
     selection: Selection
     binding: RoleBinding
-    wiring: RunWiring
+    wiring: RunInputs
     budget: Budget | None = None
     lock: HeldLock | None = None
 
@@ -107,7 +107,7 @@ def prepare_run(
     source: CaseSource,
     selection: Selection,
     binding: RoleBinding,
-    wiring: RunWiring,
+    wiring: RunInputs,
     *,
     budget: Budget | Collection[str] | None = None,
     lock: HeldLock | None = None,

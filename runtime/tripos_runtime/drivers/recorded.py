@@ -14,7 +14,7 @@ from typing import Any
 
 from tripos_compiler.language import Unavailable
 from tripos_compiler.plan import Ask, Converse, Plan, Retrieve, Scenario, Score, Verdict
-from tripos_runtime.asking import AGAIN, NOT_APPLICABLE, Answer, Ledger, Row, Tally, answer_of, recorded_answer
+from tripos_runtime.asking import AGAIN, NOT_APPLICABLE, Answer, CallCounters, Ledger, Row, answer_of, recorded_answer
 from tripos_runtime.datasets import Case, Sources
 from tripos_runtime.drivers.keeping import Keeping
 from tripos_runtime.program import (
@@ -23,7 +23,7 @@ from tripos_runtime.program import (
     Names,
     Nearness,
     Need,
-    Reply,
+    ReplyNeed,
     Scored,
     Shared,
     Unasked,
@@ -85,7 +85,7 @@ class Recorder:
 
     def __init__(self, plan: Plan, sources: Sources, ledger: Ledger, run_id: str, now: Callable[[], datetime]) -> None:
         self.collected = Collected(ledger)
-        self.tally = Tally()
+        self.tally = CallCounters()
         self._ledger = ledger
         self._world = World(plan, sources)
         self._keeping = Keeping(plan, sources, self.collected, self.tally, self.collected, run_id, now)
@@ -142,7 +142,7 @@ class _Recording:
         """Return what is sent for a need: vectors are not asked for, and nobody is asked for a reply."""
         if isinstance(need, Nearness):
             return {}
-        assert isinstance(need, Reply), "conversations are left out"
+        assert isinstance(need, ReplyNeed), "conversations are left out"
         step, name = need.call.step, need.call.name
         assert isinstance(step, Ask)
         told = self.replies.get(name)
@@ -158,7 +158,7 @@ class _Recording:
         self.absent.add(step.name)
         return Unavailable(step.name, NOT_APPLICABLE)
 
-    def _answer(self, need: Reply, told: Told | None) -> Answer:
+    def _answer(self, need: ReplyNeed, told: Told | None) -> Answer:
         """Return the reply as the ledger has it, or as it is told. Raises `Unavailable` where a run would not ask for
         it."""
         name, sent = need.call.name, need.prompt.messages()

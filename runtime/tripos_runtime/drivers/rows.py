@@ -11,7 +11,7 @@ from tripos_compiler.language import Unavailable, opening_text
 from tripos_compiler.language.library import transcript
 from tripos_compiler.plan import Ask, Compare, Converse, Grade, Plan
 from tripos_runtime.asking import NO_REPLY, SENT_ANEW, Answer, Draft, dumps
-from tripos_runtime.program import Call, Compared, Pair, Scored, Talk, Talked, Unit
+from tripos_runtime.program import Compared, Conversation, Pair, Scored, StepCall, Talked, Unit
 
 Row = dict[str, Any]
 SUMMED = ("attempts", "tokens_in", "tokens_out", "tokens_reasoning", "cost_usd", "latency_s")
@@ -20,14 +20,14 @@ OF_TURN = ("status", "error", "finish_reason", "model_served", *SUMMED)
 
 
 @dataclass(frozen=True)
-class Rows:
+class ResultRows:
     """Makes the rows of one run."""
 
     plan: Plan
     run_id: str
     now: Callable[[], datetime]
 
-    def sample(self, unit: Unit, call: Call, name: str, number: int) -> Row:
+    def sample(self, unit: Unit, call: StepCall, name: str, number: int) -> Row:
         """The columns of a reply to an ask beside those of the answer; of sample `number`, whichever of several the
         call is."""
         step, binding = call.step, unit.bound.binding
@@ -44,7 +44,7 @@ class Rows:
             "sample_number": number,
         }
 
-    def judgement(self, part: Unit | Pair, call: Call) -> Row:
+    def judgement(self, part: Unit | Pair, call: StepCall) -> Row:
         """Return the columns of a judgement beside those of the answer."""
         step = call.step
         assert not isinstance(step, Ask | Converse)
@@ -59,7 +59,7 @@ class Rows:
             "identity": unit.bound.binding.identity_beside(call.model),
         }
 
-    def turn(self, unit: Unit, talk: Talk, call: Call) -> Row:
+    def turn(self, unit: Unit, talk: Conversation, call: StepCall) -> Row:
         """The columns of a turn of a conversation beside those of the answer."""
         return {
             "turn_id": call.name,
@@ -144,7 +144,7 @@ class Rows:
             "error": compared.reason,
         }
 
-    def _of_talk(self, unit: Unit, talk: Talk) -> Row:
+    def _of_talk(self, unit: Unit, talk: Conversation) -> Row:
         step = talk.step
         return {
             **self._common(unit, step.fingerprint, unit.pattern.samples[step.name]),

@@ -3,7 +3,7 @@ from .call_table import (
 )
 from .estimates import (
     Estimate as Estimate,
-    Span as Span,
+    EstimateSpan as EstimateSpan,
 )
 from .generation import (
     data_maker as data_maker,
@@ -13,7 +13,7 @@ from .kept import (
 )
 from .lines import (
     Forecast as Forecast,
-    Line as Line,
+    ForecastLine as ForecastLine,
 )
 from .reasons import (
     NO_HISTORY as NO_HISTORY,

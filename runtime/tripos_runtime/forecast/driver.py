@@ -24,17 +24,17 @@ from tripos_runtime.models import Message
 from tripos_runtime.program import (
     Adoption,
     BoundTreatment,
+    Conversation,
     Found,
     Got,
-    Held,
+    HeldConversation,
     Here,
     Names,
     Nearness,
     Need,
     Pair,
-    Reply,
+    ReplyNeed,
     Result,
-    Talk,
     Talked,
     TurnPrompt,
     Unasked,
@@ -192,11 +192,11 @@ class _CaseView:
     def _meet(self, at: _At, need: Need) -> Got:
         """Return what is sent for a need."""
         match need:
-            case Reply(talk=None):
+            case ReplyNeed(talk=None):
                 return self._reply(at, need)
-            case Reply():
+            case ReplyNeed():
                 return self._turn(at, need)
-            case Held():
+            case HeldConversation():
                 return self._hold(at, need)
             case Nearness():
                 return self._near(at, need)
@@ -214,7 +214,7 @@ class _CaseView:
                     at.fates[step.name] = Fate.PERHAPS
         at.out.clear()
 
-    def _reply(self, at: _At, need: Reply) -> Answer | Unavailable:
+    def _reply(self, at: _At, need: ReplyNeed) -> Answer | Unavailable:
         """Return a reply that is kept, here or under another name, or else that there is none yet."""
         call, step = need.call, need.call.step
         if call.name in self.kept:
@@ -235,7 +235,7 @@ class _CaseView:
             at.known[step.name, "prompt"] = size.as_prompt(step.name)
         return pending(step.name)
 
-    def _turn(self, at: _At, need: Reply) -> Answer | Unavailable:
+    def _turn(self, at: _At, need: ReplyNeed) -> Answer | Unavailable:
         """A turn that is kept, or else that there is none yet."""
         call, prompt, talk = need.call, need.prompt, need.talk
         assert isinstance(prompt, TurnPrompt)
@@ -253,7 +253,7 @@ class _CaseView:
             at.awaits[name], at.fates[name] = talk.models[at.unit.bound.told_by(talk.step)], fate
         return pending(name)
 
-    def _hold(self, at: _At, need: Held) -> Answer | Unavailable:
+    def _hold(self, at: _At, need: HeldConversation) -> Answer | Unavailable:
         """Return a conversation that is kept, or what its program comes to."""
         talk = need.talk
         if talk.name not in self.kept:
@@ -298,12 +298,12 @@ class _CaseView:
         except Unavailable:
             return None
 
-    def _over(self, talk: Talk, unit: Unit) -> None:
+    def _over(self, talk: Conversation, unit: Unit) -> None:
         """Note the turns of a conversation of which nothing more is asked."""
         for call in calls_of(talk):
             self._note(Foreseen(call, unit, Fate.REUSED if call.name in self.kept else Fate.RULED_OUT))
 
-    def _reuse(self, at: _At, need: Reply) -> Answer | Unavailable:
+    def _reuse(self, at: _At, need: ReplyNeed) -> Answer | Unavailable:
         """Return a reply that is kept, as a run reads it."""
         call, name = need.call, need.call.name
         self._note(Foreseen(call, at.part, Fate.REUSED))
@@ -316,7 +316,7 @@ class _CaseView:
             self.answers[name] = turn_of(row) if need.talk is not None else answer_of(row, need.question.reader)
         return self.answers[name]
 
-    def _note_open(self, need: Reply, at: _At, fate: Fate, size: Size) -> None:
+    def _note_open(self, need: ReplyNeed, at: _At, fate: Fate, size: Size) -> None:
         call = need.call
         awaits = {each: at.awaits[each] for each in call.step.needs if each in at.awaits}
         if fate is Fate.CERTAIN and size.waits and self.adopting.may(call.table, call.model):
@@ -331,7 +331,7 @@ class _CaseView:
         if before is None or before.fate < seen.fate:
             self.found[seen.call.name] = seen
 
-    def _size(self, key: tuple[object, ...], need: Reply, at: _At) -> Size | Unavailable:
+    def _size(self, key: tuple[object, ...], need: ReplyNeed, at: _At) -> Size | Unavailable:
         """Return the size of a prompt, which is the same under the same key; or why there is nothing to ask."""
         if key not in self.sizes:
             try:
@@ -340,14 +340,14 @@ class _CaseView:
                 self.sizes[key] = reason
         return self.sizes[key]
 
-    def _measured(self, key: tuple[object, ...], need: Reply, at: _At) -> Size:
+    def _measured(self, key: tuple[object, ...], need: ReplyNeed, at: _At) -> Size:
         placeholders = SizedPlaceholders(at.names.values, at.known)
         sent = need.prompt.messages(placeholders)
         if placeholders.is_empty:
             self.sent[key] = sent
         return whole(placeholders.size(sent), self.case.scenario)
 
-    def _adopts_turn(self, at: _At, need: Reply) -> bool:
+    def _adopts_turn(self, at: _At, need: ReplyNeed) -> bool:
         """Return true if another conversation has a turn after the same ones; it is among the rows from then on."""
         assert need.talk is not None
         if not any(self.adopting.may("turns", model) for model in need.talk.models.values()):
@@ -358,7 +358,7 @@ class _CaseView:
             return False
         return self._holds(need, self.adopting.find(need, sent, at.unit))
 
-    def _holds(self, need: Reply, row: Row | None) -> bool:
+    def _holds(self, need: ReplyNeed, row: Row | None) -> bool:
         """Put a row that is adopted under its new name among those that are kept."""
         if row is not None:
             self.adopting.kept[need.call.name], self.adopting.rows[need.call.name] = row["status"], row

@@ -41,37 +41,37 @@ ITEMS = 3
 """Elements that a list of a reply is taken to have."""
 
 
-class Span(NamedTuple):
+class EstimateSpan(NamedTuple):
     """Low, expected and high."""
 
     low: float
     expected: float
     high: float
 
-    def plus(self, other: Span) -> Span:
+    def plus(self, other: EstimateSpan) -> EstimateSpan:
         """Return the sum, each by each.
 
         >>> Span(1, 2, 3).plus(Span(1, 1, 1))
         Span(low=2, expected=3, high=4)
         """
-        return Span(self.low + other.low, self.expected + other.expected, self.high + other.high)
+        return EstimateSpan(self.low + other.low, self.expected + other.expected, self.high + other.high)
 
-    def times(self, factor: Span | float) -> Span:
+    def times(self, factor: EstimateSpan | float) -> EstimateSpan:
         """Return that many times as much, each by each; nothing of what is infinite is nothing.
 
         >>> Span(1, 2, math.inf).times(Span(0, 0, 0))
         Span(low=0, expected=0, high=0)
         """
-        by = factor if isinstance(factor, Span) else Span(factor, factor, factor)
-        return Span(*(a * b if a and b else 0 for a, b in zip(self, by, strict=True)))
+        by = factor if isinstance(factor, EstimateSpan) else EstimateSpan(factor, factor, factor)
+        return EstimateSpan(*(a * b if a and b else 0 for a, b in zip(self, by, strict=True)))
 
 
-NOTHING = Span(0, 0, 0)
+NOTHING = EstimateSpan(0, 0, 0)
 SHARES = {
-    Fate.CERTAIN: Span(1, 1, 1),
-    Fate.LIKELY: Span(0, 1, 1),
-    Fate.PERHAPS: Span(0, 0.5, 1),
-    Fate.SPARE: Span(0, 0, 1),
+    Fate.CERTAIN: EstimateSpan(1, 1, 1),
+    Fate.LIKELY: EstimateSpan(0, 1, 1),
+    Fate.PERHAPS: EstimateSpan(0, 0.5, 1),
+    Fate.SPARE: EstimateSpan(0, 0, 1),
 }
 """The share of the calls of a fate that count."""
 
@@ -89,11 +89,11 @@ class Basis(NamedTuple):
 class Estimate:
     """Calls, tokens and USD. `cost_usd` is `None` where a price is not known; `known_usd` is then the rest."""
 
-    calls: Span = NOTHING
-    tokens_in: Span = NOTHING
-    tokens_out: Span = NOTHING
-    cost_usd: Span | None = NOTHING
-    known_usd: Span = NOTHING
+    calls: EstimateSpan = NOTHING
+    tokens_in: EstimateSpan = NOTHING
+    tokens_out: EstimateSpan = NOTHING
+    cost_usd: EstimateSpan | None = NOTHING
+    known_usd: EstimateSpan = NOTHING
     basis: tuple[Basis, ...] = ()
     unbounded: tuple[str, ...] = ()
     """Why high is infinite, where it is."""
@@ -206,7 +206,7 @@ class Load:
 class Taking(NamedTuple):
     """How many tokens one reply takes, and what that rests on."""
 
-    tokens: Span
+    tokens: EstimateSpan
     basis: Basis
     usage: Usage | None
 
@@ -250,9 +250,9 @@ def replies(
     most = min(bounds, default=math.inf)
     if usage is not None:
         low, mean = min(usage.out_low, most), min(usage.out_mean, most)
-        return Taking(Span(min(low, mean), mean, most), basis, usage)
+        return Taking(EstimateSpan(min(low, mean), mean, most), basis, usage)
     guessed = min(guess(schema) if schema is not None else FREE_TEXT, most)
-    return Taking(Span(guessed / 2, guessed, most), basis, None)
+    return Taking(EstimateSpan(guessed / 2, guessed, most), basis, None)
 
 
 def find_usage(place: Place, model: str, history: History) -> tuple[Usage | None, Literal["kept", "other", "guess"]]:
@@ -323,7 +323,9 @@ def _unbounded(key: Key, taking: Mapping[Key, Taking]) -> list[str]:
     return [f"a reply of `{key[2]}` to `{key[1]}` without `max_tokens`"]
 
 
-def _prompt_tokens(key: Key, prompts: _Prompts, mine: Taking, taking: Mapping[Key, Taking], history: History) -> Span:
+def _prompt_tokens(
+    key: Key, prompts: _Prompts, mine: Taking, taking: Mapping[Key, Taking], history: History
+) -> EstimateSpan:
     """Return the tokens of all these prompts."""
     density = history.density.get(key[2])
     if density is None:
@@ -331,29 +333,29 @@ def _prompt_tokens(key: Key, prompts: _Prompts, mine: Taking, taking: Mapping[Ke
     else:
         written = (prompts.narrow + prompts.wide) * density
     most = max(written, (prompts.narrow + prompts.most) * MOST_NARROW + prompts.wide * MOST_WIDE)
-    sent = Span(written, written, most + prompts.messages * MOST_MESSAGE)
+    sent = EstimateSpan(written, written, most + prompts.messages * MOST_MESSAGE)
     for said, times in prompts.pending.items():
         sent = sent.plus(_of(said, taking).times(times))
     for said, times in prompts.beyond.items():
-        sent = sent.plus(_of(said, taking).times(Span(0, 0, times)))
+        sent = sent.plus(_of(said, taking).times(EstimateSpan(0, 0, times)))
     if prompts.unknown:
-        sent = sent.plus(Span(0, FREE_TEXT * prompts.unknown.total(), math.inf))
+        sent = sent.plus(EstimateSpan(0, FREE_TEXT * prompts.unknown.total(), math.inf))
     told = mine.usage.tokens_in if mine.usage is not None else None
     if prompts.waits and told is not None:
-        sent = Span(told * prompts.calls, told * prompts.calls, max(sent.high, told * prompts.calls))
+        sent = EstimateSpan(told * prompts.calls, told * prompts.calls, max(sent.high, told * prompts.calls))
     return sent
 
 
-def _of(said: Saying, taking: Mapping[Key, Taking]) -> Span:
+def _of(said: Saying, taking: Mapping[Key, Taking]) -> EstimateSpan:
     """Return the tokens of a reply that goes into a prompt."""
-    return taking[said].tokens if said in taking else Span(FREE_TEXT / 2, FREE_TEXT, math.inf)
+    return taking[said].tokens if said in taking else EstimateSpan(FREE_TEXT / 2, FREE_TEXT, math.inf)
 
 
-def _cost(price: Price | None, calls: Span, sent: Span, got: Span) -> Span | None:
+def _cost(price: Price | None, calls: EstimateSpan, sent: EstimateSpan, got: EstimateSpan) -> EstimateSpan | None:
     """Return the cost of all calls. Prices may depend on the length of a prompt, so it is that of a mean call."""
     if price is None:
         return None
-    return Span(
+    return EstimateSpan(
         *(
             number * _one(price, into / number, out / number) if number else 0.0
             for number, into, out in zip(calls, sent, got, strict=True)
@@ -372,7 +374,7 @@ def _one(price: Price, sent: float, got: float) -> float:
     return base + (sent - whole_in) * more_in + (got - whole_out) * more_out
 
 
-def _sum(spans: Iterable[Span]) -> Span:
+def _sum(spans: Iterable[EstimateSpan]) -> EstimateSpan:
     total = NOTHING
     for span in spans:
         total = total.plus(span)

@@ -8,7 +8,7 @@ from enum import IntEnum
 from typing import NamedTuple
 
 from tripos_runtime.forecast.sizes import NO_SIZE, Size
-from tripos_runtime.program import Call, Pair, Unit
+from tripos_runtime.program import Pair, StepCall, Unit
 
 
 class Where(NamedTuple):
@@ -46,7 +46,7 @@ class Foreseen:
     on that would be asked first, by the model that answers each; `said_by` tells who gives what its prompt waits for,
     turns of conversations included."""
 
-    call: Call
+    call: StepCall
     unit: Unit | Pair
     fate: Fate
     size: Size = NO_SIZE

@@ -10,11 +10,11 @@ from typing import Any
 
 from tripos_compiler.language import TREES, Missing, ParsedTree, Unavailable
 from tripos_compiler.plan import Ask, Made, Plan, Scenario, Walk
-from tripos_runtime.asking import PENDING, Tally
+from tripos_runtime.asking import PENDING, CallCounters
 from tripos_runtime.datasets import Case, CaseSource, RowSlot, Selection, looked_into
 from tripos_runtime.forecast.fates import Fate, Saying
 from tripos_runtime.forecast.sizes import NO_SIZE, Known, Size, SizedPlaceholders, is_waiting
-from tripos_runtime.generate import DataMaker, MadeCall, MadeReply, Maker, Unasked, place_of
+from tripos_runtime.generate import DataMaker, MadeCall, MadeReply, Maker, NotAsked, place_of
 from tripos_runtime.program import Adoption
 from tripos_runtime.roles import RoleBinding
 
@@ -266,7 +266,7 @@ class _MadeSet:
         placeholders = SizedPlaceholders(names, known)
         try:
             size = placeholders.size(attempts.messages(ask, slot, names, placeholders))
-        except (Unavailable, Unasked):
+        except (Unavailable, NotAsked):
             language = attempts.language(slot)
             note = attempts.questions.of(ask, language).note(language)
             size = is_waiting(self.made.name, _rows_of(self.made.name)) + Size.of(note)
@@ -309,7 +309,7 @@ def data_maker(plan: Plan, source: CaseSource, selection: Selection, binding: Ro
         selection,
         None,
         ledger,
-        Tally(),
+        CallCounters(),
         _Nowhere(),
         "",
         lambda: datetime.now(UTC),
@@ -322,7 +322,7 @@ def data_maker(plan: Plan, source: CaseSource, selection: Selection, binding: Ro
 
 def _not_called(*_: Any, **__: Any) -> Any:
     """Return what needs a function of the user's is left open."""
-    raise Unasked
+    raise NotAsked
 
 
 class _Nowhere:

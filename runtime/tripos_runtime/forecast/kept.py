@@ -8,7 +8,7 @@ from typing import Protocol
 
 from tripos_runtime.asking import Adopted, EmptyLedger, PreparedQuestion, Row, reread
 from tripos_runtime.models import Message
-from tripos_runtime.program import Adoption, Here, Reply, Unit, Wanted, about
+from tripos_runtime.program import Adoption, Here, ReplyNeed, Unit, Wanted, about
 
 
 class Kept(Protocol):
@@ -56,7 +56,7 @@ class Adopting:
         """Return true if there may be a reply of a model."""
         return self.adoption is not None and self.adoption.could(table, model)
 
-    def find(self, need: Reply, sent: tuple[Message, ...], unit: Unit) -> Row | None:
+    def find(self, need: ReplyNeed, sent: tuple[Message, ...], unit: Unit) -> Row | None:
         """Return a row to be that of a reply for which just that would be sent."""
         call = need.call
         if self.adoption is None or not self.may(call.table, call.model):

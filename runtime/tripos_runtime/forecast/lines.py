@@ -13,7 +13,7 @@ from tripos_runtime.forecast.reasons import Reason
 
 
 @dataclass
-class Line:
+class ForecastLine:
     """The calls of one place: those `reused`, those that are `ruled_out`, and the `load` of those that are made or may
     be. Of these `failed` counts those that failed before, by the code of the error."""
 
@@ -43,7 +43,7 @@ class Forecast:
     """The forecast of a run. `lines` are in the order of the plan; `scores` counts those that are taken anew from
     replies that are kept. `estimates` says what calls take, `reasons` why they are made, the most frequent first."""
 
-    lines: Mapping[Where, Line]
+    lines: Mapping[Where, ForecastLine]
     estimates: Mapping[Where, Estimate]
     reasons: tuple[Reason, ...]
     items: Mapping[str, int]

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from tripos_compiler.language.changes import renamed_from, reply_changes
 from tripos_compiler.plan import Ask, Converse, Judging, Plan, Scenario
 from tripos_runtime.forecast.fates import Foreseen
-from tripos_runtime.program import Call
+from tripos_runtime.program import StepCall
 
 
 @dataclass(frozen=True)
@@ -247,13 +247,13 @@ class Reasons:
                 return f"more samples: {cause.detail}"
         return "left out or not reached by the earlier runs"
 
-    def _of(self, scenario: Scenario, arms: Mapping[str, str], call: Call) -> _Before:
+    def _of(self, scenario: Scenario, arms: Mapping[str, str], call: StepCall) -> _Before:
         key = (scenario.name, call.step.name, _print(call.step), call.role)
         if key not in self._before:
             self._before[key] = self._look(scenario, arms, call)
         return self._before[key]
 
-    def _look(self, scenario: Scenario, arms: Mapping[str, str], call: Call) -> _Before:
+    def _look(self, scenario: Scenario, arms: Mapping[str, str], call: StepCall) -> _Before:
         step = call.step
         earlier = [each for each in self.history.earlier if scenario.name in each.scenarios]
         asked = _print(step)

@@ -33,7 +33,7 @@ from tripos_runtime.forecast.estimates import estimates
 from tripos_runtime.forecast.fates import OPEN, Fate, Foreseen, Where
 from tripos_runtime.forecast.generation import foresee_making
 from tripos_runtime.forecast.kept import Kept
-from tripos_runtime.forecast.lines import Forecast, Line
+from tripos_runtime.forecast.lines import Forecast, ForecastLine
 from tripos_runtime.forecast.reasons import NO_HISTORY, Cause, History, Reasons
 from tripos_runtime.forecast.sample_classes import alike, times
 from tripos_runtime.forecast.sizes import NO_SIZE, Size, is_waiting
@@ -43,10 +43,10 @@ from tripos_runtime.program import (
     Adoptable,
     Adoption,
     BoundTreatment,
-    Call,
     Names,
     Own,
     Pair,
+    StepCall,
     Unit,
     World,
     calls_of,
@@ -121,10 +121,10 @@ class _Watcher:
         self.foresight = Foresight(World(plan, source.sources), vectors=self.vectors)
         self.reasons = Reasons(plan, history)
         self.arms = {scenario.name: arms_of(scenario) for scenario in chosen}
-        self.lines: dict[Where, Line] = {}
-        self._places: dict[tuple[str, int, str, str], Line] = {}
+        self.lines: dict[Where, ForecastLine] = {}
+        self._places: dict[tuple[str, int, str, str], ForecastLine] = {}
         """The lines of steps, by what their id names as long as there is the plan."""
-        self.embedded: dict[str, tuple[Line, Fate, Size]] = {}
+        self.embedded: dict[str, tuple[ForecastLine, Fate, Size]] = {}
         """The texts that are embedded, by the names of their vectors, and how sure that is so far."""
         self.items: Counter[str] = Counter({scenario.name: 0 for scenario in chosen})
         self.scores = 0
@@ -143,17 +143,17 @@ class _Watcher:
                 if isinstance(step, Converse):
                     for role, _ in most_turns(step):
                         for model in binding.of(role) if role == binding.compared else binding.of(role)[:1]:
-                            line = self.lines.setdefault(self._where(scenario.name, step, role, model), Line())
+                            line = self.lines.setdefault(self._where(scenario.name, step, role, model), ForecastLine())
                             line.load.open_turns(step, role, scenario.name)
                 if isinstance(step, Retrieve) and step.using is not None:
                     (model,) = binding.of(step.using)
-                    line = self.lines.setdefault(self._where(scenario.name, step, step.using, model), Line())
+                    line = self.lines.setdefault(self._where(scenario.name, step, step.using, model), ForecastLine())
                     line.load.place, line.load.settings = ("vectors", scenario.name, step.name), Settings(max_tokens=0)
                 if isinstance(step, Ask | Judging):
                     role = bound.role_of(step)
                     several = not isinstance(step, Ask) or role == binding.compared
                     for model in binding.of(role) if several else binding.of(role)[:1]:
-                        line = self.lines.setdefault(self._where(scenario.name, step, role, model), Line())
+                        line = self.lines.setdefault(self._where(scenario.name, step, role, model), ForecastLine())
                         reward = not isinstance(step, Ask) and self.plan.scorer(step.scorer).reward
                         line.load.open(step, self._question(step), scenario.name, reward)
 
@@ -167,7 +167,7 @@ class _Watcher:
     def _open_making(self) -> None:
         """The calls that make data sets come first."""
         for made in self.making.calls:
-            line = self.lines[Where(made.place, "", made.title, made.ask.role, made.model)] = Line(made.reused)
+            line = self.lines[Where(made.place, "", made.title, made.ask.role, made.model)] = ForecastLine(made.reused)
             line.load.open(made.ask, self._question(made.ask), made.place)
             line.load.place = ("samples", made.place, made.title)
             for fate, size, calls in made.open:
@@ -259,7 +259,7 @@ class _Watcher:
     def _rows(self, table: str, names: set[str]) -> Mapping[str, Row]:
         return self.ledger.rows(table, names) if names else {}
 
-    def _codes(self, calls: Mapping[str, Call]) -> dict[str, str]:
+    def _codes(self, calls: Mapping[str, StepCall]) -> dict[str, str]:
         """Return the code of the error of every call that failed."""
         codes: dict[str, str] = {}
         for table in ("samples", "turns", "judgements"):
@@ -340,7 +340,7 @@ class _Watcher:
             line.load.add(Fate.LIKELY, is_waiting(step.name, f"what `{step.name}` looks for"), {}, texts.waiting * rows)
             self.reasons.note(Cause("never"), scenario, step.name, texts.waiting * rows)
 
-    def _take(self, seen: Foreseen, line: Line, codes: Mapping[str, str], number: int) -> None:
+    def _take(self, seen: Foreseen, line: ForecastLine, codes: Mapping[str, str], number: int) -> None:
         code = codes.get(seen.call.name)
         if code is not None:
             line.failed[code] += number

@@ -4,7 +4,7 @@ from .attempts import (
 from .author import (
     MadeCall as MadeCall,
     MadeReply as MadeReply,
-    Unasked as Unasked,
+    NotAsked as NotAsked,
 )
 from .data import (
     DataMaker as DataMaker,

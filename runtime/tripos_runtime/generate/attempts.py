@@ -11,7 +11,15 @@ from tripos_compiler.language import TREES, Placeholders, Unavailable, evaluate
 from tripos_compiler.plan import Ask, Derived, Made, Verify, Walk, digest
 from tripos_runtime.asking import AGAIN, OK, REFUSED, TRUNCATED, PreparedQuestion, Questions, messages
 from tripos_runtime.datasets import Reason, Rejection, RowSlot, Sources, looked_into, note, one_of_several
-from tripos_runtime.generate.author import Asker, Found, MadeCall, MadeReply, MakingProgram, Planned, Unasked
+from tripos_runtime.generate.author import (
+    Asker,
+    LedgerEntries,
+    MadeCall,
+    MadeReply,
+    MakingProgram,
+    NotAsked,
+    PlannedCalls,
+)
 from tripos_runtime.generate.check_schedule import Due
 from tripos_runtime.generate.duplicates import Others
 from tripos_runtime.generate.outcomes import place_of
@@ -123,7 +131,7 @@ class Attempts:
                 names.append(self.call(_ask_of(step), slot, slot.name, number, (*upstream, *names)).name)
         return names
 
-    async def make(self, slot: RowSlot, number: int, before: Before | None, found: Found) -> Attempt:
+    async def make(self, slot: RowSlot, number: int, before: Before | None, found: LedgerEntries) -> Attempt:
         """Make attempt `number`, counted from 0, at a slot. Raises `Unasked` where it takes a reply that is
         not kept and nobody is to be asked, and what callers raise."""
         if self.asker.on_attempt is not None:
@@ -241,7 +249,7 @@ class _Trial:
 
         def choose(path: tuple[str, ...], branches: list[str]) -> MakingProgram:
             if path != start:  # one call was planned; how many follow is known as nodes are reached
-                yield Planned(lane, 1)
+                yield PlannedCalls(lane, 1)
             # What there is to choose among is in the name, so a branch that is added is asked about.
             item = digest([self.slot.name, step.name, path, branches])
             asked = self.attempts.questions.of(step.ask, self.attempts.language(self.slot))
@@ -253,7 +261,7 @@ class _Trial:
         self.replies = (*self.replies, *walked.replies)
         self.asked += 1
         if not walked.replies:
-            yield Planned(lane, -1)
+            yield PlannedCalls(lane, -1)
         if walked.unknown is not None:
             return Rejection("unreadable", {"step": step.name, "error": walked.unknown})
         self.row[step.name] = list(walked.paths)
@@ -294,7 +302,7 @@ class _Trial:
             sent = (*sent, *self._told(self.before, call.language))
         answer = yield MadeReply(call, sent, question or own, node)
         if isinstance(answer, Unavailable):
-            raise Unasked
+            raise NotAsked
         if answer.status in AGAIN:
             raise _NoReply
         return (answer if answer.status in (OK, TRUNCATED) else replace(answer, value=None)), call.name

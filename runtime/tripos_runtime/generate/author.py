@@ -15,6 +15,7 @@ from tripos_runtime.asking import (
     SENT_ANEW,
     Adopted,
     Answer,
+    CallCounters,
     Draft,
     First,
     Ledger,
@@ -23,7 +24,6 @@ from tripos_runtime.asking import (
     Questions,
     Row,
     SentRequest,
-    Tally,
     adopted,
     answer_of,
     as_one_text,
@@ -41,7 +41,7 @@ from tripos_runtime.scheduling import Caller
 
 
 @dataclass(frozen=True)
-class Found:
+class LedgerEntries:
     """The ledger's entries of some replies, by their names."""
 
     names: frozenset[str] = frozenset()
@@ -89,7 +89,7 @@ class MadeCall:
         return self.step.role, self.dataset
 
 
-class Unasked(Exception):
+class NotAsked(Exception):
     """A reply, or what a function gives, is not there, and nobody is to be asked for it."""
 
 
@@ -104,14 +104,14 @@ class MadeReply:
     node: Mapping[str, Any] | None = None
 
 
-class Planned(NamedTuple):
+class PlannedCalls(NamedTuple):
     """A row takes more calls, or fewer, than one of each step. Sent: nothing."""
 
     lane: tuple[str, str]
     more: int
 
 
-MakingProgram = Generator["MadeReply | Planned | list[MakingProgram]", Any, Any]
+MakingProgram = Generator["MadeReply | PlannedCalls | list[MakingProgram]", Any, Any]
 """A program that makes a row: as the program of a unit, with needs of its own."""
 
 
@@ -124,7 +124,7 @@ class Asker:
     sources: Sources
     callers: Mapping[str, Caller] | None
     ledger: Ledger
-    tally: Tally
+    tally: CallCounters
     work: Listing
     run_id: str
     now: Callable[[], datetime]
@@ -143,7 +143,7 @@ class Asker:
         """Return what the steps ask."""
         return Questions(self.plan, tuple(self.sources.axes.values()))
 
-    async def drive(self, program: MakingProgram, found: Found) -> Any:
+    async def drive(self, program: MakingProgram, found: LedgerEntries) -> Any:
         """Return the result of a program; `found` is what was looked up for it. Raises what callers raise."""
         got: Any = None
         try:
@@ -152,7 +152,7 @@ class Asker:
                 match need:
                     case MadeReply():
                         got = await self._answer(need, found)
-                    case Planned(lane, more):
+                    case PlannedCalls(lane, more):
                         self.tally.planned[lane] += more
                         got = None
                     case _:
@@ -160,7 +160,7 @@ class Asker:
         except StopIteration as end:
             return end.value
 
-    async def _side_by_side(self, programs: Sequence[MakingProgram], found: Found) -> list[Any]:
+    async def _side_by_side(self, programs: Sequence[MakingProgram], found: LedgerEntries) -> list[Any]:
         results: list[Any] = [None] * len(programs)
 
         async def run(place: int) -> None:
@@ -169,7 +169,7 @@ class Asker:
         await together([run(place) for place in range(len(programs))])
         return results
 
-    async def _answer(self, need: MadeReply, found: Found) -> Answer | Unavailable:
+    async def _answer(self, need: MadeReply, found: LedgerEntries) -> Answer | Unavailable:
         """Return the answer to a call: the one that the ledger has, or a new one; pending where nobody is asked."""
         call, question, sent, name = need.call, need.question, need.sent, need.call.name
         self.enlist(call.place, [name])
@@ -287,7 +287,7 @@ def _foreseen(adopted: Adopted, question: PreparedQuestion, sent: tuple[Message,
     return Answer(outcome.status, text, outcome.value, as_one_text(sent), {"error": outcome.error})
 
 
-def find(ledger: Ledger, names: Iterable[str]) -> Found:
+def find(ledger: Ledger, names: Iterable[str]) -> LedgerEntries:
     """Return what a ledger has of these replies, without those that are to be asked for again."""
     ids = list(dict.fromkeys(names))
     statuses = zip(ids, ledger.statuses("samples", ids), strict=True)
@@ -295,4 +295,4 @@ def find(ledger: Ledger, names: Iterable[str]) -> Found:
     rows = ledger.rows("samples", kept) if kept else {}
     absent = {name for name in ids if name not in kept}
     drafts = ledger.drafts(absent) if absent and hasattr(ledger, "drafts") else {}
-    return Found(frozenset(ids), rows, drafts)
+    return LedgerEntries(frozenset(ids), rows, drafts)

@@ -15,7 +15,7 @@ from tripos_compiler.language import Unavailable, evaluate, item_id
 from tripos_compiler.plan import Expr
 from tripos_runtime.datasets import Rejection, RowSlot
 from tripos_runtime.generate.attempts import Attempts, Before
-from tripos_runtime.generate.duplicates import Pool
+from tripos_runtime.generate.duplicates import AcceptedValues
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class Cell:
 
     def __post_init__(self) -> None:
         self._unique: tuple[Expr, ...] = self.attempts.made.unique
-        self._pools = [Pool() for _ in self._unique]
+        self._pools = [AcceptedValues() for _ in self._unique]
         self._rows: set[str] = set()
         self._names: dict[int, str] = {}
         self._waiting: dict[int, State] = {}

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from tripos_compiler.plan import Plan
-from tripos_runtime.asking import Ledger, Listing, Tally
+from tripos_runtime.asking import CallCounters, Ledger, Listing
 from tripos_runtime.datasets import CaseSource, Choice, Selection
 from tripos_runtime.generate.attempts import Attempts
 from tripos_runtime.generate.author import Asker, MadeCall, MadeReply
@@ -29,7 +29,7 @@ class DataMaker:
     selection: Selection
     callers: Mapping[str, Caller] | None
     ledger: Ledger
-    tally: Tally
+    tally: CallCounters
     work: Listing
     run_id: str
     now: Callable[[], datetime]

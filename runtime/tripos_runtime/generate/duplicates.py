@@ -60,7 +60,7 @@ class Repeat:
 
 
 @dataclass
-class Pool:
+class AcceptedValues:
     """The accepted values of one `unique` in one cell of the context.
 
     >>> pool = Pool()

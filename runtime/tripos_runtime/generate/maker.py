@@ -14,7 +14,7 @@ from tripos_compiler.language import item_id, with_functions
 from tripos_compiler.plan import Made, digest
 from tripos_runtime.datasets import MadeRow, Origins, Rejection, RowFile, RowSlot, SlotSource
 from tripos_runtime.generate.attempts import Attempt, Attempts, Before
-from tripos_runtime.generate.author import Asker, Found, Unasked, find
+from tripos_runtime.generate.author import Asker, LedgerEntries, NotAsked, find
 from tripos_runtime.generate.cells import Candidate, Cell, State
 from tripos_runtime.generate.outcomes import Outcome, keep, place_of
 from tripos_runtime.program import together
@@ -129,7 +129,7 @@ class Maker:
             block.under_way += 1
             try:
                 attempt = await self.attempts.make(state.slot, state.attempts, state.before, found)
-            except Unasked:
+            except NotAsked:
                 attempt = None
             except BaseException:
                 self.stop()
@@ -140,13 +140,13 @@ class Maker:
             self._take_in(block, cell, state, attempt)
             block.wake()
 
-    def _looked_up(self, block: _Block, state: State) -> Found:
+    def _looked_up(self, block: _Block, state: State) -> LedgerEntries:
         """Return what the ledger has of the replies of an attempt, looked up together with those of the next ones."""
         if state.slot.place not in block.found:
             states = [state, *(each for _, each in itertools.islice(block.queue, BLOCK - 1))]
             states = [each for each in states if each.slot.place not in block.found]
             wanted = [name for each in states for name in self.attempts.names_of(each.slot, each.attempts, each.before)]
-            found = find(self.asker.ledger, wanted) if wanted else Found()
+            found = find(self.asker.ledger, wanted) if wanted else LedgerEntries()
             block.found |= dict.fromkeys((each.slot.place for each in states), found)
         return block.found.pop(state.slot.place)
 
@@ -160,7 +160,7 @@ class Maker:
             state.reply, state.names = attempt.reply, attempt.names
             try:
                 found = attempt.rejection if attempt.row is None else cell.candidate(state.slot, attempt.row)
-            except Unasked:
+            except NotAsked:
                 self._leave_open(state)
             else:
                 if isinstance(found, Candidate):
@@ -251,7 +251,7 @@ class _Block:
 
     cells: list[Cell]
     queue: deque[tuple[Cell, State]] = field(default_factory=deque)
-    found: dict[int, Found] = field(default_factory=dict)
+    found: dict[int, LedgerEntries] = field(default_factory=dict)
     under_way: int = 0
     waiting: list[asyncio.Future[None]] = field(default_factory=list)
     outcomes: list[tuple[State, Outcome]] = field(default_factory=list)

@@ -8,8 +8,8 @@ from .adopting import (
     about as about,
 )
 from .calls import (
-    Call as Call,
-    Talk as Talk,
+    Conversation as Conversation,
+    StepCall as StepCall,
     calls_of as calls_of,
     most_turns as most_turns,
     speaker_of as speaker_of,
@@ -25,11 +25,11 @@ from .conversing import (
 from .needs import (
     Compared as Compared,
     Got as Got,
-    Held as Held,
+    HeldConversation as HeldConversation,
     Nearness as Nearness,
     Need as Need,
     Program as Program,
-    Reply as Reply,
+    ReplyNeed as ReplyNeed,
     Result as Result,
     Scored as Scored,
     Talked as Talked,

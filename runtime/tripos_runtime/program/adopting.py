@@ -13,9 +13,9 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from tripos_compiler.plan import Plan
-from tripos_runtime.asking import NO_OTHERS, Adopted, Ledger, OtherReplies, Row, Source, TakenCounts
+from tripos_runtime.asking import NO_OTHERS, Adopted, Ledger, OtherReplies, OtherStore, Row, TakenCounts
 from tripos_runtime.datasets import Case
-from tripos_runtime.program.calls import Call
+from tripos_runtime.program.calls import StepCall
 from tripos_runtime.program.pairs import Pair, pairs_of
 from tripos_runtime.program.units import Unit
 from tripos_runtime.roles import making_binding
@@ -31,7 +31,7 @@ class _Member(NamedTuple):
 
     row: Row
     draft: Row | None
-    source: Source | None = None
+    source: OtherStore | None = None
 
 
 Members = list[_Member]
@@ -131,7 +131,7 @@ class Adoption:
             draws = self._draws[place] = {}
             found = [_Member(*each) for each in self.ledger.replies(wanted.table, wanted.request)]
             for row, draft, source in self.others.replies(wanted.table, wanted.request):
-                found.append(_Member(row, draft, Source(*source)))
+                found.append(_Member(row, draft, OtherStore(*source)))
             for each in found:
                 origin = each.row["adopted_from"] or each.row[KEYS[wanted.table]]
                 if origin not in self._taken:
@@ -163,7 +163,7 @@ def _claim(origin: str) -> str:
     return f"draw {origin}"
 
 
-def about(call: Call, unit: Unit) -> tuple[str, ...]:
+def about(call: StepCall, unit: Unit) -> tuple[str, ...]:
     """Return what a reply is about: the item, and for others than turns the replies that are judged."""
     return (unit.case.item_id,) if call.table == "turns" else (unit.case.item_id, *unit.samples.values())
 

@@ -12,7 +12,7 @@ from tripos_compiler.plan import Ask, Converse, Judging
 from tripos_runtime.asking import turn_id
 
 
-class Call(NamedTuple):
+class StepCall(NamedTuple):
     """One model call of a unit or of a pair: the table that keeps it, its name there, and who makes it. A turn is
     `part_of` a conversation."""
 
@@ -29,7 +29,7 @@ SAID, LIMIT = "said", "limit"
 
 
 @dataclass(frozen=True, eq=False)
-class Talk:
+class Conversation:
     """The `number`-th conversation of a step about a row, counted from 0. `models` are by role."""
 
     step: Converse
@@ -54,11 +54,11 @@ def speaker_of(step: Converse, number: int) -> str:
     return step.opens if number % 2 else other
 
 
-def calls_of(talk: Talk) -> Iterator[Call]:
+def calls_of(talk: Conversation) -> Iterator[StepCall]:
     """A call for every turn that there may be."""
     for number, name in enumerate(talk.turns, 1):
         role = talk.speaker(number)
-        yield Call("turns", name, role, talk.models[role], talk.step, talk.name)
+        yield StepCall("turns", name, role, talk.models[role], talk.step, talk.name)
 
 
 def most_turns(step: Converse) -> Iterator[tuple[str, int]]:

@@ -16,8 +16,8 @@ from tripos_compiler.plan import Converse
 from tripos_runtime.asking import CONTEXT_EXCEEDED, OK, PENDING, Answer, PromptPlaceholders
 from tripos_runtime.datasets import Case
 from tripos_runtime.models import Message
-from tripos_runtime.program.calls import LIMIT, SAID, Talk, calls_of, ends
-from tripos_runtime.program.needs import Program, Reply, Result, Sent, Talked, is_pending, pending
+from tripos_runtime.program.calls import LIMIT, SAID, Conversation, calls_of, ends
+from tripos_runtime.program.needs import Program, ReplyNeed, Result, Sent, Talked, is_pending, pending
 from tripos_runtime.program.prompts import World
 
 
@@ -63,7 +63,7 @@ class Systems:
 class TurnPrompt:
     """The prompt of turn `number` of a conversation, of which `turns` are there and the others pending."""
 
-    talk: Talk
+    talk: Conversation
     number: int
     turns: Dialogue
     systems: Systems
@@ -99,7 +99,7 @@ class TurnPrompt:
         return (*system, *(Message(*each) for each in seen_by(role, turns, begun, left_out)))
 
 
-def talk_program(world: World, talk: Talk, told: Systems, certain: bool, out: list[Result]) -> Program:
+def talk_program(world: World, talk: Conversation, told: Systems, certain: bool, out: list[Result]) -> Program:
     """Hold a conversation: its result is the `Answer` whose value are the turns, or why there is none."""
     step = talk.step
     turns: Dialogue = []
@@ -110,7 +110,7 @@ def talk_program(world: World, talk: Talk, told: Systems, certain: bool, out: li
         left = left_out.get(call.role, 0)
         prompt = TurnPrompt(talk, number, turns, told, left)
         question = world.questions.turn(step, call.role)
-        got = yield Reply(call, prompt, question, talk.number, certain and not waits, talk)
+        got = yield ReplyNeed(call, prompt, question, talk.number, certain and not waits, talk)
         if isinstance(got, Unavailable):
             if not is_pending(got):
                 return got

@@ -18,7 +18,7 @@ from tripos_compiler.language.library import Dialogue
 from tripos_compiler.plan import Binary, Column, Expr, Grade, Retrieve, Score, Unary
 from tripos_runtime.asking import PENDING, PreparedQuestion, PromptPlaceholders
 from tripos_runtime.models import Message
-from tripos_runtime.program.calls import Call, Talk
+from tripos_runtime.program.calls import Conversation, StepCall
 from tripos_runtime.program.units import Names, Unit
 
 Sent = tuple[Message, ...]
@@ -44,25 +44,25 @@ class Prompt(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class ReplyNeed:
     """A reply is needed: to a step, or as a turn of a conversation. `number` says which of several samples it is. It is
     not `certain` that it is needed where the step hangs on a reply that is pending. Sent: `Answer | Unavailable`."""
 
-    call: Call
+    call: StepCall
     prompt: Prompt
     question: PreparedQuestion
     number: int = 0
     certain: bool = True
-    talk: Talk | None = None
+    talk: Conversation | None = None
     """The conversation that it is a turn of."""
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class HeldConversation:
     """A conversation is needed, whose `program` yields its turns; `systems` raises `Unavailable` where a speaker cannot
-    be told what it is to be told. Units that have one in common hold it once. Sent: as for `Reply`."""
+    be told what it is to be told. Units that have one in common hold it once. Sent: as for `ReplyNeed`."""
 
-    talk: Talk
+    talk: Conversation
     systems: Callable[[], Mapping[str, str]]
     program: Callable[[], Program]
     certain: bool = True
@@ -81,7 +81,7 @@ class Nearness:
     certain: bool = True
 
 
-Need = Reply | Held | Nearness
+Need = ReplyNeed | HeldConversation | Nearness
 Got = Any
 """An `Answer`, the values of a `Nearness`, the results of programs side by side, or `Unavailable`."""
 Program = Generator["Need | list[Program]", Got, Any]
@@ -90,14 +90,14 @@ Program = Generator["Need | list[Program]", Got, Any]
 class Unasked(NamedTuple):
     """A call is not made."""
 
-    call: Call
+    call: StepCall
     against: Unavailable
 
 
 class Unheld(NamedTuple):
     """A conversation is not held."""
 
-    talk: Talk
+    talk: Conversation
     against: Unavailable
 
 
@@ -111,7 +111,7 @@ class Unfound(NamedTuple):
 class Talked(NamedTuple):
     """The result of a conversation: how it ended, the turns, and the columns of what each of them took."""
 
-    talk: Talk
+    talk: Conversation
     told: Callable[[], Mapping[str, str]]
     turns: Dialogue
     taken: Sequence[Mapping[str, Any]]
@@ -140,7 +140,7 @@ class Scored(NamedTuple):
 class Compared(NamedTuple):
     """The outcome of a comparison by one judge, whose call that was; without a `judgement` it was not made."""
 
-    call: Call
+    call: StepCall
     judgement: str | None
     value: float | None
     status: str

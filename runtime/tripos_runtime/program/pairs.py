@@ -8,7 +8,7 @@ from typing import ClassVar, NamedTuple
 
 from tripos_compiler.plan import Compare
 from tripos_runtime.asking import comparison_id, judgement_id
-from tripos_runtime.program.calls import Call, Talk
+from tripos_runtime.program.calls import Conversation, StepCall
 from tripos_runtime.program.units import Names, Unit
 
 
@@ -18,7 +18,7 @@ class Pair:
 
     __slots__ = ("bound", "calls", "case", "comparisons", "first", "number", "second", "step")
 
-    talks: ClassVar[Mapping[str, Talk]] = {}
+    talks: ClassVar[Mapping[str, Conversation]] = {}
     """It holds no conversation: its sides did."""
 
     def __init__(self, step: Compare, first: Unit, second: Unit) -> None:
@@ -30,7 +30,8 @@ class Pair:
         samples += self.bound.makers[step.fingerprint]
         by = self.bound.binding.identity_of
         self.calls = [
-            Call("judgements", judgement_id(step.judgement, samples, by(judge)), role, judge, step) for judge in judges
+            StepCall("judgements", judgement_id(step.judgement, samples, by(judge)), role, judge, step)
+            for judge in judges
         ]
         """One call of every judge."""
         self.comparisons = {judge: comparison_id(step.fingerprint, samples, by(judge)) for judge in judges}
@@ -41,7 +42,7 @@ class Pair:
         """The pair of no item, whose names are the bindings of what this one yields."""
         return Pair(self.step, self.first.pattern, self.second.pattern)
 
-    def judged(self, call: Call) -> str:
+    def judged(self, call: StepCall) -> str:
         """Return the name of the judge's reply that a call of another item's pair stands for."""
         return next(each.name for each in self.calls if each.model == call.model)
 

@@ -13,14 +13,14 @@ import orjson
 from tripos_compiler.language import Missing, Unavailable
 from tripos_compiler.plan import Ask, Column, Converse, Grade, Judging, Retrieve, Score, Scorer, Step, Verdict
 from tripos_runtime.asking import NOT_APPLICABLE, PENDING, SCORED, VERDICT, Answer, PreparedQuestion, score_rows
-from tripos_runtime.program.calls import Call
+from tripos_runtime.program.calls import StepCall
 from tripos_runtime.program.conversing import Systems, talk_program
 from tripos_runtime.program.needs import (
     Compared,
-    Held,
+    HeldConversation,
     Nearness,
     Program,
-    Reply,
+    ReplyNeed,
     Result,
     Scored,
     Unasked,
@@ -68,12 +68,12 @@ class UnitProgram:
     def _ask(self, step: Ask) -> Program:
         unit, names = self.unit, self.names
         model = unit.bound.model_of(step, unit.model)
-        call = Call("samples", unit.samples[step.name], step.role, model, step)
+        call = StepCall("samples", unit.samples[step.name], step.role, model, step)
         against, certain = holds(step, names)
         if against is None:
             question = self.world.questions.of(step, unit.case.language)
             prompt = AskPrompt(self.world, step, question, unit.case, names.values)
-            got = yield Reply(call, prompt, question, unit.number % step.samples, certain)
+            got = yield ReplyNeed(call, prompt, question, unit.number % step.samples, certain)
             if isinstance(got, Answer):
                 names.answered(step, got.text, got.value, got.status, got.prompt)
                 return
@@ -88,7 +88,7 @@ class UnitProgram:
         if against is None:
             told = Systems(self.world, step, unit.case, names.values)
             program = partial(talk_program, self.world, talk, told, certain, self.out)
-            got = yield Held(talk, told, program, certain)
+            got = yield HeldConversation(talk, told, program, certain)
             if isinstance(got, Answer):
                 names.talked(step, got.value, got.status)
                 return
@@ -121,7 +121,7 @@ class UnitProgram:
     def _graded(
         self,
         step: Grade,
-        call: Call,
+        call: StepCall,
         prompt: JudgePrompt,
         question: PreparedQuestion,
         against: Unavailable | None,
@@ -129,7 +129,7 @@ class UnitProgram:
     ) -> Program:
         """Return what one judge says of a reply."""
         if against is None:
-            got = yield Reply(call, prompt, question, 0, certain)
+            got = yield ReplyNeed(call, prompt, question, 0, certain)
             if isinstance(got, Answer):
                 self.out.append(Scored(step, call.name, call.model, score_rows(step, got)))
                 return
@@ -146,7 +146,7 @@ class UnitProgram:
         question, prompt = self._judged(step)
         calls = [call for call in self.unit.calls if call.step is step]
         if against is None:
-            programs: list[Program] = [_answered(Reply(call, prompt, question, 0, certain)) for call in calls]
+            programs: list[Program] = [_answered(ReplyNeed(call, prompt, question, 0, certain)) for call in calls]
             answers = [(yield from programs[0])] if len(programs) == 1 else (yield programs)
             reasons = [each for each in answers if isinstance(each, Unavailable)]
             if not reasons:
@@ -207,7 +207,7 @@ def pair_program(world: World, pair: Pair, names: Names, out: list[Result]) -> P
 
 
 def _compared(
-    call: Call,
+    call: StepCall,
     prompt: JudgePrompt,
     question: PreparedQuestion,
     against: Unavailable | None,
@@ -216,7 +216,7 @@ def _compared(
 ) -> Program:
     """Return what one judge says of a pair."""
     if against is None:
-        got = yield Reply(call, prompt, question, 0, certain)
+        got = yield ReplyNeed(call, prompt, question, 0, certain)
         if isinstance(got, Answer):
             value, status = got.value or (None, got.status)
             out.append(Compared(call, call.name, value, status))
@@ -228,7 +228,7 @@ def _compared(
     out.append(Compared(call, None, None, against.status, against.reason))
 
 
-def _answered(need: Reply) -> Program:
+def _answered(need: ReplyNeed) -> Program:
     """The answer to one need, as a program beside others."""
     got = yield need
     return got

@@ -26,7 +26,7 @@ from tripos_compiler.plan import (
 from tripos_runtime.asking import NOT_APPLICABLE, OK, UNDEFINED, conversation_id, judgement_id, sample_id, score_id
 from tripos_runtime.datasets import Case
 from tripos_runtime.models import encoder_id
-from tripos_runtime.program.calls import Call, Talk
+from tripos_runtime.program.calls import Conversation, StepCall
 from tripos_runtime.roles import RoleBinding, made_by
 
 
@@ -162,10 +162,10 @@ class Unit:
         self.number = number
         self.samples: dict[str, str] = {}
         """The name of the reply to every ask, and of every conversation."""
-        self.talks: dict[str, Talk] = {}
+        self.talks: dict[str, Conversation] = {}
         self.verdicts: dict[str, list[str]] = {}
         """The names of the judgements that every verdict is taken from."""
-        self.calls: list[Call] = []
+        self.calls: list[StepCall] = []
         """Every model call, in the order of the steps."""
         self.scores: dict[tuple[str, str | None], dict[str, str]] = {}
         """The names of the scores by fingerprint of the step and evaluator, each by metric: steps may share a name."""
@@ -174,7 +174,7 @@ class Unit:
                 case Ask():
                     answers = bound.model_of(step, model)
                     name = self.samples[step.name] = self._sample(step, answers, number)
-                    self.calls.append(Call("samples", name, step.role, answers, step))
+                    self.calls.append(StepCall("samples", name, step.role, answers, step))
                 case Converse():
                     self._name_talk(step)
                 case Grade():
@@ -190,7 +190,9 @@ class Unit:
         titles = step.metrics or (step.name,)
         for evaluator in self.evaluators(step):
             self.calls.append(
-                Call("judgements", judgement_id(step.judgement, samples, self._by(evaluator)), role, evaluator, step)
+                StepCall(
+                    "judgements", judgement_id(step.judgement, samples, self._by(evaluator)), role, evaluator, step
+                )
             )
             names = {title: score_id(step.fingerprint, samples, title, self._by(evaluator)) for title in titles}
             self.scores[step.fingerprint, evaluator] = names
@@ -210,7 +212,7 @@ class Unit:
         by = {role: self._by(model) for role, model in models.items()}
         name = conversation_id(step.fingerprint, self.case.item_id, by, number, upstream)
         self.samples[step.name] = name
-        self.talks[step.name] = Talk(step, name, number, models)
+        self.talks[step.name] = Conversation(step, name, number, models)
 
     def _name_verdict(self, step: Verdict) -> None:
         # What builds on no reply is about the row alone, and the same for every model that is compared on it.
@@ -219,7 +221,7 @@ class Unit:
         role, names = self.bound.role_of(step), self.verdicts.setdefault(step.name, [])
         for evaluator in self.evaluators(step):
             names.append(judgement_id(step.judgement, about, self._by(evaluator)))
-            self.calls.append(Call("judgements", names[-1], role, evaluator, step))
+            self.calls.append(StepCall("judgements", names[-1], role, evaluator, step))
 
     def _built_on(self, step: Ask | Converse | Score | Column | Judging) -> list[str]:
         """Return what names the result of a step: what it builds on, and who made what it looks into."""
@@ -307,7 +309,7 @@ class Unit:
         """Return the name of a judge's reply."""
         return next(call.name for call in self.calls if call.step is step and call.model == evaluator)
 
-    def judged(self, call: Call) -> str:
+    def judged(self, call: StepCall) -> str:
         """Return the name of the judge's reply that a call of another item's unit stands for."""
         return self.judgement(call.step, call.model)  # type: ignore[arg-type]
 

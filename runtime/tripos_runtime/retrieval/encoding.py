@@ -15,12 +15,12 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
 from tripos_compiler.plan import Settings, digest
-from tripos_runtime.asking import AGAIN, FAILED, NO_OTHERS, NO_REPLY, OK, UNUSED, Answer, Lane, OtherReplies, Source
+from tripos_runtime.asking import AGAIN, FAILED, NO_OTHERS, NO_REPLY, OK, UNUSED, Answer, Lane, OtherReplies, OtherStore
 from tripos_runtime.models import Message, ModelError, Reply, Request, Vector, encoder_id, from_text
 from tripos_runtime.scheduling import Caller
 
 if TYPE_CHECKING:
-    from tripos_runtime.asking import Row, Tally
+    from tripos_runtime.asking import CallCounters, Row
 
 TABLE = "vectors"
 KEPT = 4096
@@ -63,13 +63,13 @@ class _Waiting:
     task: asyncio.Task[None] | None = None
 
 
-def vectors_of_others(others: OtherReplies, names: Sequence[str]) -> dict[str, tuple[Row, Source, Vector]]:
+def vectors_of_others(others: OtherReplies, names: Sequence[str]) -> dict[str, tuple[Row, OtherStore, Vector]]:
     """Return the vectors that other stores have of these names, without those that are none."""
     found = {}
     for name, (row, source) in (others.vectors(names) if names else {}).items():
         with suppress(ValueError):
             if row["status"] == OK:
-                found[name] = row, Source(*source), from_text(row["vector"] or "")
+                found[name] = row, OtherStore(*source), from_text(row["vector"] or "")
     return found
 
 
@@ -79,7 +79,7 @@ class Encoder:
 
     callers: Mapping[str, Caller]
     ledger: VectorLedger
-    tally: Tally
+    tally: CallCounters
     run_id: str
     now: Callable[[], datetime]
     identities: Mapping[str, str] = field(default_factory=dict)

@@ -15,10 +15,10 @@ from tripos_runtime.scheduling.concurrency import Window
 from tripos_runtime.scheduling.endpoint_state import Snapshot, State
 from tripos_runtime.scheduling.errors import Stopped
 from tripos_runtime.scheduling.fairness import Lanes
-from tripos_runtime.scheduling.limits import Share
+from tripos_runtime.scheduling.limits import LimitShare
 from tripos_runtime.scheduling.times import Times
 
-Shares = tuple[Share, ...]
+Shares = tuple[LimitShare, ...]
 
 UNREACHABLE = "R0101"
 RATE_LIMITED = "R0104"

@@ -36,7 +36,7 @@ class Limits:
     """The bytes that large replies may take together, from the network until they are kept."""
 
 
-class Share(Protocol):
+class LimitShare(Protocol):
     """A limit that some models have together."""
 
     def wait_s(self, now: float) -> float:
@@ -139,29 +139,29 @@ def most_at_once(models: Iterable[Model], limits: Limits) -> int:
     return max(_most(model, limits) for model in models)
 
 
-def shares_of(models: Mapping[str, Model], limits: Limits) -> dict[str, tuple[Share, ...]]:
+def shares_of(models: Mapping[str, Model], limits: Limits) -> dict[str, tuple[LimitShare, ...]]:
     """For each model, by name, the limits that it is under beside those of its endpoint as a whole. Models that a
     setting names together have the same objects."""
     at: dict[str, list[Model]] = {}
     for model in models.values():
         at.setdefault(model.endpoint, []).append(model)
-    made: dict[tuple[str, str], Share] = {}
+    made: dict[tuple[str, str], LimitShare] = {}
 
     def rate(
         setting: Mapping[str, float], make: type[RequestsPerMinute] | type[TokensPerMinute], model: Model
-    ) -> list[Share]:
+    ) -> list[LimitShare]:
         key = _key(model, setting)
         if key is None:
             return []
         return [made.setdefault((make.__name__, _together(model, key)), make(setting[key]))]
 
-    def slots(model: Model) -> list[Share]:
+    def slots(model: Model) -> list[LimitShare]:
         most = most_at_once(at[model.endpoint], limits)
         key = _key(model, limits.connections)
         cap = limits.max_connections if key is None else limits.connections[key]
         together = _together(model, key)
         endpoints = {m.endpoint for m in models.values() if _together(m, _key(m, limits.connections)) == together}
-        found: list[Share] = []
+        found: list[LimitShare] = []
         if cap < most or len(endpoints) > 1:  # else the gate of the endpoint says the same
             found.append(made.setdefault(("connections", together), Slots(cap)))
         if model.slots is not None and model.slots < most:

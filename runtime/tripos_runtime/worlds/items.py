@@ -14,7 +14,7 @@ from tripos_runtime.worlds.changes import Changer
 from tripos_runtime.worlds.copies import Row
 from tripos_runtime.worlds.seen_requests import Made, Place
 from tripos_runtime.worlds.tables import Cell
-from tripos_runtime.worlds.world import World
+from tripos_runtime.worlds.world import TrialWorld
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class WorldItem:
 class WorldItems:
     """The items of a world."""
 
-    world: World
+    world: TrialWorld
     changer: Changer
 
     def at(self, place: Place) -> WorldItem:

@@ -28,12 +28,23 @@ from tripos_compiler.plan import (
     Walk,
     digest,
 )
-from tripos_runtime.asking import EmptyLedger, Row, Tally
+from tripos_runtime.asking import CallCounters, EmptyLedger, Row
 from tripos_runtime.datasets import Case, MadeRow, RowFile, Selection, SlotSource
 from tripos_runtime.drivers import At, Live
 from tripos_runtime.generate import Attempts, DataMaker
 from tripos_runtime.models import Request
-from tripos_runtime.program import BoundTreatment, Got, Held, Names, Need, Pair, Reply, Shared, Unit, pairs_of
+from tripos_runtime.program import (
+    BoundTreatment,
+    Got,
+    HeldConversation,
+    Names,
+    Need,
+    Pair,
+    ReplyNeed,
+    Shared,
+    Unit,
+    pairs_of,
+)
 from tripos_runtime.roles import RoleBinding
 from tripos_runtime.scheduling import Caller
 from tripos_runtime.worlds.changes import SecretChange
@@ -42,7 +53,7 @@ from tripos_runtime.worlds.roles import Script, Vectors, Voice, words_of
 from tripos_runtime.worlds.sampling import MOST_SAMPLES, limit_of
 from tripos_runtime.worlds.seen_requests import Made, Place, SeenRequest, SeenRequests, SeenUnit as UnitKey
 from tripos_runtime.worlds.values import fresh, permuted
-from tripos_runtime.worlds.world import World
+from tripos_runtime.worlds.world import TrialWorld
 
 NOW = datetime(2000, 1, 1, tzinfo=UTC)
 Guesses = dict[Hashable, Sequence[Any]]
@@ -90,7 +101,7 @@ class Forgetful(EmptyLedger):
 class Playthrough:
     """One playthrough of a world."""
 
-    world: World
+    world: TrialWorld
     script: Script
     change: SecretChange | None
     first: bool
@@ -131,7 +142,7 @@ class Playthrough:
         self.callers = cast("Mapping[str, Caller]", self.voices)
         ledger = Forgetful()
         self.driver = _Driver(
-            plan, self.world.sources, ledger, Tally(), ledger, "trial", lambda: NOW, callers=self.callers
+            plan, self.world.sources, ledger, CallCounters(), ledger, "trial", lambda: NOW, callers=self.callers
         )
         self.driver.going = self
         self.driver.encoder = Vectors(self._embedded)  # type: ignore[assignment]
@@ -184,7 +195,7 @@ class Playthrough:
         selection = Selection(tuple(each.name for each in scenarios), limit=limit if many else None)
         ledger = Forgetful()
         maker = DataMaker(
-            self.plan, self.binding, self.world, selection, self.callers, ledger, Tally(), ledger, "trial",
+            self.plan, self.binding, self.world, selection, self.callers, ledger, CallCounters(), ledger, "trial",
             lambda: NOW, 1, None, asyncio.sleep, lambda: None,
         )  # fmt: skip
         change = self.change
@@ -276,7 +287,13 @@ class _Driver(Live):
 
     async def meet(self, need: Need, at: At) -> Got:
         """Return what is sent to a program for a need, of which it is noted at which step it came up."""
-        step = need.call.step if isinstance(need, Reply) else need.talk.step if isinstance(need, Held) else need.step
+        step = (
+            need.call.step
+            if isinstance(need, ReplyNeed)
+            else need.talk.step
+            if isinstance(need, HeldConversation)
+            else need.step
+        )
         self.going.begin(at.part, step)
         return await super().meet(need, at)
 
@@ -291,7 +308,7 @@ def made_at(slots: SlotSource, dataset: str, place: int) -> Made:
     return dataset, source, digest(slot.cell), slot.number
 
 
-def change_made(attempts: Attempts, world: World, change: SecretChange) -> None:
+def change_made(attempts: Attempts, world: TrialWorld, change: SecretChange) -> None:
     """Change what roles wrote as secrets of the rows that they made. The rows themselves stay: what becomes of a row by
     its own secrets is not told by it."""
     made, kept = attempts.made, world.sources.made.rows
@@ -324,7 +341,9 @@ def _written(made: MadeSet) -> list[DataField]:
     return [each for each in made.fields if each.secret and each.name in written]
 
 
-def _other(each: DataField, number: int, at: Made, rows: Sequence[MadeRow], change: SecretChange, world: World) -> Any:
+def _other(
+    each: DataField, number: int, at: Made, rows: Sequence[MadeRow], change: SecretChange, world: TrialWorld
+) -> Any:
     """Return what stands in the place of a secret that a role wrote."""
     values = [row.values[each.name] for row in rows]
     if change.kind == "alike":
@@ -339,7 +358,7 @@ def _other(each: DataField, number: int, at: Made, rows: Sequence[MadeRow], chan
     return frozenset(new) if each.type.kind == "set" else new
 
 
-def _derive(attempts: Attempts, row: MadeRow, values: dict[str, Any], world: World) -> None:
+def _derive(attempts: Attempts, row: MadeRow, values: dict[str, Any], world: TrialWorld) -> None:
     """Computes anew what is computed from the row."""
     filled = world.slots.filled(attempts.made, world.slots.slot_at(attempts.made, row.place))
     if filled is None:

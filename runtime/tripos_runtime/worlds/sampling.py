@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from tripos_compiler.plan import Ask, Converse, Plan, Scenario, digest
 from tripos_runtime.datasets import SourceRow
 from tripos_runtime.worlds.seen_requests import Place
-from tripos_runtime.worlds.world import World
+from tripos_runtime.worlds.world import TrialWorld
 
 MOST_SAMPLES = 2
 """The most samples of a row that are gone through: more are told the same."""
@@ -27,13 +27,13 @@ def limit_of(scenario: Scenario, limit: int) -> int:
     return max(FEWEST, min(limit, MOST_REQUESTS // max(1, requests)))
 
 
-def sampled(world: World, limit: int) -> Mapping[str, frozenset[Place] | None]:
+def sampled(world: TrialWorld, limit: int) -> Mapping[str, frozenset[Place] | None]:
     """Return the items of every scenario that are gone through, by its name; `None`: those that are made, of which no
     more are made than that."""
     return {scenario.name: _of(world, scenario, limit_of(scenario, limit)) for scenario in world.plan.scenarios}
 
 
-def _of(world: World, scenario: Scenario, limit: int) -> frozenset[Place] | None:
+def _of(world: TrialWorld, scenario: Scenario, limit: int) -> frozenset[Place] | None:
     rows = scenario.rows
     if rows is None:
         cells = {case.item_id: case.item_id for case in world.picked(scenario, None)}
@@ -55,7 +55,7 @@ def _of(world: World, scenario: Scenario, limit: int) -> frozenset[Place] | None
     return frozenset(chosen)
 
 
-def _rows(world: World, dataset: str) -> tuple[SourceRow, ...]:
+def _rows(world: TrialWorld, dataset: str) -> tuple[SourceRow, ...]:
     return world.rows.rows[dataset]
 
 

@@ -25,7 +25,7 @@ from tripos_runtime.worlds.sampling import sampled
 from tripos_runtime.worlds.seen_requests import Place, RequestDifference, SeenRequests, differences
 from tripos_runtime.worlds.tables import DataFiles
 from tripos_runtime.worlds.values import Kind
-from tripos_runtime.worlds.world import World
+from tripos_runtime.worlds.world import TrialWorld
 
 PAIRS = 4
 ROWS = 24
@@ -101,9 +101,9 @@ class _Trying:
         return DataFiles(self.plan, self.reader, self.spec_files)
 
     @cached_property
-    def files(self) -> World:
+    def files(self) -> TrialWorld:
         """The world as it is in the files."""
-        return World(self.plan, self.reader, self.spec_files, tables=self.tables)
+        return TrialWorld(self.plan, self.reader, self.spec_files, tables=self.tables)
 
     @cached_property
     def changer(self) -> Changer:
@@ -212,7 +212,9 @@ class _Trying:
         first: Playthrough | None = None,
     ) -> Playthrough:
         records = {} if change is None else self.changer.records(change)
-        world = World(self.plan, self.reader, self.spec_files, tables=self.tables, records=records, base=self.files)
+        world = TrialWorld(
+            self.plan, self.reader, self.spec_files, tables=self.tables, records=records, base=self.files
+        )
         same = first is not None and not any(world.rows.changes(name) for name in _looked_through(self.plan))
         functions = stand_ins(self.plan, repr(change))
         return Playthrough(world, script, change, first is None, functions, shown, known, first if same else None)

@@ -65,12 +65,12 @@ class WorldSources(Sources):
 
 
 @dataclass(frozen=True)
-class World(CaseSource):
+class TrialWorld(CaseSource):
     """The cases of a world."""
 
     tables: DataFiles = field(kw_only=True)
     records: Records = field(kw_only=True, default_factory=dict)
-    base: World | None = field(kw_only=True, default=None)
+    base: TrialWorld | None = field(kw_only=True, default=None)
 
     def __post_init__(self) -> None:
         super().__post_init__()

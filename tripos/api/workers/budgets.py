@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
-from tripos.api.workers.messages import Debited, Settle, Wanted
+from tripos.api.workers.messages import CallWanted, Debited, Settle
 from tripos_runtime.models import Price, Reply
 from tripos_runtime.scheduling import Budget, Cost, Debit, Halted, OutOfBudget
 
@@ -29,7 +29,7 @@ class WorkerBudget(Budget):
         """Wait until the run reserves the cost of a call. Raises `OutOfBudget`."""
         number = next(self._numbers)
         answer = self._answers[number] = asyncio.get_running_loop().create_future()
-        self._send(Wanted(number, cost, name))
+        self._send(CallWanted(number, cost, name))
         try:
             await answer
         except asyncio.CancelledError:
@@ -76,11 +76,11 @@ class BudgetDesk:
     _waiting: dict[int, asyncio.Task[None]] = field(default_factory=dict)
     _debits: dict[int, Debit] = field(default_factory=dict)
 
-    def reserve(self, wanted: Wanted) -> None:
+    def reserve(self, wanted: CallWanted) -> None:
         """Reserve what a call may cost, and say so when it is done."""
         self._waiting[wanted.number] = asyncio.create_task(self._reserve(wanted))
 
-    async def _reserve(self, wanted: Wanted) -> None:
+    async def _reserve(self, wanted: CallWanted) -> None:
         refusal = None
         try:
             self._debits[wanted.number] = await self.budget.debit(wanted.cost, wanted.model)

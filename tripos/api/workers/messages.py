@@ -11,7 +11,7 @@ from tripos.api.compilation import CompiledSpec
 from tripos.api.selection import Choices
 from tripos.releases import RunOrigin
 from tripos.settings import Config
-from tripos_runtime.asking import Tally
+from tripos_runtime.asking import CallCounters
 from tripos_runtime.models import Price, Reply
 from tripos_runtime.scheduling import Cost, Snapshot
 
@@ -22,7 +22,7 @@ STOPS_S = 30.0
 
 
 @dataclass(frozen=True)
-class Assignment:
+class WorkerAssignment:
     """The first message to a worker: the run, and which worker of how many it is."""
 
     spec: CompiledSpec
@@ -47,7 +47,7 @@ class Stop:
 
 
 @dataclass(frozen=True)
-class Made:
+class DataMade:
     """The data sets that models write are made."""
 
 
@@ -71,17 +71,17 @@ class Idle:
 
 
 @dataclass(frozen=True)
-class State:
+class WorkerState:
     """The state of a worker: its tally with the notes that are new, its endpoints, and the functions that failed, each
     with how often and the first reason."""
 
-    tally: Tally
+    tally: CallCounters
     endpoints: tuple[Snapshot, ...]
     functions: dict[str, tuple[int, str]]
 
 
 @dataclass(frozen=True)
-class Ended:
+class WorkerEnded:
     """The last message of a worker: how it ended, and the code, the message and the hint of what stopped it."""
 
     status: str
@@ -89,7 +89,7 @@ class Ended:
 
 
 @dataclass(frozen=True)
-class Wanted:
+class CallWanted:
     """A worker wants to make a call that costs so much at most."""
 
     number: int

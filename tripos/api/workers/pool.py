@@ -13,22 +13,22 @@ from tripos.api.job import Job, RunEnding
 from tripos.api.selection import Choices
 from tripos.api.workers.budgets import BudgetDesk
 from tripos.api.workers.messages import (
-    Assignment,
-    Ended,
+    CallWanted,
+    DataMade,
     Idle,
     LookAgain,
-    Made,
     Over,
     Settle,
-    State,
     Stop,
-    Wanted,
+    WorkerAssignment,
+    WorkerEnded,
+    WorkerState,
     pack,
     read,
 )
 from tripos.settings import Config, check_divisible
 from tripos.ui import SOME_FAILED, Failure
-from tripos_runtime.asking import Tally
+from tripos_runtime.asking import CallCounters
 from tripos_runtime.drivers import part_size
 from tripos_runtime.scheduling import Limits, Snapshot
 
@@ -40,18 +40,18 @@ KILLED_S = 5.0
 
 
 @dataclass(eq=False)
-class _Worker:
+class _WorkerProcess:
     """One worker, as the run knows it."""
 
     number: int
     process: asyncio.subprocess.Process
     desk: BudgetDesk | None
-    tally: Tally = field(default_factory=Tally)
+    tally: CallCounters = field(default_factory=CallCounters)
     endpoints: tuple[Snapshot, ...] = ()
     functions: dict[str, tuple[int, str]] = field(default_factory=dict)
     idle: int = -1
     """The deaths that it knew of when it had nothing left to take; -1 while it is at work."""
-    ended: Ended | None = None
+    ended: WorkerEnded | None = None
 
     def send(self, message: object) -> None:
         """Send a message, unless the worker is gone."""
@@ -68,10 +68,10 @@ class WorkerPool:
         self._choices = choices
         self._config = config
         self.workers = workers
-        self._living: list[_Worker] = []
-        self._over: list[_Worker] = []
+        self._living: list[_WorkerProcess] = []
+        self._over: list[_WorkerProcess] = []
         """Those that came to their end."""
-        self._gone: list[Tally] = []
+        self._gone: list[CallCounters] = []
         self._deaths = self._in_vain = self._answered = 0
         self._stopping = False
         self._made = False
@@ -101,7 +101,7 @@ class WorkerPool:
         self._job = job
         size = part_size(sum(job.source.counts(job.selection).values()), self.workers)
         bounds = None if job.budget is None else (job.budget.usd, job.budget.tokens, job.budget.calls)
-        self._assignment = Assignment(
+        self._assignment = WorkerAssignment(
             self._spec, self._choices, self._config, job.run_id, job.origin, size, 0, self.workers, 0, bounds
         )
         try:
@@ -136,24 +136,24 @@ class WorkerPool:
         process = await asyncio.create_subprocess_exec(
             *command, stdin=pipe, stdout=pipe, limit=2**30, env=_environment(), start_new_session=True
         )
-        worker = _Worker(number, process, None)
+        worker = _WorkerProcess(number, process, None)
         if self._job.budget is not None:
             worker.desk = BudgetDesk(self._job.budget, worker.send)
         self._living.append(worker)
         worker.send(replace(self._assignment, number=number, deaths=self._deaths))
         if self._made:
-            worker.send(Made())
+            worker.send(DataMade())
         if self._stopping:
             worker.send(Stop())
         task = asyncio.create_task(self._follow(worker))
         self._tasks.add(task)
 
-    async def _follow(self, worker: _Worker) -> None:
+    async def _follow(self, worker: _WorkerProcess) -> None:
         """Hear what a worker says until it is gone."""
         assert worker.process.stdout is not None
         while (message := await read(worker.process.stdout)) is not None:
             match message:
-                case State():
+                case WorkerState():
                     self._job.tally.notes += [each for each in message.tally.notes if each not in self._job.tally.notes]
                     worker.tally, worker.endpoints, worker.functions = (
                         message.tally,
@@ -161,17 +161,17 @@ class WorkerPool:
                         message.functions,
                     )
                     self._count()
-                case Wanted() if worker.desk is not None:
+                case CallWanted() if worker.desk is not None:
                     worker.desk.reserve(message)
                 case Settle() if worker.desk is not None:
                     worker.desk.settle(message)
-                case Made():
+                case DataMade():
                     self._made = True
-                    self._tell(Made())
+                    self._tell(DataMade())
                 case Idle(deaths=deaths):
                     worker.idle = deaths
                     self._end_if_done()
-                case Ended():
+                case WorkerEnded():
                     worker.ended = message
                     if message.failure is not None:
                         self._stop()
@@ -184,7 +184,7 @@ class WorkerPool:
             return
         await self._died(worker)
 
-    async def _died(self, worker: _Worker) -> None:
+    async def _died(self, worker: _WorkerProcess) -> None:
         """Let others have what a worker had, and put another one in its place."""
         self._deaths += 1
         self._gone.append(worker.tally)
@@ -194,8 +194,8 @@ class WorkerPool:
         self._answered = answered
         code = worker.process.returncode
         if self._stopping:
-            worker.ended = Ended("interrupted")
-            worker.tally = Tally()
+            worker.ended = WorkerEnded("interrupted")
+            worker.tally = CallCounters()
             self._over.append(worker)
             return
         how = f"by signal {-code}" if code is not None and code < 0 else f"with exit code {code}"

@@ -15,22 +15,22 @@ from tripos.api.preparation import damage_note, prepare
 from tripos.api.workers.budgets import WorkerBudget
 from tripos.api.workers.messages import (
     STOPS_S,
-    Assignment,
+    DataMade,
     Debited,
-    Ended,
     Idle,
     LookAgain,
-    Made,
     Over,
-    State,
     Stop,
+    WorkerAssignment,
+    WorkerEnded,
+    WorkerState,
     pack,
     read,
 )
 from tripos.runs import open_others
 from tripos.settings import divided
 from tripos.ui import Failure
-from tripos_runtime.asking import PluginError, Tally
+from tripos_runtime.asking import CallCounters, PluginError
 from tripos_runtime.drivers import Share
 from tripos_runtime.models import ModelError
 from tripos_warehouse.errors import StoreError
@@ -61,9 +61,9 @@ async def _work(answers: int) -> None:
     try:
         ended = await worker.work()
     except Failure as failure:
-        ended = Ended("failed", (failure.code, failure.message, failure.hint))
+        ended = WorkerEnded("failed", (failure.code, failure.message, failure.hint))
     except (PluginError, ModelError, StoreError) as error:
-        ended = Ended("failed", (error.code, error.message, error.hint))
+        ended = WorkerEnded("failed", (error.code, error.message, error.hint))
     worker.send(ended)
     transport.close()  # after what is written
     while not transport.is_closing() or transport.get_write_buffer_size():
@@ -72,7 +72,7 @@ async def _work(answers: int) -> None:
 
 class _Worker:
     def __init__(
-        self, assignment: Assignment, messages: asyncio.StreamReader, transport: asyncio.WriteTransport
+        self, assignment: WorkerAssignment, messages: asyncio.StreamReader, transport: asyncio.WriteTransport
     ) -> None:
         self.assignment = assignment
         self._messages = messages
@@ -90,12 +90,12 @@ class _Worker:
         if not self._transport.is_closing():
             self._transport.write(pack(message))
 
-    async def work(self) -> Ended:
+    async def work(self) -> WorkerEnded:
         """Make the calls of this worker's share. Raises what preparing a run and opening a store raise."""
         given = self.assignment
         config = given.config.model_copy(update={"budget": ()})
         prepared = prepare(given.spec, given.choices, config, approved=False)
-        store, tally = Store.open(config.store, create=False), Tally()
+        store, tally = Store.open(config.store, create=False), CallCounters()
         self.job = Job(
             plan=prepared.plan,
             binding=prepared.binding,
@@ -119,7 +119,7 @@ class _Worker:
             prepared.wiring.close()
         self._tell()
         failure = ending.failure
-        return Ended(ending.status, None if failure is None else (failure.code, failure.message, failure.hint))
+        return WorkerEnded(ending.status, None if failure is None else (failure.code, failure.message, failure.hint))
 
     async def _read(self) -> None:
         """Do what the run says; without a run finish the calls under way."""
@@ -127,7 +127,7 @@ class _Worker:
             match message:
                 case Debited() if self._budget is not None:
                     self._budget.answer(message)
-                case Made():
+                case DataMade():
                     self._made.set()
                 case LookAgain(deaths=deaths):
                     self._deaths = deaths
@@ -152,7 +152,7 @@ class _Worker:
 
     async def _when_made(self) -> None:
         if self.assignment.number == 0:
-            self.send(Made())
+            self.send(DataMade())
         else:
             await self._made.wait()
 
@@ -182,8 +182,8 @@ class _Worker:
             self._tell()
 
     def _tell(self) -> None:
-        tally: Tally = self.job.tally
+        tally: CallCounters = self.job.tally
         notes = tally.notes[self._noted :]
         self._noted = len(tally.notes)
         failed = {name: (each.failed, each.first) for name, each in self.job.functions.items() if each.failed}
-        self.send(State(replace(tally, notes=notes), tuple(self.job.endpoints()), failed))
+        self.send(WorkerState(replace(tally, notes=notes), tuple(self.job.endpoints()), failed))

@@ -20,7 +20,7 @@ from tripos.cli.progress.summary import counts
 from tripos.settings import without_keys
 from tripos.ui import harmless, show_message, show_text
 from tripos_compiler.diagnostics import duration, localized, per_second
-from tripos_runtime.asking import Tally
+from tripos_runtime.asking import CallCounters
 from tripos_runtime.scheduling import Budget, Snapshot
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ class Screen:
 class Watch:
     """Look at a tally and lets it be shown."""
 
-    tally: Tally
+    tally: CallCounters
     shows: list[Show]
     started: float
     endpoints: Callable[[], Sequence[Snapshot]] | None = None
@@ -170,7 +170,7 @@ class Watch:
 
 @contextlib.asynccontextmanager
 async def shown_progress(
-    tally: Tally,
+    tally: CallCounters,
     *,
     endpoints: Callable[[], Sequence[Snapshot]] | None = None,
     budget: Budget | None = None,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from tripos.cli.progress.pace import Lane, Pace, budget_text, cost, done_by_lane
 from tripos_compiler.diagnostics import CODES, duration, localized, per_second
-from tripos_runtime.asking import Tally
+from tripos_runtime.asking import CallCounters
 from tripos_runtime.scheduling import Budget, Snapshot
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ MOST_ERRORS = 3
 class Moment:
     """Everything that one picture shows."""
 
-    tally: Tally
+    tally: CallCounters
     pace: Pace
     elapsed_s: float
     endpoints: tuple[Snapshot, ...] | None = None
@@ -76,7 +76,7 @@ def live_view(moment: Moment, height: int) -> RenderableType:
     return Group(*parts)
 
 
-def shown_lanes(tally: Tally, pace: Pace, most: int) -> tuple[Sequence[Lane], int]:
+def shown_lanes(tally: CallCounters, pace: Pace, most: int) -> tuple[Sequence[Lane], int]:
     """Return the roles and scenarios that get a row, in the order of the plan, and how many get none: where there are
     too many the busiest are shown, then those that are not done."""
     lanes = list({**tally.planned, **done_by_lane(tally)})
@@ -151,7 +151,7 @@ def endpoint_line(endpoint: Snapshot) -> str:
     return f"{', '.join(endpoint.models)}{localized(': ')}{localized(endpoint.state)}{localized('; ')}{told}"
 
 
-def failures(tally: Tally) -> str:
+def failures(tally: CallCounters) -> str:
     """Failed calls by kind, the most frequent first.
 
     >>> from collections import Counter

@@ -6,11 +6,11 @@ from collections import Counter, deque
 from dataclasses import dataclass, field
 
 from tripos_compiler.diagnostics import usd
-from tripos_runtime.asking import Tally
+from tripos_runtime.asking import CallCounters
 from tripos_runtime.scheduling import Budget
 
 
-def cost(tally: Tally) -> str:
+def cost(tally: CallCounters) -> str:
     """Return the cost of the calls of this run.
 
     >>> cost(Tally(cost_usd=0.25)), cost(Tally(cost_usd=0.25, cost_unknown=2)), cost(Tally(cost_unknown=2))
@@ -90,7 +90,7 @@ class Pace:
 
     marks: deque[PaceMark] = field(default_factory=deque)
 
-    def mark(self, now: float, tally: Tally) -> None:
+    def mark(self, now: float, tally: CallCounters) -> None:
         """Take note of where the run stands."""
         calls = tally.asked.total() + tally.failed.total()
         passed = tally.reused.total() + tally.skipped.total()
@@ -106,7 +106,7 @@ class Pace:
         first = self._before(RATE_S)
         return self._speed(first, self.marks[-1].calls - first.calls) if first is not None else 0.0
 
-    def left_s(self, tally: Tally) -> float | None:
+    def left_s(self, tally: CallCounters) -> float | None:
         """Return seconds to the end at the pace of the last minute; `None` where nothing moves, or nothing is left."""
         left = tally.total - tally.done
         first = self._before(LONG_S)
@@ -135,6 +135,6 @@ class Pace:
         return done / max(self.marks[-1].at - first.at, STEP_S)
 
 
-def done_by_lane(tally: Tally) -> Counter[Lane]:
+def done_by_lane(tally: CallCounters) -> Counter[Lane]:
     """Return planned calls that are behind us, by role and scenario."""
     return tally.asked + tally.reused + tally.skipped + tally.failed

@@ -23,7 +23,7 @@ from tripos_compiler.diagnostics import (
     usd,
     wrap,
 )
-from tripos_runtime.asking import TakenCounts, Tally
+from tripos_runtime.asking import CallCounters, TakenCounts
 from tripos_runtime.scheduling import Budget
 
 WIDEST = 80
@@ -44,7 +44,7 @@ class Ended:
 
     run_id: str
     status: str
-    tally: Tally
+    tally: CallCounters
     elapsed_s: float
     code: str | None = None
     budget: Budget | None = None
@@ -52,7 +52,7 @@ class Ended:
     command: str = ""
 
 
-def counts(tally: Tally) -> str:
+def counts(tally: CallCounters) -> str:
     """Return what came of the calls so far, in a few words.
 
     >>> counts(Tally(asked=Counter({("candidate", "sums"): 1200}), failed=Counter({("judge", "sums"): 3})))

@@ -160,9 +160,9 @@ def main(options: Namespace) -> int:
             _show_formatted(connection, options)
             return GOOD
         if options.query is None:
-            from tripos.cli.reports.sql_shell import Shell
+            from tripos.cli.reports.sql_shell import SqlShell
 
-            return Shell(connection, options.output).run()
+            return SqlShell(connection, options.output).run()
         from tripos.cli.reports.sql_shell import show_answer
 
         show_answer(connection, options.query, options.output)

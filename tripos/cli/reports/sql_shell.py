@@ -78,7 +78,7 @@ query;           DuckDB SQL over as many lines as it takes, up to `;`"""
 HISTORY_LINES = 2_000
 
 
-class Shell:
+class SqlShell:
     """Reads queries and answers them, from a terminal or from a file."""
 
     def __init__(self, connection: Connection, output: str | None) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tripos.api import CompiledSpec, choices_of, prepare
 from tripos.cli.inputs import compile_given
-from tripos.clusters import Sharding, array_script, job_manifest, manifest_text, shard_command, submit
+from tripos.runs.clusters import Sharding, array_script, job_manifest, manifest_text, shard_command, submit
 from tripos.settings import ChosenSettings, check_divisible, chosen_settings, limits_of
 from tripos.ui import GOOD, USAGE, Failure, show_message, show_text
 

@@ -12,7 +12,7 @@ from tripos.cli.progress import taken_text
 from tripos.ui import harmless
 from tripos_compiler.diagnostics import abbreviated, localized, reader_language, usd, wrap
 from tripos_compiler.plan import Plan
-from tripos_runtime.forecast import Estimate, Forecast, Line, Span
+from tripos_runtime.forecast import Estimate, EstimateSpan, Forecast, ForecastLine
 from tripos_runtime.scheduling import Budget
 from tripos_warehouse.formats import TextColumn, fold, grid
 
@@ -30,7 +30,7 @@ class _Group:
     ruled_out: int = 0
     parts: list[Estimate] = field(default_factory=list)
 
-    def add(self, line: Line, part: Estimate | None) -> None:
+    def add(self, line: ForecastLine, part: Estimate | None) -> None:
         self.reused += line.reused
         self.certain += line.certain
         self.perhaps += line.perhaps
@@ -168,7 +168,7 @@ def _cost(total: Estimate) -> tuple[str, str, str]:
     return f"{low} + unknown", f"{expected} + unknown", high if high == "unknown" else f"{high} + unknown"
 
 
-def _spans(span: Span) -> tuple[str, str, str]:
+def _spans(span: EstimateSpan) -> tuple[str, str, str]:
     return usd(span.low), usd(span.expected), usd(span.high)
 
 

@@ -24,7 +24,7 @@ GRADER = "anthropic/claude-sonnet-4-5"
 
 
 @dataclass(frozen=True)
-class Template:
+class StartTemplate:
     """A benchmark to begin with, whose files lie in the folder of its name."""
 
     name: str
@@ -40,29 +40,29 @@ _JUDGES = {"judge": ("mock/fair:ada", "mock/noisy:ben")}
 TEMPLATES = {
     each.name: each
     for each in (
-        Template("qa", "questions with four options and a key"),
-        Template("judge", "explanations that judges grade on a rubric", roles=_JUDGES),
-        Template(
+        StartTemplate("qa", "questions with four options and a key"),
+        StartTemplate("judge", "explanations that judges grade on a rubric", roles=_JUDGES),
+        StartTemplate(
             "dialogue",
             "lessons: one model teaches another, with a test before and after",
             mocks=("mock/teacher", "mock/teacher:ben"),
             roles={"student": ("mock/student-40-30",)},
         ),
-        Template(
+        StartTemplate(
             "pairwise",
             "letters that judges compare two by two",
             roles=_JUDGES,
             local=("local/smollm2-135m", "mock/careful"),
         ),
-        Template("rag", "questions about pages that are retrieved", roles={"judge": ("mock/fair:ada",)}),
-        Template("bilingual", "one quiz in English and Chinese"),
+        StartTemplate("rag", "questions about pages that are retrieved", roles={"judge": ("mock/fair:ada",)}),
+        StartTemplate("bilingual", "one quiz in English and Chinese"),
     )
 }
 """Every template; the first is the default."""
 DEFAULT = next(iter(TEMPLATES))
 
 
-def files_of(template: Template, name: str, models: Sequence[str], where: str) -> dict[str, str]:
+def files_of(template: StartTemplate, name: str, models: Sequence[str], where: str) -> dict[str, str]:
     """Return the text of each file of a new benchmark, by its path in its folder. `name` is that of the benchmark,
     `models` are those under test, and `where` is the path of the folder in its repository; empty where it is the
     root."""
@@ -97,7 +97,7 @@ def files_of(template: Template, name: str, models: Sequence[str], where: str) -
     return found
 
 
-def _settings(common: Traversable, template: Template, spec: str, models: Sequence[str]) -> str:
+def _settings(common: Traversable, template: StartTemplate, spec: str, models: Sequence[str]) -> str:
     """Return the text of `tripos.toml`."""
     roles = "".join(f"{role} = {_toml(fillers)}\n" for role, fillers in template.roles.items())
     hosted = "".join(f"{role} = {_toml([GRADER])}\n" for role in template.roles)
@@ -196,7 +196,12 @@ def _write(folder: Path, texts: dict[str, str]) -> None:
 
 
 def _tell(
-    folder: Path, name: str, template: Template, models: Sequence[str], written: Sequence[str], repository: Path | None
+    folder: Path,
+    name: str,
+    template: StartTemplate,
+    models: Sequence[str],
+    written: Sequence[str],
+    repository: Path | None,
 ) -> None:
     """Print what was written, and the next commands."""
     here = folder.resolve() == Path.cwd()

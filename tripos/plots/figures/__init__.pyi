@@ -1,5 +1,5 @@
 from .kinds import (
     KINDS as KINDS,
-    Kind as Kind,
+    PictureKind as PictureKind,
     make_picture as make_picture,
 )

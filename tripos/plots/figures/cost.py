@@ -6,7 +6,7 @@ from typing import Any
 
 from tripos.plots.marks import colour_of, shape_of
 from tripos.plots.picture import AnyChart, Picture, data_of, nothing_to_draw
-from tripos.plots.sources import Source
+from tripos.plots.sources import PictureSource
 from tripos.plots.theme import GREY, Style
 from tripos_warehouse import sql
 from tripos_warehouse.query import run_query
@@ -16,7 +16,7 @@ WIDE = 20
 """Costs that are further apart than this many times stand on a logarithmic axis."""
 
 
-def cost_picture(source: Source) -> Picture:
+def cost_picture(source: PictureSource) -> Picture:
     """Return the picture of a headline over the cost of the replies. Raises `StoreError` S0621 where no model has both,
     or nothing costs anything."""
     board, words, options = source.board(), source.words, source.options
@@ -79,7 +79,7 @@ def cost_picture(source: Source) -> Picture:
     return Picture("cost", f"{source.title}: {words['title_cost']}, {named}", rows, notes, draws)
 
 
-def _spent(source: Source) -> dict[str, float | None]:
+def _spent(source: PictureSource) -> dict[str, float | None]:
     """Return what the replies of every model cost, out of the macro `spending`; None for one that has replies without a
     known cost."""
     found = run_query(source.connection, f"from {sql.name(source.plan.benchmark.name)}.spending()").to_pylist()

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 
 from tripos.plots.marks import estimates, titled_plots
 from tripos.plots.picture import AnyChart, Picture, Row, nothing_to_draw
-from tripos.plots.sources import Source
+from tripos.plots.sources import PictureSource
 from tripos.plots.theme import Style
 from tripos_compiler.plan import Figure, Formula, Measure, Measured, Plan
 from tripos_warehouse.report import counts_of
 
 
-def gain_picture(source: Source) -> Picture:
+def gain_picture(source: PictureSource) -> Picture:
     """Return the picture of a gain. Raises `StoreError` S0621 for a benchmark without one."""
     measure = _measure(source)
     start = base_of(source.plan, measure.figure)
@@ -58,7 +58,7 @@ def gain_picture(source: Source) -> Picture:
     return Picture("gain", f"{source.title}: {named}", shown, notes, draws)
 
 
-def _measure(source: Source) -> Measure:
+def _measure(source: PictureSource) -> Measure:
     """Return the wanted measure, or the first that is a gain; one by the arm that it is a gain of comes first."""
     if source.options.measure is not None:
         wanted = source.measure(source.options.measure)

@@ -7,13 +7,13 @@ from typing import Any
 
 from tripos.plots.marks import titled_plots
 from tripos.plots.picture import AnyChart, Picture, Row, data_of, nothing_to_draw
-from tripos.plots.sources import Source
+from tripos.plots.sources import PictureSource
 from tripos.plots.theme import CONTINUOUS, Style
 from tripos.view import grid_means
 from tripos_warehouse.views import dimension_place
 
 
-def heatmap_picture(source: Source) -> Picture:
+def heatmap_picture(source: PictureSource) -> Picture:
     """Return the means that the page of results shows. Raises `StoreError` S0621 where no score has a scale."""
     plan, words = source.plan, source.words
     models = source.models
@@ -45,7 +45,7 @@ def heatmap_picture(source: Source) -> Picture:
 
 
 def _grid(
-    source: Source,
+    source: PictureSource,
     rows: Sequence[Row],
     model: str,
     across: Sequence[str],
@@ -80,6 +80,6 @@ def _grid(
     return alt.layer(*layers).properties(width=width, height=alt.Step(style.step))
 
 
-def _in_order(source: Source, found: list[dict[str, object]], name: str) -> list[str]:
+def _in_order(source: PictureSource, found: list[dict[str, object]], name: str) -> list[str]:
     place = dimension_place(source.plan, name)
     return sorted({str(row[name]) for row in found}, key=place)

@@ -7,7 +7,7 @@ from typing import Any
 
 from tripos.plots.marks import titled_plots
 from tripos.plots.picture import AnyChart, Picture, Row, data_of, nothing_to_draw
-from tripos.plots.sources import Source
+from tripos.plots.sources import PictureSource
 from tripos.plots.theme import COLOURS, GREY, Style
 from tripos_warehouse import sql
 from tripos_warehouse.query import run_query
@@ -17,7 +17,7 @@ ACROSS = 3
 """Plots in a row."""
 
 
-def judges_picture(source: Source) -> Picture:
+def judges_picture(source: PictureSource) -> Picture:
     """Return the picture of every judge and person who graded the same replies, each metric by itself. Raises
     `StoreError` S0621 where there is no such pair."""
     schema, words = sql.name(source.plan.benchmark.name), source.words
@@ -56,7 +56,7 @@ def judges_picture(source: Source) -> Picture:
     return Picture("judges", title, tuple(rows), notes, draws, several=min(ACROSS, len(parts)))
 
 
-def _disc_plot(source: Source, rows: Sequence[Row], width: float, style: Style) -> AnyChart:
+def _disc_plot(source: PictureSource, rows: Sequence[Row], width: float, style: Style) -> AnyChart:
     """Return the grades of one judge beside those of one person, as discs around the line of agreement."""
     import altair as alt
 
@@ -83,7 +83,7 @@ def _disc_plot(source: Source, rows: Sequence[Row], width: float, style: Style) 
     return alt.layer(line, dots).properties(width=width, height=width)
 
 
-def _people(source: Source, names: set[str]) -> set[str]:
+def _people(source: PictureSource, names: set[str]) -> set[str]:
     """Return who the judges are held against: the one that was named, or everybody who is a person."""
     wanted = source.options.against
     if wanted is None:
@@ -95,7 +95,7 @@ def _people(source: Source, names: set[str]) -> set[str]:
     return found
 
 
-def _counts(source: Source, human: str, judge: str, metric: str) -> list[dict[str, Any]]:
+def _counts(source: PictureSource, human: str, judge: str, metric: str) -> list[dict[str, Any]]:
     """Return how often each grade of the one stands beside each grade of the other on a metric, over the rows that
     `agreement` counts: of an evaluator that scored several times, the last round."""
     found = source.connection.execute(

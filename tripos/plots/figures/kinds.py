@@ -13,28 +13,28 @@ from tripos.plots.figures.leaderboard import leaderboard_picture
 from tripos.plots.figures.power import power_picture
 from tripos.plots.figures.radar import radar_picture
 from tripos.plots.picture import Picture
-from tripos.plots.sources import PlotOptions, Source, opened
+from tripos.plots.sources import PictureSource, PlotOptions, opened
 from tripos_warehouse.store import Store
 
 
 @dataclass(frozen=True)
-class Kind:
+class PictureKind:
     """A kind of picture. Without a run, one that is `whole` shows all models of the benchmark, and any other the last
     run."""
 
     help: str
-    make: Callable[[Source], Picture]
+    make: Callable[[PictureSource], Picture]
     whole: bool = False
 
 
-KINDS: Mapping[str, Kind] = {
-    "leaderboard": Kind("every model with its interval, the best first", leaderboard_picture, whole=True),
-    "heatmap": Kind("mean scores by scenario and metric", heatmap_picture),
-    "radar": Kind("a measure by metric around a circle", radar_picture),
-    "gain": Kind("gains of arms over the arm that they start from", gain_picture),
-    "judges": Kind("grades of judges beside those of people", judges_picture),
-    "power": Kind("the power to find a difference, by the number of items", power_picture),
-    "cost": Kind("cost against score", cost_picture, whole=True),
+KINDS: Mapping[str, PictureKind] = {
+    "leaderboard": PictureKind("every model with its interval, the best first", leaderboard_picture, whole=True),
+    "heatmap": PictureKind("mean scores by scenario and metric", heatmap_picture),
+    "radar": PictureKind("a measure by metric around a circle", radar_picture),
+    "gain": PictureKind("gains of arms over the arm that they start from", gain_picture),
+    "judges": PictureKind("grades of judges beside those of people", judges_picture),
+    "power": PictureKind("the power to find a difference, by the number of items", power_picture),
+    "cost": PictureKind("cost against score", cost_picture, whole=True),
 }
 
 

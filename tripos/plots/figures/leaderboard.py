@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from tripos.plots.marks import estimates
 from tripos.plots.picture import AnyChart, Picture, nothing_to_draw
-from tripos.plots.sources import Source
+from tripos.plots.sources import PictureSource
 from tripos.plots.theme import Style
 from tripos_compiler.diagnostics import localized
 from tripos_warehouse.report import board_notes, counts_of
 
 
-def leaderboard_picture(source: Source) -> Picture:
+def leaderboard_picture(source: PictureSource) -> Picture:
     """Return the picture of a board. Raises `StoreError` S0621 where no model has a value."""
     board, words = source.board(), source.words
     named = source.title_of(board.measure)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tripos.plots.picture import AnyChart, Picture, data_of, nothing_to_draw
-from tripos.plots.sources import Source
+from tripos.plots.sources import PictureSource
 from tripos.plots.theme import COLOURS, DASHES, GREY, Style
 from tripos_compiler.plan import Measure
 from tripos_warehouse.measures import Half, remeasure_pairs
@@ -29,7 +29,7 @@ class _Design:
     told: str
 
 
-def power_picture(source: Source) -> Picture:
+def power_picture(source: PictureSource) -> Picture:
     """Return power curves for differences around what the items of the run detect. Raises `StoreError` S0621 where
     nothing says how much scores vary."""
     measure, words = _measure(source), source.words
@@ -96,7 +96,7 @@ def power_picture(source: Source) -> Picture:
     )
 
 
-def _measure(source: Source) -> Measure:
+def _measure(source: PictureSource) -> Measure:
     if source.options.measure is not None:
         return source.board().measure
     found = headlines(source.plan)
@@ -105,7 +105,7 @@ def _measure(source: Source) -> Measure:
     return found[0]
 
 
-def _design(source: Source, measure: Measure) -> _Design:
+def _design(source: PictureSource, measure: Measure) -> _Design:
     """Return the variance that two models of the run show, the first two of those that are drawn; of a single model,
     the largest that the scale allows, as `tripos plan` has it."""
     words = source.words

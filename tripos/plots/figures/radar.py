@@ -10,7 +10,7 @@ from rich.cells import cell_len
 
 from tripos.plots.marks import colour_of, shape_of
 from tripos.plots.picture import AnyChart, Picture, Row, data_of, nothing_to_draw
-from tripos.plots.sources import Source
+from tripos.plots.sources import PictureSource
 from tripos.plots.theme import DASHES, GREY, PALE, Style
 from tripos_compiler.plan import Measure
 from tripos_warehouse.formats import fold
@@ -25,7 +25,7 @@ LABEL = 18
 RINGS = (0.25, 0.5, 0.75, 1.0)
 
 
-def radar_picture(source: Source) -> Picture:
+def radar_picture(source: PictureSource) -> Picture:
     """Return the picture of a measure by one dimension. Raises `StoreError` S0621 for one whose cells have no bounds,
     or that has fewer than three of them."""
     measure = _measure(source)
@@ -70,7 +70,7 @@ def radar_picture(source: Source) -> Picture:
     return Picture("radar", f"{source.title}: {source.title_of(measure)}", tuple(rows), notes, draws)
 
 
-def _measure(source: Source) -> Measure:
+def _measure(source: PictureSource) -> Measure:
     """Return the wanted measure, or the first by metric, or the first by any one dimension."""
     if source.options.measure is not None:
         measure = source.measure(source.options.measure)
@@ -88,7 +88,7 @@ def _measure(source: Source) -> Measure:
     return single[0]
 
 
-def _ends(source: Source, measure: Measure, value: str) -> tuple[float, float]:
+def _ends(source: PictureSource, measure: Measure, value: str) -> tuple[float, float]:
     ends = measure.low, measure.high
     if measure.by == ("metric",):
         metric = next((each for each in source.plan.metrics if each.name == value), None)
@@ -101,7 +101,7 @@ def _ends(source: Source, measure: Measure, value: str) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def _place(source: Source, name: str, value: object) -> tuple[int, str]:
+def _place(source: PictureSource, name: str, value: object) -> tuple[int, str]:
     from tripos_warehouse.views import dimension_place
 
     return dimension_place(source.plan, name)(value)

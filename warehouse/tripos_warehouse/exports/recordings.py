@@ -85,20 +85,20 @@ VECTORS = "vectors"
 
 
 @dataclass(frozen=True)
-class Usage:
+class RecordedUsage:
     """The tokens that a reply took; `None` is unknown."""
 
     tokens_in: int | None
     tokens_out: int | None
     tokens_reasoning: int | None
 
-    def without(self, other: Usage) -> Usage:
+    def without(self, other: RecordedUsage) -> RecordedUsage:
         """Return what is left of this when the other is taken off.
 
         >>> Usage(10, 6, None).without(Usage(4, 5, None))
         Usage(tokens_in=6, tokens_out=1, tokens_reasoning=None)
         """
-        return Usage(
+        return RecordedUsage(
             _less(self.tokens_in, other.tokens_in),
             _less(self.tokens_out, other.tokens_out),
             _less(self.tokens_reasoning, other.tokens_reasoning),
@@ -112,7 +112,7 @@ class RecordedReply:
     text: str
     finish_reason: str | None
     model_served: str | None
-    usage: Usage
+    usage: RecordedUsage
 
 
 @dataclass(frozen=True)
@@ -250,7 +250,7 @@ def _reply(
 ) -> RecordedReply | None:
     if text is None:
         return None
-    return RecordedReply(text, finish_reason, model_served, Usage(tokens_in, tokens_out, tokens_reasoning))
+    return RecordedReply(text, finish_reason, model_served, RecordedUsage(tokens_in, tokens_out, tokens_reasoning))
 
 
 def _less(whole: int | None, part: int | None) -> int | None:

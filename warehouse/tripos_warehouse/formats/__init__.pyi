@@ -12,9 +12,9 @@ from .markdown import (
 )
 from .paper_table import (
     Cell as Cell,
-    Estimate as Estimate,
     Interval as Interval,
     PaperColumn as PaperColumn,
+    PaperEstimate as PaperEstimate,
     PaperTable as PaperTable,
     answer_table as answer_table,
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 from collections.abc import Sequence
 
-from tripos_warehouse.formats.paper_table import Cell, Estimate, Interval, PaperColumn, PaperTable, plain
+from tripos_warehouse.formats.paper_table import Cell, Interval, PaperColumn, PaperEstimate, PaperTable, plain
 
 LEFT, RIGHT = "text-align:left", "text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap"
 
@@ -37,7 +37,7 @@ def _table(table: PaperTable, interval: Interval) -> str:
 
 def _cell(column: PaperColumn, cell: Cell, interval: Interval) -> str:
     shown = _text(plain(column, cell, interval))
-    if isinstance(cell, Estimate) and cell.best:
+    if isinstance(cell, PaperEstimate) and cell.best:
         value, space, rest = shown.partition(" ")
         shown = f"<strong>{value}</strong>{space}{rest}"
     return f'<td style="{LEFT if column.is_text else RIGHT}">{shown}</td>'

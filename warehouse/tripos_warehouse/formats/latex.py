@@ -7,7 +7,7 @@ import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 
-from tripos_warehouse.formats.paper_table import Cell, Estimate, Interval, PaperColumn, PaperTable
+from tripos_warehouse.formats.paper_table import Cell, Interval, PaperColumn, PaperEstimate, PaperTable
 from tripos_warehouse.formats.text_table import NOTHING
 
 PREAMBLE = r"""\usepackage{booktabs, siunitx, etoolbox}
@@ -118,7 +118,7 @@ class _Part:
         whole = max(len(each.removeprefix("-").partition(".")[0]) for each in shown)
         places = self._column.places
         tail = f".{places}" if places else ""
-        halves = [each.half_width for each in self._column.cells if isinstance(each, Estimate)]
+        halves = [each.half_width for each in self._column.cells if isinstance(each, PaperEstimate)]
         widest = max((half for half in halves if half is not None), default=0.0)
         error = len(self._column.number(widest).replace(".", "").lstrip("0")) or 1
         return f"{sign}{whole}{tail}({max(error, 1)})" if self._even else f"{sign}{whole}{tail}"
@@ -137,9 +137,9 @@ class _Part:
         if value is None or not math.isfinite(value):
             nothing = f"{{{latex_text(NOTHING if value is None else str(value))}}}"
             return f"{nothing} &" if self._wide else nothing
-        best = "\\bfseries " if isinstance(cell, Estimate) and cell.best else ""
+        best = "\\bfseries " if isinstance(cell, PaperEstimate) and cell.best else ""
         number = f"{best}{self._column.number(value)}"
-        if not isinstance(cell, Estimate) or cell.low is None or cell.high is None or cell.half_width is None:
+        if not isinstance(cell, PaperEstimate) or cell.low is None or cell.high is None or cell.half_width is None:
             return f"{number} &" if self._wide else number
         if self._wide:
             low, high = (self._column.number(end).replace("-", _SPELT["−"]) for end in (cell.low, cell.high))
@@ -153,13 +153,13 @@ def _shown(column: PaperColumn, cell: Cell) -> str:
             return NOTHING
         case str():
             return cell
-        case Estimate(value=value):
+        case PaperEstimate(value=value):
             return NOTHING if value is None else column.number(value)
     return column.number(cell)
 
 
 def _value(cell: Cell) -> float | None:
-    if isinstance(cell, Estimate):
+    if isinstance(cell, PaperEstimate):
         return cell.value
     return None if cell is None or isinstance(cell, str) else float(cell)
 

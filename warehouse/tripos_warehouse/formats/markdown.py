@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from tripos_warehouse.formats.paper_table import Cell, Estimate, Interval, PaperColumn, PaperTable, plain
+from tripos_warehouse.formats.paper_table import Cell, Interval, PaperColumn, PaperEstimate, PaperTable, plain
 
 _SPECIAL = re.compile(r"[\\`*\[\]<>|~$]|(?<![^\W_])_|_(?![^\W_])|&(?=[#\w])")
 """The characters that Markdown takes for marks; `_` inside of a word is none."""
@@ -61,7 +61,7 @@ def _cell(column: PaperColumn, cell: Cell, interval: Interval) -> str:
     shown = plain(column, cell, interval)
     if isinstance(cell, str):
         return markdown_text(shown)
-    if isinstance(cell, Estimate) and cell.best:
+    if isinstance(cell, PaperEstimate) and cell.best:
         value, space, rest = shown.partition(" ")
         return f"**{value}**{space}{rest}"
     return shown

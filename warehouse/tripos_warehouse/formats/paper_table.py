@@ -26,7 +26,7 @@ BEST = "Bold: better than every other model beyond error (5 %, Holm)."
 
 
 @dataclass(frozen=True)
-class Estimate:
+class PaperEstimate:
     """A value with the ends of its interval, where it has one; `best` where it is better than all beside it, beyond
     error."""
 
@@ -47,7 +47,7 @@ class Estimate:
         return max(self.value - self.low, self.high - self.value)
 
 
-Cell = str | int | float | Estimate | None
+Cell = str | int | float | PaperEstimate | None
 
 
 @dataclass(frozen=True)
@@ -66,14 +66,14 @@ class PaperColumn:
     @property
     def has_intervals(self) -> bool:
         """True if a value of it has an interval."""
-        return any(isinstance(each, Estimate) and each.half_width is not None for each in self.cells)
+        return any(isinstance(each, PaperEstimate) and each.half_width is not None for each in self.cells)
 
     @property
     def places(self) -> int:
         """How many decimals its numbers have."""
         if self.decimals is not None:
             return self.decimals
-        known = [each.value if isinstance(each, Estimate) else each for each in self.cells]
+        known = [each.value if isinstance(each, PaperEstimate) else each for each in self.cells]
         if all(each is None or isinstance(each, int | str) for each in known):
             return 0
         return decimals_of([each for each in known if isinstance(each, int | float)])
@@ -106,7 +106,7 @@ class PaperTable:
 
     def notes_for(self, interval: Interval) -> list[str]:
         """Return the notes, and what intervals and bold values mean where there are any."""
-        cells = [each for column in self.columns for each in column.cells if isinstance(each, Estimate)]
+        cells = [each for column in self.columns for each in column.cells if isinstance(each, PaperEstimate)]
         told = [NOTES[interval]] if any(column.has_intervals for column in self.columns) else []
         best = [BEST] if any(each.best for each in cells) else []
         return [each if each.endswith((".", ":")) else f"{each}." for each in (*told, *best, *self.notes) if each]

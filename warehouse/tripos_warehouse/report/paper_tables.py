@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from tripos_compiler.plan import Measure, Plan
-from tripos_warehouse.formats import Cell, Estimate, PaperColumn, PaperTable, decimals_of
+from tripos_warehouse.formats import Cell, PaperColumn, PaperEstimate, PaperTable, decimals_of
 from tripos_warehouse.measures import Half, MeasureRow, MeasureTable, remeasure_cells
 from tripos_warehouse.query import Connection
 from tripos_warehouse.report.board_facts import items_by_model
@@ -73,11 +73,11 @@ def _parts_of_it(report: Report) -> Iterable[str]:
             yield f"{remark.text[:1].upper()}{remark.text[1:]}."
 
 
-def estimate(row: MeasureRow | None, best: bool = False) -> Estimate:
+def estimate(row: MeasureRow | None, best: bool = False) -> PaperEstimate:
     """Return the value of a row with its interval."""
     if row is None:
-        return Estimate(None)
-    return Estimate(row.value, row.interval_low, row.interval_high, best)
+        return PaperEstimate(None)
+    return PaperEstimate(row.value, row.interval_low, row.interval_high, best)
 
 
 def _beside(
@@ -87,7 +87,7 @@ def _beside(
     rows = [row for line in lines for row in line.cells.values()]
     decimals = decimals_of([row.value for row in rows])
 
-    def cell(line: PivotLine, head: str) -> Estimate:
+    def cell(line: PivotLine, head: str) -> PaperEstimate:
         row = line.cells.get(head)
         return estimate(row, row is not None and line.keyed and (row.by, row.model) in best)
 
@@ -151,9 +151,9 @@ def board_table(board: Board, notes: Sequence[str] = (), published: Sequence[tup
     told_apart = bool(others) and not set(board.standings[0].letters) & set(others)
     more = len(published)
     values = [
-        Estimate(each.value, each.low, each.high, told_apart and place == 0)
+        PaperEstimate(each.value, each.low, each.high, told_apart and place == 0)
         for place, each in enumerate(board.standings)
-    ] + [Estimate(value) for _, value in published]
+    ] + [PaperEstimate(value) for _, value in published]
     ranks: list[Cell] = [f"{each.rank}{'=' if each.tied else ''}" for each in board.standings]
     narrow = board.measure.low is not None and board.measure.high is not None
     places = 3 if narrow and (board.measure.high or 0.0) - (board.measure.low or 0.0) <= 1 else 2
@@ -197,7 +197,9 @@ def _section(section: Section, caption: str, notes: Sequence[str]) -> PaperTable
         PaperColumn(section.kind, tuple(f"{row.name} ({row.of})" if row.of else row.name for row in rows)),
         PaperColumn("A", tuple(row.a for row in rows), decimals),
         PaperColumn("B", tuple(row.b for row in rows), decimals),
-        PaperColumn("B − A", tuple(Estimate(each.value or 0.0, each.low, each.high) for each in differences), decimals),
+        PaperColumn(
+            "B − A", tuple(PaperEstimate(each.value or 0.0, each.low, each.high) for each in differences), decimals
+        ),
         PaperColumn("p", tuple(_p(row.p) for row in rows)),
         PaperColumn("pairs", tuple(each.n for each in differences)),
         PaperColumn("items", tuple(each.clusters for each in differences)),

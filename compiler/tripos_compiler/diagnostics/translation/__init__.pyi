@@ -14,6 +14,6 @@ from .reader import (
     reader_language as reader_language,
 )
 from .templates import (
-    Template as Template,
+    MessageTemplate as MessageTemplate,
     parse_template as parse_template,
 )

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache, lru_cache
 
 from tripos_compiler.diagnostics.translation.reader import reader_language
-from tripos_compiler.diagnostics.translation.templates import Template, fill_translation, parse_template
+from tripos_compiler.diagnostics.translation.templates import MessageTemplate, fill_translation, parse_template
 
 PARTS = "parts.json"
 """The file with parts of messages, which only stand in a hole; alone they are too short to know a message by."""
@@ -59,7 +59,7 @@ def _translated(text: str, language: str, depth: int) -> str:
     return best.pop() if len(best) == 1 else text
 
 
-def _filled(template: Template, said: str, values: tuple[str, ...], language: str, depth: int) -> str | None:
+def _filled(template: MessageTemplate, said: str, values: tuple[str, ...], language: str, depth: int) -> str | None:
     """Return the translation with its values; None where a hole took words that belong to another message."""
 
     def inner(value: str) -> str:
@@ -94,10 +94,10 @@ def _joined(text: str, language: str, depth: int) -> str | None:
 
 
 @cache
-def _loaded(language: str, parts: bool) -> tuple[dict[str, str], list[tuple[Template, str]]]:
+def _loaded(language: str, parts: bool) -> tuple[dict[str, str], list[tuple[MessageTemplate, str]]]:
     """Return the messages without holes, and the templates of the others."""
     exact: dict[str, str] = {}
-    templates: list[tuple[Template, str]] = []
+    templates: list[tuple[MessageTemplate, str]] = []
     for key, said in translations(language, parts=parts).items():
         template = parse_template(key)
         if template.numbers:

@@ -13,7 +13,7 @@ TICK = "`"
 
 
 @dataclass(frozen=True)
-class Template:
+class MessageTemplate:
     """Constant texts, one more than there are holes. A hole may be for a number alone."""
 
     constants: tuple[str, ...]
@@ -91,7 +91,7 @@ class Template:
         return sum(map(len, self.constants))
 
 
-def parse_template(key: str) -> Template:
+def parse_template(key: str) -> MessageTemplate:
     """Return the template that a key of the catalogue writes: `{0}` is a hole, `{0:n}` one for a number, and a brace is
     written twice.
 
@@ -105,7 +105,7 @@ def parse_template(key: str) -> Template:
             constants.append(text)
             numbers.append(spec == "n")
             text = ""
-    return Template((*constants, text), tuple(numbers))
+    return MessageTemplate((*constants, text), tuple(numbers))
 
 
 def fill_translation(text: str, values: Sequence[str], inner: Callable[[str], str]) -> str:

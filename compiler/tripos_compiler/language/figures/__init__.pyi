@@ -5,7 +5,7 @@ from .aggregates import (
     Bounds as Bounds,
 )
 from .scored_steps import (
-    Scored as Scored,
+    ScoredStep as ScoredStep,
     ScoredValues as ScoredValues,
     aggregates_of as aggregates_of,
     conversations_before as conversations_before,

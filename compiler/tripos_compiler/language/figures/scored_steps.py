@@ -77,7 +77,7 @@ Giving = Score | Grade | Compare | Column
 
 
 @dataclass(frozen=True)
-class Scored:
+class ScoredStep:
     """Values that an aggregate is taken of. `within` is the scenario that they are taken from, where they are taken
     from one only; `scenarios` are all that have them, and `steps` what gives them there. `type` is that of a value, and
     `judges` are the roles that give them."""
@@ -108,7 +108,7 @@ class ScoredValues:
     scenarios: tuple[Scenario, ...]
     scorers: Mapping[str, Scorer]
 
-    def named(self, name: str, within: str | None) -> Scored:
+    def named(self, name: str, within: str | None) -> ScoredStep:
         """Return what a name in the figure of a plan means. A judge's name means all that it gave, and no score of its
         own."""
         if name in self.scorers:
@@ -117,7 +117,7 @@ class ScoredValues:
             found = self.score(name, within) or self.metric(name, within)
         return found or self.column(name, within)
 
-    def score(self, name: str, within: str | None) -> Scored | None:
+    def score(self, name: str, within: str | None) -> ScoredStep | None:
         """Return the scores or comparisons of that name; None where no scenario has them."""
         found = [(scenario, step) for scenario, step in self._giving(within) if step.name == name]
         found = [(scenario, step) for scenario, step in found if not isinstance(step, Column) and not _is_rubric(step)]
@@ -125,7 +125,7 @@ class ScoredValues:
         kind: Kind = "compare" if compares else "score"
         return self._scored(name, kind, within, compares or found) if found else None
 
-    def scorer(self, name: str, within: str | None) -> Scored | None:
+    def scorer(self, name: str, within: str | None) -> ScoredStep | None:
         """Return all scores that a judge gave; None where no scenario is scored by it."""
         found = [
             (scenario, step)
@@ -134,7 +134,7 @@ class ScoredValues:
         ]
         return self._scored(name, "scorer", within, found) if found else None
 
-    def metric(self, name: str, within: str | None) -> Scored | None:
+    def metric(self, name: str, within: str | None) -> ScoredStep | None:
         """Return all scores on a metric, whoever gave them; None where no scenario is given it."""
         found = [
             (scenario, step)
@@ -143,7 +143,7 @@ class ScoredValues:
         ]
         return self._scored(name, "metric", within, found) if found else None
 
-    def column(self, name: str, within: str | None) -> Scored:
+    def column(self, name: str, within: str | None) -> ScoredStep:
         """Return a value that a measure of a scenario looks at."""
         found = [
             (scenario, step)
@@ -170,11 +170,13 @@ class ScoredValues:
     def _giving(self, within: str | None) -> list[tuple[Scenario, Giving]]:
         return [(scenario, step) for scenario, step in self._every if within in (None, scenario.name)]
 
-    def _scored(self, name: str, kind: Kind, within: str | None, found: Sequence[tuple[Scenario, Giving]]) -> Scored:
+    def _scored(
+        self, name: str, kind: Kind, within: str | None, found: Sequence[tuple[Scenario, Giving]]
+    ) -> ScoredStep:
         steps = tuple(step for _, step in found)
         types = [self.type_of(step) for step in steps]
         judges = [self.scorers[step.scorer].role for step in steps if isinstance(step, Grade | Compare)]
-        return Scored(
+        return ScoredStep(
             name,
             kind,
             within,
@@ -190,7 +192,7 @@ def scored_values_of(plan: Plan) -> ScoredValues:
     return ScoredValues(plan.scenarios, {scorer.name: scorer for scorer in plan.scorers})
 
 
-def scored_by(values: ScoredValues, figure: Aggregate) -> tuple[Scored, ...]:
+def scored_by(values: ScoredValues, figure: Aggregate) -> tuple[ScoredStep, ...]:
     """Return what an aggregate of a plan is taken of; where it is taken of cells, what these are taken of."""
     inner = figure
     while inner.of is not None:
@@ -198,12 +200,12 @@ def scored_by(values: ScoredValues, figure: Aggregate) -> tuple[Scored, ...]:
     return tuple(values.named(name, inner.scenario) for name in inner.values)
 
 
-def judged_steps(scored: Scored) -> list[Grade]:
+def judged_steps(scored: ScoredStep) -> list[Grade]:
     """Return the steps of judges that give something scored."""
     return [step for step in scored.steps if isinstance(step, Grade)]
 
 
-def conversations_before(scored: Scored) -> dict[str, int]:
+def conversations_before(scored: ScoredStep) -> dict[str, int]:
     """Return how many conversations share out the replies of every step that is scored, by its fingerprint; only of
     those that follow several."""
     found: dict[str, int] = {}
@@ -215,7 +217,7 @@ def conversations_before(scored: Scored) -> dict[str, int]:
     return found
 
 
-def most_tries(scored: Scored) -> int:
+def most_tries(scored: ScoredStep) -> int:
     """Return how many replies to one and the same question an item has at most."""
     most = [1]
     for scenario in scored.scenarios:

@@ -50,7 +50,7 @@ class Whatever:
 
 
 @dataclass(frozen=True)
-class Kind:
+class PatternKind:
     """Any `tree`, any `record`."""
 
     kind: str
@@ -88,7 +88,7 @@ class OneOf:
     patterns: tuple[Pattern, ...]
 
 
-Pattern = Exactly | Whatever | Kind | Variable | ListOf | SetOf | OptionalPattern | OneOf
+Pattern = Exactly | Whatever | PatternKind | Variable | ListOf | SetOf | OptionalPattern | OneOf
 Bindings = dict[str, Type]
 
 _SIMPLE: dict[Any, Type] = {
@@ -111,7 +111,7 @@ def read_pattern(annotation: Any) -> Pattern:
     if annotation is Any:
         return Whatever()
     if annotation is Tree:
-        return Kind("tree")
+        return PatternKind("tree")
     if isinstance(annotation, TypeVar):
         limit = "number" if annotation.__constraints__ else "plain" if annotation.__bound__ is Hashable else "none"
         return Variable(annotation.__name__, limit)  # type: ignore[arg-type]
@@ -130,7 +130,7 @@ def read_pattern(annotation: Any) -> Pattern:
         of = read_pattern(arguments[0])
         return Exactly(SetType(of=of.type)) if isinstance(of, Exactly) else SetOf(of)
     if origin in (dict, Mapping):
-        return Kind("record")
+        return PatternKind("record")
     raise TypeError(f"no type of the language says {annotation!r}")
 
 
@@ -151,7 +151,7 @@ def match_type(pattern: Pattern, given: Type, bound: Bindings) -> bool:
             return fits(given, type_)
         case Whatever():
             return True
-        case Kind(kind=kind):
+        case PatternKind(kind=kind):
             return given.kind == kind
         case Variable():
             return _bind(pattern, given, bound)
@@ -204,7 +204,7 @@ def fill(pattern: Pattern, bound: Bindings) -> Type | None:
         case OptionalPattern(of=of):
             inner = fill(of, bound)
             return None if inner is None else OptionalType(of=without_optional(inner))
-        case Whatever() | Kind() | OneOf():
+        case Whatever() | PatternKind() | OneOf():
             return None
     assert_never(pattern)
 
@@ -220,7 +220,7 @@ def written(pattern: Pattern, *, variables: bool = True) -> str:
             return type_notation(type_)
         case Whatever():
             return "any"
-        case Kind(kind=kind):
+        case PatternKind(kind=kind):
             return kind
         case Variable(name=name, limit=limit):
             return "number" if limit == "number" else name if variables else "any"

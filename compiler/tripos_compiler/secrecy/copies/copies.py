@@ -33,14 +33,14 @@ OTHER_NAMES = 20
 
 
 @dataclass(frozen=True)
-class Held:
+class HeldColumn:
     """A field that holds what a secret field says, in words: what it does, and in which rows."""
 
     does: str
     rows: str
 
 
-def held_in(secret: ComparedColumn, other: ComparedColumn, together: Together) -> Held | None:
+def held_in(secret: ComparedColumn, other: ComparedColumn, together: Together) -> HeldColumn | None:
     """Return how a field of rows that belong together with those of a secret field holds what this says; None where it
     does not."""
     pairs = together.pairs
@@ -49,12 +49,12 @@ def held_in(secret: ComparedColumn, other: ComparedColumn, together: Together) -
     found = _place(secret, other, together, 0, ENOUGH - _worth(secret, other), occurrences)
     if found is not None:
         place, count = found
-        return Held(said(place), _rows(count, pairs, together))
+        return HeldColumn(said(place), _rows(count, pairs, together))
     if secret.loaded is not other.loaded:
         # The end of a solution is the solution.
         found = _place(other, secret, together, 1, ENOUGH, _ends)
         if found is not None:
-            return Held("has what ends the value of", _rows(found[1], pairs, together))
+            return HeldColumn("has what ends the value of", _rows(found[1], pairs, together))
     return _renamed(secret, other, pairs, together)
 
 
@@ -134,7 +134,9 @@ def _surprise(count: int, rows: int, chance: float) -> float:
     return rows * (agreeing + ((1 - share) * math.log10((1 - share) / (1 - chance)) if share < 1 else 0.0))
 
 
-def _renamed(secret: ComparedColumn, other: ComparedColumn, pairs: Sequence[Pair], together: Together) -> Held | None:
+def _renamed(
+    secret: ComparedColumn, other: ComparedColumn, pairs: Sequence[Pair], together: Together
+) -> HeldColumn | None:
     """Return whether two columns say the same under other names: 1 where the other says A, in all rows."""
     if len(pairs) < OTHER_NAMES or not _one_to_one(secret, other, pairs[:: max(1, len(pairs) // TURNED)][:TURNED]):
         return None
@@ -147,7 +149,7 @@ def _renamed(secret: ComparedColumn, other: ComparedColumn, pairs: Sequence[Pair
     names = math.lgamma(len(ones) + 1) / math.log(10)
     if -(rows - len(ones)) * math.log10(repeated) - names < ENOUGH:
         return None
-    return Held("says under other names what is said by", _rows(rows, pairs, together))
+    return HeldColumn("says under other names what is said by", _rows(rows, pairs, together))
 
 
 def _one_to_one(secret: ComparedColumn, other: ComparedColumn, pairs: Sequence[Pair]) -> bool:

@@ -32,7 +32,7 @@ from tripos_compiler.statements.analysis.step_conditions import Case, StepOutcom
 
 
 @dataclass(frozen=True)
-class Pool:
+class RetrievalCorpus:
     """The corpus of a retrieval step: how many different `texts` at the most, and which, where that is known. `queries`
     are the texts of the row at hand that they are compared with."""
 
@@ -41,7 +41,7 @@ class Pool:
     queries: tuple[Expr, ...]
 
 
-def embedding_pools(program: Program, scenario: Scenario) -> dict[str, Pool]:
+def embedding_pools(program: Program, scenario: Scenario) -> dict[str, RetrievalCorpus]:
     """Return the pool of every step that embeds."""
     return {
         step.name: _pool(program, step)
@@ -50,11 +50,11 @@ def embedding_pools(program: Program, scenario: Scenario) -> dict[str, Pool]:
     }
 
 
-def _pool(program: Program, step: Retrieve) -> Pool:
+def _pool(program: Program, step: Retrieve) -> RetrievalCorpus:
     sides = list(_sides(step))
     texts = _texts(program, step, [element for _, element in sides])
     most = len(set(_values(program, step.source))) * len(sides) if texts is None else len(texts)
-    return Pool(most, texts, tuple(query for query, _ in sides))
+    return RetrievalCorpus(most, texts, tuple(query for query, _ in sides))
 
 
 def _sides(step: Retrieve) -> Iterator[tuple[Expr, Expr]]:
@@ -157,7 +157,7 @@ def count_calls(
     cases: CountedCases,
     roles: Mapping[str, Role],
     scorers: Mapping[str, Scorer],
-    pool: Mapping[str, Pool],
+    pool: Mapping[str, RetrievalCorpus],
 ) -> list[CallCount]:
     """Return the calls of every step of a scenario; steps that several treatments share are counted once.
 
@@ -183,7 +183,7 @@ class _Counter:
         cases: CountedCases,
         roles: Mapping[str, Role],
         scorers: Mapping[str, Scorer],
-        pool: Mapping[str, Pool],
+        pool: Mapping[str, RetrievalCorpus],
     ) -> None:
         self.scenario = scenario
         self.cases = cases
@@ -285,7 +285,7 @@ class _Counter:
         if queries is None and asked.times:
             yield self._count(step.name, role, asked_for, asked.times, (0, asked.samples * len(pool.queries)))
 
-    def _queries(self, asked: SharedStep, pool: Pool) -> tuple[set[str], set[str]] | None:
+    def _queries(self, asked: SharedStep, pool: RetrievalCorpus) -> tuple[set[str], set[str]] | None:
         """Return the texts that rows are looked for by, for sure and perhaps; None where they are not known."""
         if self.cases.known is None:
             return None

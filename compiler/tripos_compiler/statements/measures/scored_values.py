@@ -10,7 +10,7 @@ from tripos_compiler.constructs import Statement
 from tripos_compiler.language.figures import (
     Bounds as Ends,
     Ranges,
-    Scored as PlanScored,
+    ScoredStep as PlanScored,
     ScoredValues,
     enclosing_range,
     judged_steps,

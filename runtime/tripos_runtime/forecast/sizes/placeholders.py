@@ -12,7 +12,7 @@ from tripos_compiler.plan import Binary, Call, Converse, Expr, Get, Hole, Items,
 from tripos_runtime.asking import PENDING
 from tripos_runtime.forecast.sizes.sizes import NO_SIZE, Known, Size, Waiting, is_waiting, one_reply, sum_of
 from tripos_runtime.models import DialogueTurn, Message
-from tripos_runtime.program import Talk, is_pending, speaker_of
+from tripos_runtime.program import Conversation, is_pending, speaker_of
 
 SHORT = ("integer", "number", "bool", "choice")
 """Types whose values are printed in a few characters, `SHORT_TEXT` at the most."""
@@ -194,7 +194,7 @@ def awaited(step: Converse, first: int, last: int) -> tuple[str, ...]:
     return tuple(turn_name(step, number) for number in range(first, last + 1))
 
 
-def models_of(talk: Talk) -> dict[str, str]:
+def models_of(talk: Conversation) -> dict[str, str]:
     """Return who says the turns that are awaited."""
     return {f"{talk.step.name}{BETWEEN}{role}": model for role, model in talk.models.items()}
 

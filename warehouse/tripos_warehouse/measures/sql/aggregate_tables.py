@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from tripos_compiler.language.figures import Scored, conversations_before, judged_steps
+from tripos_compiler.language.figures import ScoredStep, conversations_before, judged_steps
 from tripos_compiler.plan import Aggregate, Missing, Plan
 from tripos_warehouse.measures.sql.parts import (
     OF_TALK,
@@ -26,7 +26,7 @@ from tripos_warehouse.sql import name as named, text as quoted
 from tripos_warehouse.views import Graders, arm_columns
 
 
-def arms_of(scored: Scored) -> dict[str, int]:
+def arms_of(scored: ScoredStep) -> dict[str, int]:
     """Under how many combinations of arms each scenario has what is scored."""
     own = {step.fingerprint for step in scored.steps}
     return {
@@ -35,12 +35,12 @@ def arms_of(scored: Scored) -> dict[str, int]:
     }
 
 
-def keys_of(scored: Scored) -> list[str]:
+def keys_of(scored: ScoredStep) -> list[str]:
     """Return the columns that tell items apart, beside the model: where judges grade, each on each metric by itself."""
     return ["scenario", "item_id", *(("metric", "evaluator") if scored.judges else ())]
 
 
-def paired_rows(plan: Plan, parts: Parts, rows: str, scored: Scored, least: int, graders: Graders) -> str:
+def paired_rows(plan: Plan, parts: Parts, rows: str, scored: ScoredStep, least: int, graders: Graders) -> str:
     """Return the table of rows, which has the columns `keys_of`, without the values of items that lack one under some
     combination of arms; `least` is how many replies to one question must have a value."""
     judged = ["evaluator"] if scored.judges else []
@@ -97,7 +97,7 @@ class AggregateTables:
     plan: Plan
     parts: Parts
     figure: Aggregate
-    scored: tuple[Scored, ...]
+    scored: tuple[ScoredStep, ...]
     cut: Cut
     missing: Missing
 
@@ -105,7 +105,7 @@ class AggregateTables:
     def _by(self) -> str:
         return columns(self.cut.dims)
 
-    def _rows(self, scored: Scored, *further: str) -> str:
+    def _rows(self, scored: ScoredStep, *further: str) -> str:
         if scored.kind == "column":
             more = [] if "evaluator" in self.cut.dims else ["NULL::varchar as evaluator"]
         else:
@@ -196,7 +196,7 @@ group by {self._by}""",
         pulls = 'sum("its weight" * (rows.value - cells.value)) / any_value("weight of cell")'
         return self._enlarged(means, self._pulls(rows, means, pulls))
 
-    def _in_role(self, scored: Scored) -> str:
+    def _in_role(self, scored: ScoredStep) -> str:
         """Return a condition that leaves scores by the raters of the role that the aggregate is taken across, where
         those of other roles have scores of the same name."""
         found = {step.scorer for step in judged_steps(scored)}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, replace
 
-from tripos_compiler.language.figures import Scored
+from tripos_compiler.language.figures import ScoredStep
 from tripos_warehouse.measures.sql.aggregate_tables import AggregateTables
 from tripos_warehouse.measures.sql.parts import (
     columns,
@@ -127,7 +127,7 @@ from (
         return str(float(positive))
 
 
-def _classes(key: str, scored: Scored) -> str:
+def _classes(key: str, scored: ScoredStep) -> str:
     """Return the classes that a value names: its elements where it is a set, and itself where it is not."""
     type_ = scored.type.of if scored.type.kind == "optional" else scored.type
     if type_.kind == "set":

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tripos_compiler.language.figures import Scored, judged_steps
+from tripos_compiler.language.figures import ScoredStep, judged_steps
 from tripos_compiler.plan import Aggregate
 from tripos_warehouse.measures.sql.parts import Cut
 from tripos_warehouse.sql import name as named, text as quoted
@@ -33,7 +33,7 @@ class CountedRows:
 UNSEEN = CountedRows()
 
 
-def seen(figure: Aggregate, scored: Sequence[Scored], cut: Cut) -> CountedRows:
+def seen(figure: Aggregate, scored: Sequence[ScoredStep], cut: Cut) -> CountedRows:
     """Return the rows of an aggregate in a cell."""
     of = scored[0]
     required = {"": quoted(_TABLES.get(of.kind, "scores"))}
@@ -54,7 +54,7 @@ def seen(figure: Aggregate, scored: Sequence[Scored], cut: Cut) -> CountedRows:
     return CountedRows(tuple(required.items()), (*_given(of), *_given_graders(cut)))
 
 
-def _given(of: Scored) -> Conditions:
+def _given(of: ScoredStep) -> Conditions:
     scorers = {step.scorer for step in judged_steps(of)} if of.kind in ("score", "metric") else set()
     return (("scorer", quoted(scorers.pop())),) if len(scorers) == 1 else ()
 

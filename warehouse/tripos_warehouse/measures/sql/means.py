@@ -14,13 +14,13 @@ has none; a mean of cells counts every cell alike.
 
 from __future__ import annotations
 
-from tripos_compiler.language.figures import Scored
+from tripos_compiler.language.figures import ScoredStep
 from tripos_compiler.plan import Aggregate, Missing, Plan
 from tripos_warehouse.measures.sql.parts import Cut, Weights, condition, given_value, weight_sql, weights_of
 from tripos_warehouse.views import Graders
 
 
-def find_sql(plan: Plan, figure: Aggregate, scored: Scored, missing: Missing, graders: Graders) -> str | None:
+def find_sql(plan: Plan, figure: Aggregate, scored: ScoredStep, missing: Missing, graders: Graders) -> str | None:
     """The SQL of a mean, or of a mean of means, of scores by axes and arms; None for any other aggregate."""
     inner = figure if figure.of is None else figure.of
     plain = figure.function == inner.function == "mean" and inner.of is None and len(inner.values) == 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tripos_compiler.language.figures import Scored, conversations_before, judged_steps
+from tripos_compiler.language.figures import ScoredStep, conversations_before, judged_steps
 from tripos_compiler.plan import FIXED, Compare, Grade, Missing, Plan
 from tripos_warehouse.sql import name as named, text as quoted
 from tripos_warehouse.views import Graders, apart_scorers, are_apart, arm_columns
@@ -73,19 +73,19 @@ class Cut:
         return self.graders == "each" or "evaluator" in dict(self.fixed)
 
 
-def condition(plan: Plan, scored: Scored, cut: Cut) -> str:
+def condition(plan: Plan, scored: ScoredStep, cut: Cut) -> str:
     """Return which rows of the view are of something scored, by the graders of the cut."""
     column = {"scorer": "scorer", "compare": "step"}.get(scored.kind, "metric")
     within = f" and scenario = {quoted(scored.within)}" if scored.within is not None else ""
     return f"{column} = {quoted(scored.name)}{within}{_by_graders(plan, scored, cut)}"
 
 
-def has_apart(plan: Plan, scored: Scored) -> bool:
+def has_apart(plan: Plan, scored: ScoredStep) -> bool:
     """Return true if scores by people are apart from others of what is scored."""
     return bool({step.scorer for step in _judged(scored)} & set(apart_scorers(plan)))
 
 
-def _by_graders(plan: Plan, scored: Scored, cut: Cut) -> str:
+def _by_graders(plan: Plan, scored: ScoredStep, cut: Cut) -> str:
     if cut.of_each or not has_apart(plan, scored):
         return ""
     judged = _judged(scored)
@@ -96,11 +96,11 @@ def _by_graders(plan: Plan, scored: Scored, cut: Cut) -> str:
     return f" and not coalesce({apart}, false)" if computed else f" and not {apart}"
 
 
-def _judged(scored: Scored) -> list[Grade | Compare]:
+def _judged(scored: ScoredStep) -> list[Grade | Compare]:
     return [step for step in scored.steps if isinstance(step, Grade | Compare)]
 
 
-def weights_of(scored: Scored) -> Weights:
+def weights_of(scored: ScoredStep) -> Weights:
     """Return the weights of a judge's metrics where they are not all alike; of one metric they make no difference."""
     if scored.kind != "scorer":
         return {}
@@ -124,7 +124,7 @@ def weight_sql(weights: Weights) -> str:
     return "\n      ".join(["case", *rows, "else 1 end"]) if rows else "1"
 
 
-def rows_sql(plan: Plan, scored: Scored, cut: Cut, more: Sequence[str] = ()) -> str:
+def rows_sql(plan: Plan, scored: ScoredStep, cut: Cut, more: Sequence[str] = ()) -> str:
     """Return the rows of something scored: `model`, the dimensions, `item_id`, `sample_id`, `value`, `given`, and
     `more`."""
     view = "columns" if scored.kind == "column" else "scores"
@@ -133,7 +133,7 @@ def rows_sql(plan: Plan, scored: Scored, cut: Cut, more: Sequence[str] = ()) -> 
     return _from_view(plan, view, picked, scored, cut)
 
 
-def compared_sql(plan: Plan, scored: Scored, cut: Cut) -> str:
+def compared_sql(plan: Plan, scored: ScoredStep, cut: Cut) -> str:
     """Return the rows of comparisons: the dimensions, the arms, and what tells whose replies were compared by whom."""
     own = ["item_id", "evaluator", "first_model", "second_model", "first_sample_id", "second_sample_id", '"round"']
     arms = [named(arm) for arm in arm_columns(plan)]
@@ -141,7 +141,7 @@ def compared_sql(plan: Plan, scored: Scored, cut: Cut) -> str:
     return _from_view(plan, "comparisons", list(picked), scored, cut)
 
 
-def with_talks(plan: Plan, parts: Parts, rows: str, scored: Scored) -> str:
+def with_talks(plan: Plan, parts: Parts, rows: str, scored: ScoredStep) -> str:
     """Return the table of rows, each with the conversation that its reply follows; the table itself where none follows
     several."""
     talks = conversations_before(scored)
@@ -169,7 +169,7 @@ def _dimension_name(dim: str) -> str:
     return dim if dim in FIXED else named(dim)
 
 
-def _from_view(plan: Plan, view: str, picked: Sequence[str], scored: Scored, cut: Cut) -> str:
+def _from_view(plan: Plan, view: str, picked: Sequence[str], scored: ScoredStep, cut: Cut) -> str:
     schema = named(plan.benchmark.name)
     fields = dict.fromkeys(name for name in (*cut.dims, *(name for name, _ in cut.fixed)) if "." in name)
     lines = [f"select {', '.join(picked)}", f"from {schema}.{view}"]

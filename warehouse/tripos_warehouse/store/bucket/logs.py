@@ -26,7 +26,7 @@ MOST_BYTES = 2**31
 
 
 @dataclass(frozen=True)
-class Slot:
+class LogSlot:
     """The content of a slot; `kept` is None for a seal."""
 
     number: int
@@ -42,7 +42,7 @@ class Slot:
 class Tail:
     """The slots of a log from a number on, and the number of the first that is free or has a seal."""
 
-    slots: tuple[Slot, ...]
+    slots: tuple[LogSlot, ...]
     end: int
     sealed: bool
 
@@ -73,7 +73,7 @@ def seal_content(by: str) -> bytes:
     return gzip.compress(orjson.dumps({"format": SEAL_FORMAT, "by": by, "nonce": uuid.uuid4().hex}) + b"\n", 1, mtime=0)
 
 
-def read_slot(number: int, content: bytes, name: str) -> Slot:
+def read_slot(number: int, content: bytes, name: str) -> LogSlot:
     """Return the slot of these bytes. Raises `StoreError`: S0104 of a newer format, S0404 where it is damaged."""
     try:
         unpacked = zlib.decompressobj(wbits=31).decompress(content, MOST_BYTES)
@@ -82,11 +82,11 @@ def read_slot(number: int, content: bytes, name: str) -> Slot:
         hint = "restore the object from a backup, or remove it: its calls are then made again"
         raise StoreError("S0404", f"`{name}` is unreadable ({error})", hint) from error
     if isinstance(head, dict) and head.get("format") == SEAL_FORMAT:
-        return Slot(number, None)
+        return LogSlot(number, None)
     kept = parse_segment(unpacked)
     if kept.newer:
         raise StoreError("S0104", f"`{name}` was not written by this Tripos", "update Tripos")
-    return Slot(number, kept)
+    return LogSlot(number, kept)
 
 
 class LogReader:
@@ -94,12 +94,12 @@ class LogReader:
 
     def __init__(self, objects: Objects) -> None:
         self._objects = objects
-        self._known: dict[str, dict[int, Slot]] = {}
+        self._known: dict[str, dict[int, LogSlot]] = {}
 
     def tail(self, session: str, start: int) -> Tail:
         """Return the slots of a log from `start` on. Raises `StoreError`: S0104, S0109, S0110, S0404."""
         known = self._known.setdefault(session, {})
-        slots: list[Slot] = []
+        slots: list[LogSlot] = []
         number = start
         while True:
             slot = known.get(number)

@@ -36,7 +36,7 @@ class ExposedRows:
 
 
 @dataclass(frozen=True)
-class Found:
+class SameQuestion:
     """A row that is asked about, by its number from 1, the row that has its question, and the question."""
 
     number: int
@@ -57,7 +57,7 @@ def check_shown(program: Program, steps: Steps, cases: ScenarioCases, rows: Sequ
 
 def check_learned(program: Program) -> None:
     """Warn of exports whose rows have a question of a scenario."""
-    known: dict[tuple[object, ...], list[Found]] = {}
+    known: dict[tuple[object, ...], list[SameQuestion]] = {}
     for name, export in program.exports.items():
         if not isinstance(export, Pairing) or export.dataset not in program.loaded:
             continue
@@ -171,7 +171,7 @@ def _fields(templates: Iterable[Template], alias: str) -> frozenset[str]:
 
 def _asked_in(
     program: Program, source: ExposedRows, asked: LoadedDataset, alias: str, rows: Sequence[Mapping[str, Any]]
-) -> Iterator[Found]:
+) -> Iterator[SameQuestion]:
     """Yield the rows whose question, in fields that both have, is one of a source's rows that may be shown for it."""
     common = _common(source, asked, alias, rows)
     if not common:
@@ -190,7 +190,7 @@ def _asked_in(
             row = shown[place]
             itself = source.loaded.dataset.name == asked.dataset.name and row.values == own
             if not itself and _may_show(source, asked, row, names, own):
-                yield Found(number, row, text)
+                yield SameQuestion(number, row, text)
                 break
 
 
@@ -234,7 +234,7 @@ def _value(expr: Expr, row: Mapping[str, Any]) -> Any:
         return object()
 
 
-def _warn(program: Program, source: ExposedRows, found: Sequence[Found], where: str, span: Span) -> None:
+def _warn(program: Program, source: ExposedRows, found: Sequence[SameQuestion], where: str, span: Span) -> None:
     name, first = source.loaded.dataset.name, found[0]
     more = f", and of {len(found) - 1} more" if len(found) > 1 else ""
     message = f"`{name}` has the question of row {first.number} of {where}{more}: {source.does}"

@@ -6,7 +6,7 @@ import shlex
 import sys
 from pathlib import Path
 
-from tripos.clusters.sharding import Sharding
+from tripos.runs.clusters.sharding import Sharding
 
 TIME_LIMIT_S = 4 * 3600.0
 BEFORE_S = 120

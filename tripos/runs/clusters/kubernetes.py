@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from tripos.clusters.sharding import Sharding
+from tripos.runs.clusters.sharding import Sharding
 from tripos.settings import set_variables, without_keys
 from tripos.ui import USAGE, Failure
 from tripos_warehouse.store import address_of
