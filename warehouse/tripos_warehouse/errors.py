@@ -24,6 +24,7 @@ class StoreError(Exception):
     | S0111 | an object store without conditional writes          |
     | S0112 | a worker that lost its lease                        |
     | S0113 | a command that does not write to a bucket yet       |
+    | S0114 | a mirror that cannot be made                        |
     | S0201 | the database refused a query                        |
     | S0202 | no such answer format                               |
     | S0203 | a statement that does more than read                |

@@ -151,6 +151,7 @@ CODES: dict[str, str] = {
     "S0111": "no conditional writes",
     "S0112": "lease lost",
     "S0113": "not on a bucket yet",
+    "S0114": "no mirror",
     "S0201": "query failed",
     "S0202": "unknown output format",
     "S0203": "statement not allowed",

@@ -111,7 +111,12 @@ def add_store(parser: argparse.ArgumentParser) -> None:
     merge.add_argument("stores", metavar="STORE", nargs="+", help="stores to read; they stay as they are")
     merge.add_argument("--into", metavar="DIR", required=True, help="store that gets the results; made where it is not")
     merge.add_argument("--json", action="store_true", help="print what was added as JSON")
+    mirror = actions.add_parser("mirror", help="let other engines read the store, through Iceberg or Delta Lake")
+    formats = mirror.add_mutually_exclusive_group(required=True)
+    formats.add_argument("--iceberg", metavar="DIR", help="folder for the metadata of Iceberg")
+    formats.add_argument("--delta", metavar="DIR", help="folder for the metadata of Delta Lake")
     check = actions.add_parser("check", help="find damage, and show a digest of every table")
-    for action, told in ((gc, "what was removed"), (compact, "what was done"), (check, "what was found")):
+    done = ((gc, "what was removed"), (compact, "what was done"), (check, "what was found"), (mirror, "what was done"))
+    for action, told in done:
         add_store_options(action)
         action.add_argument("--json", action="store_true", help=f"print {told} as JSON")

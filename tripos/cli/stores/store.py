@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tripos.cli.inputs import open_store
@@ -27,16 +28,18 @@ if TYPE_CHECKING:
 
 
 def main(options: Namespace) -> int:
-    """Do what was asked: `gc`, `compact`, `check` or `merge`."""
+    """Do what was asked: `gc`, `compact`, `check`, `merge` or `mirror`."""
     if options.action == "merge":
         return _merge(options)
-    store = open_store(options, writes=True)
+    store = open_store(options, writes=True, on_bucket=options.action != "mirror")
     try:
         match options.action:
             case "gc":
                 return _collect(store, options)
             case "compact":
                 return _compact(store, options)
+            case "mirror":
+                return _mirror(store, options)
             case _:
                 return _check(store, options)
     except StoreError as error:
@@ -123,6 +126,23 @@ def _tell_merged(done: Merged) -> None:
         show_text(f"{counted(count, 'row')} of {table} left out: the reply that they are about does not count")
     if done.given:
         show_text(f"{counted(done.given, 'row')} of these came from people or files")
+
+
+def _mirror(store: Store, options: Namespace) -> int:
+    from tripos_warehouse.upkeep import mirror_delta, mirror_iceberg
+
+    publish, folder = (mirror_iceberg, options.iceberg) if options.iceberg else (mirror_delta, options.delta)
+    done = publish(store, Path(folder).expanduser().resolve())
+    changed = [each for each in done if each.added or each.removed]
+    if options.json:
+        print_json({"tables": [asdict(each) for each in done]})
+        return GOOD
+    for each in changed:
+        parts = "part" if each.added == 1 else "parts"
+        show_message(f"{each.table}: {each.added:,} {parts} added, {each.removed:,} removed")
+    if not changed:
+        show_message("the mirror is up to date")
+    return GOOD
 
 
 def _check(store: Store, options: Namespace) -> int:

@@ -14,3 +14,8 @@ from .merging import (
     Merged as Merged,
     merge_stores as merge_stores,
 )
+from .mirroring import (
+    MirroredTable as MirroredTable,
+    mirror_delta as mirror_delta,
+    mirror_iceberg as mirror_iceberg,
+)
