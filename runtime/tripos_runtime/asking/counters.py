@@ -125,7 +125,7 @@ class CallCounters:
         calls that the plan did not count on, those: no run is done more than whole.
 
         >>> lane = "judge", "sums"
-        >>> Tally(planned=Counter({lane: 10}), asked=Counter({lane: 6}), skipped=Counter({lane: 6})).total
+        >>> CallCounters(planned=Counter({lane: 10}), asked=Counter({lane: 6}), skipped=Counter({lane: 6})).total
         12
         """
         done = self.asked + self.reused + self.skipped + self.failed
@@ -136,7 +136,7 @@ class CallCounters:
         `planned` is the sum of the others, and `left` is 0 where a run is finished.
 
         >>> lane = "judge", "sums"
-        >>> Tally(planned=Counter({lane: 10}), asked=Counter({lane: 6}), skipped=Counter({lane: 1})).calls()
+        >>> CallCounters(planned=Counter({lane: 10}), asked=Counter({lane: 6}), skipped=Counter({lane: 1})).calls()
         {'planned': 10, 'asked': 6, 'reused': 0, 'skipped': 1, 'failed': 0, 'left': 3}
         """
         parts = {"asked": self.asked, "reused": self.reused, "skipped": self.skipped, "failed": self.failed}
@@ -208,9 +208,10 @@ class CallCounters:
         made; what became of their cases is counted by whoever took these over, to whom those calls are not reused.
 
         >>> lane = "judge", "sums"
-        >>> whole = Tally()
-        >>> parts = [Tally(asked=Counter({lane: 6}), reused=Counter({lane: 2})), Tally(asked=Counter({lane: 4}))]
-        >>> whole.gather(parts, [Tally(asked=Counter({lane: 2}))])
+        >>> whole = CallCounters()
+        >>> first = CallCounters(asked=Counter({lane: 6}), reused=Counter({lane: 2}))
+        >>> parts = [first, CallCounters(asked=Counter({lane: 4}))]
+        >>> whole.gather(parts, [CallCounters(asked=Counter({lane: 2}))])
         >>> whole.asked[lane], whole.reused[lane]
         (12, 0)
         """

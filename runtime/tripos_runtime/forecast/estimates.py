@@ -51,16 +51,16 @@ class EstimateSpan(NamedTuple):
     def plus(self, other: EstimateSpan) -> EstimateSpan:
         """Return the sum, each by each.
 
-        >>> Span(1, 2, 3).plus(Span(1, 1, 1))
-        Span(low=2, expected=3, high=4)
+        >>> EstimateSpan(1, 2, 3).plus(EstimateSpan(1, 1, 1))
+        EstimateSpan(low=2, expected=3, high=4)
         """
         return EstimateSpan(self.low + other.low, self.expected + other.expected, self.high + other.high)
 
     def times(self, factor: EstimateSpan | float) -> EstimateSpan:
         """Return that many times as much, each by each; nothing of what is infinite is nothing.
 
-        >>> Span(1, 2, math.inf).times(Span(0, 0, 0))
-        Span(low=0, expected=0, high=0)
+        >>> EstimateSpan(1, 2, math.inf).times(EstimateSpan(0, 0, 0))
+        EstimateSpan(low=0, expected=0, high=0)
         """
         by = factor if isinstance(factor, EstimateSpan) else EstimateSpan(factor, factor, factor)
         return EstimateSpan(*(a * b if a and b else 0 for a, b in zip(self, by, strict=True)))
@@ -119,7 +119,7 @@ class Estimate:
     def of_all(cls, parts: Iterable[Estimate]) -> Estimate:
         """Return the sum.
 
-        >>> part = Estimate(calls=Span(1, 1, 1), cost_usd=None)
+        >>> part = Estimate(calls=EstimateSpan(1, 1, 1), cost_usd=None)
         >>> Estimate.of_all([part, part]).calls.low, Estimate.of_all([part]).cost_usd
         (2, None)
         """

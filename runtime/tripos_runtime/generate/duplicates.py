@@ -63,7 +63,7 @@ class Repeat:
 class AcceptedValues:
     """The accepted values of one `unique` in one cell of the context.
 
-    >>> pool = Pool()
+    >>> pool = AcceptedValues()
     >>> pool.add(0, "What is the capital of France, and why is it so?")
     >>> pool.repeats("what is the capital of France - and why is it so")
     Repeat(place=0, similarity=1.0)

@@ -227,7 +227,7 @@ def _for_people(stream: TextIO, environ: Mapping[str, str]) -> Show:
 def line(moment: Moment) -> str:
     """Return where a run stands, in a line.
 
-    >>> tally = Tally()
+    >>> tally = CallCounters()
     >>> tally.planned["candidate", "sums"] = 200
     >>> tally.asked["candidate", "sums"] = 50
     >>> line(Moment(tally, Pace(), 30.0))

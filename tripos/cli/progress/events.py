@@ -118,8 +118,8 @@ def progress_table(moment: Moment) -> dict[str, Any]:
     """Return the fields of an event `progress`.
 
     >>> from tripos.cli.progress.pace import Pace
-    >>> from tripos_runtime.asking.counters import Tally
-    >>> progress_table(Moment(Tally(), Pace(), 1.0, endpoints=()))["in_flight"]
+    >>> from tripos_runtime.asking.counters import CallCounters
+    >>> progress_table(Moment(CallCounters(), Pace(), 1.0, endpoints=()))["in_flight"]
     0
     """
     tally, pace = moment.tally, moment.pace

@@ -95,7 +95,7 @@ def shown_lanes(tally: CallCounters, pace: Pace, most: int) -> tuple[Sequence[La
 def headline(moment: Moment) -> str:
     """Return how far all of it is.
 
-    >>> tally = Tally()
+    >>> tally = CallCounters()
     >>> tally.planned["candidate", "sums"] = 200
     >>> tally.asked["candidate", "sums"] = 50
     >>> headline(Moment(tally, Pace(), 4.0))
@@ -155,7 +155,7 @@ def failures(tally: CallCounters) -> str:
     """Failed calls by kind, the most frequent first.
 
     >>> from collections import Counter
-    >>> failures(Tally(errors=Counter(R0104=3, R0111=1)))
+    >>> failures(CallCounters(errors=Counter(R0104=3, R0111=1)))
     'failed: 3 R0104 rate limited, 1 R0111 server error'
     """
     common = tally.errors.most_common(MOST_ERRORS)

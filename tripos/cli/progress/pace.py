@@ -13,8 +13,10 @@ from tripos_runtime.scheduling import Budget
 def cost(tally: CallCounters) -> str:
     """Return the cost of the calls of this run.
 
-    >>> cost(Tally(cost_usd=0.25)), cost(Tally(cost_usd=0.25, cost_unknown=2)), cost(Tally(cost_unknown=2))
-    ('0.25 USD', '0.25 USD and more', 'unknown')
+    >>> cost(CallCounters(cost_usd=0.25)), cost(CallCounters(cost_usd=0.25, cost_unknown=2))
+    ('0.25 USD', '0.25 USD and more')
+    >>> cost(CallCounters(cost_unknown=2))
+    'unknown'
     """
     if not tally.cost_unknown:
         return f"{usd(tally.cost_usd)} USD"
@@ -79,7 +81,7 @@ class PaceMark:
 class Pace:
     """Marks of the last minute.
 
-    >>> tally, pace = Tally(), Pace()
+    >>> tally, pace = CallCounters(), Pace()
     >>> tally.planned["candidate", "sums"] = 100
     >>> for second in range(11):
     ...     tally.asked["candidate", "sums"] = 3 * second

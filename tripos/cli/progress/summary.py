@@ -55,7 +55,7 @@ class Ended:
 def counts(tally: CallCounters) -> str:
     """Return what came of the calls so far, in a few words.
 
-    >>> counts(Tally(asked=Counter({("candidate", "sums"): 1200}), failed=Counter({("judge", "sums"): 3})))
+    >>> counts(CallCounters(asked=Counter({("candidate", "sums"): 1200}), failed=Counter({("judge", "sums"): 3})))
     '1,200 asked, 3 failed'
     """
     parts = [f"{tally.asked.total():,} asked"]
@@ -68,7 +68,7 @@ def counts(tally: CallCounters) -> str:
 def summary_lines(ended: Ended) -> list[str]:
     """Return what people are told, in lines of at most 80 columns.
 
-    >>> tally = Tally(asked=Counter({("candidate", "sums"): 9}), failed=Counter({("candidate", "sums"): 1}))
+    >>> tally = CallCounters(asked=Counter({("candidate", "sums"): 9}), failed=Counter({("candidate", "sums"): 1}))
     >>> tally.errors["R0111"] = 1
     >>> tally.samples.update(ok=8, parse_failure=1, provider_error=1)
     >>> for line in summary_lines(Ended("r1", "finished", tally, 20.0, command="tripos run quiz")):
@@ -214,7 +214,7 @@ def summary_data(ended: Ended) -> dict[str, Any]:
     """Return the same for machines: what `tripos run --json` prints and the event `finished` carries. `cost_usd` is
     `None` where the price of a call is not known; `cost_known_usd` is what the others cost.
 
-    >>> summary_data(Ended("r1", "finished", Tally(), 1.25))["calls"]
+    >>> summary_data(Ended("r1", "finished", CallCounters(), 1.25))["calls"]
     {'planned': 0, 'asked': 0, 'reused': 0, 'skipped': 0, 'failed': 0, 'left': 0}
     """
     tally = ended.tally

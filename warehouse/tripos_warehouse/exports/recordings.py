@@ -95,8 +95,8 @@ class RecordedUsage:
     def without(self, other: RecordedUsage) -> RecordedUsage:
         """Return what is left of this when the other is taken off.
 
-        >>> Usage(10, 6, None).without(Usage(4, 5, None))
-        Usage(tokens_in=6, tokens_out=1, tokens_reasoning=None)
+        >>> RecordedUsage(10, 6, None).without(RecordedUsage(4, 5, None))
+        RecordedUsage(tokens_in=6, tokens_out=1, tokens_reasoning=None)
         """
         return RecordedUsage(
             _less(self.tokens_in, other.tokens_in),

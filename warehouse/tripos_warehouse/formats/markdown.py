@@ -23,7 +23,7 @@ def markdown_text(text: str) -> str:
 def to_markdown(tables: Sequence[PaperTable], interval: Interval = "ci") -> str:
     """Return tables under their captions, with their notes as lists.
 
-    >>> column = PaperColumn("value", (Estimate(0.5, 0.25, 0.75, best=True), None))
+    >>> column = PaperColumn("value", (PaperEstimate(0.5, 0.25, 0.75, best=True), None))
     >>> print(to_markdown([PaperTable("t", "Shares", (PaperColumn("model", ("a", "b")), column))]))
     ### Shares
     <BLANKLINE>

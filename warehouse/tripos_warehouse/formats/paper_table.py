@@ -39,7 +39,7 @@ class PaperEstimate:
     def half_width(self) -> float | None:
         """How far the interval reaches, on its longer side.
 
-        >>> Estimate(0.9, 0.6, 1.0).half_width
+        >>> PaperEstimate(0.9, 0.6, 1.0).half_width
         0.30000000000000004
         """
         if self.value is None or self.low is None or self.high is None:
@@ -139,7 +139,7 @@ def _cut(text: str, longest: int | None) -> str:
 def plain(column: PaperColumn, cell: Cell, interval: Interval) -> str:
     """Return a cell as text, with its interval.
 
-    >>> column = PaperColumn("value", (Estimate(0.875, 0.473, 0.997),))
+    >>> column = PaperColumn("value", (PaperEstimate(0.875, 0.473, 0.997),))
     >>> [plain(column, column.cells[0], each) for each in ("ci", "pm", "none")]
     ['0.875 [0.473, 0.997]', '0.875 ± 0.402', '0.875']
     """
