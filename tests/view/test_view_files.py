@@ -13,6 +13,7 @@ from tests.conftest import Command
 from tests.warehouse.small_run import small_plan
 from tripos.releases import opening
 from tripos.view.files import ViewFiles
+from tripos.view.said import translated
 from tripos.view.spec_files import spec_file
 from tripos.view.tables import TABLES
 from tripos_compiler.source import Source
@@ -203,6 +204,9 @@ def test_sentences_are_in_the_languages_of_readers(quiz: Path, tripos: Command, 
     made = read(view, f"compare/{run['run_id']}.0~{run['run_id']}.1.json")
     told = {row["verdict"] for section in made["sections"] for row in section["rows"]}
     assert told and told <= set(made["said"]["zh"])
+    # A text that is not ours is not looked up: that takes longer the more signs it has.
+    assert translated({"text": "a: b; c, d. " * 100_000, "of": "x: y\n" * 60}) == {}
+    assert "said" not in read(view, f"runs/{run['run_id']}/spec.json")
 
 
 def test_judges_have_agreement_and_severity(view: ViewFiles, tripos: Command) -> None:

@@ -73,7 +73,7 @@ _TABLE = re.compile(rf"runs/{_RUN}/(?P<state>[0-9a-f]+)/(?P<table>{'|'.join(TABL
 _AHEAD = ("marks", "scores", "judgements")
 """Tables that nobody waits for at first."""
 _SLOW = re.compile(r"benchmarks/.*|compare/.*|runs/[^/]*/(report|boards)\.json")
-"""Files that need measures taken."""
+"""Files that need measures taken, which are also those with sentences of ours."""
 _COMPARED = re.compile(r"compare/(?P<a>[\w.-]+)\.(?P<m>\d+)~(?P<b>[\w.-]+)\.(?P<n>\d+)\.json")
 
 
@@ -142,7 +142,8 @@ class ViewFiles:
             made = self._json(path, state)
             if made is None:
                 return None
-            made["said"] = translated(made)
+            if _SLOW.fullmatch(path):
+                made["said"] = translated(made)
             data = orjson.dumps(made, option=orjson.OPT_NON_STR_KEYS)
             self._kept.write(state, path, lambda place: place.write_bytes(data), lasts=self._whole)
             return data

@@ -9,6 +9,8 @@ from typing import Any
 from tripos_compiler.diagnostics import localized
 from tripos_compiler.diagnostics.translation import LANGUAGES
 
+LONGEST = 400
+"""Characters of a sentence of ours; what is longer comes from a spec or a model, and takes long to look up."""
 SENTENCES = frozenset({"notes", "text", "reason", "verdict", "changes", "message", "hint", "of"})
 """The keys of a JSON file whose texts are ours."""
 
@@ -29,7 +31,7 @@ def translated(made: Any) -> dict[str, dict[str, str]]:
 
 def _sentences(value: Any, ours: bool = False) -> Iterator[str]:
     if isinstance(value, str):
-        if ours:
+        if ours and len(value) <= LONGEST and "\n" not in value:
             yield value
     elif isinstance(value, dict):
         for key, each in value.items():
