@@ -23,7 +23,7 @@ BENCHMARKS = tuple(
 AREAS: dict[str, tuple[str, ...]] = {
     "compiler/": ("tests/compiler", "tests/reuse", "tests/runtime/test_generated_worlds.py"),
     "docs/": ("tests/docs",),
-    "runtime/": ("tests/faults", "tests/kills", "tests/reuse", "tests/runtime", *BENCHMARKS),
+    "runtime/": ("tests/batches", "tests/faults", "tests/kills", "tests/reuse", "tests/runtime", *BENCHMARKS),
     "specs/": ("tests/docs", *BENCHMARKS),
     "tripos/annotation/": ("tests/annotation",),
     "tripos/cli/": ("tests/command", "tests/languages"),

@@ -270,7 +270,10 @@ MOCKED = Price(0.0, 0.0, most_out=4_096)
 def foresee_run(prepared: PreparedRun, config: Config, tell: Tell) -> Forecast:
     """Forecast a prepared run. Recorded models cost nothing. `tell` is called with what is damaged in stores whose
     replies are reused. Raises `Failure`."""
-    prices = {**known_prices(prepared.binding, config), **dict.fromkeys(prepared.wiring.recorded, FREE)}
+    prices = {
+        **known_prices(prepared.binding, config, batch=prepared.wiring.batch),
+        **dict.fromkeys(prepared.wiring.recorded, FREE),
+    }
     try:
         others = open_others(config.reuse, config.store, tell)
     except StoreError as error:
@@ -315,9 +318,10 @@ def foresee(
         raise Failure("E0307", error.message, error.help, USAGE) from error
 
 
-def known_prices(binding: RoleBinding, config: Config) -> dict[str, Price | None]:
-    """Return the price of every model that takes part: what `tripos.toml` says, or else litellm's map of models."""
-    from tripos_runtime.models.catalog import price_of
+def known_prices(binding: RoleBinding, config: Config, *, batch: bool = False) -> dict[str, Price | None]:
+    """Return the price of every model that takes part: what `tripos.toml` says, or else litellm's map of models.
+    `batch`: of models that are asked in batches the price of those."""
+    from tripos_runtime.models.catalog import batch_price, price_of
 
     own = prices_of(config)
     found: dict[str, Price | None] = {}
@@ -328,6 +332,12 @@ def known_prices(binding: RoleBinding, config: Config) -> dict[str, Price | None
         else:
             at_home = MOCKED if name.startswith(("mock/", CONSTANT)) else FREE
             found[name] = at_home if name.startswith(AT_NO_COST) else price_of(provider, model)
+    if batch:
+        from tripos_runtime.models.batches import takes_batches
+
+        for name in filter(takes_batches, binding.every):
+            provider, _, model = name.partition("/")
+            found[name] = batch_price(provider, model, found[name], own=name in own)
     return found
 
 

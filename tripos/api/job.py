@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from tripos.releases import WORKING_TREE, RunOrigin
 from tripos.runs import run_row, step_rows
@@ -18,19 +18,27 @@ from tripos_compiler.plan import Grade, Plan
 from tripos_compiler.source import DataError
 from tripos_runtime.asking import NO_OTHERS, CallCounters, Loaded, OtherReplies
 from tripos_runtime.datasets import CaseSource, Selection, drawn_counts
+<<<<<<< HEAD
 from tripos_runtime.drivers import Engine, Share, work_name
 from tripos_runtime.models import Model, ModelError, Warming
+=======
+from tripos_runtime.drivers import MOST_UNITS, Engine, Share, work_name
+from tripos_runtime.models import Model
+>>>>>>> 878a891a (A run can ask in batches of providers, at half the price: run --batch, and --detach to come back later)
 from tripos_runtime.roles import RoleBinding
 from tripos_runtime.scheduling import Budget, Caller, Limits, Snapshot, Stopped, most_at_once, open_callers, snapshot
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.ledger import RunLedger, StoredIndexes, open_ledger
 from tripos_warehouse.store import Store
 
+if TYPE_CHECKING:
+    from tripos_runtime.scheduling.batches import BatchCalls
+
 
 @dataclass(frozen=True)
 class RunEnding:
-    """How a run ended: `finished`, `interrupted`, `stopped` (a model could not be had, or the budget is spent) or
-    `failed` (the store)."""
+    """How a run ended: `finished`, `interrupted`, `stopped` (a model could not be had, or the budget is spent),
+    `submitted` (it left its batches at their providers) or `failed` (the store)."""
 
     status: str
     failure: Failure | None = None
@@ -78,6 +86,8 @@ class Job:
     """How each model is called, once the run is under way."""
     pool: Pool | None = None
     """The processes that make the calls, where those are others than this one."""
+    batches: BatchCalls | None = None
+    """The batches that the calls go in, where they do."""
     _engine: Engine | None = None
     _running: asyncio.Task[None] | None = None
 
@@ -153,15 +163,22 @@ class Job:
     async def _call(
         self, ledger: RunLedger, models: Mapping[str, Model], around: Around, share: Share | None = None
     ) -> RunEnding:
-        thresholds = gc.get_threshold()
+        thresholds, finished = gc.get_threshold(), False
         try:
             if self.pool is not None:
                 async with around(self):
                     return await self.pool.run(self)
+<<<<<<< HEAD
             for model in models.values():
                 if isinstance(model, Warming):
                     await model.warm_up()
             self.callers = open_callers(models, self.limits, self.budget, self.tally.notes.append)
+=======
+            notes = self.tally.notes.append
+            self.callers = open_callers(models, self.limits, self.budget, notes)
+            if self.batches is not None:
+                self.callers = self.batches.callers(self.callers, self.limits, self.budget, notes)
+>>>>>>> 878a891a (A run can ask in batches of providers, at half the price: run --batch, and --detach to come back later)
             engine = self._engine = Engine(
                 plan=self.plan,
                 binding=self.binding,
@@ -177,6 +194,8 @@ class Job:
                 tally=self.tally,
                 share=share,
             )
+            if self.batches is not None:
+                self.batches.leave = engine.stop
             self._running = asyncio.create_task(engine.run())
             # What was made before the first call stays to the end, and calls leave few cycles behind: looking for
             # them after every few hundred objects costs a tenth of the time.
@@ -185,7 +204,12 @@ class Job:
             gc.set_threshold(20_000, 20, 50)
             async with around(self):
                 await self._running
+<<<<<<< HEAD
         except (ModelError, Stopped) as error:
+=======
+            finished = not engine.stopping
+        except Stopped as error:
+>>>>>>> 878a891a (A run can ask in batches of providers, at half the price: run --batch, and --detach to come back later)
             return RunEnding("stopped", Failure(error.code, error.message, error.hint, SOME_FAILED))
         except StoreError as error:
             return _failed(error)
@@ -196,11 +220,17 @@ class Job:
         finally:
             gc.unfreeze()
             gc.set_threshold(*thresholds)
+            if self.batches is not None:
+                await self.batches.close(finished=finished)
             await asyncio.gather(*(model.close() for model in models.values()), return_exceptions=True)
+        if self.batches is not None and self.batches.left:
+            return RunEnding("submitted")
         return RunEnding("interrupted" if engine.stopping else "finished")
 
     def _most_at_once(self, models: Mapping[str, Model]) -> int:
-        """Return how many calls all endpoints together can bear."""
+        """Return how many calls all endpoints together can bear; those in batches bear a whole level."""
+        if self.batches is not None:
+            return MOST_UNITS
         at: dict[str, list[Model]] = {}
         for model in models.values():
             at.setdefault(model.endpoint, []).append(model)

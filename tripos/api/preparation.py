@@ -190,7 +190,7 @@ def prepare(
             source,
             selection,
             binding,
-            _wiring(spec, config, cassette, people, artefacts, shard),
+            _wiring(spec, config, cassette, people, artefacts, shard, batch=choices.batch),
             budget=config.budget if budget is None else budget,
             lock=None if locked is None else LockFile(Path(locked), config),
             approved=approved,
@@ -206,6 +206,8 @@ def _wiring(
     people: Mapping[str, Model],
     artefacts: Mapping[str, Path],
     shard: Shard | None,
+    *,
+    batch: bool,
 ) -> RunInputs:
     endpoints, prices, timeout_s = endpoints_of(config), prices_of(config), config.limits.timeout_s
     recorded = frozenset({*artefacts, *(() if cassette is None else cassette.models)})
@@ -219,7 +221,12 @@ def _wiring(
             return open_artefact(name, artefacts[name])
         if embeds:
             return open_embedding(name, endpoints, prices=prices, timeout_s=timeout_s)
-        return open_model(name, endpoints, prices=prices, timeout_s=timeout_s)
+        model = open_model(name, endpoints, prices=prices, timeout_s=timeout_s)
+        if not batch:
+            return model
+        from tripos_runtime.models.batches import asked_live, open_batches
+
+        return model if asked_live(name) else open_batches(model, timeout_s)
 
     @cache
     def refuses(name: str) -> Refuses:
@@ -239,5 +246,6 @@ def _wiring(
         plugin_folder=spec.main.parent,
         release_folders=spec.compilation.release_folders,
         recorded=recorded,
+        batch=batch,
         close=(lambda: None) if cassette is None else cassette.close,
     )

@@ -185,9 +185,15 @@ def open_run(
     config: Config,
     warn: Callable[[RunWarning | None], None],
     pool: Pool | None = None,
+    *,
+    detach: bool = False,
 ) -> Run:
     """Open everything that a prepared run needs: functions, models and the store. `warn` is told the warnings about the
-    models; a `pool` makes the calls in other processes. Raises `Failure`."""
+    models; a `pool` makes the calls in other processes; `detach`: batches are submitted, and not waited for. Raises
+    `Failure`."""
+    if pool is not None and prepared.wiring.batch:
+        raise Failure("R0202", "`--batch` and `--workers` do not go together", "leave out --workers")
+    run_id = new_run_id(datetime.now(UTC))
     try:
         functions = prepared.functions
         warn(family_warning(prepared))
@@ -204,6 +210,12 @@ def open_run(
     except (PluginError, BudgetError, ModelError, StoreError) as error:
         prepared.wiring.close()
         raise Failure(error.code, error.message, error.hint) from error
+    batches = None
+    if prepared.wiring.batch:
+        from tripos.api.batch_records import RecordedBatches
+        from tripos_runtime.scheduling.batches import BatchCalls
+
+        batches = BatchCalls(RecordedBatches(opened, run_id), detach=detach)
     job = Job(
         plan=prepared.plan,
         binding=prepared.binding,
@@ -211,13 +223,14 @@ def open_run(
         source=prepared.source,
         functions=functions,
         store=opened,
-        run_id=new_run_id(datetime.now(UTC)),
+        run_id=run_id,
         limits=limits,
         budget=prepared.budget,
         others=others,
         tally=tally,
         origin=origin_of(spec.path, spec.main, spec.compilation.sources),
         pool=pool,
+        batches=batches,
     )
     return Run(prepared, job)
 

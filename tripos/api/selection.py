@@ -36,6 +36,8 @@ class Choices:
     """A text such as `1/3`."""
     divide: bool = False
     """Whether the limits and the budget are those of all shards together."""
+    batch: bool = False
+    """True if models are asked in batches of their providers."""
 
     @property
     def cases(self) -> Namespace:
@@ -62,6 +64,7 @@ def choices_of(options: Namespace) -> Choices:
         seed=getattr(options, "seed", None),
         shard=getattr(options, "shard", None),
         divide=getattr(options, "divide", False),
+        batch=getattr(options, "batch", False),
     )
 
 

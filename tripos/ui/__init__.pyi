@@ -7,6 +7,7 @@ from .failure import (
     INTERRUPTED as INTERRUPTED,
     NOT_HELD as NOT_HELD,
     SOME_FAILED as SOME_FAILED,
+    SUBMITTED as SUBMITTED,
     USAGE as USAGE,
     Failure as Failure,
     disk_failure as disk_failure,

@@ -9,9 +9,9 @@ import contextlib
 import errno
 from collections.abc import Iterator
 
-GOOD, SOME_FAILED, USAGE, NOT_HELD, INTERRUPTED = 0, 1, 2, 100, 130
-"""Exit codes: all well; some samples failed, or the run had to stop; a wrong spec or command; an `expect` did not hold;
-Ctrl-C."""
+GOOD, SOME_FAILED, USAGE, SUBMITTED, NOT_HELD, INTERRUPTED = 0, 1, 2, 75, 100, 130
+"""Exit codes: all well; some samples failed, or the run had to stop; a wrong spec or command; batches are under way at
+their providers; an `expect` did not hold; Ctrl-C."""
 
 
 class Failure(Exception):

@@ -68,6 +68,8 @@ class SentRequest:
     language: str
     left_out: int = 0
     shorter: Callable[[int], tuple[int, Sent] | None] | None = None
+    name: str = ""
+    """The name of the result, or of the first of several."""
 
     def request(self, sent: Sent, samples: int = 1, number: int = 0) -> Request:
         """Return the request that sends these messages, for so many samples from `number` on."""
@@ -79,6 +81,7 @@ class SentRequest:
             schema=self.question.schema if model.structured else None,
             samples=samples,
             number=number,
+            name=self.name,
         )
 
 

@@ -16,6 +16,7 @@ from .live import (
     Live as Live,
 )
 from .lookup import (
+    MOST_UNITS as MOST_UNITS,
     Lookup as Lookup,
     bound_treatments as bound_treatments,
 )

@@ -53,6 +53,8 @@ class RunInputs:
     """The folders of releases that the spec extends, by `NAME-VERSION`."""
     recorded: frozenset[str] = frozenset()
     """The models that answer from a recording or from a release, and are not opened by name."""
+    batch: bool = False
+    """True if models are asked in batches of their providers, at the price of batches."""
     close: Callable[[], None] = lambda: None
     """Let go of what the wiring opened."""
 

@@ -190,7 +190,7 @@ class Asker:
                 self.on_unasked(need)
             return pending(call.step.name)
         caller = self.callers[call.model]
-        asked = SentRequest(caller.model, question, sent, call.language)
+        asked = SentRequest(caller.model, question, sent, call.language, name=name)
         row = {**self._row(call), **SENT_ANEW, "request_digest": request}
 
         def keep(draft: Draft) -> None:

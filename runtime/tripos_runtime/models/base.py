@@ -58,6 +58,8 @@ class Request:
     number: int = 0
     """Which of several samples of the same question this is, or the first of those. It is not sent: a recording is
     asked for its own."""
+    name: str = ""
+    """The name of the result that the reply is for. It is not sent: a batch knows its requests by it."""
 
 
 @dataclass(frozen=True)

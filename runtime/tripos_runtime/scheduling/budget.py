@@ -176,6 +176,18 @@ class Budget:
                 self._let_in()
             raise
 
+    def hold(self, cost: Cost, name: str, *, anyway: bool = False) -> Debit | None:
+        """Reserve the highest cost of a request that goes out in a batch, and return what is reserved; `None` where it
+        does not fit. `anyway`: it has gone out already."""
+        highest, _ = self._learnt_of(name).amounts(cost)
+        if not anyway and not self._fits(highest):
+            return None
+        debit = Debit(cost, name, highest, highest, fixed=True)
+        self._in_flight.setdefault(name, set()).add(debit)
+        for place, amount in enumerate(highest):
+            self._reserved[place] += amount
+        return debit
+
     def settle(self, debit: Debit, reply: Reply, price: Price | None) -> None:
         """Put what a reply used, at that price, in place of what was reserved for it."""
         used = used_by(reply, price)
@@ -186,13 +198,19 @@ class Budget:
         learnt = self._learnt_of(debit.name)
         if self._bounds_usage and learnt.learn(debit.cost, reply, used):
             for other in self._in_flight.get(debit.name, ()):
-                self._reserve(other, learnt)
+                if not other.fixed:
+                    self._reserve(other, learnt)
         self._let_in()
 
     def give_back(self, debit: Debit) -> None:
         """Take back what was reserved for a call that gave no reply."""
         self._release(debit)
         self._let_in()
+
+    @property
+    def awaits_replies(self) -> bool:
+        """True while anything is reserved, of which a part may come back."""
+        return bool(self._in_flight)
 
     @property
     def _bounds_usage(self) -> bool:
@@ -259,11 +277,12 @@ class Budget:
                 elif self._in_flight:
                     break
                 else:
-                    future.set_exception(self._refusal(cost, name))
+                    future.set_exception(self.refusal(cost, name))
             self._waiting.popleft()
         self._waiting.extendleft(reversed(later))
 
-    def _refusal(self, cost: Cost, name: str) -> OutOfBudget:
+    def refusal(self, cost: Cost, name: str) -> OutOfBudget:
+        """Return the error of a call that the budget has no room for."""
         figures = (
             (limit, spent, more, show)
             for limit, spent, more, show in zip(

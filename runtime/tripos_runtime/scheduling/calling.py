@@ -40,11 +40,12 @@ NO_LANE: Lane = ("", "")
 
 @dataclass(frozen=True, slots=True)
 class Called:
-    """A reply and what it took to get it: how many attempts, and how long the last of them in seconds."""
+    """A reply and what it took to get it: how many attempts, and how long the last of them in seconds, where that says
+    anything."""
 
     reply: Reply
     attempts: int
-    latency_s: float
+    latency_s: float | None
 
 
 class Caller:

@@ -40,6 +40,8 @@ class Debit:
     name: str
     highest: Amounts
     reserved: Amounts = (0, 0, 0)
+    fixed: bool = False
+    """True if what is reserved stays as it is, whatever other calls turn out to cost."""
 
 
 class LearntCosts:

@@ -21,6 +21,7 @@ def add_plan(parser: argparse.ArgumentParser) -> None:
     add_spec(parser, several="planned")
     add_roles(parser)
     _add_shard(parser)
+    _add_batch(parser)
     add_store_options(parser)
     _add_reuse(parser)
     parser.add_argument("--json", action="store_true", help="print the plan itself")
@@ -34,6 +35,9 @@ def add_run(parser: argparse.ArgumentParser) -> None:
     help_ = "make the calls in N processes, which share the limits and the budget (default: 1)"
     parser.add_argument("--workers", type=positive, metavar="N", default=1, help=help_)
     _add_cluster(parser)
+    _add_batch(parser)
+    help_ = "with --batch: submit the batches and leave; the same command again collects them (exit code 75)"
+    parser.add_argument("--detach", action="store_true", help=help_)
     _add_running(parser)
 
 
@@ -63,6 +67,12 @@ def _add_reuse(parser: argparse.ArgumentParser) -> None:
     """Add the option of other stores."""
     help_ = "take over the replies that this other store has, and only read it; may be repeated"
     parser.add_argument("--reuse", metavar="STORE", action="append", default=[], help=help_)
+
+
+def _add_batch(parser: argparse.ArgumentParser) -> None:
+    """Add the option of batches."""
+    help_ = "ask models in batches of their providers: half the price, and replies within a day"
+    parser.add_argument("--batch", action="store_true", help=help_)
 
 
 def _add_running(parser: argparse.ArgumentParser) -> None:
@@ -99,5 +109,5 @@ def add_teach(parser: argparse.ArgumentParser) -> None:
         "--name", metavar="NAME", required=True, help="your name; the model of your turns is human/NAME"
     )
     add_spec(parser)
-    parser.set_defaults(workers=1)  # who teaches is in one process
+    parser.set_defaults(workers=1, batch=False, detach=False)  # who teaches is in one process
     _add_running(parser)

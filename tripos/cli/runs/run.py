@@ -40,6 +40,7 @@ from tripos.ui import (
     INTERRUPTED,
     NOT_HELD,
     SOME_FAILED,
+    SUBMITTED,
     USAGE,
     Failure,
     hung,
@@ -89,10 +90,13 @@ def run_compiled(
         return USAGE
     spec, warn = CompiledSpec(options.path, compilation, plan, folders), warning_printer(options, config)
     choices = choices_of(options)
+    if options.detach and not options.batch:
+        raise Failure("R0202", "`--detach` leaves batches, and there are none", "give --batch too")
     prepared = prepare(spec, choices, config, people=people, budget=budget, locked=options.locked)
     if options.dry_run:
         return _dry_run(prepared, options, config, warn)
-    run = open_run(spec, prepared, config, warn, worker_pool(spec, choices, config, options.workers))
+    pool = worker_pool(spec, choices, config, options.workers)
+    run = open_run(spec, prepared, config, warn, pool, detach=options.detach)
     with contextlib.ExitStack() as stack:
         stack.callback(prepared.wiring.close)
         events = stack.enter_context(Events.open(options.events, chosen.secrets)) if options.events else None
@@ -182,6 +186,8 @@ class _Run:
             self._tell_cut()
         if cut or ending.status == "interrupted":
             return INTERRUPTED
+        if ending.status == "submitted":
+            return SUBMITTED
         if job.tally.failed or job.failed_functions():
             return SOME_FAILED  # the next run may mend it, and only then do the figures count
         if report is not None and report.failed:

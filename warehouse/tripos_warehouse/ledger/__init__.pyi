@@ -1,3 +1,6 @@
+from .batch_records import (
+    StoredBatches as StoredBatches,
+)
 from .draws import (
     Draws as Draws,
 )

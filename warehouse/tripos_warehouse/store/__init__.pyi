@@ -1,3 +1,6 @@
+from .batch_schema import (
+    BATCHES as BATCHES,
+)
 from .bucket import (
     Bucket as Bucket,
     Leases as Leases,

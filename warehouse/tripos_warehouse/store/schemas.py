@@ -12,6 +12,7 @@ from types import MappingProxyType
 
 import pyarrow as pa
 
+from tripos_warehouse.store.batch_schema import BATCHES
 from tripos_warehouse.store.table_schema import (
     CONTEXT,
     RELEASE,
@@ -388,7 +389,7 @@ TABLES: Mapping[str, TableSchema] = MappingProxyType(
         table.name: table
         for table in (
             *(RUNS, RUN_ENDS, RUN_ITEMS, RUN_STEPS, RUN_SLOTS, ITEMS, SLOTS),
-            *(SAMPLES, TURNS, DRAFTS, JUDGEMENTS, SCORES, COMPARISONS, VECTORS, MEASURES),
+            *(SAMPLES, TURNS, DRAFTS, JUDGEMENTS, SCORES, COMPARISONS, VECTORS, MEASURES, BATCHES),
         )
     }
 )

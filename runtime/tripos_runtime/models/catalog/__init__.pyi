@@ -9,6 +9,7 @@ from .errors import (
     model_error as model_error,
 )
 from .prices import (
+    batch_price as batch_price,
     price_of as price_of,
     tariff as tariff,
 )

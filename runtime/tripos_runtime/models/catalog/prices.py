@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tripos_runtime.models.base import Price
@@ -69,6 +69,39 @@ def price_of(provider: str, model: str) -> Price | None:
     """
     entry = entry_of(provider, model)
     return None if entry is None else tariff(entry, provider)
+
+
+def batch_price(provider: str, model: str, price: Price | None, *, own: bool = False) -> Price | None:
+    """Return the price of a request in a batch, given that of a call: what the map says of batches, or else half. A
+    price that is the user's (`own`) is halved.
+
+    >>> call = price_of("openai", "gpt-4o")
+    >>> batch_price("openai", "gpt-4o", call).cost_usd(1_000_000, 100_000)
+    1.75
+    """
+    if price is None:
+        return None
+    entry = None if own else entry_of(provider, model)
+    told_in, told_out = (
+        None if entry is None else _number(entry, f"{side}put_cost_per_token_batches") for side in ("in", "out")
+    )
+    half = _halved(price)
+    if told_in is None or told_out is None or half.input_usd == told_in:
+        return half
+    return replace(half, input_usd=told_in, output_usd=told_out, cached_usd=None)
+
+
+def _halved(price: Price) -> Price:
+    cached = None if price.cached_usd is None else price.cached_usd / 2
+    half = replace(price, input_usd=price.input_usd / 2, output_usd=price.output_usd / 2, cached_usd=cached)
+    if not isinstance(half, Tariff):
+        return half
+    steps = tuple(
+        Rates(each.above, each.input_usd / 2, each.output_usd / 2, each.cached_usd / 2, each.reasoning_usd / 2)
+        for each in half.steps
+    )
+    hidden = None if half.reasoning_usd is None else half.reasoning_usd / 2
+    return replace(half, reasoning_usd=hidden, request_usd=half.request_usd / 2, steps=steps)
 
 
 def tariff(entry: Mapping[str, Any], provider: str) -> Price | None:

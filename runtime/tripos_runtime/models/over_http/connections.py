@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
 import importlib.util
 import io
 import ssl
 import urllib.request
 import weakref
-from collections.abc import Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
@@ -103,6 +104,7 @@ class ModelConnection:
                 data = await _bounded(response, self.url)
             return HttpAnswer(response.status, response.headers, self._without_key(data))
 
+<<<<<<< HEAD
     async def status(self, url: str, timeout_s: float) -> int | None:
         """Return the status of a page of the same server; none where nothing comes back in time."""
         parts = urlsplit(url)
@@ -118,6 +120,47 @@ class ModelConnection:
                 return response.status
         except (aiohttp.ClientError, OSError):
             return None
+=======
+    async def send(self, method: str, url: str, body: bytes | aiohttp.FormData | None = None) -> HttpAnswer:
+        """Return what another address of the same server answers to a request of that method. Raises what `post` does.
+        A form has the headers of its own."""
+        async with asyncio.timeout(self._timeout_s), self._open(method, url, body) as response:
+            data = await _bounded(response, url)
+            return HttpAnswer(response.status, response.headers, self._without_key(data))
+
+    async def lines(self, url: str) -> AsyncIterator[bytes]:
+        """Yield the lines of a file at another address of the same server, which may be larger than memory. Raises what
+        `post` does, and `ModelError` R0111 where there is no file or a line is too long."""
+        async with self._open("GET", url) as response:
+            if response.status != 200:
+                raise ModelError("R0111", f"{url} gave status {response.status}", "try again later", retryable=True)
+            begun = b""
+            async for part in response.content.iter_any():
+                *whole, begun = (begun + part).split(b"\n")
+                for line in whole:
+                    yield self._without_key(line)
+                if len(begun) > LARGEST_BYTES:
+                    raise ModelError("R0111", f"a line of {url} is too long", "check the address")
+            if begun.strip():
+                yield self._without_key(begun)
+
+    def _open(
+        self, method: str, url: str, body: bytes | aiohttp.FormData | None = None
+    ) -> contextlib.AbstractAsyncContextManager[aiohttp.ClientResponse]:
+        headers = CIMultiDict(self._headers)
+        if not isinstance(body, bytes):
+            headers.popall("Content-Type", None)
+        return self._session().request(
+            method,
+            URL(url, encoded=True),
+            data=body,
+            headers=headers,
+            timeout=self._timeout,
+            proxy=self._proxy,
+            ssl=_trusted() if self._secure else True,
+            allow_redirects=False,
+        )
+>>>>>>> 878a891a (A run can ask in batches of providers, at half the price: run --batch, and --detach to come back later)
 
     def _without_key(self, body: bytes) -> bytes:
         """Return what a server sent, without the key that it was sent: some echo it."""

@@ -86,7 +86,7 @@ class ContinuingModel(DirectModel):
         super().__init__(name, endpoint, price=price, own_price=own_price, sent_as=model, timeout_s=timeout_s)
         self.structured = False
         self.most_samples = 1
-        address, keys = self._place.address, self._place.secrets
+        address, keys = self.place.address, self.place.secrets
         url = address if address.endswith("/completions") else f"{address}/completions"
         self._line = ModelConnection(url, openai_headers(self._provider, next(iter(keys))), timeout_s, tuple(keys))
         self._head = b'{"model":' + orjson.dumps(model) + b',"prompt":'
@@ -101,4 +101,4 @@ class ContinuingModel(DirectModel):
             hint = "check the server: it must answer `/completions`"
             raise ModelError("R0111", f"`{self.name}` sent a reply without a choice", hint, retryable=True)
         said = [{**each, "message": {"content": each.get("text")}} for each in choices]
-        return trimmed(read_reply({**found, "choices": said}, self.name, self.price, own_price=self._own_price))
+        return trimmed(read_reply({**found, "choices": said}, self.name, self.price, own_price=self.own_price))

@@ -22,7 +22,7 @@ from tripos_runtime.models.catalog import (
     is_here,
     model_error,
 )
-from tripos_runtime.models.over_http.connections import ModelConnection, headers_of
+from tripos_runtime.models.over_http.connections import HttpAnswer, ModelConnection, headers_of
 from tripos_runtime.models.over_http.messages import RequestCache, as_json, without_system
 from tripos_runtime.models.over_http.replies import parsed, read_reply
 
@@ -53,7 +53,7 @@ class DirectModel:
     ) -> None:
         self.name = name
         self.price = price
-        self._own_price = own_price
+        self.own_price = own_price
         provider_name, _, model = name.partition("/")
         self._model = sent_as or model
         self._provider = PROVIDERS[provider_name] if sent_as is None else PROVIDERS["openai"]
@@ -65,27 +65,41 @@ class DirectModel:
         self.most_samples = self._provider.samples if _bills_once(provider_name, base_url) else 1
         self._folds_system = allows(provider_name, model, "supports_system_messages") is False
         self._lacking = lacking(provider_name, self._provider, self._model, base_url)
-        self._place = CallPlace(name, base_url, variable, (key,))
+        self.place = CallPlace(name, base_url, variable, (key,))
         url = base_url if base_url.endswith("/chat/completions") else f"{base_url}/chat/completions"
-        self._line = ModelConnection(url, openai_headers(self._provider, key), timeout_s, (key,))
+        self.headers = openai_headers(self._provider, key)
+        self._line = ModelConnection(url, self.headers, timeout_s, (key,))
         self._head = b'{"model":' + orjson.dumps(self._model) + b',"messages":'
         self._tails = RequestCache(self._tail, structured=self.structured, most_samples=self.most_samples)
 
     async def ask(self, request: Request) -> Reply:
         """Return the reply to the request, with `others` where it asks for several samples. Raises `ModelError`."""
+        return self._read(await self._answer(self.body_of(request)))
+
+    def body_of(self, request: Request) -> bytes:
+        """Return the body of a request, as JSON."""
         messages = without_system(request.messages) if self._folds_system else request.messages
-        found = await self._answer(self._head + as_json(messages) + self._tails.part(request))
-        return read_reply(found, self.name, self.price, own_price=self._own_price)
+        return self._head + as_json(messages) + self._tails.part(request)
+
+    def reply_in(self, request: Request, answer: HttpAnswer) -> Reply:
+        """Return the reply in an answer to a request that went another way, such as in a batch. Raises `ModelError`."""
+        return self._read(self._completed(answer))
+
+    def _read(self, found: dict[str, Any]) -> Reply:
+        return read_reply(found, self.name, self.price, own_price=self.own_price)
 
     async def _answer(self, body: bytes) -> dict[str, Any]:
         """Return the JSON object that the server answers a body with. Raises `ModelError`."""
         try:
             answer = await self._line.post(body)
         except (aiohttp.ClientError, OSError) as error:
-            raise model_error(error, self.name, self._place.address, self._place.key_variables) from error
+            raise model_error(error, self.name, self.place.address, self.place.key_variables) from error
+        return self._completed(answer)
+
+    def _completed(self, answer: HttpAnswer) -> dict[str, Any]:
         if answer.status != 200:
-            raise answer_error(answer.status, answer.body, headers_of(answer.headers), self._place)
-        return completion(answer.body, headers_of(answer.headers), self._place)
+            raise answer_error(answer.status, answer.body, headers_of(answer.headers), self.place)
+        return completion(answer.body, headers_of(answer.headers), self.place)
 
     async def is_ready(self) -> bool:
         """Return true if the server says that it can be asked: by `/health`, or where it has no such page by its list

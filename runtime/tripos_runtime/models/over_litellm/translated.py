@@ -22,6 +22,7 @@ from tripos_runtime.models.catalog import (
     model_error,
 )
 from tripos_runtime.models.over_http import (
+    HttpAnswer,
     ModelConnection,
     RequestCache,
     base_url_of,
@@ -69,7 +70,7 @@ class TranslatedModel:
     ) -> None:
         self.name = name
         self.price = price or _known_price(name)
-        self._own_price = own_price
+        self.own_price = own_price
         self._timeout_s = timeout_s
         provider_name, _, model = name.partition("/")
         provider = FOREIGN.get(provider_name) or PROVIDERS[provider_name]
@@ -81,31 +82,45 @@ class TranslatedModel:
         self.most_samples = provider.samples if provider_name == "azure" and not reasons else 1
         self._folds_system = allows(provider_name, model, "supports_system_messages") is False
         self._lacking = lacking(provider_name, provider, model, base_url)
-        self._place = CallPlace(name, base_url, variable, (key,))
-        self._form = FORMS[provider_name](provider_name, model, key, self._place)
+        self.place = CallPlace(name, base_url, variable, (key,))
+        self._form = FORMS[provider_name](provider_name, model, key, self.place)
         self._skeletons = RequestCache(self._skeleton, structured=self.structured, most_samples=self.most_samples)
         self._lines: dict[str, ModelConnection] = {}
 
     async def ask(self, request: Request) -> Reply:
         """Return the reply to the request, with `others` where it asks for several samples. Raises `ModelError`."""
         try:
-            skeleton = self._skeletons.part(request)
-            parameters = skeleton.own_parameters()
-            messages = self._messages(request.messages)
-            body = self._form.body(messages, parameters, skeleton.headers)
-            answer = await skeleton.line.post(orjson.dumps(body))
-            if answer.status != 200:
-                raise answer_error(answer.status, answer.body, headers_of(answer.headers), self._place)
-        except Exception as error:
-            # litellm lets its own slips through as any exception, as it does where it sends for itself.
-            place = self._place
-            raise model_error(error, self.name, place.address, place.key_variables, place.secrets) from error
-        try:
-            return self._form.reply(answer, messages, skeleton.own_parameters(), self.price, self._own_price)
+            answer = await self._skeletons.part(request).line.post(self.body_of(request))
+            return self.reply_in(request, answer)
         except ModelError:
             raise
         except Exception as error:
-            raise answer_error(answer.status, answer.body, headers_of(answer.headers), self._place) from error
+            # litellm lets its own slips through as any exception, as it does where it sends for itself.
+            place = self.place
+            raise model_error(error, self.name, place.address, place.key_variables, place.secrets) from error
+
+    def body_of(self, request: Request) -> bytes:
+        """Return the body of a request, as JSON."""
+        skeleton = self._skeletons.part(request)
+        parameters, messages = skeleton.own_parameters(), self._messages(request.messages)
+        return orjson.dumps(self._form.body(messages, parameters, skeleton.headers))
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """The headers of every request."""
+        return self._form.target({})[1]
+
+    def reply_in(self, request: Request, answer: HttpAnswer) -> Reply:
+        """Return the reply in an answer to a request that went another way, such as in a batch. Raises `ModelError`."""
+        if answer.status != 200:
+            raise answer_error(answer.status, answer.body, headers_of(answer.headers), self.place)
+        messages, parameters = self._messages(request.messages), self._skeletons.part(request).own_parameters()
+        try:
+            return self._form.reply(answer, messages, parameters, self.price, self.own_price)
+        except ModelError:
+            raise
+        except Exception as error:
+            raise answer_error(answer.status, answer.body, headers_of(answer.headers), self.place) from error
 
     async def close(self) -> None:
         """Let go of the connections."""
@@ -135,7 +150,7 @@ class TranslatedModel:
         except TypeError:
             plain, kept = b"", parameters
         line = self._lines.setdefault(
-            f"{url} {sorted(headers.items())}", ModelConnection(url, headers, self._timeout_s, self._place.secrets)
+            f"{url} {sorted(headers.items())}", ModelConnection(url, headers, self._timeout_s, self.place.secrets)
         )
         return _Skeleton(plain, kept, line, headers)
 

@@ -1,0 +1,381 @@
+"""The queue of one model: requests wait for the end of their level, go out in batches, and come back as replies."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+
+from tripos_compiler.plan import digest
+from tripos_runtime.models import ModelError, Reply, Request
+from tripos_runtime.models.batches import UNDONE, BatchedModel, BatchLine, BatchState
+from tripos_runtime.models.over_http import HttpAnswer
+from tripos_runtime.scheduling.batches.level import Level, Pauses
+from tripos_runtime.scheduling.batches.records import COLLECTED, DROPPED, BatchBook, OpenBatch
+from tripos_runtime.scheduling.budget import Budget, OutOfBudget
+from tripos_runtime.scheduling.costs import Debit
+from tripos_runtime.scheduling.errors import Halted, Stopped
+from tripos_runtime.scheduling.times import Times
+
+MOST_ATTEMPTS = 3
+"""So many batches may have a request before it counts as failed."""
+
+
+@dataclass(eq=False)
+class Waiting:
+    """A request that somebody waits for: its name, its body, and how many batches had it so far."""
+
+    name: str
+    request: Request
+    body: bytes
+    future: asyncio.Future[tuple[Reply, int]]
+    attempts: int = 0
+    debit: Debit | None = None
+
+
+@dataclass
+class Progress:
+    """The counts of a queue: batches under way, requests in them, and how many of these are done."""
+
+    batches: int = 0
+    requests: int = 0
+    done: int = 0
+
+
+@dataclass(eq=False)
+class _Watched:
+    """A batch under way, and who waits for its requests."""
+
+    batch: OpenBatch
+    waiting: dict[str, Waiting] = field(default_factory=dict)
+    state: BatchState | None = None
+
+
+class BatchQueue:
+    """The requests to one model. Whatever ends the run is raised to everybody who waits."""
+
+    def __init__(
+        self,
+        model: BatchedModel,
+        book: BatchBook,
+        level: Level,
+        budget: Budget | None,
+        notes: Callable[[str], None],
+        pauses: Pauses,
+        times: Times,
+        patience_s: float,
+    ) -> None:
+        self.model = model
+        self._book = book
+        self._level = level
+        self._budget = budget
+        self._notes = notes
+        self._pauses = pauses
+        self._times = times
+        self._patience_s = patience_s
+        self._unanswered: set[Waiting] = set()
+        self._new: list[Waiting] = []
+        self._held_back: list[Waiting] = []
+        """Requests that the budget has no room for until others are answered."""
+        self._watched: dict[str, _Watched] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._placing: asyncio.Task[None] | None = None
+        self._only_waits = False
+        """True while requests wait for room in the budget, and for nothing else."""
+        self._error: BaseException | None = None
+
+    @property
+    def idle(self) -> bool:
+        """True while nothing is to be done but to wait for the provider, which was asked about each batch."""
+        placing = self._placing is not None and not self._placing.done()
+        return (
+            (self._only_waits or not placing)
+            and not self._new
+            and all(each.state is not None for each in self._watched.values())
+        )
+
+    @property
+    def progress(self) -> Progress:
+        """Return how the batches under way are coming along."""
+        states = [each.state for each in self._watched.values() if each.state is not None]
+        requests = sum(len(each.batch.requests) for each in self._watched.values())
+        return Progress(len(self._watched), requests, sum(state.done for state in states))
+
+    async def call(self, request: Request) -> tuple[Reply, int]:
+        """Return the reply to a request, and in how many batches it was. Raises as `Caller.call` does."""
+        if self._error is not None:
+            raise self._error
+        body = self.model.body_of(request)
+        waiting = Waiting(_name_of(request), request, body, asyncio.get_running_loop().create_future())
+        self._unanswered.add(waiting)
+        try:
+            self._wait(waiting)
+            return await waiting.future
+        finally:
+            self._unanswered.discard(waiting)
+
+    def halt(self, error: BaseException) -> None:
+        """Raise an error to everybody who waits, and to all who come. A submission under way is finished."""
+        if self._error is None:
+            self._error = error
+        for waiting in list(self._unanswered):
+            self._fail(waiting, self._error)
+        self._new, self._held_back = [], []
+        for task in self._tasks:
+            if task is not self._placing:
+                task.cancel()
+
+    async def close(self, *, finished: bool) -> None:
+        """Let go of everything. Batches of which everything was taken by a run that `finished` are noted as
+        collected."""
+        if self._placing is not None:
+            await asyncio.gather(self._placing, return_exceptions=True)
+        self.halt(Halted())
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        for batch in list(self._book.open) if finished else ():
+            if not batch.left:
+                self._book.close(batch, COLLECTED, self._times.now())
+
+    def _wait(self, waiting: Waiting) -> None:
+        self._new.append(waiting)
+        self._level.stir()
+        if self._placing is None or self._placing.done():
+            self._placing = self._begin(self._place_all())
+
+    def _begin(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Begin a task. What goes wrong in it ends the run."""
+
+        async def guarded() -> None:
+            try:
+                await work
+            except Exception as error:
+                self.halt(error)
+
+        task = asyncio.create_task(guarded())
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    async def _place_all(self) -> None:
+        """Give every new request its place in a batch, level by level."""
+        while self._error is None and (self._new or self._held_back):
+            if self._new:
+                await self._level.complete()
+            else:  # until replies of any model leave room in the budget
+                self._only_waits = True
+                await self._times.sleep(self._pauses.again_s)
+                self._only_waits = False
+            new, self._new, self._held_back = [*self._held_back, *self._new], [], []
+            await self._place(new)
+
+    async def _place(self, new: Sequence[Waiting]) -> None:
+        """Join requests to the batches that have them already, and submit the others."""
+        self._book.refresh()
+        fresh: list[Waiting] = []
+        for waiting in new:
+            while (batch := self._book.holder(waiting.name)) is not None and batch.batch_id is None:
+                await self._look_for(batch)
+            if batch is None:
+                fresh.append(waiting)
+            else:
+                self._reserve(waiting, anyway=True)
+                self._join(batch, [waiting])
+        for part in self._parts(self._affordable(fresh)):
+            if self._error is not None:
+                return
+            await self._submit(part)
+
+    def _affordable(self, fresh: Iterable[Waiting]) -> list[Waiting]:
+        """Return the requests that the budget has room for; the others wait for replies. Raises `OutOfBudget` where
+        none can come."""
+        found: list[Waiting] = []
+        for waiting in fresh:
+            (found if self._reserve(waiting) else self._held_back).append(waiting)
+        if self._held_back and not found and self._budget is not None and not self._budget.awaits_replies:
+            first = self._held_back[0]
+            raise self._budget.refusal(self._budget.highest(first.request, self.model), self.model.name)
+        return found
+
+    def _reserve(self, waiting: Waiting, *, anyway: bool = False) -> bool:
+        if self._budget is None:
+            return True
+        cost = self._budget.highest(waiting.request, self.model)
+        waiting.debit = self._budget.hold(cost, self.model.name, anyway=anyway)
+        return waiting.debit is not None
+
+    def _parts(self, fresh: Sequence[Waiting]) -> Iterator[list[Waiting]]:
+        """Yield the requests in parts that fit into one batch each."""
+        service = self.model.service
+        part: list[Waiting] = []
+        size = 0
+        for waiting in fresh:
+            length = len(waiting.body) + 200
+            if part and (len(part) >= service.most_lines or size + length > service.most_bytes):
+                yield part
+                part, size = [], 0
+            part.append(waiting)
+            size += length
+        if part:
+            yield part
+
+    async def _submit(self, part: list[Waiting]) -> None:
+        """Submit a batch: its requests are in the store before, and what the provider calls it right after."""
+        names, now = [each.name for each in part], self._times.now()
+        marker = digest([self.model.name, now.isoformat(), names])
+        batch = self._book.intend(marker, names, now)
+        try:
+            batch_id = await self._submitted(batch, [BatchLine(each.name, each.body) for each in part])
+        except ModelError as error:
+            if not error.retryable:  # else nobody knows if it was taken: the next run looks for it
+                self._book.close(batch, DROPPED, self._times.now(), str(error))
+            if error.fatal or error.retryable:
+                raise Stopped(error.code, error.message, error.hint) from error
+            for waiting in part:
+                self._fail(waiting, error)
+            return
+        self._book.submitted(batch, batch_id, self._times.now())
+        self._notes(f"{self.model.name}: batch {batch_id} with {_requests(len(part))} is submitted")
+        self._join(batch, part)
+
+    async def _submitted(self, batch: OpenBatch, lines: Sequence[BatchLine]) -> str:
+        """Return what the provider calls a batch. After an error that leaves open whether it was taken, it is looked
+        for before it is submitted again."""
+        began = self._times.clock()
+        while True:
+            try:
+                return await self.model.service.submit(batch.marker, lines)
+            except ModelError as error:
+                given_up = self._error is not None or self._times.clock() - began > self._patience_s
+                if not error.retryable or given_up:
+                    raise
+                delay_s = error.retry_after_s or self._pauses.again_s
+            found = await self._found(batch, self._times.clock() + self._pauses.grace_s)
+            if found is not None:
+                return found
+            await self._times.sleep(delay_s)
+
+    async def _look_for(self, batch: OpenBatch) -> None:
+        """Find out what became of a batch whose submission another process did not see the end of."""
+        age_s = (self._times.now() - batch.created_at).total_seconds()
+        found = await self._found(batch, self._times.clock() + max(0.0, self._pauses.grace_s - age_s))
+        if found is None:
+            self._book.close(batch, DROPPED, self._times.now(), "it was never submitted")
+        else:
+            self._book.submitted(batch, found, self._times.now())
+
+    async def _found(self, batch: OpenBatch, until: float) -> str | None:
+        """Return what the provider calls a batch, which is looked for until a time at least."""
+        others = [each.batch_id for each in self._book.open if each.batch_id is not None]
+        while True:
+            found: str | None = await self._patiently(
+                lambda: self.model.service.find(batch.marker, batch.requests, batch.created_at, others)
+            )
+            if found is not None or self._times.clock() >= until:
+                return found
+            await self._times.sleep(min(self._pauses.quiet_s, max(0.0, until - self._times.clock())))
+
+    def _join(self, batch: OpenBatch, part: Iterable[Waiting]) -> None:
+        """Let requests wait for a batch, which is watched from now on."""
+        watched = self._watched.get(batch.marker)
+        if watched is None:
+            watched = self._watched[batch.marker] = _Watched(batch)
+            self._begin(self._watch(watched))
+        watched.waiting.update({each.name: each for each in part})
+
+    async def _watch(self, watched: _Watched) -> None:
+        """Look at a batch until it has ended, and hand out what came."""
+        batch, service, delay_s = watched.batch, self.model.service, self._pauses.first_look_s
+        assert batch.batch_id is not None
+        batch_id = batch.batch_id
+        while True:
+            state = await self._patiently(lambda: service.state(batch_id))
+            if state.ended:
+                break
+            watched.state = state
+            await self._times.sleep(delay_s)
+            delay_s = min(delay_s * 1.5, self._pauses.longest_look_s)
+        done = f"{state.done:,} of {_requests(state.total)} answered"
+        self._notes(f"{self.model.name}: batch {batch_id} has ended, {done}")
+        failed: list[tuple[Waiting, ModelError]] = []
+        async for name, outcome in service.outcomes(state):
+            waiting = watched.waiting.pop(name, None)
+            if waiting is not None:
+                failed += self._hand_out(watched, waiting, outcome)
+        why = state.trouble or "it has no outcome for it"
+        for waiting in watched.waiting.values():
+            message = f"no batch answered this request to `{self.model.name}`: {why}"
+            error = ModelError(UNDONE, message, "run the same command again", retryable=state.may_pass)
+            failed += self._hand_out(watched, waiting, error)
+        del self._watched[batch.marker]
+        self._level.stir()
+        await self._fail_or_repeat(failed)
+
+    def _hand_out(
+        self, watched: _Watched, waiting: Waiting, outcome: HttpAnswer | ModelError
+    ) -> list[tuple[Waiting, ModelError]]:
+        """Give a reply to who waits for it; return the request where it failed."""
+        waiting.attempts += 1
+        try:
+            if isinstance(outcome, ModelError):
+                raise outcome
+            reply = self.model.reply_in(waiting.request, outcome)
+        except ModelError as error:
+            self._book.settle(watched.batch, waiting.name, failed=True)
+            if self._budget is not None and waiting.debit is not None:
+                self._budget.give_back(waiting.debit)
+            return [(waiting, error)]
+        self._book.settle(watched.batch, waiting.name, failed=False)
+        if self._budget is not None and waiting.debit is not None:
+            self._budget.settle(waiting.debit, reply, self.model.price)
+        if not waiting.future.done():
+            waiting.future.set_result((reply, waiting.attempts))
+        return []
+
+    async def _fail_or_repeat(self, failed: Sequence[tuple[Waiting, ModelError]]) -> None:
+        """Put what failed in passing into another batch, and tell the others."""
+        again = [waiting for waiting, error in failed if error.retryable and waiting.attempts < MOST_ATTEMPTS]
+        for waiting, error in failed:
+            if error.fatal:
+                raise Stopped(error.code, error.message, error.hint) from error
+            if waiting not in again:
+                self._fail(waiting, error)
+        if again:
+            await self._times.sleep(self._pauses.again_s)
+            for waiting in again:
+                self._wait(waiting)
+
+    async def _patiently(self, ask: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
+        """Return what the provider answers, which is asked again for as long as it may pass."""
+        began, delay_s = self._times.clock(), self._pauses.again_s
+        while True:
+            try:
+                return await ask()
+            except ModelError as error:
+                if not error.retryable or self._times.clock() - began > self._patience_s:
+                    raise Stopped(error.code, error.message, error.hint) from error
+                wait_s = error.retry_after_s or delay_s
+            await self._times.sleep(wait_s)
+            delay_s = min(delay_s * 2, self._pauses.longest_look_s)
+
+    def _fail(self, waiting: Waiting, error: BaseException) -> None:
+        if not waiting.future.done():
+            waiting.future.set_exception(error)
+            waiting.future.exception()  # seen: nobody else may be waiting
+
+
+def _name_of(request: Request) -> str:
+    """Return what a request is known by in batches: the result that it is for, and what is said."""
+    said = [[each.role, each.content] for each in request.messages]
+    text = orjson.dumps([request.name, request.number, said], default=str)
+    return hashlib.blake2b(text, digest_size=16).hexdigest()
+
+
+def _requests(count: int) -> str:
+    return f"{count:,} request{'' if count == 1 else 's'}"
+
+
+__all__ = ["BatchQueue", "OutOfBudget", "Waiting"]

@@ -1,0 +1,129 @@
+"""The records of batches in a store, and which open batch has which request."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Final, Protocol
+
+INTENDED: Final = "intended"
+"""Written before a batch is submitted, with its requests."""
+SUBMITTED: Final = "submitted"
+"""Written once the provider has said what it calls the batch."""
+COLLECTED: Final = "collected"
+"""Every request of the batch was answered, or failed, and the replies are kept."""
+DROPPED: Final = "dropped"
+"""The batch never reached the provider, or the provider has it no more."""
+
+
+@dataclass(frozen=True)
+class BatchRecord:
+    """One record of a batch. The first has the names of its requests."""
+
+    marker: str
+    state: str
+    model: str
+    endpoint: str
+    created_at: datetime
+    batch_id: str | None = None
+    requests: tuple[str, ...] = ()
+    message: str | None = None
+
+
+class BatchLog(Protocol):
+    """The records of a store."""
+
+    def load(self) -> Sequence[BatchRecord]:
+        """Return every record, those of other processes included: what was returned before, and then what is new."""
+        ...
+
+    def note(self, record: BatchRecord) -> None:
+        """Keep a record. It outlives this process from the moment that this returns."""
+        ...
+
+
+@dataclass(eq=False)
+class OpenBatch:
+    """A batch that is not collected. Without a `batch_id` it is not known if it was ever submitted."""
+
+    marker: str
+    created_at: datetime
+    requests: frozenset[str]
+    batch_id: str | None = None
+    left: set[str] = field(default_factory=set)
+    """Requests that nobody was given the outcome of so far."""
+
+
+class BatchBook:
+    """The batches of one model at one endpoint."""
+
+    def __init__(self, log: BatchLog, model: str, endpoint: str) -> None:
+        self._log = log
+        self._model = model
+        self._endpoint = endpoint
+        self._open: dict[str, OpenBatch] = {}
+        self._closed: set[str] = set()
+        self._seen = 0
+        self._holders: dict[str, OpenBatch] = {}
+        """By request, the last batch that has it."""
+
+    @property
+    def open(self) -> Iterable[OpenBatch]:
+        """Return the batches that are not collected."""
+        return self._open.values()
+
+    def refresh(self) -> None:
+        """Take in what any process has noted."""
+        records = self._log.load()
+        new, self._seen = records[self._seen :], len(records)
+        for record in new:
+            if (record.model, record.endpoint) == (self._model, self._endpoint):
+                self._take(record)
+
+    def holder(self, request: str) -> OpenBatch | None:
+        """Return the open batch that has a request, if any."""
+        return self._holders.get(request)
+
+    def settle(self, batch: OpenBatch, request: str, *, failed: bool) -> None:
+        """Say that a request got the outcome that the batch has for it. One that failed may go into another batch."""
+        batch.left.discard(request)
+        if failed and self._holders.get(request) is batch:
+            del self._holders[request]
+
+    def intend(self, marker: str, requests: Sequence[str], now: datetime) -> OpenBatch:
+        """Note that a batch is about to be submitted."""
+        self._note(BatchRecord(marker, INTENDED, self._model, self._endpoint, now, None, tuple(requests)))
+        return self._open[marker]
+
+    def submitted(self, batch: OpenBatch, batch_id: str, now: datetime) -> None:
+        """Note what the provider calls a batch."""
+        self._note(BatchRecord(batch.marker, SUBMITTED, self._model, self._endpoint, now, batch_id))
+
+    def close(self, batch: OpenBatch, state: str, now: datetime, message: str | None = None) -> None:
+        """Note that a batch is collected, or dropped."""
+        self._note(BatchRecord(batch.marker, state, self._model, self._endpoint, now, batch.batch_id, (), message))
+
+    def _note(self, record: BatchRecord) -> None:
+        self._log.note(record)
+        self._take(record)
+
+    def _take(self, record: BatchRecord) -> None:
+        marker = record.marker
+        if marker in self._closed:
+            return
+        if record.state in (COLLECTED, DROPPED):
+            self._closed.add(marker)
+            batch = self._open.pop(marker, None)
+            for request in () if batch is None else batch.requests:
+                if self._holders.get(request) is batch:
+                    del self._holders[request]
+            return
+        if record.state == INTENDED:
+            if marker in self._open:
+                return
+            requests = frozenset(record.requests)
+            batch = self._open[marker] = OpenBatch(marker, record.created_at, requests, None, set(requests))
+            self._holders.update(dict.fromkeys(requests, batch))
+        elif record.state == SUBMITTED and marker in self._open:
+            self._open[marker].batch_id = record.batch_id

@@ -1,0 +1,114 @@
+"""Runs by batches end like live ones, at half the price, whatever becomes of a batch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.batches.batch_server import BatchServer, batch_serving
+from tests.batches.runs import Place, costs, make_place, without_cost
+from tests.kills.contents import contents, differences
+
+EXPIRED = ["expired", "ended", "expired"]
+
+
+@pytest.fixture
+def server() -> Iterator[BatchServer]:
+    with batch_serving(0.05) as ready:
+        yield ready
+
+
+@pytest.fixture
+def place(tmp_path: Path, server: BatchServer, monkeypatch: pytest.MonkeyPatch) -> Place:
+    monkeypatch.setenv("OPENAI_API_KEY", "unused")
+    return make_place(tmp_path, server)
+
+
+def test_a_run_by_batches_has_the_tables_of_a_live_run_and_costs_half(place: Place) -> None:
+    live, batch = place.run("live"), place.run("batch", "--batch")
+    assert (live.code, batch.code) == (0, 0), batch.told
+    first, second = contents(place.folder / "live"), contents(place.folder / "batch")
+    assert not differences(without_cost(second), without_cost(first))
+    assert {name: 2 * cost for name, cost in costs(second).items()} == pytest.approx(costs(first), rel=1e-12)
+    assert batch.summary["cost_usd"] == pytest.approx(live.summary["cost_usd"] / 2, rel=1e-12)
+    assert place.server.billed == place.server.live  # the same requests, each as often
+    assert set(place.server.submitted.values()) == {1}
+    again = place.run("batch", "--batch")
+    assert again.code == 0 and again.summary["calls"]["asked"] == 0
+    assert len(place.server.batches) <= 10  # a batch for each level and model, not one a request
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("fates", [EXPIRED, ["failed"], ["cancelled", "ended", "cancelled"]])
+def test_what_a_batch_did_not_answer_is_asked_in_another_and_nothing_else(place: Place, fates: list[str]) -> None:
+    place.server.failing = 9
+    live = place.run("live")
+    assert live.code == 0, live.told
+    place.server._tried.clear()
+    place.server.fates = list(fates)
+    first = place.run("batch", "--batch")
+    if fates is EXPIRED:
+        assert first.code == 0, first.told
+    else:
+        assert first.code == 1, first.told
+        assert first.summary["errors"] == {"R0122": first.summary["calls"]["failed"]}
+        second = place.run("batch", "--batch")
+        assert second.code == 0, second.told
+    found = without_cost(contents(place.folder / "batch"))
+    assert not differences(found, without_cost(contents(place.folder / "live")))
+    assert place.server.billed == place.server.live
+
+
+@pytest.mark.long
+def test_a_run_that_detaches_is_continued_by_the_same_command(place: Place) -> None:
+    place.server.delay_s = 0.6
+    codes = []
+    for _ in range(30):
+        ran = place.run("batch", "--batch", "--detach")
+        codes.append(ran.code)
+        if ran.code != 75:
+            break
+        place.server.delay_s = 0.3
+    assert codes[0] == 75 and codes[-1] == 0, ran.told
+    assert set(place.server.submitted.values()) == {1}
+    assert place.run("live").code == 0
+    assert not differences(
+        without_cost(contents(place.folder / "batch")), without_cost(contents(place.folder / "live"))
+    )
+    assert place.server.billed == place.server.live
+
+
+def test_a_model_whose_provider_has_no_batches_is_refused_before_any_call(place: Place) -> None:
+    place.settings(names=("mistral/small", *("openai/judge", "openai/helper")))
+    ran = place.run("batch", "--batch", models="mistral/small")
+    assert ran.code == 2 and "R0121" in ran.told and "`mistral/small`" in ran.told
+    assert not place.server.seen
+
+
+@pytest.mark.long
+def test_models_of_this_machine_are_asked_live_beside_batches(place: Place) -> None:
+    ran = place.run("batch", "--batch", models="mock/careful")
+    assert ran.code == 0, ran.told
+    assert {batch.lines[0][1]["model"] for batch in place.server.batches.values()} == {"judge", "helper"}
+
+
+@pytest.mark.long
+def test_a_budget_holds_back_the_highest_cost_of_what_is_submitted(place: Place) -> None:
+    whole = place.run("whole", "--batch", "--budget", "10usd")
+    assert whole.code == 0, whole.told
+    little = place.run("little", "--batch", "--budget", "9calls")
+    assert little.code == 1 and "R0402" in little.told
+    assert little.summary["calls"]["asked"] == 9
+
+
+def test_a_server_without_batches_stops_the_run_with_an_error_that_says_so(place: Place) -> None:
+    place.settings(address=f"http://127.0.0.1:{place.server.port}/nothing/v1")
+    ran = place.run("batch", "--batch")
+    assert ran.code == 1 and "R0121" in ran.told and "status 404" in ran.told
+
+
+def test_options_that_do_not_go_together_are_refused(place: Place) -> None:
+    assert "R0202" in place.run("batch", "--detach").told
+    assert "R0202" in place.run("batch", "--batch", "--workers", "2").told
