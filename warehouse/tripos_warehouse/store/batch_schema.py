@@ -6,8 +6,8 @@ import pyarrow as pa
 
 from tripos_warehouse.store.table_schema import TEXTS, TIMESTAMP, make_table, optional, required
 
-# A batch is `intended` before it is submitted, with its requests, then `submitted` with its name at the provider, and in
-# the end `collected` or `dropped`.
+# A batch is `intended` before it is submitted, with its requests, then `submitted` with its name at its provider,
+# and in the end `collected` or `dropped`.
 BATCHES = make_table(
     "batches",
     1,
