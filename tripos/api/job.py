@@ -18,13 +18,8 @@ from tripos_compiler.plan import Grade, Plan
 from tripos_compiler.source import DataError
 from tripos_runtime.asking import NO_OTHERS, CallCounters, Loaded, OtherReplies
 from tripos_runtime.datasets import CaseSource, Selection, drawn_counts
-<<<<<<< HEAD
-from tripos_runtime.drivers import Engine, Share, work_name
-from tripos_runtime.models import Model, ModelError, Warming
-=======
 from tripos_runtime.drivers import MOST_UNITS, Engine, Share, work_name
-from tripos_runtime.models import Model
->>>>>>> 878a891a (A run can ask in batches of providers, at half the price: run --batch, and --detach to come back later)
+from tripos_runtime.models import Model, ModelError, Warming
 from tripos_runtime.roles import RoleBinding
 from tripos_runtime.scheduling import Budget, Caller, Limits, Snapshot, Stopped, most_at_once, open_callers, snapshot
 from tripos_warehouse.errors import StoreError
@@ -168,17 +163,13 @@ class Job:
             if self.pool is not None:
                 async with around(self):
                     return await self.pool.run(self)
-<<<<<<< HEAD
             for model in models.values():
                 if isinstance(model, Warming):
                     await model.warm_up()
-            self.callers = open_callers(models, self.limits, self.budget, self.tally.notes.append)
-=======
             notes = self.tally.notes.append
             self.callers = open_callers(models, self.limits, self.budget, notes)
             if self.batches is not None:
                 self.callers = self.batches.callers(self.callers, self.limits, self.budget, notes)
->>>>>>> 878a891a (A run can ask in batches of providers, at half the price: run --batch, and --detach to come back later)
             engine = self._engine = Engine(
                 plan=self.plan,
                 binding=self.binding,
@@ -204,12 +195,8 @@ class Job:
             gc.set_threshold(20_000, 20, 50)
             async with around(self):
                 await self._running
-<<<<<<< HEAD
-        except (ModelError, Stopped) as error:
-=======
             finished = not engine.stopping
-        except Stopped as error:
->>>>>>> 878a891a (A run can ask in batches of providers, at half the price: run --batch, and --detach to come back later)
+        except (ModelError, Stopped) as error:
             return RunEnding("stopped", Failure(error.code, error.message, error.hint, SOME_FAILED))
         except StoreError as error:
             return _failed(error)

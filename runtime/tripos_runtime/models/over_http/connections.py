@@ -104,7 +104,6 @@ class ModelConnection:
                 data = await _bounded(response, self.url)
             return HttpAnswer(response.status, response.headers, self._without_key(data))
 
-<<<<<<< HEAD
     async def status(self, url: str, timeout_s: float) -> int | None:
         """Return the status of a page of the same server; none where nothing comes back in time."""
         parts = urlsplit(url)
@@ -120,7 +119,7 @@ class ModelConnection:
                 return response.status
         except (aiohttp.ClientError, OSError):
             return None
-=======
+
     async def send(self, method: str, url: str, body: bytes | aiohttp.FormData | None = None) -> HttpAnswer:
         """Return what another address of the same server answers to a request of that method. Raises what `post` does.
         A form has the headers of its own."""
@@ -160,7 +159,6 @@ class ModelConnection:
             ssl=_trusted() if self._secure else True,
             allow_redirects=False,
         )
->>>>>>> 878a891a (A run can ask in batches of providers, at half the price: run --batch, and --detach to come back later)
 
     def _without_key(self, body: bytes) -> bytes:
         """Return what a server sent, without the key that it was sent: some echo it."""
