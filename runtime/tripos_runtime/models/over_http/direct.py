@@ -104,7 +104,7 @@ class DirectModel:
     async def is_ready(self) -> bool:
         """Return true if the server says that it can be asked: by `/health`, or where it has no such page by its list
         of models. A server that refuses to say is there."""
-        base_url = self._place.address.removesuffix("/chat/completions")
+        base_url = self.place.address.removesuffix("/chat/completions")
         status = await self._line.status(f"{base_url.removesuffix('/v1')}/health", HEALTH_S)
         if status in NO_PAGE:
             status = await self._line.status(f"{base_url}/models", HEALTH_S)
