@@ -3,7 +3,8 @@
     python tests/bench/bucket_kills.py [--kills 1000] [--machines 8] [--rows 40] [--each 40] [--faults 0.3] [--seed 1]
 
 The bucket is the stand-in of `tests/bucket`: its conditional writes are real, so many of its answers fail, come late or
-are lost, and its clock is an hour ahead. After each store, with `--each` kills, the counts so far are printed. Exit code
+are lost, and its clock is an hour ahead. After each store, with `--each` kills, its complaints and
+the counts so far are printed. Exit code
 1 where anything is wrong.
 """
 
@@ -36,10 +37,11 @@ def main() -> int:
     ):
         while whole.kills < options.kills:
             most = min(options.each, options.kills - whole.kills)
-            whole.add(kill_workers(ready, f"store{whole.stores}", options.seed, most))
+            done = kill_workers(ready, f"store{whole.stores}", options.seed, most)
+            print("\n".join(done.complaints[:20]))
+            whole.add(done)
             counts = {key: value for key, value in vars(whole).items() if key != "complaints"}
             print(f"{counts}, {len(whole.complaints)} complaints, {time.monotonic() - started_s:.0f} s", flush=True)
-    print("\n".join(whole.complaints[:20]))
     return 1 if whole.complaints else 0
 
 

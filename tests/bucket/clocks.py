@@ -26,9 +26,9 @@ def skewing(folder: Path) -> dict[str, str]:
 
 
 def skew_of(place: int) -> int:
-    """Return how far the clock of a machine is ahead: an hour, not at all, or an hour behind.
+    """Return how far the clock of a machine is ahead. No two machines have the same; of eight the last is an hour ahead.
 
-    >>> [skew_of(place) for place in range(4)]
-    [3600, 0, -3600, 3600]
+    >>> [skew_of(place) for place in (1, 4, 8)]
+    [-2700, 0, 3600]
     """
-    return (SKEW_S, 0, -SKEW_S)[place % 3]
+    return (place - 4) * SKEW_S // 4

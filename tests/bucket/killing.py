@@ -6,9 +6,11 @@ import itertools
 import random
 import shutil
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -21,15 +23,19 @@ from tests.kills.counting_server import serving as counting
 from tests.kills.lives import Life, Starter, starting
 from tests.kills.proof import Peace, Scene, peace
 from tests.kills.work import Work
+from tripos_warehouse.store import FAILED
 from tripos_warehouse.store.bucket.bucket import Bucket
+from tripos_warehouse.store.bucket.logs import LOGS, read_slot, sealed_by
+from tripos_warehouse.store.bucket.objects import Objects, at_once
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.upkeep.checking import check_store
 
 LEASE_S = 20.0
 LONGEST_S = 300.0
 UPLOADED_S = 12.0
-"""A reply that had been handed over so long before its machine was lost with its disk is on the bucket, also where
-30 % of the bucket's answers fail."""
+"""A reply that had been handed over so long before its process was killed is on the bucket, also where 30 % of the
+bucket's answers fail. What came later is lost with the disk of the machine, or where others take the work over before
+a process of the machine has lived for long enough to upload it."""
 LOST_DISK = 0.15
 """So many of the kills take the disk of the machine along."""
 
@@ -45,11 +51,12 @@ class Tally:
     replies: int = 0
     wanted: int = 0
     again: int = 0
+    taken_over: int = 0
     complaints: list[str] = field(default_factory=list)
 
     def add(self, other: Tally) -> None:
         """Add what another has seen."""
-        for name in ("kills", "lost_disks", "stores", "processes", "replies", "wanted", "again"):
+        for name in ("kills", "lost_disks", "stores", "processes", "replies", "wanted", "again", "taken_over"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.complaints += other.complaints
 
@@ -108,6 +115,7 @@ def kill_workers(ready: BucketScene, name: str, seed: int, kills: int) -> Tally:
     store = Path(address)
     scene.server.latency_s = rng.choice((0.1, 0.4, 1.0))
     stopped_s: dict[str, float | None] = {}
+    places: dict[str, int] = {}
     lives: list[Life] = []
     numbers = itertools.count()
     under_way: dict[int, tuple[Life, Callable[[], bool]]] = {}
@@ -115,6 +123,7 @@ def kill_workers(ready: BucketScene, name: str, seed: int, kills: int) -> Tally:
     def begin(place: int) -> None:
         life = scene.starters[place].start(f"life{next(numbers)}", scene.server, scene.work, store)
         lives.append(life)
+        places[life.name] = place + 1
         at_s = life.started_s + rng.choice((rng.uniform(0.2, 2), rng.uniform(0.5, 12)))
         under_way[place] = (life, lambda: time.monotonic() >= at_s)
 
@@ -146,8 +155,57 @@ def kill_workers(ready: BucketScene, name: str, seed: int, kills: int) -> Tally:
     last = scene.starters[0].start("last", scene.server, scene.work, store)
     if last.end() != 0:
         tally.complaints.append(f"{name}: the last process ended with {last.code}:\n{last.told()}")
+    uploads = read_uploads(Bucket.open(address, create=False).objects)
+    tally.taken_over = len(uploads.sealed_by_others)
+    asked = scene.server.of(name)
+    for life in lives:
+        if life.stopped_s is None:
+            continue
+        # While a process waits for the bucket it reads no replies: what came after its last request may be unread.
+        last_s = max((each.arrived_s for each in asked if each.place.endswith(f"/{life.name}")), default=0.0)
+        stopped_s[life.name] = min(stopped_s[life.name] or life.stopped_s, max(last_s, life.started_s))
+        if any(lived_in(life, places[life.name], each) for each in uploads.sealed_by_others):
+            stopped_s[life.name] = min(stopped_s[life.name] or 0.0, life.stopped_s - UPLOADED_S)
+    twice = [name for name, sessions in uploads.sessions.items() if len(sessions) > 1]
+    tally.complaints += [f"{name}: `{each}` was uploaded by two sessions" for each in twice]
     hold(ready, store, [*lives, last], stopped_s, tally)
     return tally
+
+
+@dataclass
+class Uploads:
+    """What the logs of a bucket have: which sessions uploaded a result that did not fail, and whose log others
+    sealed."""
+
+    sessions: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    sealed_by_others: set[str] = field(default_factory=set)
+
+
+def read_uploads(objects: Objects) -> Uploads:
+    """Read all logs of a bucket, of which nothing has been collected."""
+    found = Uploads()
+    names = sorted(objects.sizes(LOGS))
+    for name, held in zip(names, at_once(objects.get, names), strict=True):
+        _, session, number = name.split("/")
+        assert held is not None
+        slot = read_slot(int(number), held.content, name)
+        if slot.kept is None:
+            if sealed_by(held.content) != session:
+                found.sealed_by_others.add(session)
+            continue
+        for line in slot.kept.lines:
+            for table, key in (("samples", "sample_id"), ("judgements", "judgement_id")):
+                for row in line.get(table, ()):
+                    if row["status"] != FAILED:
+                        found.sessions[row[key]].add(session)
+    return found
+
+
+def lived_in(life: Life, place: int, session: str) -> bool:
+    """Return true if a process on that machine began a session, which bears the time of the machine's clock."""
+    at = datetime.strptime(session.partition("-")[0], "%Y%m%dT%H%M%S%f").replace(tzinfo=UTC)
+    at_s = at.timestamp() - skew_of(place) - time.time() + time.monotonic()
+    return life.started_s <= at_s <= (life.stopped_s or time.monotonic())
 
 
 def hold(

@@ -5,20 +5,17 @@ It is recorded in the store, beside the results: the sheet and the page know row
 
 from __future__ import annotations
 
-import os
-import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
 import orjson
 
 from tripos.ui import Failure
 from tripos_compiler.plan import digest
-from tripos_warehouse.errors import unwritable
-from tripos_warehouse.store import HUMAN, Store, read_plain
+from tripos_warehouse.store import HUMAN, Store
+from tripos_warehouse.upkeep import keep_document, list_documents, read_document
 
 
 @dataclass(frozen=True)
@@ -155,47 +152,25 @@ def save_batch(store: Store, batch: Batch) -> Batch:
 
     Raises `StoreError` S0102 where the disk refuses.
     """
-    folder = store.root / FOLDER
-    path = folder / f"{batch.batch}.json"
-    try:
-        folder.mkdir(exist_ok=True)
-        if not path.exists():
-            text = orjson.dumps({"format": FORMAT, **asdict(batch)}, option=orjson.OPT_INDENT_2)
-            new = path.with_suffix(f".{uuid.uuid4().hex[:12]}.tmp")
-            with new.open("wb") as file:
-                file.write(text + b"\n")
-                file.flush()
-                os.fsync(file.fileno())
-            new.replace(path)
-    except OSError as error:
-        raise unwritable(store.root, error) from error
+    text = orjson.dumps({"format": FORMAT, **asdict(batch)}, option=orjson.OPT_INDENT_2)
+    keep_document(store, FOLDER, f"{batch.batch}.json", text + b"\n")
     return get_batch(store, batch.batch)
 
 
 def get_batch(store: Store, name: str) -> Batch:
     """Return the batch of that name. Raises `Failure` S0704 where the store has no readable record of it."""
-    path = store.root / FOLDER / f"{name}.json"
-    if not (name.isalnum() and path.is_file()):
-        raise Failure(
-            "S0704",
-            f"the store at `{store.root}` has no record of the batch `{name}`",
-            "name the store that the file was made from with `--store`",
-        )
-    return _read(path)
-
-
-def every_batch(store: Store) -> Iterator[Batch]:
-    """Yield all batches that were handed out from a store, by name. Raises `Failure` S0704 where a record is
-    unreadable."""
-    for path in sorted((store.root / FOLDER).glob("*.json")):
-        yield _read(path)
-
-
-def _read(path: Path) -> Batch:
+    place = f"{store.place}/{FOLDER}/{name}.json"
     try:
-        said = orjson.loads(read_plain(path))
+        content = read_document(store, FOLDER, f"{name}.json") if name.isalnum() else None
+        if content is None:
+            raise Failure(
+                "S0704",
+                f"the store at `{store.place}` has no record of the batch `{name}`",
+                "name the store that the file was made from with `--store`",
+            )
+        said = orjson.loads(content)
         if said.pop("format") != FORMAT:
-            raise Failure("S0704", f"`{path}` is of another format than `{FORMAT}`", "update Tripos")
+            raise Failure("S0704", f"`{place}` is of another format than `{FORMAT}`", "update Tripos")
         rows = tuple(
             HandedReply(**{**row, "marks": tuple(WantedGrade(**mark) for mark in row["marks"])})
             for row in said.pop("rows")
@@ -203,12 +178,21 @@ def _read(path: Path) -> Batch:
         return Batch(**said, rows=rows)
     except (OSError, ValueError, KeyError, TypeError) as error:
         told = " ".join(str(error).split())
-        raise Failure("S0704", f"`{path}` is unreadable ({told})", "copy it back from a backup of the store") from error
+        raise Failure(
+            "S0704", f"`{place}` is unreadable ({told})", "copy it back from a backup of the store"
+        ) from error
+
+
+def every_batch(store: Store) -> Iterator[Batch]:
+    """Yield all batches that were handed out from a store, by name. Raises `Failure` S0704 where a record is
+    unreadable."""
+    for name in list_documents(store, FOLDER, ".json"):
+        yield get_batch(store, name.removesuffix(".json"))
 
 
 def copy_batches(source: Store, target: Store) -> None:
     """Record the batches of another store that can be read, and that this one has not. Raises `StoreError` S0102 where
     the disk refuses."""
-    for path in sorted((source.root / FOLDER).glob("*.json")):
+    for name in list_documents(source, FOLDER, ".json"):
         with suppress(Failure):
-            save_batch(target, get_batch(source, path.stem))
+            save_batch(target, get_batch(source, name.removesuffix(".json")))

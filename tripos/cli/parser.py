@@ -149,7 +149,7 @@ class Parser(argparse.ArgumentParser):
             given = getattr(found, action.dest, None)
             for place in given if isinstance(given, list) else [given]:
                 foreign = why_no_folder(place) if isinstance(place, str) else None
-                if foreign is not None and not (action.dest == "store" and address_of(str(place))):
+                if foreign is not None and not (action.dest in ("store", "into") and address_of(str(place))):
                     raise Failure("S0106", *foreign)
 
     def _without_option(self, said: str) -> str | None:

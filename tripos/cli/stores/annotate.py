@@ -85,7 +85,7 @@ def _check(options: Namespace) -> None:
 
 def _hand(options: Namespace) -> int:
     path = _output(options)
-    store = open_store(options, writes=True, on_bucket=False)
+    store = open_store(options, writes=True)
     connection, run = connect_run(store, options.run)
     with connection:
         plan = get_selected(connection, run)
@@ -235,7 +235,7 @@ def _back(path: Path, options: Namespace) -> str:
 def _take(options: Namespace) -> int:
     path = Path(options.take)
     answers = _read(path)
-    store = open_store(options, writes=True, on_bucket=False)
+    store = open_store(options, writes=True)
     batch = get_batch(store, answers.batch)
     taken = check(batch, answers, partial=options.partial)
     if not taken.faults:

@@ -50,7 +50,7 @@ def _scores(options: Namespace) -> int:
     from tripos_warehouse.views import connect_run, get_plan
 
     table = _table(options, {"evaluator": options.evaluator, "round": options.round})
-    store = open_store(options, writes=True, on_bucket=False)
+    store = open_store(options, writes=True)
     connection, run = connect_run(store, options.run)
     with connection:
         found = read_scores(table, get_plan(connection, run), run, connection)

@@ -19,7 +19,7 @@ import orjson
 from tripos_compiler.plan import Grade, digest
 from tripos_warehouse import sql
 from tripos_warehouse.errors import StoreError, unwritable
-from tripos_warehouse.store import HUMAN, IMPORT, Locks, Store, place_of, reading
+from tripos_warehouse.store import HUMAN, IMPORT, Locks, Store, only_one, place_of, reading
 
 Row = dict[str, Any]
 
@@ -144,13 +144,20 @@ def alone(store: Store) -> Iterator[None]:
 
     Raises `StoreError`: S0506 while another one is at work, S0102 where the store cannot be written.
     """
+    busy = StoreError("S0506", "another import of scores into this store is under way", "wait for its end")
+    if store.bucket is not None:
+        with only_one(store.bucket, "scores") as alone:
+            if not alone:
+                raise busy
+            yield
+        return
     try:
         locks = Locks(store.root)
     except OSError as error:
         raise unwritable(store.root, error) from error
     try:
         if not locks.hold(place_of(IMPORT, "scores")):
-            raise StoreError("S0506", "another import of scores into this store is under way", "wait for its end")
+            raise busy
         yield
     finally:
         locks.close()

@@ -7,6 +7,7 @@ from .bucket import (
     Session as Session,
     address_of as address_of,
     collect_objects as collect_objects,
+    only_one as only_one,
 )
 from .commits import (
     COMMITS as COMMITS,

@@ -7,6 +7,11 @@ from .compaction import (
     compact as compact,
     compact_if_needed as compact_if_needed,
 )
+from .documents import (
+    keep_document as keep_document,
+    list_documents as list_documents,
+    read_document as read_document,
+)
 from .housekeeping import (
     collect as collect,
 )

@@ -11,6 +11,9 @@ from .catalog import (
 from .collection import (
     collect_objects as collect_objects,
 )
+from .exclusion import (
+    only_one as only_one,
+)
 from .leases import (
     Leases as Leases,
 )

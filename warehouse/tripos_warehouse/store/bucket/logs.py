@@ -73,6 +73,11 @@ def seal_content(by: str) -> bytes:
     return gzip.compress(orjson.dumps({"format": SEAL_FORMAT, "by": by, "nonce": uuid.uuid4().hex}) + b"\n", 1, mtime=0)
 
 
+def sealed_by(seal: bytes) -> str:
+    """Return the session that wrote a seal."""
+    return str(orjson.loads(zlib.decompress(seal, 31))["by"])
+
+
 def read_slot(number: int, content: bytes, name: str) -> LogSlot:
     """Return the slot of these bytes. Raises `StoreError`: S0104 of a newer format, S0404 where it is damaged."""
     try:
