@@ -28,13 +28,16 @@ _opened: list[Store] = []
 """The stores that the command reads, so that it is tried again without what made it fail."""
 
 
-def open_store(options: Namespace, *, writes: bool = False) -> Store:
+def open_store(options: Namespace, *, writes: bool = False, on_bucket: bool = True) -> Store:
     """Return the store of `--store`, the settings or `results`. What is damaged is told on standard error and left out,
     but of a store that the command writes to: what it does not know it could spoil. Raises `Failure` where there is
-    none."""
+    none, and S0113 for one on a bucket where `on_bucket` is false."""
     from tripos_warehouse.store import Store, address_of
 
     root = chosen_settings(options).config.store
+    if not on_bucket and address_of(root):
+        hint = "use a store in a folder, with --store"
+        raise Failure("S0113", f"this command does not write to a store on a bucket yet: `{root}`", hint)
     if not writes:
         for store in _opened:
             if store.place == (address_of(root) or str(Path(root).expanduser().resolve())):
