@@ -18,8 +18,8 @@ from tripos.api.compilation import find_spec
 from tripos.cli.main import run_command
 from tripos_compiler.language.library.functions.likeness import similarity
 from tripos_compiler.plan import Plan
+from tripos_runtime.asking.plan_questions import Questions, reply_reader
 from tripos_runtime.asking.prompting import ask_messages
-from tripos_runtime.asking.questions import Questions, reply_reader
 from tripos_runtime.asking.shots import chosen_rows
 from tripos_runtime.datasets.cases import CaseSource
 from tripos_runtime.datasets.selection import Selection

@@ -14,8 +14,8 @@ from tripos.api.compilation import find_spec
 from tripos.cli.exports.spec_data import pairings_of
 from tripos.training.reward.pairing import pairs_of
 from tripos_compiler.plan import Ask, Plan
-from tripos_runtime.asking.asking import PreparedQuestion, text_reader
 from tripos_runtime.asking.prompting import ask_messages, grade_messages
+from tripos_runtime.asking.question import PreparedQuestion, text_reader
 from tripos_runtime.datasets.cases import CaseSource
 from tripos_runtime.datasets.selection import Selection
 from tripos_runtime.drivers.lookup import bound_treatments

@@ -12,7 +12,7 @@ import pytest
 
 from tests.runtime.small_runs import SmallRun, run_small
 from tripos_compiler.plan import Ask, Settings, SetType, TextType
-from tripos_runtime.asking.asking import Answer, PreparedQuestion, ReadOutcome
+from tripos_runtime.asking.question import Answer, PreparedQuestion, ReadOutcome
 from tripos_runtime.datasets.selection import NotApproved, Selection
 from tripos_runtime.generate.author import MakingProgram
 from tripos_runtime.generate.walks import MOST_NAMED, among, matched, walk

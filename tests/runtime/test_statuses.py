@@ -11,8 +11,8 @@ import pytest
 
 from tests.compiler.compiling import compile_text, plan_of
 from tripos_compiler.plan import Metric, Scorer, Settings
-from tripos_runtime.asking.asking import UNUSED, PreparedQuestion, ReadOutcome
 from tripos_runtime.asking.grading import grade_reader
+from tripos_runtime.asking.question import UNUSED, PreparedQuestion, ReadOutcome
 from tripos_runtime.asking.reply import SentRequest, _repaired
 from tripos_runtime.asking.statuses import (
     OK,

@@ -9,8 +9,8 @@ import pytest
 
 from tests.conftest import Command
 from tests.runtime.small_runs import SmallRun, run_small
-from tripos_runtime.asking.asking import Answer
 from tripos_runtime.asking.grading import VERDICT
+from tripos_runtime.asking.question import Answer
 from tripos_runtime.models.base import ModelError, Request
 from tripos_runtime.program.steps import said
 

@@ -1,18 +1,3 @@
-from .asking import (
-    NO_REPLY as NO_REPLY,
-    SENT_ANEW as SENT_ANEW,
-    UNUSED as UNUSED,
-    Adopted as Adopted,
-    Answer as Answer,
-    Draft as Draft,
-    Lane as Lane,
-    PreparedQuestion as PreparedQuestion,
-    ReadOutcome as ReadOutcome,
-    as_one_text as as_one_text,
-    dumps as dumps,
-    recorded_answer as recorded_answer,
-    reread as reread,
-)
 from .counters import (
     CallCounters as CallCounters,
 )
@@ -46,6 +31,9 @@ from .other_replies import (
     OtherStore as OtherStore,
     TakenCounts as TakenCounts,
 )
+from .plan_questions import (
+    Questions as Questions,
+)
 from .plugins import (
     NO_RELEASES as NO_RELEASES,
     Loaded as Loaded,
@@ -59,8 +47,20 @@ from .prompting import (
     messages as messages,
     shorter as shorter,
 )
-from .questions import (
-    Questions as Questions,
+from .question import (
+    NO_REPLY as NO_REPLY,
+    SENT_ANEW as SENT_ANEW,
+    UNUSED as UNUSED,
+    Adopted as Adopted,
+    Answer as Answer,
+    Draft as Draft,
+    Lane as Lane,
+    PreparedQuestion as PreparedQuestion,
+    ReadOutcome as ReadOutcome,
+    as_one_text as as_one_text,
+    dumps as dumps,
+    recorded_answer as recorded_answer,
+    reread as reread,
 )
 from .reply import (
     CONTEXT_EXCEEDED as CONTEXT_EXCEEDED,

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tripos_runtime.asking.asking import Adopted, Answer, Lane
 from tripos_runtime.asking.other_replies import TakenCounts
+from tripos_runtime.asking.question import Adopted, Answer, Lane
 from tripos_runtime.asking.statuses import FAILED
 from tripos_runtime.datasets import WORDS
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tripos_compiler.plan import Grade, Metric, Scorer
-from tripos_runtime.asking.asking import Answer, Reader, ReadOutcome
+from tripos_runtime.asking.question import Answer, Reader, ReadOutcome
 from tripos_runtime.asking.statuses import PARSE_FAILURE, REFUSED, SCORED, status_of_reply
 from tripos_runtime.reading import metrics_schema, read, read_metrics, schema_of
 

@@ -11,8 +11,8 @@ from typing import Any, Final
 import orjson
 
 from tripos_compiler.language.library import Dialogue
-from tripos_runtime.asking.asking import Answer, Draft, Reader, as_one_text
 from tripos_runtime.asking.ledger import Row
+from tripos_runtime.asking.question import Answer, Draft, Reader, as_one_text
 from tripos_runtime.models import Message
 
 DRAFT: Final = (

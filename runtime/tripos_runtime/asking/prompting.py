@@ -22,7 +22,7 @@ from tripos_compiler.language import (
 )
 from tripos_compiler.language.library import Turn
 from tripos_compiler.plan import Ask, Axis, Converse, Expr, Judging, Metric, Ref, Shots, Texts
-from tripos_runtime.asking.asking import PreparedQuestion
+from tripos_runtime.asking.question import PreparedQuestion
 from tripos_runtime.asking.shots import shot_messages
 from tripos_runtime.asking.statuses import NOT_APPLICABLE
 from tripos_runtime.datasets import Case, Sources

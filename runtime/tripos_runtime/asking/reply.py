@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 import orjson
 
-from tripos_runtime.asking.asking import (
+from tripos_runtime.asking.question import (
     NO_REPLY,
     OF_CALL,
     UNUSED,

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from tripos_compiler.language.library import DEFAULT
 from tripos_compiler.plan import Ask, Axis, Compare, Converse, Judging, Metric, Plan, Type
-from tripos_runtime.asking.asking import PreparedQuestion, Reader, ReadOutcome, text_reader
 from tripos_runtime.asking.grading import grade_reader, grade_schema, verdict_reader
+from tripos_runtime.asking.question import PreparedQuestion, Reader, ReadOutcome, text_reader
 from tripos_runtime.asking.statuses import status_of_reply
 from tripos_runtime.reading import read, schema_of
 
