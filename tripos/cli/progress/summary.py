@@ -201,12 +201,11 @@ def taken_text(taken: TakenCounts) -> str:
     """
     parts = []
     for place, count in taken.calls.items():
-        paid = taken.cost_of(place)
+        paid, unpriced, shown = taken.cost_of(place), taken.unpriced[place], harmless(place)
         if paid is None:
-            known = f"where {taken.unpriced[place]:,} of them have no known cost"
+            parts.append(localized(f"{count:,} from {shown}, where {unpriced:,} of them have no known cost"))
         else:
-            known = f"where they had cost {usd(paid)} USD"
-        parts.append(localized(f"{count:,} from {harmless(place)}, {known}"))
+            parts.append(localized(f"{count:,} from {shown}, where they had cost {usd(paid)} USD"))
     return localized("; ").join(parts)
 
 
