@@ -13,7 +13,6 @@ from typing import Any, NamedTuple, NoReturn
 from tripos.settings import key_values, without_keys
 from tripos.ui import Failure, __version__, hung, show_text
 from tripos_compiler.diagnostics import display_width, localized, reader_language, wrap
-from tripos_warehouse.store import address_of, why_no_folder
 
 EXAMPLES = """\
 examples:
@@ -147,9 +146,14 @@ class Parser(argparse.ArgumentParser):
             if not named and action.metavar != "FILE":
                 continue
             given = getattr(found, action.dest, None)
-            for place in given if isinstance(given, list) else [given]:
-                foreign = why_no_folder(place) if isinstance(place, str) else None
-                if foreign is not None and not (action.dest in ("store", "into") and address_of(str(place))):
+            places = [each for each in (given if isinstance(given, list) else [given]) if isinstance(each, str)]
+            if not places:
+                continue
+            from tripos_warehouse.store import address_of, why_no_folder  # `tripos --help` has no use for it
+
+            for place in places:
+                foreign = why_no_folder(place)
+                if foreign is not None and not (action.dest in ("store", "into") and address_of(place)):
                     raise Failure("S0106", *foreign)
 
     def _without_option(self, said: str) -> str | None:

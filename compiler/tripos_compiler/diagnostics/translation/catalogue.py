@@ -11,9 +11,12 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from functools import cache, lru_cache
+from typing import TYPE_CHECKING
 
 from tripos_compiler.diagnostics.translation.reader import reader_language
-from tripos_compiler.diagnostics.translation.templates import MessageTemplate, fill_translation, parse_template
+
+if TYPE_CHECKING:
+    from tripos_compiler.diagnostics.translation.templates import MessageTemplate
 
 PARTS = "parts.json"
 """The file with parts of messages, which only stand in a hole; alone they are too short to know a message by."""
@@ -61,6 +64,7 @@ def _translated(text: str, language: str, depth: int) -> str:
 
 def _filled(template: MessageTemplate, said: str, values: tuple[str, ...], language: str, depth: int) -> str | None:
     """Return the translation with its values; None where a hole took words that belong to another message."""
+    from tripos_compiler.diagnostics.translation import templates
 
     def inner(value: str) -> str:
         return _translated(value, language, depth + 1) if depth < DEEPEST else value
@@ -70,7 +74,7 @@ def _filled(template: MessageTemplate, said: str, values: tuple[str, ...], langu
         left = value if not translates or template.size < SHORT else ""
         if left and not template.quoted[int(place)] and _is_prose(left) and (not translates or inner(left) == left):
             return None
-    return fill_translation(said, values, inner)
+    return templates.fill_translation(said, values, inner)
 
 
 def _is_prose(text: str) -> bool:
@@ -96,15 +100,17 @@ def _joined(text: str, language: str, depth: int) -> str | None:
 @cache
 def _loaded(language: str, parts: bool) -> tuple[dict[str, str], list[tuple[MessageTemplate, str]]]:
     """Return the messages without holes, and the templates of the others."""
+    from tripos_compiler.diagnostics.translation import templates
+
     exact: dict[str, str] = {}
-    templates: list[tuple[MessageTemplate, str]] = []
+    holed: list[tuple[MessageTemplate, str]] = []
     for key, said in translations(language, parts=parts).items():
-        template = parse_template(key)
+        template = templates.parse_template(key)
         if template.numbers:
-            templates.append((template, said))
+            holed.append((template, said))
         else:
-            exact[template.constants[0]] = fill_translation(said, (), str)
-    return exact, templates
+            exact[template.constants[0]] = templates.fill_translation(said, (), str)
+    return exact, holed
 
 
 @cache
