@@ -60,7 +60,7 @@ def test_a_table_row_covers_its_tests_and_their_cases() -> None:
 
 def test_a_change_touches_the_tests_of_its_area_and_those_that_changed_themselves() -> None:
     assert "tests/docs/test_site.py" in touched(["docs/tutorial.md", "README.md"])
-    assert touched(["tests/bucket/model.py"]) == ["tests/bucket/test_kills.py", "tests/bucket/test_model.py"]
+    assert {"tests/bucket/test_kills.py", "tests/bucket/test_model.py"} <= set(touched(["tests/bucket/model.py"]))
     assert touched(["tests/test_oracle.py"]) == ["tests/test_oracle.py"]
     assert touched(["tests/docs/test_site.py"]) == ["tests/docs/test_site.py"]
     found = touched(["warehouse/tripos_warehouse/store/journal.py"])
