@@ -26,6 +26,38 @@ def test_a_leaderboard_has_the_figures_of_the_board(store: Store, tripos: Comman
     assert picture.notes[0] == "n = 20 scores of 10 items; coverage 100%"
 
 
+def test_a_picture_of_runs_has_the_figures_of_the_report_of_each(quiz: Path, tripos: Command) -> None:
+    """The second run has another judge, so its scores mean something else; the last one was stopped."""
+    spec = quiz / "quiz.tripos"
+    spec.write_text(spec.read_text("utf-8") + "measure overall = mean(rubric)\n", "utf-8")
+    for models, judge, more in (
+        ("mock/careful,mock/careless", "mock/fair", ()),
+        ("mock/careful", "mock/severe", ()),
+        ("mock/careful", "mock/severe:b", ("--budget", "2calls")),
+    ):
+        tripos("run", "quiz.tripos", "--model", models, "--role", f"judge={judge}", *more)
+    names = [row["run_id"] for row in tripos("list", "--json").data][::-1]
+    store = Store.open(quiz / "results", create=False)
+    wanted = []
+    for name in names:
+        measures = {each["name"]: each for each in tripos("report", name, "--json").data["measures"]}
+        rows = [row for row in measures["overall"]["rows"] if row["value"] is not None]
+        wanted += [(name, row["model"], row["value"], row["low"], row["n"]) for row in rows]
+    for chosen in ((), names[::-1], [name[:20] for name in names]):
+        picture = make_picture("runs", store, chosen, PlotOptions(measure="overall"))
+        drawn = [tuple(row[key] for key in ("run", "model", "value", "low", "n")) for row in picture.rows]
+        assert sorted(drawn, key=str) == sorted(wanted, key=str) and [row[0] for row in drawn] == sorted(
+            row[0] for row in wanted
+        )
+    assert f"scores mean something else from run {names[1]} on" in picture.notes
+    assert f"run {names[2]} is stopped, so some is missing" in picture.notes
+    only = make_picture("runs", store, (), PlotOptions(measure="overall", models=("mock/careless",)))
+    assert {row["run"] for row in only.rows} == {names[0]}
+    assert tripos("plot", "heatmap", *names[:2], "--out", "x.svg").code == 2
+    with pytest.raises(StoreError, match="these runs have no model"):
+        make_picture("runs", store, (), PlotOptions(models=("mock/careles",)))
+
+
 def test_a_gain_has_the_figures_of_the_report_without_what_it_starts_from(store: Store, tripos: Command) -> None:
     measures = {each["name"]: each for each in tripos("report", "--json").data["measures"]}
     picture = make_picture("gain", store)

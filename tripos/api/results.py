@@ -97,7 +97,7 @@ class Results:
 
         return get_plan(self._connection, find_run(self._connection, run))
 
-    def plot(self, kind: PlotKind, run: str | None = None, **choices: Unpack[PlotChoices]) -> Any:
+    def plot(self, kind: PlotKind, run: str | Sequence[str] | None = None, **choices: Unpack[PlotChoices]) -> Any:
         """Return a picture as a chart of Altair, of the last run without `run`; `leaderboard` and `cost` then show all
         models of its benchmark. The keywords are the options of `tripos plot`: `measure`, `models`, `against`,
         `metric`, `cost`, `size`, `width`, `font`, `font_size`, `language`, `bare` and `out`, a file to write. Raises

@@ -15,7 +15,7 @@ from tripos.plots.theme import SIZES, length_pt
 from tripos_compiler.diagnostics import reader_language
 from tripos_warehouse.store import Store
 
-PlotKind = Literal["leaderboard", "heatmap", "radar", "gain", "judges", "power", "cost"]
+PlotKind = Literal["leaderboard", "runs", "heatmap", "radar", "gain", "judges", "power", "cost"]
 
 NO_FONT = "S0623"
 
@@ -41,7 +41,7 @@ class PlotChoices(TypedDict, total=False):
     out: str | Path | None
 
 
-def plot(store: Store, kind: PlotKind, run: str | None, choices: PlotChoices) -> Drawing:
+def plot(store: Store, kind: PlotKind, run: str | Sequence[str] | None, choices: PlotChoices) -> Drawing:
     """Draw a picture, and write it to `out`, if that is given. Raises `StoreError` as `make_picture`, `draw` and
     `write_drawing` do, `ValueError` for a kind, a size or a length that there is not, and `TypeError` for a choice that
     there is not."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
 
 from tripos.plots.picture import nothing_to_draw
 from tripos.plots.words import words_for
@@ -131,3 +131,23 @@ def opened(store: Store, run_id: str | None, options: PlotOptions, *, whole: boo
             return
     with connect(store) as every:
         yield PictureSource(every, plan, run, runs, options, True, words)
+
+
+@contextmanager
+def opened_several(store: Store, run_ids: Sequence[str], options: PlotOptions) -> Iterator[list[PictureSource]]:
+    """Open runs, the oldest first; without names all of the benchmark of the last run. The sources have all of their
+    models, since one run may lack some. Raises `StoreError`, S0614 for a model that is in none of them."""
+    with ExitStack() as stack:
+        if not run_ids:
+            with opened(store, None, options, whole=False) as source:
+                run_ids = [run.run_id for run in source.runs]
+        found = {}
+        for name in run_ids:
+            source = stack.enter_context(opened(store, name, replace(options, models=()), whole=False))
+            found[source.run.run_id] = source
+        sources = sorted(found.values(), key=lambda each: (each.run.started_at, each.run.run_id))
+        every = tuple(dict.fromkeys(model for source in sources for model in source.run.models))
+        for name in options.models:
+            if name not in every:
+                raise StoreError("S0614", f"these runs have no model `{name}`", f"their models are {', '.join(every)}")
+        yield sources

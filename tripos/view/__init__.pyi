@@ -1,3 +1,6 @@
+from .figures import (
+    same_meaning as same_meaning,
+)
 from .files import (
     ViewFiles as ViewFiles,
 )

@@ -78,15 +78,18 @@ def add_leaderboard(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON, like --format json")
 
 
-PLOTS = ("leaderboard", "heatmap", "radar", "gain", "judges", "power", "cost")
+PLOTS = ("leaderboard", "runs", "heatmap", "radar", "gain", "judges", "power", "cost")
 """The kinds of pictures, which `tripos.plots` makes: its import would take longer than most commands."""
 
 
 def add_plot(parser: argparse.ArgumentParser) -> None:
     """Options of `tripos plot`."""
     parser.add_argument("kind", metavar="KIND", choices=PLOTS, help=", ".join(PLOTS))
-    help_ = "a run, or a prefix of its name (default: the last run; leaderboard and cost: all models of its benchmark)"
-    parser.add_argument("run", metavar="RUN", nargs="?", help=help_)
+    help_ = (
+        "a run, or a prefix of its name (default: the last run; leaderboard and cost: all models of its benchmark); "
+        "runs: several, or all of the benchmark"
+    )
+    parser.add_argument("run", metavar="RUN", nargs="*", help=help_)
     add_store_options(parser)
     help_ = "write the picture to this file: .svg, .png, .pdf or .vl.json (Vega-Lite)"
     parser.add_argument("--out", metavar="FILE", required=True, help=help_)

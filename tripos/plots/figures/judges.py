@@ -9,6 +9,7 @@ from tripos.plots.marks import titled_plots
 from tripos.plots.picture import AnyChart, Picture, Row, data_of, nothing_to_draw
 from tripos.plots.sources import PictureSource
 from tripos.plots.theme import COLOURS, GREY, Style
+from tripos_compiler.diagnostics import percent
 from tripos_warehouse import sql
 from tripos_warehouse.query import run_query
 from tripos_warehouse.store import HUMAN
@@ -32,7 +33,9 @@ def judges_picture(source: PictureSource) -> Picture:
             continue
         human, judge = names if names[0] in people else names[::-1]
         r = "—" if pair["correlation"] is None else f"{pair['correlation']:.2f}"
-        stats = words["judged"].format(n=f"{pair['n']:,}", exact=pair["exact"], within=pair["within_1"], r=r)
+        stats = words["judged"].format(
+            n=f"{pair['n']:,}", exact=percent(pair["exact"]), within=percent(pair["within_1"]), r=r
+        )
         metric = source.label("metric", pair["metric"])
         part = f"{judge} | {human}, {metric}" if len(people) > 1 else f"{judge}, {metric}"
         told.append(f"{part}: {stats}")
