@@ -61,6 +61,8 @@ class BatchServer:
     files: dict[str, bytes] = field(default_factory=dict)
     seen: Counter[str] = field(default_factory=Counter)
     """How often each address was asked for."""
+    order: dict[str, None] = field(default_factory=dict)
+    """The kinds of requests, the one that came last at the end."""
     _tried: Counter[str] = field(default_factory=Counter)
 
     @property
@@ -268,6 +270,10 @@ def application(server: BatchServer) -> web.Application:
     @web.middleware
     async def count(request: web.Request, handler: Any) -> web.StreamResponse:
         server.seen[f"{request.method} {request.path.rpartition('/')[2] or request.path}"] += 1
+        kind = "file" if "files" in request.path else "batch"
+        step = f"{request.method} {kind}"
+        server.order.pop(step, None)
+        server.order[step] = None
         response: web.StreamResponse = await handler(request)
         return response
 

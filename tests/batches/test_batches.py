@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -112,3 +113,19 @@ def test_a_server_without_batches_stops_the_run_with_an_error_that_says_so(place
 def test_options_that_do_not_go_together_are_refused(place: Place) -> None:
     assert "R0202" in place.run("batch", "--detach").told
     assert "R0202" in place.run("batch", "--batch", "--workers", "2").told
+
+
+@pytest.mark.long
+def test_anthropics_batches_end_as_calls_do(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "unused")
+    name = "anthropic/claude-haiku-4-5"
+    place.settings(address=place.server.anthropic_address, names=(name,))
+    place.server.fates = ["expired"]
+    place = replace(place, work=replace(place.work, roles=(f"judge={name}", f"helper={name}")))
+    options = ("--scenario", "words")
+    live, batch = place.run("live", *options, models=name), place.run("batch", *options, "--batch", models=name)
+    assert (live.code, batch.code) == (0, 0), batch.told
+    first, second = contents(place.folder / "live"), contents(place.folder / "batch")
+    assert not differences(without_cost(second), without_cost(first))
+    assert batch.summary["cost_usd"] == pytest.approx(live.summary["cost_usd"] / 2, rel=1e-12)
+    assert place.server.billed == place.server.live
