@@ -138,6 +138,7 @@ CODES: dict[str, str] = {
     "R0404": "price unknown",
     "R0411": "workers died",
     "R0412": "no way to the cluster",
+    "R0413": "shards failed",
     "R0501": "told by a secret",
     # S store, and what is made of it
     "S0101": "no store",

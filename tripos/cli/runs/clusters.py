@@ -9,9 +9,18 @@ from pathlib import Path
 
 from tripos.api import CompiledSpec, choices_of, prepare
 from tripos.cli.inputs import compile_given
-from tripos.runs.clusters import Sharding, array_script, job_manifest, manifest_text, shard_command, submit
+from tripos.cli.runs import run
+from tripos.runs.clusters import (
+    Sharding,
+    array_script,
+    job_manifest,
+    manifest_text,
+    run_shards,
+    shard_command,
+    submit,
+)
 from tripos.settings import ChosenSettings, check_divisible, chosen_settings, limits_of
-from tripos.ui import GOOD, USAGE, Failure, show_message, show_text
+from tripos.ui import GOOD, SOME_FAILED, USAGE, Failure, show_message, show_text
 
 PROGRAMS = {"slurm": ("sbatch",), "k8s": ("kubectl", "create", "-f", "-")}
 OF_CLUSTERS = ("submit", "write", "shards", "time_limit", "image")
@@ -33,6 +42,8 @@ def main(options: Namespace) -> int:
     sharding = _sharding(options, chosen)
     if sharding is None:
         return USAGE
+    if options.on == "ray":
+        return _run_on_ray(options, sharding)
     text = _text(options.on, sharding, chosen)
     if options.write is not None:
         _write(Path(options.write), text)
@@ -58,12 +69,36 @@ def _sharding(options: Namespace, chosen: ChosenSettings) -> Sharding | None:
     return Sharding(compilation.plan.benchmark.name, command, config.cluster)
 
 
+def _run_on_ray(options: Namespace, sharding: Sharding) -> int:
+    """Run all shards, and then the whole, which finds everything in the store. Raises `Failure`."""
+    for name in ("submit", "write", "time_limit", "image"):
+        if getattr(options, name):
+            message = f"`--{name.replace('_', '-')}` does nothing with --on ray"
+            raise Failure("R0202", message, "leave it out")
+    if options.dry_run:
+        show_text(sharding.whole)
+        return GOOD
+    count, ended, asked = sharding.cluster.shards, 0, 0
+    failed: list[int] = []
+    for end in run_shards(sharding, Path.cwd()):
+        ended, asked = ended + 1, asked + end.asked
+        failed += [] if end.is_good else [end.number]
+        show_message(f"{ended} of {count} shards done, {asked:,} calls asked", stderr=True)
+        if end.told:
+            show_message(f"  shard {end.number}: {end.told}", stderr=True)
+    if failed:
+        message = f"{len(failed)} of {count} shards did not end well"
+        hint = "run the same command again: what was answered is kept"
+        raise Failure("R0413", message, hint, SOME_FAILED)
+    return run.main(options)
+
+
 def refuse_without_cluster(options: Namespace) -> None:
     """Raise `Failure` R0202 for an option that does nothing without `--on`."""
     given = [name for name in OF_CLUSTERS if getattr(options, name)]
     if given:
         name = f"--{given[0].replace('_', '-')}"
-        raise Failure("R0202", f"`{name}` needs a cluster", "give --on slurm or --on k8s too, or leave it out")
+        raise Failure("R0202", f"`{name}` needs a cluster", "give --on slurm, k8s or ray too, or leave it out")
 
 
 def _text(on: str, sharding: Sharding, chosen: ChosenSettings) -> str:

@@ -51,8 +51,8 @@ def _add_shard(parser: argparse.ArgumentParser) -> None:
 
 def _add_cluster(parser: argparse.ArgumentParser) -> None:
     """Add the options of a run on other machines."""
-    help_ = "print a script that runs the benchmark as shards: an array of Slurm, or a Job of Kubernetes"
-    parser.add_argument("--on", choices=("slurm", "k8s"), help=help_)
+    help_ = "run shards on a cluster: print an array of Slurm or a Job of Kubernetes, or run tasks of Ray"
+    parser.add_argument("--on", choices=("slurm", "k8s", "ray"), help=help_)
     parser.add_argument("--submit", action="store_true", help="with --on: hand the script to sbatch or kubectl")
     parser.add_argument("--write", metavar="FILE", help="with --on: write the script to a file")
     parser.add_argument("--shards", type=positive, metavar="N", help="with --on: the number of shards (default: 8)")
