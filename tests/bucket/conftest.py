@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,7 +13,10 @@ from tests.bucket.stand_in import BUCKET, Serving, serving
 
 @pytest.fixture(scope="session")
 def sound() -> Iterator[Serving]:
-    """A stand-in without faults."""
+    """A stand-in without faults; or another server for S3 with a bucket `tripos`, on the port of `TRIPOS_BUCKET_PORT`."""
+    if port := os.environ.get("TRIPOS_BUCKET_PORT"):
+        yield Serving(int(port))
+        return
     with serving() as found:
         yield found
 
