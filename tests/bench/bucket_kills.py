@@ -3,9 +3,8 @@
     python tests/bench/bucket_kills.py [--kills 1000] [--machines 8] [--rows 40] [--each 40] [--faults 0.3] [--seed 1]
 
 The bucket is the stand-in of `tests/bucket`: its conditional writes are real, so many of its answers fail, come late or
-are lost, and its clock is an hour ahead. After each store, with `--each` kills, its complaints and
-the counts so far are printed. Exit code
-1 where anything is wrong.
+are lost, and its clock is an hour ahead. After each store, with `--each` kills, its complaints and the counts so far
+are printed. Exit code 1 where anything is wrong.
 """
 
 from __future__ import annotations
