@@ -15,8 +15,8 @@ from tripos_compiler.language.changes.steps import reply_changes
 from tripos_compiler.plan import Extra, Plan, Settings
 from tripos_runtime.models import Message, Model, Request, open_model
 from tripos_runtime.models.base import refused
+from tripos_runtime.models.mocks.replay import request_key
 from tripos_runtime.models.over_litellm.litellm_client import LitellmModel
-from tripos_runtime.models.replay import request_key
 
 OWN = (Extra(name="repetition_penalty", number=1.1), Extra(name="think", truth=False))
 VALUES: dict[str, tuple[Any, str]] = {

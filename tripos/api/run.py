@@ -212,7 +212,7 @@ def open_run(
         raise Failure(error.code, error.message, error.hint) from error
     batches = None
     if prepared.wiring.batch:
-        from tripos.api.batch_records import RecordedBatches
+        from tripos.runs import RecordedBatches
         from tripos_runtime.scheduling.batches import BatchCalls
 
         batches = BatchCalls(RecordedBatches(opened, run_id), detach=detach)

@@ -1,3 +1,6 @@
+from .batch_records import (
+    RecordedBatches as RecordedBatches,
+)
 from .recordings import (
     PREFIX as PREFIX,
     Recording as Recording,

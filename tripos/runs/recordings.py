@@ -11,7 +11,8 @@ import orjson
 
 from tripos.ui import Failure
 from tripos_compiler.plan import Ask, Compare, Converse, Grade, Plan, Settings, Verdict
-from tripos_runtime.models import ASSISTANT, Model, ModelError, ReplayModel, Reply, request_key
+from tripos_runtime.models import Model, ModelError, Reply
+from tripos_runtime.models.mocks import ASSISTANT, ReplayModel, request_key
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.exports import (
     VECTORS,

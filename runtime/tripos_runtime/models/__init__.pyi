@@ -22,11 +22,6 @@ from .embeddings import (
 from .opening import (
     open_model as open_model,
 )
-from .replay import (
-    ASSISTANT as ASSISTANT,
-    ReplayModel as ReplayModel,
-    request_key as request_key,
-)
 from .vectors import (
     Vector as Vector,
     from_text as from_text,

@@ -1,6 +1,3 @@
-from .batch_schema import (
-    BATCHES as BATCHES,
-)
 from .bucket import (
     Bucket as Bucket,
     Leases as Leases,
@@ -104,6 +101,7 @@ from .store import (
     Tell as Tell,
 )
 from .table_schema import (
+    BATCHES as BATCHES,
     HUMAN as HUMAN,
     RELEASE as RELEASE,
     REQUEST as REQUEST,

@@ -12,8 +12,8 @@ from types import MappingProxyType
 
 import pyarrow as pa
 
-from tripos_warehouse.store.batch_schema import BATCHES
 from tripos_warehouse.store.table_schema import (
+    BATCHES,
     CONTEXT,
     RELEASE,
     REQUEST,

@@ -9,7 +9,15 @@ from typing import Any
 import orjson
 
 from tripos_runtime.models.base import ModelError
-from tripos_runtime.models.batches.base import BatchLine, BatchServer, BatchState, Outcome, answered, counted, undone
+from tripos_runtime.models.batches.base import (
+    BatchLine,
+    BatchServer,
+    BatchState,
+    Outcome,
+    answered,
+    counted,
+    undone,
+)
 from tripos_runtime.models.over_http import DirectModel
 from tripos_runtime.models.over_litellm import TranslatedModel
 

@@ -12,3 +12,8 @@ from .mock_values import (
     draw as draw,
     value_of as value_of,
 )
+from .replay import (
+    ASSISTANT as ASSISTANT,
+    ReplayModel as ReplayModel,
+    request_key as request_key,
+)

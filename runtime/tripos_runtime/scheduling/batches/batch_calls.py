@@ -10,8 +10,8 @@ from datetime import UTC, datetime
 
 from tripos_runtime.models import Model, Request
 from tripos_runtime.models.batches import BatchedModel
-from tripos_runtime.scheduling.batches.level import Level, Pauses
-from tripos_runtime.scheduling.batches.queue import BatchQueue, Progress
+from tripos_runtime.scheduling.batches.level import BatchLevel, Pauses
+from tripos_runtime.scheduling.batches.queue import BatchProgress, BatchQueue
 from tripos_runtime.scheduling.batches.records import BatchBook, BatchLog
 from tripos_runtime.scheduling.budget import Budget
 from tripos_runtime.scheduling.calling import NO_LANE, Called, Caller, Lane
@@ -60,7 +60,7 @@ class BatchCalls:
         """Return the callers of a run, those of models in batches in place of the live ones."""
         times = Times(time.monotonic, asyncio.sleep, lambda: datetime.now(UTC))
         gates = [caller.gate for caller in live.values() if not isinstance(caller.model, BatchedModel)]
-        level = Level(self.pauses, times, lambda: any(each.in_flight or each.snapshot().waiting for each in gates))
+        level = BatchLevel(self.pauses, times, lambda: any(each.in_flight or each.snapshot().waiting for each in gates))
         found = dict(live)
         for name, caller in live.items():
             model = caller.model
@@ -74,7 +74,7 @@ class BatchCalls:
         return found
 
     @property
-    def progress(self) -> dict[str, Progress]:
+    def progress(self) -> dict[str, BatchProgress]:
         """Return how the batches of each model are coming along."""
         return {name: queue.progress for name, queue in self.queues.items()}
 
@@ -86,7 +86,7 @@ class BatchCalls:
         for queue in self.queues.values():
             await queue.close(finished=finished)
 
-    async def _leave(self, level: Level) -> None:
+    async def _leave(self, level: BatchLevel) -> None:
         """Leave as soon as nothing is to be done but to wait."""
         while True:
             await level.complete()

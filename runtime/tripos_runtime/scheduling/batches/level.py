@@ -24,7 +24,7 @@ class Pauses:
     """Before what failed in passing is tried again."""
 
 
-class Level:
+class BatchLevel:
     """Requests of all models that are asked in batches, as they come in."""
 
     def __init__(self, pauses: Pauses, times: Times, busy: Callable[[], bool]) -> None:

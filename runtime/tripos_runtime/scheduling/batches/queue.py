@@ -14,7 +14,7 @@ from tripos_compiler.plan import digest
 from tripos_runtime.models import ModelError, Reply, Request
 from tripos_runtime.models.batches import UNDONE, BatchedModel, BatchLine, BatchState
 from tripos_runtime.models.over_http import HttpAnswer
-from tripos_runtime.scheduling.batches.level import Level, Pauses
+from tripos_runtime.scheduling.batches.level import BatchLevel, Pauses
 from tripos_runtime.scheduling.batches.records import COLLECTED, DROPPED, BatchBook, OpenBatch
 from tripos_runtime.scheduling.budget import Budget, OutOfBudget
 from tripos_runtime.scheduling.costs import Debit
@@ -26,7 +26,7 @@ MOST_ATTEMPTS = 3
 
 
 @dataclass(eq=False)
-class Waiting:
+class WaitingBatch:
     """A request that somebody waits for: its name, its body, and how many batches had it so far."""
 
     name: str
@@ -38,7 +38,7 @@ class Waiting:
 
 
 @dataclass
-class Progress:
+class BatchProgress:
     """The counts of a queue: batches under way, requests in them, and how many of these are done."""
 
     batches: int = 0
@@ -51,7 +51,7 @@ class _Watched:
     """A batch under way, and who waits for its requests."""
 
     batch: OpenBatch
-    waiting: dict[str, Waiting] = field(default_factory=dict)
+    waiting: dict[str, WaitingBatch] = field(default_factory=dict)
     state: BatchState | None = None
 
 
@@ -62,7 +62,7 @@ class BatchQueue:
         self,
         model: BatchedModel,
         book: BatchBook,
-        level: Level,
+        level: BatchLevel,
         budget: Budget | None,
         notes: Callable[[str], None],
         pauses: Pauses,
@@ -77,9 +77,9 @@ class BatchQueue:
         self._pauses = pauses
         self._times = times
         self._patience_s = patience_s
-        self._unanswered: set[Waiting] = set()
-        self._new: list[Waiting] = []
-        self._held_back: list[Waiting] = []
+        self._unanswered: set[WaitingBatch] = set()
+        self._new: list[WaitingBatch] = []
+        self._held_back: list[WaitingBatch] = []
         """Requests that the budget has no room for until others are answered."""
         self._watched: dict[str, _Watched] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -99,18 +99,18 @@ class BatchQueue:
         )
 
     @property
-    def progress(self) -> Progress:
+    def progress(self) -> BatchProgress:
         """Return how the batches under way are coming along."""
         states = [each.state for each in self._watched.values() if each.state is not None]
         requests = sum(len(each.batch.requests) for each in self._watched.values())
-        return Progress(len(self._watched), requests, sum(state.done for state in states))
+        return BatchProgress(len(self._watched), requests, sum(state.done for state in states))
 
     async def call(self, request: Request) -> tuple[Reply, int]:
         """Return the reply to a request, and in how many batches it was. Raises as `Caller.call` does."""
         if self._error is not None:
             raise self._error
         body = self.model.body_of(request)
-        waiting = Waiting(_name_of(request), request, body, asyncio.get_running_loop().create_future())
+        waiting = WaitingBatch(_name_of(request), request, body, asyncio.get_running_loop().create_future())
         self._unanswered.add(waiting)
         try:
             self._wait(waiting)
@@ -140,7 +140,7 @@ class BatchQueue:
             if not batch.left:
                 self._book.close(batch, COLLECTED, self._times.now())
 
-    def _wait(self, waiting: Waiting) -> None:
+    def _wait(self, waiting: WaitingBatch) -> None:
         self._new.append(waiting)
         self._level.stir()
         if self._placing is None or self._placing.done():
@@ -172,10 +172,10 @@ class BatchQueue:
             new, self._new, self._held_back = [*self._held_back, *self._new], [], []
             await self._place(new)
 
-    async def _place(self, new: Sequence[Waiting]) -> None:
+    async def _place(self, new: Sequence[WaitingBatch]) -> None:
         """Join requests to the batches that have them already, and submit the others."""
         self._book.refresh()
-        fresh: list[Waiting] = []
+        fresh: list[WaitingBatch] = []
         for waiting in new:
             while (batch := self._book.holder(waiting.name)) is not None and batch.batch_id is None:
                 await self._look_for(batch)
@@ -189,10 +189,10 @@ class BatchQueue:
                 return
             await self._submit(part)
 
-    def _affordable(self, fresh: Iterable[Waiting]) -> list[Waiting]:
+    def _affordable(self, fresh: Iterable[WaitingBatch]) -> list[WaitingBatch]:
         """Return the requests that the budget has room for; the others wait for replies. Raises `OutOfBudget` where
         none can come."""
-        found: list[Waiting] = []
+        found: list[WaitingBatch] = []
         for waiting in fresh:
             (found if self._reserve(waiting) else self._held_back).append(waiting)
         if self._held_back and not found and self._budget is not None and not self._budget.awaits_replies:
@@ -200,17 +200,17 @@ class BatchQueue:
             raise self._budget.refusal(self._budget.highest(first.request, self.model), self.model.name)
         return found
 
-    def _reserve(self, waiting: Waiting, *, anyway: bool = False) -> bool:
+    def _reserve(self, waiting: WaitingBatch, *, anyway: bool = False) -> bool:
         if self._budget is None:
             return True
         cost = self._budget.highest(waiting.request, self.model)
         waiting.debit = self._budget.hold(cost, self.model.name, anyway=anyway)
         return waiting.debit is not None
 
-    def _parts(self, fresh: Sequence[Waiting]) -> Iterator[list[Waiting]]:
+    def _parts(self, fresh: Sequence[WaitingBatch]) -> Iterator[list[WaitingBatch]]:
         """Yield the requests in parts that fit into one batch each."""
         service = self.model.service
-        part: list[Waiting] = []
+        part: list[WaitingBatch] = []
         size = 0
         for waiting in fresh:
             length = len(waiting.body) + 200
@@ -222,7 +222,7 @@ class BatchQueue:
         if part:
             yield part
 
-    async def _submit(self, part: list[Waiting]) -> None:
+    async def _submit(self, part: list[WaitingBatch]) -> None:
         """Submit a batch: its requests are in the store before, and what the provider calls it right after."""
         names, now = [each.name for each in part], self._times.now()
         marker = digest([self.model.name, now.isoformat(), names])
@@ -278,7 +278,7 @@ class BatchQueue:
                 return found
             await self._times.sleep(min(self._pauses.quiet_s, max(0.0, until - self._times.clock())))
 
-    def _join(self, batch: OpenBatch, part: Iterable[Waiting]) -> None:
+    def _join(self, batch: OpenBatch, part: Iterable[WaitingBatch]) -> None:
         """Let requests wait for a batch, which is watched from now on."""
         watched = self._watched.get(batch.marker)
         if watched is None:
@@ -300,7 +300,7 @@ class BatchQueue:
             delay_s = min(delay_s * 1.5, self._pauses.longest_look_s)
         done = f"{state.done:,} of {_requests(state.total)} answered"
         self._notes(f"{self.model.name}: batch {batch_id} has ended, {done}")
-        failed: list[tuple[Waiting, ModelError]] = []
+        failed: list[tuple[WaitingBatch, ModelError]] = []
         async for name, outcome in service.outcomes(state):
             waiting = watched.waiting.pop(name, None)
             if waiting is not None:
@@ -315,8 +315,8 @@ class BatchQueue:
         await self._fail_or_repeat(failed)
 
     def _hand_out(
-        self, watched: _Watched, waiting: Waiting, outcome: HttpAnswer | ModelError
-    ) -> list[tuple[Waiting, ModelError]]:
+        self, watched: _Watched, waiting: WaitingBatch, outcome: HttpAnswer | ModelError
+    ) -> list[tuple[WaitingBatch, ModelError]]:
         """Give a reply to who waits for it; return the request where it failed."""
         waiting.attempts += 1
         try:
@@ -335,7 +335,7 @@ class BatchQueue:
             waiting.future.set_result((reply, waiting.attempts))
         return []
 
-    async def _fail_or_repeat(self, failed: Sequence[tuple[Waiting, ModelError]]) -> None:
+    async def _fail_or_repeat(self, failed: Sequence[tuple[WaitingBatch, ModelError]]) -> None:
         """Put what failed in passing into another batch, and tell the others."""
         again = [waiting for waiting, error in failed if error.retryable and waiting.attempts < MOST_ATTEMPTS]
         for waiting, error in failed:
@@ -361,7 +361,7 @@ class BatchQueue:
             await self._times.sleep(wait_s)
             delay_s = min(delay_s * 2, self._pauses.longest_look_s)
 
-    def _fail(self, waiting: Waiting, error: BaseException) -> None:
+    def _fail(self, waiting: WaitingBatch, error: BaseException) -> None:
         if not waiting.future.done():
             waiting.future.set_exception(error)
             waiting.future.exception()  # seen: nobody else may be waiting
@@ -378,4 +378,4 @@ def _requests(count: int) -> str:
     return f"{count:,} request{'' if count == 1 else 's'}"
 
 
-__all__ = ["BatchQueue", "OutOfBudget", "Waiting"]
+__all__ = ["BatchQueue", "OutOfBudget", "WaitingBatch"]
