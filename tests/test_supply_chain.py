@@ -48,6 +48,7 @@ MODULES = {
     "py-minisign": "release",
     "pygls": "lsp",
     "pyiceberg": "iceberg",
+    "ray": "ray",
     "scikit-learn": "train",
     "threadpoolctl": "train",
     "torch": "train",
