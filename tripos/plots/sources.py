@@ -102,7 +102,8 @@ class PictureSource:
                 f"`{measure.name}` has no value in run `{self.run.run_id}`", "choose another: --measure"
             )
         rows.sort(key=lambda row: models.index(row.model))
-        return MeasureTable(measure, tuple(rows))
+        table = MeasureTable(measure, tuple(rows))
+        return table if self.run.ended else table.without_coverage()
 
     def board(self) -> Board:
         """Return the first board of the benchmark, or that of the wanted measure. Raises `StoreError` S0621 where no

@@ -49,7 +49,7 @@ def runs_picture(sources: Sequence[PictureSource], wanted: Sequence[str] = ()) -
     told = [
         words["changed"].format(run=run) for run in _changes([run for run, _ in found if run.run_id in shown], last)
     ]
-    told += [words["ended"].format(run=run.run_id, status=run.status) for run, _ in found if run.status != "finished"]
+    told += [words["ended"].format(run=run.run_id, status=run.status) for run, _ in found if not run.ended]
     told += [words["valueless"].format(runs=", ".join(without))] if without else []
     lower = (words["lower"],) if found[-1][1].measure.lower_is_better else ()
 

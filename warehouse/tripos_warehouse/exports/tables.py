@@ -55,7 +55,7 @@ def sources(
                 order = _order(plan, "scenario, item_id, model, metric, evaluator, score_id")
                 yield _queried(connection, name, f"from {schema}.scores {order}")
             case _:
-                yield _measures(connection, plan)
+                yield _measures(connection, plan, run)
 
 
 def _queried(connection: Connection, name: str, query: str) -> TableSource:
@@ -112,8 +112,9 @@ def _text(value: Any) -> str | None:
     return value if value is None or isinstance(value, str) else orjson.dumps(value).decode()
 
 
-def _measures(connection: Connection, plan: Plan) -> TableSource:
-    rows = [row for measure in plan.measures for row in evaluate(connection, plan, measure).to_rows()]
+def _measures(connection: Connection, plan: Plan, run: RunRecord) -> TableSource:
+    tables = [evaluate(connection, plan, measure) for measure in plan.measures]
+    rows = [row for table in tables for row in (table if run.ended else table.without_coverage()).to_rows()]
     dims = list(dict.fromkeys(name for measure in plan.measures for name in measure.by))
     numbers = {"value": pa.float64(), "standard_error": pa.float64(), "low": pa.float64(), "high": pa.float64()}
     counts = {"items": pa.int64(), "n": pa.int64(), "total": pa.int64(), "coverage": pa.float64()}

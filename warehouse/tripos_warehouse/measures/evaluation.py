@@ -32,7 +32,8 @@ class MeasureRow:
     """One value of a measure, for one model and one value of each dimension.
 
     `interval_low` and `interval_high` bound the 95 % interval. `items` are the independent rows behind the
-    value, `n` the scores that count, `total` those that should; `coverage` is `n / total`.
+    value, `n` the scores that count, `total` those that should, of all that was asked; `coverage` is `n / total`, and
+    `None` of a run that did not come to its end: how many scores it should have is more than was asked.
     """
 
     model: str
@@ -61,6 +62,10 @@ class MeasureTable:
     rows: tuple[MeasureRow, ...]
     error: str | None = None
     """What the database refused its SQL with, where it did; then there are no rows."""
+
+    def without_coverage(self) -> MeasureTable:
+        """Return the values as those of a run that did not come to its end, which cover nobody knows how much."""
+        return replace(self, rows=tuple(replace(row, coverage=None) for row in self.rows))
 
     def to_rows(self) -> list[dict[str, Any]]:
         """Return a flat mapping a row: `measure`, `model`, the dimensions by name, then the numbers."""

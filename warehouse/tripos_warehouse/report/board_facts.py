@@ -49,7 +49,7 @@ def parts_of(
         for run in (by_id[each] for each in shown.get(model, ()) if each in by_id):
             if run.run_id not in of_run:
                 selected = selection_of(connection, get_selected(connection, run), run)
-                ended = None if run.status == "finished" else f"run {run.run_id} is {run.status}, so some is missing"
+                ended = None if run.ended else f"run {run.run_id} is {run.status}, so some is missing"
                 of_run[run.run_id] = [each for each in (run.partial, selected, ended) if each is not None]
             told |= dict.fromkeys(of_run[run.run_id])
         if told:

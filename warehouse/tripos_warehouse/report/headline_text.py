@@ -92,7 +92,7 @@ def headline_tables(report: Report) -> list[MeasureTable]:
 
 def _title(report: Report) -> str:
     run = report.run
-    ended = "" if run.status == "finished" else f"{localized(', ')}{localized(run.status)}"
+    ended = "" if run.ended else f"{localized(', ')}{localized(run.status)}"
     counts = [localized(f"{sum(report.samples.values()):,} replies")]
     if report.scores:
         counts.append(localized(f"{sum(report.scores.values()):,} scores"))

@@ -79,7 +79,7 @@ def _replies(report: Report) -> ElementTree.Element:
     if told:
         error = ElementTree.SubElement(case, "error", {"message": told, "type": "replies"})
         error.text = f"{told}; the next run tries them again"
-    elif report.run.status != "finished":
+    elif not report.run.ended:
         told = f"the run is {report.run.status}, so not all that was planned is here"
         error = ElementTree.SubElement(case, "error", {"message": _legal(told), "type": "unfinished"})
         error.text = f"{told}; the same command goes on with it"

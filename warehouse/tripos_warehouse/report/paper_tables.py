@@ -66,7 +66,7 @@ def _measure(
 
 def _parts_of_it(report: Report) -> Iterable[str]:
     """Yield why figures are not of all that the benchmark plans."""
-    if report.run.status != "finished":
+    if not report.run.ended:
         yield f"The run is {report.run.status}, so not all that was planned is here."
     for remark in report.remarks:
         if remark.kind == "selection":

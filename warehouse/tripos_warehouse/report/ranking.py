@@ -43,7 +43,8 @@ OTHER_ROLES = "others took part in its replies"
 class Standing:
     """Where a model stands in a benchmark: its value, the 95 % interval, the items behind it.
 
-    `n` scores count of the `total` that should, and `coverage` is their share. `rank` is 1 and one more for each model
+    `n` scores count of the `total` that should, and `coverage` is their share, where all its runs came to their end.
+    `rank` is 1 and one more for each model
     that is better, and significantly so; models that share one of the `letters` cannot be told apart."""
 
     model: str
@@ -165,7 +166,7 @@ WHOLE_COVERAGE = 0.995
 
 def is_short(each: Standing | MeasureRow) -> bool:
     """Return true if so many scores lack a value that the figure does not stand for all of them."""
-    return each.coverage is not None and each.coverage < WHOLE_COVERAGE
+    return each.total > 0 and each.n / each.total < WHOLE_COVERAGE
 
 
 def board_notes(board: Board) -> list[BoardNote]:
@@ -186,7 +187,7 @@ def board_notes(board: Board) -> list[BoardNote]:
         notes.append(BoardNote("items", "not all have the same items; two are compared over those that both have"))
     notes += [BoardNote("partial", f"{model}: {told}") for model, told in board.partial.items()]
     for each in filter(is_short, board.standings):
-        counts = f"{percent(each.coverage or 0.0)} of its scores have a value, {each.n:,} of {each.total:,}"
+        counts = f"{percent(each.n / each.total)} of its scores have a value, {each.n:,} of {each.total:,}"
         notes.append(BoardNote("short", f"{each.model}: only {counts}"))
     for model, old in board.left_out.items():
         ran = f"left out: {model}, which ran under version {', '.join(old)} only"
@@ -309,6 +310,7 @@ def _board(
         return StatisticResult(-back.value, back.reason, p=back.p, n=back.n)
 
     means = {model: StatisticResult(row.value, n=row.items) for model, row in there.items()}
+    stopped = {run.run_id for run in runs if not run.ended}
     ranks = rank_by(means, compared, level=LEVEL, lower_is_better=measure.lower_is_better).ranks
     often = [each.rank for each in ranks]
     standings = []
@@ -326,7 +328,7 @@ def _board(
             row.items,
             row.n,
             row.total,
-            row.coverage,
+            None if stopped & set(shown_runs.get(each.model, ())) else row.coverage,
             each.rank,
             tied,
             each.letters,

@@ -195,7 +195,7 @@ class Report:
     def notes(self) -> list[str]:
         """Return why its figures mean less than they seem to: a run that did not come to its end, items that were left
         out, remarks, measures without values, expectations that did not hold, and models that stand in for others."""
-        told = [] if self.run.status == "finished" else [f"the run is {self.run.status}, so some is missing"]
+        told = [] if self.run.ended else [f"the run is {self.run.status}, so some is missing"]
         told += [self.run.partial] if self.run.partial is not None else []
         told += [remark.text for remark in self.remarks]
         told += [f"{name}: {why}" for name, why in self.unworked.items()]
@@ -246,7 +246,7 @@ def _reported(connection: Connection, plan: Plan, run: RunRecord, only: Only) ->
     schema = sql.name(run.benchmark)
     compared = f"where role = {sql.text(run.compared_role)}"
     several = shows_several_times(plan, run.compared_role)
-    tables = tuple(evaluate_or_tell(connection, plan, measure) for measure in plan.measures)
+    tables = tuple(_told(run, evaluate_or_tell(connection, plan, measure)) for measure in plan.measures)
     apart = people_apart(connection, plan)
     return Report(
         plan,
@@ -256,7 +256,7 @@ def _reported(connection: Connection, plan: Plan, run: RunRecord, only: Only) ->
         tables,
         people=_people(connection, schema),
         apart=apart,
-        by_people=_by_people(connection, plan) if apart else {},
+        by_people=_by_people(connection, plan, run) if apart else {},
         gates=tuple(expected(connection, plan, each, run.models) for each in plan.expectations),
         comparisons=_by_status(connection, f"{schema}.comparisons", "comparison_id" if several else None, "scored"),
         made=acceptances(connection, plan, run),
@@ -277,9 +277,13 @@ def _unworked(connection: Connection, plan: Plan, run: RunRecord, tables: Sequen
     return {name: why for name, why in told if why is not None}
 
 
-def _by_people(connection: Connection, plan: Plan) -> dict[str, MeasureTable]:
+def _told(run: RunRecord, table: MeasureTable) -> MeasureTable:
+    return table if run.ended else table.without_coverage()
+
+
+def _by_people(connection: Connection, plan: Plan, run: RunRecord) -> dict[str, MeasureTable]:
     measures = [measure for measure in plan.measures if has_people_apart(plan, measure)]
-    tables = [evaluate_or_tell(connection, plan, measure, by_people=True) for measure in measures]
+    tables = [_told(run, evaluate_or_tell(connection, plan, measure, by_people=True)) for measure in measures]
     return {table.measure.name: table for table in tables if any(row.n for row in table.rows)}
 
 

@@ -64,6 +64,11 @@ class RunRecord:
     """`1/3` for the first of three parts of the items; `None` for all of them."""
 
     @property
+    def ended(self) -> bool:
+        """True if it came to its end: then all that it was to have is there, or failed."""
+        return self.status == "finished"
+
+    @property
     def partial(self) -> str | None:
         """On how many of how many items its figures stand, where it holds a shard or a release withholds some."""
         if self.shard is not None:
