@@ -48,6 +48,10 @@ def test_every_option_of_a_folder_or_a_file_refuses_an_address(
     for word in words[1:]:
         parser = _below(parser)[word]
     known, others = parser._actions, []
+    for group in parser._mutually_exclusive_groups:  # of which the verb needs one
+        names = [each.option_strings[-1] for each in group._group_actions]
+        if group.required and option not in names:
+            others += [names[0], "x"]
     for action in known:  # what else the verb needs
         if action.option_strings and action.required and option not in action.option_strings:
             others += [action.option_strings[-1], "x"]
