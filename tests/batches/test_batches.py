@@ -11,6 +11,8 @@ import pytest
 from tests.batches.batch_server import BatchServer, batch_serving
 from tests.batches.runs import Place, costs, make_place, without_cost
 from tests.kills.contents import contents, differences
+from tripos_warehouse.ledger import StoredBatches
+from tripos_warehouse.store import Store
 
 EXPIRED = ["expired", "ended", "expired"]
 
@@ -79,6 +81,56 @@ def test_a_run_that_detaches_is_continued_by_the_same_command(place: Place) -> N
         without_cost(contents(place.folder / "batch")), without_cost(contents(place.folder / "live"))
     )
     assert place.server.billed == place.server.live
+    states = states_of(place.folder / "batch")
+    assert len(states) == len(place.server.batches) and set(states.values()) == {"collected"}
+
+
+def states_of(folder: Path) -> dict[str, str]:
+    """Return the last state of each batch of a store, by its marker."""
+    return {row["marker"]: row["state"] for row in StoredBatches(Store.open(folder, create=False)).new_rows()}
+
+
+def test_a_live_run_asks_nothing_that_a_batch_holds(place: Place) -> None:
+    some = ("--scenario", "sums", "--limit", "2")
+    place.server.delay_s = 0.5
+    assert place.run("batch", *some, "--batch", "--detach").code == 75
+    held = place.run("batch", *some)
+    assert held.code == 1 and "R0123" in held.told and "--batch" in held.told
+    assert held.summary["calls"]["asked"] == 0 and not place.server.live
+    place.server.delay_s = 0.05
+    collected = place.run("batch", *some, "--batch")
+    assert collected.code == 0, collected.told
+    live = place.run("batch", *some)
+    assert live.code == 0 and live.summary["calls"]["asked"] == 0
+    assert set(place.server.submitted.values()) == {1} and not place.server.live
+
+
+def test_a_live_run_asks_what_no_batch_holds(place: Place) -> None:
+    place.server.delay_s = 60
+    assert place.run("batch", "--batch", "--detach", "--scenario", "words").code == 75
+    other = place.run("batch", "--scenario", "sums")
+    assert other.code == 0, other.told
+    live = place.server.live.total()
+    held = place.run("batch")
+    assert held.code == 1 and "R0123" in held.told and place.server.live.total() == live
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("options", [["--workers", "2"], ["--shard", "1/2"]])
+def test_no_process_of_a_live_run_asks_what_a_batch_holds(place: Place, options: list[str]) -> None:
+    place.server.delay_s = 60
+    assert place.run("batch", "--batch", "--detach").code == 75
+    held = place.run("batch", *options)
+    assert held.code == 1 and "R0123" in held.told and not place.server.live
+
+
+def test_a_model_on_several_servers_is_refused_in_batches(place: Place) -> None:
+    settings = place.folder / "tripos.toml"
+    more = f'name = "batches"\nreplicas = ["{place.server.address}/more"]\n'
+    settings.write_text(settings.read_text("utf-8").replace('name = "batches"\n', more, 1), "utf-8")
+    ran = place.run("batch", "--batch")
+    assert ran.code == 2 and "R0121" in ran.told and "`openai/a`" in ran.told
+    assert not place.server.seen
 
 
 def test_a_model_whose_provider_has_no_batches_is_refused_before_any_call(place: Place) -> None:

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
 from tripos.releases import WORKING_TREE, RunOrigin
-from tripos.runs import run_row, step_rows
+from tripos.runs import RecordedBatches, run_row, step_rows
 from tripos.ui import SOME_FAILED, Failure
 from tripos_compiler.plan import Grade, Plan
 from tripos_compiler.source import DataError
@@ -170,6 +170,10 @@ class Job:
             self.callers = open_callers(models, self.limits, self.budget, notes)
             if self.batches is not None:
                 self.callers = self.batches.callers(self.callers, self.limits, self.budget, notes)
+            else:
+                from tripos_runtime.scheduling.batches import beside_batches
+
+                self.callers = beside_batches(self.callers, RecordedBatches(self.store, self.run_id))
             engine = self._engine = Engine(
                 plan=self.plan,
                 binding=self.binding,
@@ -195,7 +199,7 @@ class Job:
             gc.set_threshold(20_000, 20, 50)
             async with around(self):
                 await self._running
-            finished = not engine.stopping
+            finished = not engine.stopping or (self.batches is not None and self.batches.left)
         except (ModelError, Stopped) as error:
             return RunEnding("stopped", Failure(error.code, error.message, error.hint, SOME_FAILED))
         except StoreError as error:

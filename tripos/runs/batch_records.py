@@ -16,6 +16,15 @@ class RecordedBatches:
         self._stored = StoredBatches(store)
         self._run_id = run_id
         self._records: list[BatchRecord] = []
+        self._ticks = -1
+
+    def peek(self) -> Sequence[BatchRecord]:
+        """Return what `load` does, and look for it only if there is something new in the store. Raises `StoreError`."""
+        ticks = self._stored.ticks()
+        if ticks != self._ticks:
+            self._ticks = ticks
+            self.load()
+        return self._records
 
     def load(self) -> Sequence[BatchRecord]:
         """Return every record so far: those that were returned before, and then what is new. Raises `StoreError`."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tripos_warehouse.store import BATCHES, Row, Store, reading
+from tripos_warehouse.errors import unwritable
+from tripos_warehouse.store import BATCHES, Row, Store, Ticks, reading
 
 
 class StoredBatches:
@@ -17,6 +18,18 @@ class StoredBatches:
     def add(self, row: Row) -> None:
         """Commit a row. Raises `StoreError` S0102 where the store cannot be written."""
         self._store.append({BATCHES.name: [row]})
+
+    def ticks(self) -> int:
+        """Return how often there was something new in the store, as far as this machine has seen it. Raises
+        `StoreError` S0102."""
+        try:
+            ticks = Ticks(self._store.root)
+        except OSError as error:
+            raise unwritable(self._store.root, error) from error
+        try:
+            return ticks.count()
+        finally:
+            ticks.close()
 
     def new_rows(self) -> list[dict[str, Any]]:
         """Return the rows that were committed since this was called last, in the order in which they were. Raises

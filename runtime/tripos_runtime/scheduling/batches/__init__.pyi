@@ -5,6 +5,10 @@ from .batch_calls import (
 from .level import (
     Pauses as Pauses,
 )
+from .live_calls import (
+    LiveCaller as LiveCaller,
+    beside_batches as beside_batches,
+)
 from .queue import (
     BatchQueue as BatchQueue,
 )

@@ -79,7 +79,7 @@ class BatchCalls:
         return {name: queue.progress for name, queue in self.queues.items()}
 
     async def close(self, *, finished: bool) -> None:
-        """Let go of everything; `finished`: the run has all its results."""
+        """Let go of everything; `finished`: the run has kept every reply that it was given."""
         if self._watch is not None:
             self._watch.cancel()
             await asyncio.gather(self._watch, return_exceptions=True)

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
-
-import orjson
 
 from tripos_compiler.plan import digest
 from tripos_runtime.models import ModelError, Reply, Request
 from tripos_runtime.models.batches import UNDONE, BatchedModel, BatchLine, BatchState
 from tripos_runtime.models.over_http import HttpAnswer
 from tripos_runtime.scheduling.batches.level import BatchLevel, Pauses
-from tripos_runtime.scheduling.batches.records import COLLECTED, DROPPED, BatchBook, OpenBatch
+from tripos_runtime.scheduling.batches.records import COLLECTED, DROPPED, BatchBook, OpenBatch, request_name
 from tripos_runtime.scheduling.budget import Budget, OutOfBudget
 from tripos_runtime.scheduling.costs import Debit
 from tripos_runtime.scheduling.errors import Halted, Stopped
@@ -110,7 +107,7 @@ class BatchQueue:
         if self._error is not None:
             raise self._error
         body = self.model.body_of(request)
-        waiting = WaitingBatch(_name_of(request), request, body, asyncio.get_running_loop().create_future())
+        waiting = WaitingBatch(request_name(request), request, body, asyncio.get_running_loop().create_future())
         self._unanswered.add(waiting)
         try:
             self._wait(waiting)
@@ -130,8 +127,8 @@ class BatchQueue:
                 task.cancel()
 
     async def close(self, *, finished: bool) -> None:
-        """Let go of everything. Batches of which everything was taken by a run that `finished` are noted as
-        collected."""
+        """Let go of everything. Batches of which everything was taken by a run that `finished`, and kept, are noted
+        as collected."""
         if self._placing is not None:
             await asyncio.gather(self._placing, return_exceptions=True)
         self.halt(Halted())
@@ -174,7 +171,7 @@ class BatchQueue:
 
     async def _place(self, new: Sequence[WaitingBatch]) -> None:
         """Join requests to the batches that have them already, and submit the others."""
-        self._book.refresh()
+        self._book.refresh(self._times.now())
         fresh: list[WaitingBatch] = []
         for waiting in new:
             while (batch := self._book.holder(waiting.name)) is not None and batch.batch_id is None:
@@ -365,13 +362,6 @@ class BatchQueue:
         if not waiting.future.done():
             waiting.future.set_exception(error)
             waiting.future.exception()  # seen: nobody else may be waiting
-
-
-def _name_of(request: Request) -> str:
-    """Return what a request is known by in batches: the result that it is for, and what is said."""
-    said = [[each.role, each.content] for each in request.messages]
-    text = orjson.dumps([request.name, request.number, said], default=str)
-    return hashlib.blake2b(text, digest_size=16).hexdigest()
 
 
 def _requests(count: int) -> str:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final, Protocol
+
+import orjson
+
+from tripos_runtime.models import Request
 
 INTENDED: Final = "intended"
 """Written before a batch is submitted, with its requests."""
@@ -15,6 +20,8 @@ COLLECTED: Final = "collected"
 """Every request of the batch was answered, or failed, and the replies are kept."""
 DROPPED: Final = "dropped"
 """The batch never reached the provider, or the provider has it no more."""
+KEPT: Final = timedelta(days=30)
+"""Providers keep the replies of a batch for about so long. An older one holds no request."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +45,10 @@ class BatchLog(Protocol):
         """Return every record, those of other processes included: what was returned before, and then what is new."""
         ...
 
+    def peek(self) -> Sequence[BatchRecord]:
+        """Return what `load` does, as far as this machine has seen it. Where nothing is new it costs microseconds."""
+        ...
+
     def note(self, record: BatchRecord) -> None:
         """Keep a record. It outlives this process from the moment that this returns."""
         ...
@@ -56,9 +67,9 @@ class OpenBatch:
 
 
 class BatchBook:
-    """The batches of one model at one endpoint."""
+    """The batches of one model at one endpoint, or at any where none is named."""
 
-    def __init__(self, log: BatchLog, model: str, endpoint: str) -> None:
+    def __init__(self, log: BatchLog, model: str, endpoint: str = "") -> None:
         self._log = log
         self._model = model
         self._endpoint = endpoint
@@ -73,13 +84,15 @@ class BatchBook:
         """Return the batches that are not collected."""
         return self._open.values()
 
-    def refresh(self) -> None:
-        """Take in what any process has noted."""
-        records = self._log.load()
+    def refresh(self, now: datetime, *, peek: bool = False) -> None:
+        """Take in what any process has noted, and let go of batches whose replies nobody has any more."""
+        records = self._log.peek() if peek else self._log.load()
         new, self._seen = records[self._seen :], len(records)
         for record in new:
-            if (record.model, record.endpoint) == (self._model, self._endpoint):
+            if record.model == self._model and self._endpoint in (record.endpoint, ""):
                 self._take(record)
+        for batch in [each for each in self._open.values() if now - each.created_at > KEPT]:
+            self._let_go(batch.marker)
 
     def holder(self, request: str) -> OpenBatch | None:
         """Return the open batch that has a request, if any."""
@@ -113,11 +126,7 @@ class BatchBook:
         if marker in self._closed:
             return
         if record.state in (COLLECTED, DROPPED):
-            self._closed.add(marker)
-            batch = self._open.pop(marker, None)
-            for request in () if batch is None else batch.requests:
-                if self._holders.get(request) is batch:
-                    del self._holders[request]
+            self._let_go(marker)
             return
         if record.state == INTENDED:
             if marker in self._open:
@@ -127,3 +136,17 @@ class BatchBook:
             self._holders.update(dict.fromkeys(requests, batch))
         elif record.state == SUBMITTED and marker in self._open:
             self._open[marker].batch_id = record.batch_id
+
+    def _let_go(self, marker: str) -> None:
+        self._closed.add(marker)
+        batch = self._open.pop(marker, None)
+        for request in () if batch is None else batch.requests:
+            if self._holders.get(request) is batch:
+                del self._holders[request]
+
+
+def request_name(request: Request) -> str:
+    """Return what a request is known by in batches: the result that it is for, and what is said."""
+    said = [[each.role, each.content] for each in request.messages]
+    text = orjson.dumps([request.name, request.number, said], default=str)
+    return hashlib.blake2b(text, digest_size=16).hexdigest()
