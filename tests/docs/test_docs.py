@@ -231,6 +231,8 @@ def commands_of(block: Block) -> list[tuple[int, str, list[str]]]:
 def play(block: Block) -> None:
     """Run the commands of a console block and compare what they print with what is shown below each."""
     commands = commands_of(block)
+    unknown = [word for word in block.words if word not in ("exit", "figures") and not word.isdigit()]
+    assert not unknown, f"{block.place}: a console block knows no {unknown}; what cannot be played is `sh`"
     code = int(block.words[block.words.index("exit") + 1]) if "exit" in block.words else 0
     for index, (number, command, shown) in enumerate(commands):
         place = f"docs/{block.page}:{number}: {command}"
