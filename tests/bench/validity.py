@@ -34,7 +34,7 @@ class World:
     replies: int = 1
     """Replies to an item, which are good or bad together."""
     difference: bool = False
-    """Whether the figure is the difference of two models on the same items."""
+    """True if the figure is the difference of two models on the same items."""
     own: float = 0.0
     """By how much the judge prefers the first of the two models."""
 
@@ -78,7 +78,7 @@ WORLDS = (
 
 @dataclass(frozen=True)
 class Held:
-    """What a world's intervals came to: shares that hold the truth, and mean widths."""
+    """The outcome of a world: the shares of intervals that hold the truth, and their mean widths."""
 
     judge: float
     people: float

@@ -174,7 +174,7 @@ def kill_workers(ready: BucketScene, name: str, seed: int, kills: int) -> Tally:
 
 @dataclass
 class Uploads:
-    """What the logs of a bucket have: which sessions uploaded a result that did not fail, and whose log others
+    """The content of the logs of a bucket: which sessions uploaded a result that did not fail, and whose log others
     sealed."""
 
     sessions: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))

@@ -215,8 +215,8 @@ def test_the_published_wording_is_sent_as_the_file_says(
     lacking = tripos("check", str(SPEC / "published.tripos"))
     assert (lacking.code, "E0307" in lacking.err + lacking.out) == (2, True)
     folder = prompts(tmp_path)
-    told = run(tripos, "Table 4", "--data", str(folder))
-    assert "scaffolding.win_rate by wording, instruction" in told
+    run(tripos, "Table 4", "--data", str(folder))
+    assert "scaffolding.win_rate by wording, instruction" in tripos("report").out
     assert tripos("sql", "select * from mathtutorbench_published.samples", "-o", "rows.json").code == 0
     rows = json.loads(Path("rows.json").read_text("utf-8"))
     sent = {row["scenario"]: row["messages"] for row in rows if row.get("wording") == "published"}

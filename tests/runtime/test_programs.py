@@ -50,7 +50,7 @@ ROWS = {
 }
 """The digest of the rows of a generated benchmark, but for their times, as runs kept them before programs were there."""
 SINCE = (("reused_from", None),)
-"""What a row has that did not exist then, and how it says that there is nothing of it."""
+"""The columns that did not exist then, with the value that says that there is nothing."""
 
 
 @pytest.mark.parametrize("seed", ROWS)

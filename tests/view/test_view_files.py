@@ -185,7 +185,7 @@ def test_runs_by_other_judges_are_not_compared_as_if_they_had_the_same(view: Vie
 
 
 def test_sentences_are_in_the_languages_of_readers(quiz: Path, tripos: Command, tmp_path: Path) -> None:
-    """Notes of a run that stopped, verdicts of a comparison, and what is said of measures without a value."""
+    """Notes of a run that stopped, verdicts of a comparison, and reasons of measures without a value."""
     spec = Path("quiz.tripos")
     spec.write_text(spec.read_text("utf-8").replace("languages en", "languages en\n  headline length"), "utf-8")
     chosen = ("--model", "mock/careful,mock/careless", "--role", "judge=mock/fair")

@@ -29,7 +29,7 @@ def kept(root: Path) -> StoreConnection:
 
 
 def _signed(body: dict[str, Any]) -> dict[str, Any]:
-    """What is kept, with the digest that whoever changes it by intention writes as well."""
+    """Return the kept file with its digest, as one who changes it by intention writes it."""
     own = {name: value for name, value in body.items() if name not in ("sizes", "digest")}
     return body | {"digest": kept_views._digest(own)}
 

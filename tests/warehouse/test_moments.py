@@ -33,7 +33,7 @@ ASKED = (
 
 
 def rows_of(seed: int) -> list[tuple[Any, ...]]:
-    """Scores of items that lie in several scenarios, have several scorers, several scores or none with a value."""
+    """Draw scores of items that lie in several scenarios, have several scorers, several scores or none with a value."""
     chance = random.Random(seed)
     models = ("one", "two", *(("baseline/blind",) if seed % 2 else ()))
     return [

@@ -170,7 +170,9 @@ def get_batch(store: Store, name: str) -> Batch:
             )
         said = orjson.loads(content)
         if said.pop("format") != FORMAT:
-            raise Failure("S0704", f"`{place}` is of another format than `{FORMAT}`", "update Tripos")
+            raise Failure(
+                "S0704", f"the record of a batch is of another format than `{FORMAT}`: `{place}`", "update Tripos"
+            )
         rows = tuple(
             HandedReply(**{**row, "marks": tuple(WantedGrade(**mark) for mark in row["marks"])})
             for row in said.pop("rows")

@@ -101,7 +101,7 @@ def _title(report: Report) -> str:
     every = (report.samples, report.scores, report.comparisons)
     bad = sum(count for each in every for status, count in each.items() if status not in VALUED)
     cost = localized("cost unknown") if run.cost_usd is None else f"{usd(run.cost_usd)} USD"
-    told = [*counts, *([localized(f"{bad:,} replies and scores without a value")] if bad else []), cost]
+    told = [*counts, *([localized(f"{bad:,} without a value")] if bad else []), cost]
     return f"{run.benchmark} {run.version}{ended}{localized(': ')}{localized(', ').join(told)}"
 
 
