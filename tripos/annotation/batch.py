@@ -171,7 +171,7 @@ def get_batch(store: Store, name: str) -> Batch:
         said = orjson.loads(content)
         if said.pop("format") != FORMAT:
             raise Failure(
-                "S0704", f"the record of a batch is of another format than `{FORMAT}`: `{place}`", "update Tripos"
+                "S0704", f"the record of the batch `{name}` is of another format than `{FORMAT}`", "update Tripos"
             )
         rows = tuple(
             HandedReply(**{**row, "marks": tuple(WantedGrade(**mark) for mark in row["marks"])})
