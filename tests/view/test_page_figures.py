@@ -67,7 +67,7 @@ def same(one: Cells, other: Cells) -> bool:
     )
 
 
-@pytest.mark.parametrize("seed", sized((8, 13, 15), tuple(range(40))))
+@pytest.mark.parametrize("seed", sized((8,), tuple(range(40))))
 def test_every_mean_of_the_page_is_of_one_metric_as_in_the_report(seed: int, tmp_path: Path) -> None:
     made = generate(seed)
     made.measures = [
