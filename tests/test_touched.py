@@ -55,7 +55,7 @@ def test_a_table_row_covers_its_tests_and_their_cases() -> None:
     assert not is_long("tests/reuse/test_reuse.py")
     assert is_long("tests/view/test_view_page.py::test_every_page_draws_and_breaks_no_rule[a]")
     assert not is_long("tests/view/test_view_page.py")
-    assert not is_long("tests/view/test_view_page.py::test_texts_of_data_run_nothing")
+    assert not is_long("tests/view/test_view_page.py::test_the_page_that_ships_asks_for_nothing_from_elsewhere")
 
 
 def test_a_change_touches_the_tests_of_its_area_and_those_that_changed_themselves() -> None:
