@@ -12,7 +12,7 @@ from tests.plots.conftest import MODELS
 from tripos.plots.figures.kinds import KINDS, make_picture
 from tripos.plots.sources import PlotOptions
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.statistics.power import detectable_difference, power_of
+from tripos_warehouse.statistics.design import detectable_difference, power_of
 from tripos_warehouse.store.store import Store
 
 

@@ -2,13 +2,13 @@ from .comparing import (
     holm as holm,
     rank_by as rank_by,
 )
-from .found import (
-    StatisticResult as StatisticResult,
-)
-from .power import (
+from .design import (
     detectable_difference as detectable_difference,
     paired_variance as paired_variance,
     power_of as power_of,
+)
+from .found import (
+    StatisticResult as StatisticResult,
 )
 from .quantiles import (
     t_quantile as t_quantile,

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.bench.validity import FEWEST, WORLDS, World, held
-from tripos_warehouse.statistics.correction import corrected_mean
+from tripos_warehouse.statistics.validity import corrected_mean
 
 REPETITIONS = 150
 
