@@ -168,6 +168,14 @@ def test_hidden_reasoning_costs_more_than_the_budget_by_one_call_at_most() -> No
     assert sum(isinstance(each, OutOfBudget) for each in ended) == 15
 
 
+def test_calls_that_cost_six_times_the_first_cost_more_than_the_budget_by_one_call_at_most() -> None:
+    """Each is within the tokens that it may have; the provider says another cost."""
+    budget = Budget(usd=0.03)
+    model = Scripted([reply(cost_usd=0.002), reply(cost_usd=0.012)], price=PRICE, latency_s=1)
+    outcomes(budget, model, 16)
+    assert 0.03 - 0.012 < budget.spent_usd <= 0.03 + 0.012
+
+
 def test_the_first_call_of_a_model_goes_alone_and_the_others_together() -> None:
     model = Scripted([reply()], price=PRICE, latency_s=1)
     assert all(isinstance(each, Called) for each in outcomes(Budget(usd=5.0), model, 10))
