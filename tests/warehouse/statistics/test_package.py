@@ -16,10 +16,11 @@ from tripos_warehouse.statistics import StatisticResult
 PAGE = (Path(__file__).parents[3] / "docs/statistics.md").read_text("utf-8")
 FACES = [
     import_module(f"tripos_warehouse.statistics.{name}")
-    for name in ("agreement", "intervals", "sampling", "power", "comparing", "preferences")
+    for name in ("agreement", "intervals", "sampling", "design", "comparing", "preferences", "validity")
 ]
 NOT_FOR_PEOPLE = {
     *(
+        "Corrected",
         "Level",
         "Paired",
         "Pairwise",
