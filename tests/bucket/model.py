@@ -13,74 +13,13 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
-SEAL = -1
-"""The entry of a log that is a seal; others are the number of the shard whose reply was uploaded, or None: collected."""
-OVER = -1
-"""Instead of the first slot that is in no part: the session is over, and is in the catalog no more."""
+from tests.bucket.model_commits import committing
+from tests.bucket.model_state import OVER, SEAL, Broken, Catalog, Log, Part, State, Worker, put, tail
+
 MOST_CLAIMS = 4
 """A shard that changed hands so often is given back no more."""
-
-Log = tuple[int | None, ...]
-
-
-class Part(NamedTuple):
-    """A part: the serial of the catalog at which it was made, its maker, and its rows: shard and session."""
-
-    base: int
-    name: str
-    rows: frozenset[tuple[int, int]]
-
-
-class Catalog(NamedTuple):
-    """The catalog, as `tripos_warehouse.store.bucket.catalog` has it."""
-
-    serial: int
-    parts: frozenset[Part]
-    upto: tuple[int, ...]
-    floor: int
-
-
-class Worker(NamedTuple):
-    """Where a session is, with what it knows."""
-
-    at: str
-    shard: int
-    known: frozenset[int]
-    slot: int
-    seen: Any = None
-
-
-class State(NamedTuple):
-    """Everything that there is."""
-
-    logs: tuple[Log, ...]
-    shards: tuple[tuple[int, int], ...]
-    """By shard, who has it (-1: nobody) and the version of the claims."""
-    catalog: Catalog
-    objects: frozenset[Part]
-    flying: frozenset[tuple[Any, ...]]
-    workers: tuple[Worker, ...]
-    committers: tuple[tuple[Any, ...], ...]
-    compactor: tuple[Any, ...]
-    collector: tuple[Any, ...]
-    expired: frozenset[int]
-    acknowledged: frozenset[tuple[int, int]]
-
-
-class Broken(Exception):
-    """An invariant that does not hold."""
-
-
-def tail(log: Log, start: int) -> tuple[list[int], int, bool]:
-    """Return the entries from a slot to the first that is free or a seal, where that is, and if it is a seal."""
-    found, end = [], max(start, 0)
-    while end < len(log) and (entry := log[end]) not in (None, SEAL):
-        assert entry is not None
-        found.append(entry)
-        end += 1
-    return found, end, end < len(log) and log[end] == SEAL
 
 
 @dataclass(frozen=True)
@@ -96,12 +35,14 @@ class Explored:
 
 @dataclass(frozen=True)
 class Protocol:
-    """A size to explore. With `gives_back` a session gives back shards of which everything is uploaded. `without` names
-    a rule that is left out."""
+    """A size to explore. So many committers as `together` says take the logs of all sessions into one commit, the
+    others that of one session. With `gives_back` a session gives back shards of which everything is uploaded. `without`
+    names a rule that is left out."""
 
     sessions: int = 2
     shards: int = 1
     committers: int = 1
+    together: int = 0
     compactions: int = 0
     collections: int = 0
     gives_back: bool = False
@@ -168,8 +109,8 @@ class Protocol:
                 yield f"{session} expires", state._replace(expired=state.expired | {session})
         for session, worker in enumerate(state.workers):
             yield from self._of_worker(state, session, worker)
-        for place, committer in enumerate(state.committers):
-            yield from self._of_committer(state, place, committer)
+        for place in range(self.committers):
+            yield from committing(state, place, self.without, together=place < self.together)
         yield from self._of_compactor(state)
         yield from self._of_collector(state)
 
@@ -187,12 +128,12 @@ class Protocol:
                 if slot > len(log) or (slot < len(log) and log[slot] is not None):
                     return None
                 log = (*log[:slot], entry, *log[slot + 1 :])
-                landed = state._replace(logs=_put(state.logs, session, log))
+                landed = state._replace(logs=put(state.logs, session, log))
                 worker = state.workers[session]
                 if entry != SEAL and worker.at == "uploading" and worker.slot == slot:
                     done = worker._replace(at="idle", known=worker.known | {worker.shard}, slot=slot + 1)
                     acknowledged = state.acknowledged | {(worker.shard, session)}
-                    landed = landed._replace(workers=_put(state.workers, session, done), acknowledged=acknowledged)
+                    landed = landed._replace(workers=put(state.workers, session, done), acknowledged=acknowledged)
                 return landed
         return None
 
@@ -218,7 +159,7 @@ class Protocol:
 
         def now(**changes: Any) -> State:
             sent = changes.pop("sent", None)
-            workers = _put(state.workers, session, worker._replace(**changes))
+            workers = put(state.workers, session, worker._replace(**changes))
             return state._replace(workers=workers, flying=state.flying if sent is None else state.flying | {sent})
 
         match worker.at:
@@ -276,54 +217,6 @@ class Protocol:
             case "uploading" if worker.slot < len(log) and log[worker.slot] == SEAL:
                 yield f"{session} is fenced", now(at="dead", known=frozenset(), seen=None)
 
-    def _of_committer(self, state: State, place: int, committer: tuple[Any, ...]) -> Iterator[tuple[str, State]]:
-        catalog = state.catalog
-
-        def now(*committer: Any, **changes: Any) -> State:
-            return state._replace(committers=_put(state.committers, place, committer), **changes)
-
-        def changed(session: int, end: int, over: bool, part: Part | None) -> Catalog:
-            upto = _put(catalog.upto, session, OVER if over else end)
-            return Catalog(catalog.serial + 1, catalog.parts | ({part} if part else set()), upto, catalog.floor)
-
-        if committer[0] == "rest":
-            for session, start in enumerate(catalog.upto):
-                if start != OVER:
-                    yield f"c{place} reads the log of {session}", now("read", session, start)
-        elif committer[0] == "read":
-            _, session, start = committer
-            entries, end, sealed = tail(state.logs[session], start)
-            if not entries and not sealed:
-                yield f"c{place} finds nothing", now("rest")
-                return
-            over = sealed and catalog.upto[session] <= end
-            if catalog.upto[session] != start:
-                yield f"c{place} is overtaken", now("rest")
-                return
-            rows = frozenset((shard, session) for shard in entries)
-            part = Part(catalog.serial, f"c{place}{session}", rows) if rows else None
-            new = changed(session, end, over, part)
-            objects = state.objects | ({part} if part else set())
-            sent = ("change", catalog.serial, new)
-            after = now("sent", session, start, end, over, part, new, objects=objects, flying=state.flying | {sent})
-            yield f"c{place} commits the log of {session}", after
-        else:
-            _, session, start, end, over, part, new = committer
-            if catalog == new:
-                yield f"c{place} has committed", now("rest")
-            elif catalog.serial >= new.serial:
-                valid = part is None or part.base >= catalog.floor or self.without == "floor"
-                same = catalog.upto[session] == start
-                if (same or (self.without == "upto" and part not in catalog.parts)) and valid:
-                    again = changed(session, end, over, part)
-                    sent = ("change", catalog.serial, again)
-                    flying = state.flying | {sent}
-                    yield f"c{place} tries again", now("sent", session, start, end, over, part, again, flying=flying)
-                else:
-                    yield f"c{place} gives up", now("rest")
-            elif self.without == "leaving parts" and part is not None:
-                yield f"c{place} removes its part", now("rest", objects=state.objects - {part})
-
     def _of_compactor(self, state: State) -> Iterator[tuple[str, State]]:
         catalog, (at, left, *rest) = state.catalog, state.compactor
 
@@ -372,7 +265,3 @@ class Protocol:
         end = len(log) if upto == OVER else upto
         stay = (SEAL,) if self.without != "seals stay" else ()
         return tuple(None if place < end and entry not in stay else entry for place, entry in enumerate(log))
-
-
-def _put(values: tuple[Any, ...], place: int, value: Any) -> tuple[Any, ...]:
-    return (*values[:place], value, *values[place + 1 :])
