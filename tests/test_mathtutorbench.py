@@ -21,7 +21,8 @@ from tripos_runtime.datasets.selection import Selection
 from tripos_runtime.drivers.lookup import bound_treatments
 from tripos_runtime.models.base import Message
 from tripos_runtime.models.reward.rewards import as_text, before_and_reply
-from tripos_runtime.program.units import Names, Unit
+from tripos_runtime.program.names import Names
+from tripos_runtime.program.units import Unit
 from tripos_runtime.roles.binding import bind
 
 SPEC = Path(__file__).parent.parent / "specs" / "mathtutorbench"

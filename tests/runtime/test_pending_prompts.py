@@ -20,6 +20,7 @@ from tripos_runtime.datasets.cases import Case, Selection
 from tripos_runtime.drivers.lookup import bound_treatments
 from tripos_runtime.forecast.sizes.placeholders import SizedPlaceholders
 from tripos_runtime.models.base import Message
+from tripos_runtime.program.names import Names
 from tripos_runtime.program.needs import (
     Got,
     HeldConversation,
@@ -34,7 +35,7 @@ from tripos_runtime.program.needs import (
 from tripos_runtime.program.pairs import pairs_of
 from tripos_runtime.program.prompts import World
 from tripos_runtime.program.steps import UnitProgram, pair_program
-from tripos_runtime.program.units import Names, Unit
+from tripos_runtime.program.units import Unit
 
 EVERYTHING = Selection()
 

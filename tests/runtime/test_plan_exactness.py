@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.generated_specs import SCORERS
 from tests.lengths import spread
 from tests.plan_exactness import check
 
@@ -21,3 +22,14 @@ def test_a_run_makes_no_fewer_and_no_more_calls_than_the_plan_and_the_forecast_s
     checked = check(seed, tmp_path)
     assert checked.wrong == []
     assert checked.exact > 0
+
+
+@pytest.mark.parametrize("seed", spread((1, 3, 8), 1))
+def test_judges_that_are_asked_several_times_are_counted(
+    seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, text in SCORERS.items():
+        monkeypatch.setitem(SCORERS, name, f"{text.removesuffix('}')}, samples 3 }}")
+    checked = check(seed, tmp_path)
+    assert checked.wrong == []
+    assert "samples 3 }" in next(tmp_path.rglob("s.tripos")).read_text("utf-8")

@@ -19,6 +19,7 @@ from tripos_runtime.asking.kept_rows import answer_of, talk_of, turn_of
 from tripos_runtime.datasets.cases import Case
 from tripos_runtime.datasets.selection import Selection
 from tripos_runtime.drivers.lookup import bound_treatments
+from tripos_runtime.program.names import Names
 from tripos_runtime.program.needs import (
     Got,
     HeldConversation,
@@ -32,7 +33,7 @@ from tripos_runtime.program.needs import (
 )
 from tripos_runtime.program.prompts import World
 from tripos_runtime.program.steps import UnitProgram
-from tripos_runtime.program.units import Names, Unit
+from tripos_runtime.program.units import Unit
 
 EVERYTHING = Selection()
 MADE = (0, 5, 7)
@@ -49,7 +50,7 @@ ROWS = {
     23: "942c65e89170501a",
 }
 """The digest of the rows of a generated benchmark, but for their times, as runs kept them before programs were there."""
-SINCE = (("reused_from", None),)
+SINCE = (("reused_from", None), ("repeat", 0))
 """The columns that did not exist then, with the value that says that there is nothing."""
 
 

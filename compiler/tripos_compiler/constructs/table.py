@@ -229,6 +229,9 @@ CONSTRUCTS: tuple[Construct, ...] = (
         once=True,
     ),
     Construct("samples", ("ask",), "samples COUNT", "replies for each row", once=True),
+    Construct(
+        "repeats", ("scorer",), "samples COUNT", "verdicts of each judge on each reply", keyword="samples", once=True
+    ),
     *(
         Construct(
             name,

@@ -26,6 +26,7 @@ from .evaluation import (
     with_revealed as with_revealed,
 )
 from .model_families import (
+    PEOPLE as PEOPLE,
     families_in_name as families_in_name,
     shares_family as shares_family,
 )

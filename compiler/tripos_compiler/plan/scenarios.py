@@ -85,6 +85,9 @@ class Scorer(Part):
     reward: bool = False
     """Whether the value is a reward model's, and not said in a reply."""
     settings: Settings = Settings()
+    samples: int = 1
+    """How many times each judge is asked about the same reply: a score is the mean of what it said, and of a bool or a
+    choice what most of it was."""
     blind: bool = False
     """Whether it is told nothing that depends on which model it judges, but for the reply that it judges."""
     numbers: dict[str, str] = {}

@@ -13,12 +13,15 @@ from tripos_compiler.source import Name, Number, Text
 from tripos_compiler.typing import FilledHole, Localised, lower_texts, read_type, record_type
 
 TRUTH = {"true": True, "false": False}
+COUNTED = ("samples", "repeats")
+"""The constructs that are written `samples COUNT`: of an ask, and of a judge."""
 
 
 def lower_settings(program: Program, statement: Statement) -> Settings:
     """Return the settings in a block. What no model takes is reported, and left out; `samples` is looked at here
     too."""
-    _in_range(program, statement.one_of("samples"), Setting("COUNT", "", 1))
+    for name in COUNTED:
+        _in_range(program, statement.one_of(name), Setting("COUNT", "", 1))
     found: dict[str, Any] = {}
     for name, setting in SETTINGS.items():
         written = statement.of(name)
@@ -45,10 +48,18 @@ def _in_range(program: Program, statement: Statement | None, setting: Setting) -
         return number.value
     bounds = f"{least:g} or more" if most is None else f"between {least:g} and {most:g}"
     nearest = least if least is not None and number.value < least else most
-    message = f"`{statement.construct}` must be {bounds}"
-    help_ = f"write `{statement.construct} {nearest:g}`, or leave it out"
+    written = "samples" if statement.construct in COUNTED else statement.construct
+    message = f"`{written}` must be {bounds}"
+    help_ = f"write `{written} {nearest:g}`, or leave it out"
     program.diagnostics.error("E0301", message, number.span, help=help_)
     return None
+
+
+def lower_samples(statement: Statement) -> int:
+    """Return how many replies a block asks for, 1 where it does not say."""
+    samples = next((found for name in COUNTED if (found := statement.one_of(name)) is not None), None)
+    count = samples.syntax("count") if samples else None
+    return max(1, int(count.value)) if isinstance(count, Number) else 1
 
 
 def _record(program: Program, written: Sequence[Statement], *, outermost: bool = False) -> tuple[Extra, ...]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from tripos_compiler.plan import Grade, Metric, Scorer
 from tripos_runtime.asking.question import Answer, Reader, ReadOutcome
-from tripos_runtime.asking.statuses import PARSE_FAILURE, REFUSED, SCORED, status_of_reply
+from tripos_runtime.asking.statuses import AGAIN, PARSE_FAILURE, REFUSED, SCORED, status_of_reply
 from tripos_runtime.reading import metrics_schema, read, read_metrics, schema_of
 
 VERDICT = "verdict"
@@ -80,8 +80,37 @@ def _read_reward(text: str, finish_reason: str | None) -> ReadOutcome:
     return ReadOutcome({VERDICT: (value, SCORED)}, {VERDICT: {"score": value}})
 
 
-def score_rows(step: Grade, answer: Answer) -> dict[str, tuple[float | None, str]]:
-    """Return the value and status of every score of a judgement, those of a call that failed included."""
-    found: Mapping[str, tuple[float | None, str]] = answer.value or {}
+def score_rows(step: Grade, scorer: Scorer, answers: Sequence[Answer]) -> dict[str, tuple[float | None, str]]:
+    """Return the value and status of every score that one judge's replies are, calls that failed included."""
     titles = {metric: metric for metric in step.metrics} or {step.name: VERDICT}
-    return {title: found.get(key, (None, answer.status)) for title, key in titles.items()}
+    told = [((answer.value or {}), answer.status) for answer in answers]
+    return {
+        title: repeated(scorer, [found.get(key, (None, status)) for found, status in told])
+        for title, key in titles.items()
+    }
+
+
+def repeated(scorer: Scorer, told: Sequence[tuple[float | None, str]]) -> tuple[float | None, str]:
+    """Return the value and status of what a judge said several times of the same: of numbers the mean; of a bool or a
+    choice what was said most often, and of several the one that was said first. More than half of the replies must have
+    a value; and where one is to be asked for again, there is none until then.
+
+    >>> from tripos_compiler.plan import BoolType, IntegerType
+    >>> judge = Scorer(name="j", role="judge", params={}, prompt={}, gives=IntegerType())
+    >>> repeated(judge, [(4.0, SCORED), (5.0, SCORED), (None, PARSE_FAILURE)])
+    (4.5, 'scored')
+    >>> repeated(judge, [(4.0, SCORED), (None, PARSE_FAILURE)])
+    (None, 'parse_failure')
+    >>> repeated(judge.model_copy(update={"gives": BoolType()}), [(0.0, SCORED), (1.0, SCORED), (1.0, SCORED)])
+    (1.0, 'scored')
+    """
+    if len(told) == 1:
+        return told[0]
+    values = [value for value, status in told if value is not None and status == SCORED]
+    lost = [status for value, status in told if value is None or status != SCORED]
+    again = next((status for status in lost if status in AGAIN), None)
+    if again is not None or 2 * len(values) <= len(told):
+        return None, again or lost[0]
+    if scorer.gives is not None and scorer.gives.kind in ("bool", "choice"):
+        return max(values, key=values.count), SCORED
+    return sum(values) / len(values), SCORED

@@ -133,9 +133,9 @@ def turn_id(conversation: str, number: int) -> str:
     return digest(["turn", conversation, number])
 
 
-def judgement_id(fingerprint: str, samples: Sequence[str], evaluator: str) -> str:
-    """Return the name of a judge's reply on some samples."""
-    return digest(["judgement", fingerprint, evaluator, *samples])
+def judgement_id(fingerprint: str, samples: Sequence[str], evaluator: str, number: int = 0) -> str:
+    """Return the name of a judge's reply on some samples; `number` says which of several, from 0."""
+    return digest(["judgement", fingerprint, evaluator, *([number] if number else []), *samples])
 
 
 def comparison_id(fingerprint: str, samples: Sequence[str], evaluator: str) -> str:

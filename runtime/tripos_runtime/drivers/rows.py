@@ -56,6 +56,7 @@ class ResultRows:
             **self._common(unit, step.judgement, part.pattern.judged(call)),
             "scorer": step.scorer,
             "evaluator": call.model,
+            "repeat": call.number,
             "identity": unit.bound.binding.identity_beside(call.model),
         }
 

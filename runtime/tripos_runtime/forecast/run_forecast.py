@@ -284,8 +284,11 @@ class _Watcher:
         open_ = {seen.call.part_of or seen.call.name for seen in found if seen.fate in OPEN}
         open_ |= {seen.call.name for seen in found if seen.fate is Fate.RULED_OUT}
         self._count_scores(units, open_, kept)
-        judged = {pair.comparisons[call.model]: call.name for pair in pairs for call in pair.calls}
-        self.scores += sum(name not in kept and call not in open_ for name, call in judged.items())
+        judged: dict[str, set[str]] = {}
+        for pair in pairs:
+            for call in pair.calls:
+                judged.setdefault(pair.comparisons[call.model], set()).add(call.name)
+        self.scores += sum(name not in kept and open_.isdisjoint(calls) for name, calls in judged.items())
         surest = Fate.CERTAIN if self.making.is_sure(case) else Fate.LIKELY
         for unit, step, names, fate in self.foresight.embedding.values():
             self._count_vectors(scenario, unit, step, names, min(fate, surest))
@@ -353,11 +356,13 @@ class _Watcher:
         for unit in units:
             if all(name in kept for names in unit.scores.values() for name in names.values()):
                 continue
-            calls = {(call.step.fingerprint, call.model): call.name for call in unit.calls}
+            calls: dict[tuple[str, str], set[str]] = {}
+            for call in unit.calls:
+                calls.setdefault((call.step.fingerprint, call.model), set()).add(call.name)
             steps = {step.fingerprint: step for step in unit.bound.treatment.steps}
             for (step, evaluator), names in unit.scores.items():
                 if evaluator is not None:
-                    needed = {calls[step, evaluator]}
+                    needed = calls[step, evaluator]
                 else:
                     needed = set(unit.upstream(getattr(steps[step], "needs", ())))
                 if open_.isdisjoint(needed):

@@ -22,6 +22,10 @@ from .case_cache import (
 from .conversing import (
     TurnPrompt as TurnPrompt,
 )
+from .names import (
+    Names as Names,
+    is_told as is_told,
+)
 from .needs import (
     Compared as Compared,
     Got as Got,
@@ -58,7 +62,5 @@ from .steps import (
 )
 from .units import (
     BoundTreatment as BoundTreatment,
-    Names as Names,
     Unit as Unit,
-    is_told as is_told,
 )

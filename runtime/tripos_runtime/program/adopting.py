@@ -115,7 +115,7 @@ class Adoption:
         def rank(origin: str) -> tuple[Any, ...]:
             rows = [each.row for each in draws[origin]]
             other = wanted.name not in {row[KEYS[wanted.table]] for row in rows}
-            numbers = {row.get("sample_number", row.get("conversation_number", 0)) for row in rows}
+            numbers = {_number(row) for row in rows}
             judged = any(row.get("sample_id") in about for row in rows)
             near = any(row["item_id"] in about for row in rows)
             return (other, wanted.number not in numbers, not judged, not near, min(numbers), origin)
@@ -157,6 +157,12 @@ class Adoption:
                 self.ledger.release(_claim(origin))
                 return False
         return True
+
+
+def _number(row: Row) -> int:
+    """Return which of several draws a row is."""
+    columns = ("sample_number", "conversation_number", "repeat")
+    return next((row[name] for name in columns if row.get(name) is not None), 0)
 
 
 def _claim(origin: str) -> str:

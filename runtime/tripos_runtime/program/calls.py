@@ -22,6 +22,8 @@ class StepCall(NamedTuple):
     model: str
     step: Ask | Converse | Judging
     part_of: str = ""
+    number: int = 0
+    """Which of the replies of a judge that is asked several times it is, from 0."""
 
 
 SAID, LIMIT = "said", "limit"

@@ -14,7 +14,8 @@ from tripos_runtime.scheduling import Halted
 
 if TYPE_CHECKING:
     from tripos_runtime.program.adopting import Here
-    from tripos_runtime.program.units import Names, Unit
+    from tripos_runtime.program.names import Names
+    from tripos_runtime.program.units import Unit
 
 
 Value = TypeVar("Value")

@@ -19,7 +19,8 @@ from tripos_compiler.plan import Binary, Column, Expr, Grade, Retrieve, Score, U
 from tripos_runtime.asking import PENDING, PreparedQuestion, PromptPlaceholders
 from tripos_runtime.models import Message
 from tripos_runtime.program.calls import Conversation, StepCall
-from tripos_runtime.program.units import Names, Unit
+from tripos_runtime.program.names import Names
+from tripos_runtime.program.units import Unit
 
 Sent = tuple[Message, ...]
 

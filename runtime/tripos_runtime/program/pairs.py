@@ -9,7 +9,8 @@ from typing import ClassVar, NamedTuple
 from tripos_compiler.plan import Compare
 from tripos_runtime.asking import comparison_id, judgement_id
 from tripos_runtime.program.calls import Conversation, StepCall
-from tripos_runtime.program.units import Names, Unit
+from tripos_runtime.program.names import Names
+from tripos_runtime.program.units import Unit
 
 
 class Pair:
@@ -30,10 +31,18 @@ class Pair:
         samples += self.bound.makers[step.fingerprint]
         by = self.bound.binding.identity_of
         self.calls = [
-            StepCall("judgements", judgement_id(step.judgement, samples, by(judge)), role, judge, step)
+            StepCall(
+                "judgements",
+                judgement_id(step.judgement, samples, by(judge), number),
+                role,
+                judge,
+                step,
+                number=number,
+            )
             for judge in judges
+            for number in self.bound.repeats(step, judge)
         ]
-        """One call of every judge."""
+        """The calls of every judge."""
         self.comparisons = {judge: comparison_id(step.fingerprint, samples, by(judge)) for judge in judges}
         """The names of the outcomes, by judge."""
 
@@ -44,7 +53,7 @@ class Pair:
 
     def judged(self, call: StepCall) -> str:
         """Return the name of the judge's reply that a call of another item's pair stands for."""
-        return next(each.name for each in self.calls if each.model == call.model)
+        return next(each.name for each in self.calls if (each.model, each.number) == (call.model, call.number))
 
     @property
     def results(self) -> Iterator[tuple[str, str]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence, Set as AbstractSet
+from collections.abc import Iterable, Sequence, Set as AbstractSet
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -12,9 +12,19 @@ import orjson
 
 from tripos_compiler.language import Missing, Unavailable
 from tripos_compiler.plan import Ask, Column, Converse, Grade, Judging, Retrieve, Score, Scorer, Step, Verdict
-from tripos_runtime.asking import NOT_APPLICABLE, PENDING, SCORED, VERDICT, Answer, PreparedQuestion, score_rows
+from tripos_runtime.asking import (
+    NOT_APPLICABLE,
+    PENDING,
+    SCORED,
+    VERDICT,
+    Answer,
+    PreparedQuestion,
+    repeated,
+    score_rows,
+)
 from tripos_runtime.program.calls import StepCall
 from tripos_runtime.program.conversing import Systems, talk_program
+from tripos_runtime.program.names import Names, RuledOut
 from tripos_runtime.program.needs import (
     Compared,
     HeldConversation,
@@ -31,7 +41,7 @@ from tripos_runtime.program.needs import (
 )
 from tripos_runtime.program.pairs import Pair
 from tripos_runtime.program.prompts import AskPrompt, JudgePrompt, World
-from tripos_runtime.program.units import Names, RuledOut, Unit
+from tripos_runtime.program.units import Unit
 
 Found = dict[tuple[str, ...], Any]
 """The results of the retrieving steps of a case, by their fingerprint and what they build on."""
@@ -109,36 +119,34 @@ class UnitProgram:
         against, certain = holds(step, self.names)
         question, prompt = self._judged(step)
         programs = [
-            self._graded(step, call, prompt, question, against, certain)
-            for call in self.unit.calls
-            if call.step is step
+            self._graded(step, calls, prompt, question, against, certain)
+            for calls in _by_judge(call for call in self.unit.calls if call.step is step)
         ]
-        if len(programs) == 1:
-            yield from programs[0]
-        elif programs:
-            yield programs
+        yield from _side_by_side(programs)
 
     def _graded(
         self,
         step: Grade,
-        call: StepCall,
+        calls: Sequence[StepCall],
         prompt: JudgePrompt,
         question: PreparedQuestion,
         against: Unavailable | None,
         certain: bool,
     ) -> Program:
         """Return what one judge says of a reply."""
+        judge = calls[0]
         if against is None:
-            got = yield ReplyNeed(call, prompt, question, 0, certain)
-            if isinstance(got, Answer):
-                self.out.append(Scored(step, call.name, call.model, score_rows(step, got)))
+            got = yield from _replies(calls, prompt, question, certain)
+            if not isinstance(got, Unavailable):
+                values = score_rows(step, self.world.plan.scorer(step.scorer), got)
+                self.out.append(Scored(step, judge.name, judge.model, values))
                 return
             if is_pending(got):
                 return
             against = got
-        self.out.append(Unasked(call, against))
+        self.out.extend(Unasked(call, against) for call in calls)
         empty = dict.fromkeys(step.metrics or (step.name,), (None, against.status))
-        self.out.append(Scored(step, None, call.model, empty, reason=against.reason))
+        self.out.append(Scored(step, None, judge.model, empty, reason=against.reason))
 
     def _take_verdict(self, step: Verdict) -> Program:
         names = self.names
@@ -146,8 +154,8 @@ class UnitProgram:
         question, prompt = self._judged(step)
         calls = [call for call in self.unit.calls if call.step is step]
         if against is None:
-            programs: list[Program] = [_answered(ReplyNeed(call, prompt, question, 0, certain)) for call in calls]
-            answers = [(yield from programs[0])] if len(programs) == 1 else (yield programs)
+            judges = _by_judge(calls)
+            answers = yield from _side_by_side([_replies(each, prompt, question, certain) for each in judges])
             reasons = [each for each in answers if isinstance(each, Unavailable)]
             if not reasons:
                 names.gave(step.name, said(step, self.world.plan.scorer(step.scorer), answers))
@@ -199,15 +207,14 @@ def pair_program(world: World, pair: Pair, names: Names, out: list[Result]) -> P
     against, certain = holds(step, names)
     question = world.questions.of(step, pair.case.language)
     prompt = JudgePrompt(world, step, question, pair.case, names.values)
-    programs = [_compared(call, prompt, question, against, certain, out) for call in pair.calls]
-    if len(programs) == 1:
-        yield from programs[0]
-    elif programs:
-        yield programs
+    scorer = world.plan.scorer(step.scorer)
+    programs = [_compared(scorer, calls, prompt, question, against, certain, out) for calls in _by_judge(pair.calls)]
+    yield from _side_by_side(programs)
 
 
 def _compared(
-    call: StepCall,
+    scorer: Scorer,
+    calls: Sequence[StepCall],
     prompt: JudgePrompt,
     question: PreparedQuestion,
     against: Unavailable | None,
@@ -216,16 +223,40 @@ def _compared(
 ) -> Program:
     """Return what one judge says of a pair."""
     if against is None:
-        got = yield ReplyNeed(call, prompt, question, 0, certain)
-        if isinstance(got, Answer):
-            value, status = got.value or (None, got.status)
-            out.append(Compared(call, call.name, value, status))
+        got = yield from _replies(calls, prompt, question, certain)
+        if not isinstance(got, Unavailable):
+            value, status = repeated(scorer, [each.value or (None, each.status) for each in got])
+            out.append(Compared(calls[0], calls[0].name, value, status))
             return
         if is_pending(got):
             return
         against = got
-    out.append(Unasked(call, against))
-    out.append(Compared(call, None, None, against.status, against.reason))
+    out.extend(Unasked(call, against) for call in calls)
+    out.append(Compared(calls[0], None, None, against.status, against.reason))
+
+
+def _by_judge(calls: Iterable[StepCall]) -> list[list[StepCall]]:
+    """Return the calls of each judge."""
+    found: dict[str, list[StepCall]] = {}
+    for call in calls:
+        found.setdefault(call.model, []).append(call)
+    return list(found.values())
+
+
+def _side_by_side(programs: list[Program]) -> Program:
+    """Return the results of programs that go on side by side."""
+    if len(programs) == 1:
+        return [(yield from programs[0])]
+    found = (yield programs) if programs else []
+    return found
+
+
+def _replies(calls: Sequence[StepCall], prompt: JudgePrompt, question: PreparedQuestion, certain: bool) -> Program:
+    """Return every reply of one judge to the same, or why there is one less."""
+    needs = [_answered(ReplyNeed(call, prompt, question, call.number, certain)) for call in calls]
+    answers = yield from _side_by_side(needs)
+    against = [each for each in answers if isinstance(each, Unavailable)]
+    return next((each for each in against if is_pending(each)), against[0]) if against else answers
 
 
 def _answered(need: ReplyNeed) -> Program:
@@ -246,12 +277,14 @@ def holds(step: Ask | Converse | Retrieve | Judging, names: Names) -> tuple[Unav
     return RuledOut(step.name, NOT_APPLICABLE, f"the condition of `{step.name}` does not hold"), True
 
 
-def said(step: Verdict, scorer: Scorer, answers: Sequence[Answer]) -> Any:
-    """Return the value that an expression sees: what the judge gave; of a panel the mean, or what more than half of it
-    said where that is true or false. Where one of them gave none there is none, for the reason that it has."""
+def said(step: Verdict, scorer: Scorer, answers: Sequence[Sequence[Answer]]) -> Any:
+    """Return the value that an expression sees, from the replies of each judge: what the judge gave; of a panel the
+    mean, or what more than half of it said where that is true or false. Where one of them gave none there is none, for
+    the reason that it has."""
     values: list[float] = []
-    for answer in answers:
-        value, status = (answer.value or {}).get(VERDICT, (None, answer.status))
+    for replies in answers:
+        told = [(each.value or {}).get(VERDICT, (None, each.status)) for each in replies]
+        value, status = repeated(scorer, told)
         if value is None or status != SCORED:
             return Missing(step.name, status)
         values.append(value)

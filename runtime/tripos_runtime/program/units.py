@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
-from tripos_compiler.language import REPLIES, Missing, NoValue, Unavailable, evaluate
-from tripos_compiler.language.library import Dialogue, transcript
+from tripos_compiler.language import PEOPLE
 from tripos_compiler.plan import (
     Ask,
     Column,
@@ -23,7 +21,7 @@ from tripos_compiler.plan import (
     Treatment,
     Verdict,
 )
-from tripos_runtime.asking import NOT_APPLICABLE, OK, UNDEFINED, conversation_id, judgement_id, sample_id, score_id
+from tripos_runtime.asking import conversation_id, judgement_id, sample_id, score_id
 from tripos_runtime.datasets import Case
 from tripos_runtime.models import encoder_id
 from tripos_runtime.program.calls import Conversation, StepCall
@@ -109,6 +107,10 @@ class BoundTreatment:
         grades = [step for step in self.treatment.steps if isinstance(step, Grade | Verdict)]
         return {step.fingerprint: self.binding.of(self.role_of(step)) for step in grades}
 
+    def repeats(self, step: Judging, evaluator: str) -> range:
+        """Return the numbers of the replies that a judge gives; a person is asked once."""
+        return range(1 if evaluator.startswith(PEOPLE) else self.plan.scorer(step.scorer).samples)
+
     @cached_property
     def before(self) -> dict[str, tuple[int, ...]]:
         """Return how often the steps that an ask builds on are done: samples after the same of each are sent the
@@ -189,11 +191,9 @@ class Unit:
         role, samples = self.bound.role_of(step), self._built_on(step)
         titles = step.metrics or (step.name,)
         for evaluator in self.evaluators(step):
-            self.calls.append(
-                StepCall(
-                    "judgements", judgement_id(step.judgement, samples, self._by(evaluator)), role, evaluator, step
-                )
-            )
+            for number in self.bound.repeats(step, evaluator):
+                name = judgement_id(step.judgement, samples, self._by(evaluator), number)
+                self.calls.append(StepCall("judgements", name, role, evaluator, step, number=number))
             names = {title: score_id(step.fingerprint, samples, title, self._by(evaluator)) for title in titles}
             self.scores[step.fingerprint, evaluator] = names
 
@@ -220,8 +220,9 @@ class Unit:
         about = [*([] if replied else [self.case.item_id]), *self._built_on(step)]
         role, names = self.bound.role_of(step), self.verdicts.setdefault(step.name, [])
         for evaluator in self.evaluators(step):
-            names.append(judgement_id(step.judgement, about, self._by(evaluator)))
-            self.calls.append(StepCall("judgements", names[-1], role, evaluator, step))
+            for number in self.bound.repeats(step, evaluator):
+                names.append(judgement_id(step.judgement, about, self._by(evaluator), number))
+                self.calls.append(StepCall("judgements", names[-1], role, evaluator, step, number=number))
 
     def _built_on(self, step: Ask | Converse | Score | Column | Judging) -> list[str]:
         """Return what names the result of a step: what it builds on, and who made what it looks into."""
@@ -305,95 +306,11 @@ class Unit:
         judging = (call for call in self.calls if isinstance(call.step, Verdict) and call.step.name in step.needs)
         return sorted({call.model for call in judging})
 
-    def judgement(self, step: Judging, evaluator: str) -> str:
-        """Return the name of a judge's reply."""
-        return next(call.name for call in self.calls if call.step is step and call.model == evaluator)
+    def judgement(self, step: Judging, evaluator: str, number: int = 0) -> str:
+        """Return the name of a judge's reply, the first of several or another."""
+        calls = (call for call in self.calls if call.step is step and call.number == number)
+        return next(call.name for call in calls if call.model == evaluator)
 
     def judged(self, call: StepCall) -> str:
         """Return the name of the judge's reply that a call of another item's unit stands for."""
-        return self.judgement(call.step, call.model)  # type: ignore[arg-type]
-
-
-class RuledOut(Unavailable):
-    """The condition of a step does not hold, or has no value itself. It is no part of what names a reply, so another
-    treatment may ask for the same one."""
-
-
-def is_told(against: Unavailable) -> bool:
-    """Return true if a call that is not made for that reason is a result of its own: what it was to ask has no value,
-    and so in every treatment that shares the reply."""
-    if isinstance(against, RuledOut):
-        return False
-    return isinstance(against, NoValue) or against.status == UNDEFINED
-
-
-class Names:
-    """The names that a unit's expressions see, growing step by step."""
-
-    __slots__ = ("_replies", "values")
-
-    def __init__(self, values: Mapping[str, Any]) -> None:
-        self.values = dict(values)
-        self._replies: set[str] = set(values.get(REPLIES, ()))
-        self.values[REPLIES] = self._replies
-
-    def gave(self, name: str, value: Any) -> None:
-        """Add what follows from what a model said."""
-        self._replies.add(name)
-        self.values[name] = value
-
-    def found(self, step: Retrieve, value: Any) -> None:
-        """Add what a step retrieved, for what a model said or for what stands in the row."""
-        if self._replies.isdisjoint(step.needs):
-            self.values[step.name] = value
-        else:
-            self.gave(step.name, value)
-
-    def answered(self, ask: Ask, text: str | None, value: Any, status: str, prompt: str) -> None:
-        """Add a reply. What it did not yield is `Missing`, with the reply's status."""
-        missing = Missing(ask.name, status)
-        fields: dict[str, Any] = {"prompt": prompt, "text": missing if text is None else text}
-        if ask.returns is not None:
-            if ask.returns.kind == "record":
-                read: Mapping[str, Any] = value if isinstance(value, Mapping) else {}
-                fields |= {name: read.get(name, missing) for name in ask.returns.fields}
-            else:
-                fields["value"] = missing if value is None else value
-        self.gave(ask.name, fields)
-
-    def talked(self, step: Converse, turns: Dialogue, status: str) -> None:
-        """Add a conversation. One that went wrong is `Missing`, with its status."""
-        if status != OK:
-            self.lacks(step, status)
-            return
-        self.gave(step.name, {"turns": list(turns), "text": transcript(turns)})
-
-    def lacks(self, step: Converse | Verdict, status: str, reason: str = "") -> None:
-        """Add a conversation or a verdict that is not there, and why."""
-        self.gave(step.name, Missing(step.name, status, reason))
-
-    def skipped(self, ask: Ask, status: str, reason: str = "") -> None:
-        """Add a step that was not asked, and why."""
-        self.gave(ask.name, Missing(ask.name, status, reason))
-
-    def against(self, step: Ask | Converse | Retrieve | Score | Column | Judging) -> Unavailable | None:
-        """Return why a step is not done: its condition does not hold, or has no value. None where it is done."""
-        if step.when is None:
-            return None
-        try:
-            held = evaluate(step.when, self.values)
-        except Unavailable as reason:
-            return RuledOut(step.name, reason.status, reason.reason)
-        return None if held else RuledOut(step.name, NOT_APPLICABLE, f"the condition of `{step.name}` does not hold")
-
-    def value_of(self, step: Score | Column) -> tuple[Any, Unavailable | None]:
-        """Return the value of a step, or why it has none. Where a reply is why the condition has no value, and the item
-        alone is why there would be none, it is the item: a score applies or not whether a model replied or not."""
-        against = self.against(step)
-        if against is not None and against.status == NOT_APPLICABLE:
-            return None, against
-        try:
-            found = evaluate(step.value, self.values)
-        except Unavailable as reason:
-            return None, reason if against is None or reason.status == NOT_APPLICABLE else against
-        return found, against
+        return self.judgement(call.step, call.model, call.number)  # type: ignore[arg-type]

@@ -197,7 +197,8 @@ class Finder:
         key = row["judgement_id"]
         before: tuple[TracedReply, ...] = ()
         if samples:
-            before = self.before(key, row, samples[0], step, lambda ids: judgement_id(stamp, ids, by), of)
+            number = row["repeat"] or 0
+            before = self.before(key, row, samples[0], step, lambda ids: judgement_id(stamp, ids, by, number), of)
         scores = self.rows("scores", "judgement_id", [key]) if upon else []
         return TracedReply(
             "judgements",

@@ -74,7 +74,7 @@ _ANSWERED = """where benchmark = $benchmark and status not in ($failed, 'undefin
   and (fingerprint, binding) in (select (fingerprint, binding) from main.run_steps where run_id = $run)"""
 _SAMPLES = f"""select sample_id, scenario, item_id, model, sample_number, {_OF_CALL}
   from main.samples {_ANSWERED}"""
-_JUDGEMENTS = f"""select judgement_id, sample_id, scenario, item_id, evaluator, 0, {_OF_CALL}
+_JUDGEMENTS = f"""select judgement_id, sample_id, scenario, item_id, evaluator, coalesce(repeat, 0), {_OF_CALL}
   from main.judgements {_ANSWERED} and round is null"""
 
 _VECTORS = """select model, text, epoch_us(created_at), status, error, vector, finish_reason, model_served, tokens_in,

@@ -236,7 +236,7 @@ TURNS = make_table(
 # Judgements and scores that were imported have a `round`, from 1 on; those of runs have none.
 JUDGEMENTS = make_table(
     "judgements",
-    7,
+    8,
     "judgement_id",
     "run_id benchmark scenario scorer fingerprint binding evaluator identity source model_served status finish_reason",
     required("judgement_id", pa.string()),
@@ -250,6 +250,7 @@ JUDGEMENTS = make_table(
     required("binding", pa.string()),  # what names the row apart from its item
     required("evaluator", pa.string()),  # a model; or, of what was imported, whoever judged, such as human/NAME
     optional("identity", pa.string()),  # who answers under that name, where it does not say it
+    optional("repeat", pa.int64()),  # which of a judge's replies on the same, from 0; null where it is imported
     optional("round", pa.int64()),
     optional("source", pa.string()),  # the file that it was imported from, and the beginning of its SHA-256
     optional("model_served", pa.string()),

@@ -148,6 +148,8 @@ class SharedStep:
     step: Step
     times: tuple[str, ...]
     samples: int
+    repeats: int = 1
+    """How many times each of its judges is asked."""
     places: list[tuple[StepOutcomes, Step]] = field(default_factory=list)
     arms: list[dict[str, str]] = field(default_factory=list)
 
@@ -204,6 +206,8 @@ class _Counter:
                 samples[step.name] = max([getattr(step, "samples", 1), *(samples[name] for name in step.needs)])
                 asked = shared.setdefault(self._identity(step), SharedStep(step, times[step.name], samples[step.name]))
                 asked.samples = max(asked.samples, samples[step.name])
+                if isinstance(step, Verdict | Grade | Compare):
+                    asked.repeats = max(asked.repeats, self.scorers[step.scorer].samples)
                 asked.places.append((places, step))
                 asked.arms.extend([treatment.arms] if treatment.arms else [])
         for asked in shared.values():
@@ -234,8 +238,9 @@ class _Counter:
         step, times = asked.step, asked.times
         span = self._span(asked.places)
         alike = span.most == self.cases.count and span.least in (0, span.most)
-        row = None if alike else (0, asked.samples)
-        span = span.times(asked.samples)
+        times_a_row = asked.samples * asked.repeats
+        row = None if alike else (0, times_a_row)
+        span = span.times(times_a_row)
         match step:
             case Ask():
                 yield self._count(step.name, step.role, span, times, row)

@@ -68,17 +68,20 @@ class StepFingerprints:
                 update["fingerprint"] = self._retrieve(step)
             case Verdict():
                 update["judgement"] = self._judgement(step)
-                update["fingerprint"] = self._value(step.name, update["judgement"], step.when, step.needs)
+                source = self._repeated(step.scorer, update["judgement"])
+                update["fingerprint"] = self._value(step.name, source, step.when, step.needs)
             case Grade():
                 update |= self._drawn("judgement", self._judgement(step), step.name, *self._judging(step.scorer))
                 title = f"{step.scorer} {step.name}"
                 policies = {name: self.program.metrics[name].outside for name in step.metrics}
                 treated = {name: policy for name, policy in policies.items() if policy != "refuse"}
                 source = [update["judgement"], treated] if treated else update["judgement"]
+                source = self._repeated(step.scorer, source)
                 update["fingerprint"] = self._value(title, source, step.when, step.needs)
             case Compare():
                 update |= self._drawn("judgement", self._judgement(step), step.name, *self._judging(step.scorer))
-                update["fingerprint"] = self._value(step.name, update["judgement"], step.when, step.needs)
+                source = self._repeated(step.scorer, update["judgement"])
+                update["fingerprint"] = self._value(step.name, source, step.when, step.needs)
             case Score():
                 update["fingerprint"] = self._value(step.name, self._own(step), step.when, step.needs)
             case Column():
@@ -102,6 +105,11 @@ class StepFingerprints:
     def _judging(self, scorer: str) -> list[Settings]:
         declared: Scorer = self.program.scorers[scorer]
         return [] if declared.reward else [declared.settings]
+
+    def _repeated(self, scorer: str, source: object) -> object:
+        """Return what scores are taken from: of a judge that is asked several times, that many of its replies."""
+        samples = self.program.scorers[scorer].samples
+        return source if samples == 1 else [source, {"samples": samples}]
 
     def _needed(self, needs: Iterable[str]) -> list[str]:
         return [self.done[name].fingerprint for name in sorted(needs)]
@@ -195,7 +203,7 @@ _APART: Mapping[type[Part], frozenset[str]] = {
     Score: _STEP,
     Column: _STEP | {"type"},
     Shots: frozenset(("dataset",)),
-    Scorer: frozenset(("name", "role", "params")),
+    Scorer: frozenset(("name", "role", "params", "samples")),
     Metric: frozenset(("dimension", "outside")),
 }
 """The fields of a part that change nothing of what a step yields, or count by the content of what they name."""

@@ -21,7 +21,7 @@ from tripos_compiler.resolve import (
 )
 from tripos_compiler.source import CallExpr, Name, Span
 from tripos_compiler.statements.analysis import template_expressions
-from tripos_compiler.statements.prompts import lower_settings
+from tripos_compiler.statements.prompts import lower_samples, lower_settings
 from tripos_compiler.statements.scoring.formulas import late_formulas, lower_formula, lower_formulas
 from tripos_compiler.statements.scoring.functions import Parameters, free_name, lower_parameters, lower_python_scorer
 from tripos_compiler.typing import Elaborator, FilledHole, Localised, lower_texts, read_type
@@ -126,6 +126,7 @@ def _judge(program: Program, statement: Statement, name: Name, parameters: Param
     if has_lost_part(program, statement):
         forget_diagnostics(program, mark, "E0402")  # what was left out may be the text in the other language
     settings = lower_settings(program, statement)
+    _check_repeats(program, statement, name, settings)
     chat = _chat(program, scope, statement, given)
     if prompt is None or given is None or not fair or (systems and system is None) or chat is False:
         return
@@ -147,10 +148,20 @@ def _judge(program: Program, statement: Statement, name: Name, parameters: Param
         gives=given.type,
         reward=given.reward,
         settings=settings,
+        samples=lower_samples(statement),
         blind=statement.one_of("blind") is not None,
         numbers={} if given.reward else numbers_of(program, given.type or NumberType()),
     )
     program.scorers.setdefault(name.text, scorer)
+
+
+def _check_repeats(program: Program, statement: Statement, name: Name, settings: Settings) -> None:
+    """Warn of a judge that is asked several times where its reply is no draw."""
+    written, samples = statement.one_of("repeats"), lower_samples(statement)
+    if written is not None and samples > 1 and settings.temperature == 0:
+        message = f"`{name.text}` is sampled {samples} times at temperature 0: the replies are copies"
+        help_ = "raise the temperature, or ask once: copies of a reply make no figure more certain"
+        program.diagnostics.warning("W1007", message, written.head, help=help_)
 
 
 def _chat(program: Program, scope: Scope, statement: Statement, gives: Gives | None) -> Expr | bool | None:
@@ -249,8 +260,9 @@ def _fair(program: Program, statement: Statement, role: Name, gives: Gives) -> b
         help_ = "declare a role for the reward model: `role critic`"
         program.diagnostics.error("E0705", message, role.span, help=help_)
         return False
-    settings = [each for each in statement.body if each.construct in Settings.model_fields]
+    settings = [each for each in statement.body if each.construct in (*Settings.model_fields, "repeats")]
     for each in settings:
-        message = f"a reward model writes no text, so `{each.construct}` changes nothing"
+        written = "samples" if each.construct == "repeats" else each.construct
+        message = f"a reward model writes no text, so `{written}` changes nothing"
         program.diagnostics.error("E0705", message, each.head, help="remove it")
     return not settings

@@ -27,7 +27,7 @@ from tripos_compiler.plan import (
 )
 from tripos_compiler.resolve import Binding, LoadedDataset, Typed, has_lost_part, numbers_of, record_fields, row_fields
 from tripos_compiler.source import Name, Number, Span
-from tripos_compiler.statements.prompts import Question, lower_question
+from tripos_compiler.statements.prompts import Question, lower_question, lower_samples
 from tripos_compiler.statements.steps.steps import NOT_ASKED, Steps, warn_unasked, warn_undefined
 from tripos_compiler.typing import Elaborator, Localised, is_secret, lower_texts
 
@@ -234,7 +234,7 @@ def lower_ask(steps: Steps, statement: Statement) -> bool:
         prompt=question.prompt.texts if question.prompt else None,
         returns=question.returns,
         numbers=numbers_of(program, question.returns),
-        samples=_samples(statement),
+        samples=lower_samples(statement),
         settings=question.settings,
         when=when.expr if isinstance(when, Typed) else None,
         fingerprint="",
@@ -258,12 +258,6 @@ def may_answer(steps: Steps, role: Name) -> bool:
     help_ = "ask a role of its own, or declare this one without `panel`"
     steps.program.diagnostics.error("E0208", message, role.span, help=help_)
     return False
-
-
-def _samples(statement: Statement) -> int:
-    samples = statement.one_of("samples")
-    count = samples.syntax("count") if samples else None
-    return max(1, int(count.value)) if isinstance(count, Number) else 1
 
 
 def _chat(steps: Steps, statement: Statement) -> Typed | bool | None:

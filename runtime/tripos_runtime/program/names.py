@@ -1,0 +1,96 @@
+"""The names that the expressions of a unit see, and why a step is not done."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tripos_compiler.language import REPLIES, Missing, NoValue, Unavailable, evaluate
+from tripos_compiler.language.library import Dialogue, transcript
+from tripos_compiler.plan import Ask, Column, Converse, Judging, Retrieve, Score, Verdict
+from tripos_runtime.asking import NOT_APPLICABLE, OK, UNDEFINED
+
+
+class RuledOut(Unavailable):
+    """The condition of a step does not hold, or has no value itself. It is no part of what names a reply, so another
+    treatment may ask for the same one."""
+
+
+def is_told(against: Unavailable) -> bool:
+    """Return true if a call that is not made for that reason is a result of its own: what it was to ask has no value,
+    and so in every treatment that shares the reply."""
+    if isinstance(against, RuledOut):
+        return False
+    return isinstance(against, NoValue) or against.status == UNDEFINED
+
+
+class Names:
+    """The names that a unit's expressions see, growing step by step."""
+
+    __slots__ = ("_replies", "values")
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        self.values = dict(values)
+        self._replies: set[str] = set(values.get(REPLIES, ()))
+        self.values[REPLIES] = self._replies
+
+    def gave(self, name: str, value: Any) -> None:
+        """Add what follows from what a model said."""
+        self._replies.add(name)
+        self.values[name] = value
+
+    def found(self, step: Retrieve, value: Any) -> None:
+        """Add what a step retrieved, for what a model said or for what stands in the row."""
+        if self._replies.isdisjoint(step.needs):
+            self.values[step.name] = value
+        else:
+            self.gave(step.name, value)
+
+    def answered(self, ask: Ask, text: str | None, value: Any, status: str, prompt: str) -> None:
+        """Add a reply. What it did not yield is `Missing`, with the reply's status."""
+        missing = Missing(ask.name, status)
+        fields: dict[str, Any] = {"prompt": prompt, "text": missing if text is None else text}
+        if ask.returns is not None:
+            if ask.returns.kind == "record":
+                read: Mapping[str, Any] = value if isinstance(value, Mapping) else {}
+                fields |= {name: read.get(name, missing) for name in ask.returns.fields}
+            else:
+                fields["value"] = missing if value is None else value
+        self.gave(ask.name, fields)
+
+    def talked(self, step: Converse, turns: Dialogue, status: str) -> None:
+        """Add a conversation. One that went wrong is `Missing`, with its status."""
+        if status != OK:
+            self.lacks(step, status)
+            return
+        self.gave(step.name, {"turns": list(turns), "text": transcript(turns)})
+
+    def lacks(self, step: Converse | Verdict, status: str, reason: str = "") -> None:
+        """Add a conversation or a verdict that is not there, and why."""
+        self.gave(step.name, Missing(step.name, status, reason))
+
+    def skipped(self, ask: Ask, status: str, reason: str = "") -> None:
+        """Add a step that was not asked, and why."""
+        self.gave(ask.name, Missing(ask.name, status, reason))
+
+    def against(self, step: Ask | Converse | Retrieve | Score | Column | Judging) -> Unavailable | None:
+        """Return why a step is not done: its condition does not hold, or has no value. None where it is done."""
+        if step.when is None:
+            return None
+        try:
+            held = evaluate(step.when, self.values)
+        except Unavailable as reason:
+            return RuledOut(step.name, reason.status, reason.reason)
+        return None if held else RuledOut(step.name, NOT_APPLICABLE, f"the condition of `{step.name}` does not hold")
+
+    def value_of(self, step: Score | Column) -> tuple[Any, Unavailable | None]:
+        """Return the value of a step, or why it has none. Where a reply is why the condition has no value, and the item
+        alone is why there would be none, it is the item: a score applies or not whether a model replied or not."""
+        against = self.against(step)
+        if against is not None and against.status == NOT_APPLICABLE:
+            return None, against
+        try:
+            found = evaluate(step.value, self.values)
+        except Unavailable as reason:
+            return None, reason if against is None or reason.status == NOT_APPLICABLE else against
+        return found, against
