@@ -10,7 +10,7 @@ from typing import Any
 from tripos_compiler.language.figures import scored_by, scored_values_of
 from tripos_compiler.plan import Aggregate, Measure, Plan
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.measures.figure_walk import aggregates, is_moved_median
+from tripos_warehouse.measures.figure_walk import aggregates, is_moved_median, slices_of_sum
 from tripos_warehouse.measures.gaps import why_missing
 from tripos_warehouse.measures.sql import graders_of, has_apart, sql_of
 from tripos_warehouse.query import Connection, run_query
@@ -119,14 +119,21 @@ def evaluate(connection: Connection, plan: Plan, measure: Measure, by_people: bo
         raise StoreError(
             "S0201", f"internal error: the SQL of measure `{measure.name}` lacks the column `{missing[0]}`"
         )
-    still = is_moved_median(plan, measure.figure)
+    still, slices = is_moved_median(plan, measure.figure), slices_of_sum(plan, measure.figure)
     of_metrics = _ends_of_metrics(plan, measure)
-    rows = [_row(measure, found, still, of_metrics) for found in table.to_pylist()]
+    rows = [_row(measure, found, still, _is_sum(measure, found, slices), of_metrics) for found in table.to_pylist()]
     if measure.missing == "fail":
         rows = [_failed(connection, plan, measure, row) for row in rows]
     places = [dimension_place(plan, name) for name in measure.by]
     rows.sort(key=lambda row: ([place(value) for place, value in zip(places, row.by, strict=True)], row.model))
     return MeasureTable(measure, tuple(rows))
+
+
+def _is_sum(measure: Measure, found: Mapping[str, Any], slices: tuple[Mapping[str, str], ...] | None) -> bool:
+    """Return true if a value is a sum of means of which no two are one and the same, as a value less its base is in the
+    base's own cell."""
+    own = {name: str(found[name]) for name in measure.by}
+    return slices is not None and not any(own.get(name) == value for each in slices for name, value in each.items())
 
 
 def _failed(connection: Connection, plan: Plan, measure: Measure, row: MeasureRow) -> MeasureRow:
@@ -166,13 +173,17 @@ def _ends_of_metrics(plan: Plan, measure: Measure) -> Mapping[str, Ends]:
     }
 
 
-def _row(measure: Measure, found: dict[str, Any], still: bool, of_metrics: Mapping[str, Ends]) -> MeasureRow:
-    """Return a row of what the SQL found. `still`: draws that are all alike bound the value, as those of a median
-    do."""
+def _row(
+    measure: Measure, found: dict[str, Any], still: bool, summed: bool, of_metrics: Mapping[str, Ends]
+) -> MeasureRow:
+    """Return a row of what the SQL found. `still`: draws that are all alike bound the value, as those of a median do;
+    `summed`: items that are all alike bound it too, as those of a difference of means do."""
     value, error = _exact(measure, _finite(found["value"])), _finite(found["standard_error"])
     items, n, total = (int(found[name] or 0) for name in ("items", "n", "total"))
     ends = of_metrics.get(str(found.get("metric")), (measure.low, measure.high))
-    method, low, high = (None, None, None) if value is None else _interval(measure, found, value, error, ends, still)
+    method, low, high = (None, None, None)
+    if value is not None:
+        method, low, high = _interval(measure, found, value, error, ends, still, summed)
     half = _longer(value, low, high)
     if method == "t":
         half = _half_width(error, int(found["df"] or 0))
@@ -200,7 +211,7 @@ def _row(measure: Measure, found: dict[str, Any], still: bool, of_metrics: Mappi
 
 
 def _interval(
-    measure: Measure, found: Mapping[str, Any], value: float, error: float | None, ends: Ends, still: bool
+    measure: Measure, found: Mapping[str, Any], value: float, error: float | None, ends: Ends, still: bool, summed: bool
 ) -> tuple[str, float | None, float | None]:
     """Return how the interval of a value is found, and its ends, where it has any."""
     figure = measure.figure
@@ -226,7 +237,7 @@ def _interval(
         return method or "logit", None, None
     if error <= ROUNDING:
         at_an_end = min(value - low, high - value) <= ROUNDING
-        if found.get("reason") or function in CORRELATED or (function is None and not at_an_end):
+        if found.get("reason") or function in CORRELATED or (function is None and not at_an_end and not summed):
             return method or "logit", None, None
         method = "exact"
     told = bounded(StatisticResult(value, clusters=units), error, df, (low, high))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from tripos_compiler.plan import Aggregate, Constant, Figure, Formula, Measured, Plan
 
@@ -44,3 +44,39 @@ def is_moved_median(plan: Plan, figure: Figure) -> bool:
                 return True
             case _:
                 return False
+
+
+MEANS = frozenset(("mean", "share", "accuracy", "pass_at", "pass_all"))
+"""Aggregates to which every item adds its own mean, between two ends."""
+
+
+def slices_of_sum(plan: Plan, figure: Figure) -> tuple[Mapping[str, str], ...] | None:
+    """Return the slices of a figure that adds means to each other or takes them from each other, each of them once;
+    None of any other. The value of an item that nobody met moves such a sum no further than from end to end of its
+    scale."""
+    measures = {measure.name: measure.figure for measure in plan.measures}
+    seen: set[str] = set()
+    slices: list[Mapping[str, str]] = []
+    waiting: list[tuple[Figure, dict[str, str]]] = [(figure, {})]
+    while waiting:
+        match waiting.pop():
+            case Measured(measure=name, slice=fixed), sliced:
+                slices += [fixed] if fixed else []
+                waiting.append((measures[name], {**fixed, **sliced}))
+            case Formula(operator="negate" | "+" | "-", values=values), sliced:
+                waiting += [(each, sliced) for each in values]
+            case Aggregate() as part, sliced if _is_mean(part):
+                told = f"{part.model_copy(update={'by': ()}).model_dump_json()} {sorted(sliced.items())}"
+                if told in seen:
+                    return None
+                seen.add(told)
+            case Constant(), _:
+                pass
+            case _:
+                return None
+    return tuple(slices) if seen else None
+
+
+def _is_mean(part: Aggregate) -> bool:
+    inner = part.of
+    return part.function in MEANS if inner is None else part.function == "mean" and _is_mean(inner)

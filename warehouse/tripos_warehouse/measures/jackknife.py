@@ -115,7 +115,8 @@ def remeasure(
     have one; none where its SQL cannot be asked of a side. `n` of a difference are the scores behind the smaller value.
 
     Without an interval there is a reason: a single item, differences that are all alike, a median, a sum to which
-    something that does not grow is added, or a cell that some items carry alone.
+    something that does not grow is added, or a cell that some items carry alone. Where all groups of items differ by
+    the same, that has a p-value: turned round at random (Fisher 1935), all G groups would agree with chance 2^(1 - G).
     """
     groups, power = _groups(items, seed), degree(plan, measure.figure)
     reason = JUMPS if _jumps(plan, measure) else GROWS_IN_PART if power is None else None
@@ -149,10 +150,8 @@ def remeasure_cells(
     half: Half, plan: Plan, measure: Measure, items: Sequence[str], seed: int = 0
 ) -> dict[tuple[Cell, str, str], StatisticResult]:
     """Return how every two models of `half` differ (first less second) in each cell of a measure, over `items`, which
-    all of them should have. Two that lack a value, or all where its SQL cannot be asked, are not in it.
-
-    Reasons are those of `remeasure`; but where all groups of items differ by the same, that has a p-value: turned round
-    at random (Fisher 1935), all G groups would agree with chance 2^(1 - G).
+    all of them should have. Two that lack a value, or all where its SQL cannot be asked, are not in it. Reasons are
+    those of `remeasure`.
     """
     groups, power = _groups(items, seed), degree(plan, measure.figure)
     reason = JUMPS if _jumps(plan, measure) else GROWS_IN_PART if power is None else None
@@ -172,10 +171,7 @@ def remeasure_cells(
             rest = [
                 {cell: (each[ends[0]], each[ends[1]])} if all(key in each for key in ends) else {} for each in without
             ]
-            told = _with_error(base, cell, rest, reason, _ends(measure))
-            if told.reason == ALIKE and abs(base.value or 0.0) > ROUNDING:
-                told = replace(told, p=2.0 ** (1 - len(groups)))
-            found[cell, first, second] = told
+            found[cell, first, second] = _with_error(base, cell, rest, reason, _ends(measure))
     return found
 
 
@@ -197,7 +193,8 @@ def _with_error(
     mean = sum(differences) / many
     error = math.sqrt((many - 1) / many * sum((each - mean) ** 2 for each in differences))
     if error <= ROUNDING:
-        return base.without_interval(ALIKE)
+        told = base.without_interval(ALIKE)
+        return replace(told, p=2.0 ** (1 - many)) if abs(base.value or 0.0) > ROUNDING else told
     return with_t(base, error, many - 1) if ends is None else bounded(base, error, many - 1, ends, null=0.0)
 
 
