@@ -26,7 +26,7 @@ from tripos_runtime.datasets.selection import Selection
 from tripos_runtime.drivers.lookup import bound_treatments
 from tripos_runtime.program.names import Names
 from tripos_runtime.program.units import Unit
-from tripos_runtime.retrieval.choosing import Chooser
+from tripos_runtime.retrieval.selection import Chooser
 from tripos_runtime.roles.binding import bind
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.views.views import connect

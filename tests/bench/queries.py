@@ -26,7 +26,7 @@ sys.path[:0] = [str(HERE), str(HERE.parents[1])]
 import large_store  # noqa: E402
 
 from tripos_warehouse.store.store import Store  # noqa: E402
-from tripos_warehouse.views.kept_views import CACHE  # noqa: E402
+from tripos_warehouse.views.view_cache import CACHE  # noqa: E402
 from tripos_warehouse.views.views import connect  # noqa: E402
 
 REPOSITORY = HERE.parents[1]

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from tripos.plots.figures.leaderboard import leaderboard_picture
+from tripos.plots.i18n import words_for
 from tripos.plots.sources import PlotOptions
-from tripos.plots.words import words_for
 from tripos_compiler.diagnostics import localized
 from tripos_warehouse.report import board_notes
 from tripos_warehouse.report.ranking import Board, Standing

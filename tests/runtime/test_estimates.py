@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from tripos_compiler.plan import Settings
+from tripos_runtime.forecast.call_outcomes import Fate, Where
 from tripos_runtime.forecast.estimates import Estimate, Load, estimates, guess
-from tripos_runtime.forecast.fates import Fate, Where
 from tripos_runtime.forecast.reasons import NO_HISTORY
 from tripos_runtime.forecast.sizes.sizes import Size
 

@@ -15,7 +15,7 @@ from tests.plan_exactness import Benchmark, LoggedLedger
 from tests.runtime.in_memory import KEYS
 from tripos_compiler.language import Unavailable
 from tripos_compiler.plan import Column, Score
-from tripos_runtime.asking.kept_rows import answer_of, talk_of, turn_of
+from tripos_runtime.asking.stored_rows import answer_of, talk_of, turn_of
 from tripos_runtime.datasets.cases import Case
 from tripos_runtime.datasets.selection import Selection
 from tripos_runtime.drivers.lookup import bound_treatments

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tripos.training.reward.heads import HeadLearner
+from tripos.training.reward.linear_heads import HeadLearner
 from tripos.training.reward.pairs import Preferences
 
 WORDS = ("sum", "line", "part", "angle", "number", "step", "half", "side", "point", "unit")

@@ -9,8 +9,8 @@ import pytest
 
 from tests.training.preferences import learner, made, preferences
 from tripos.training.reward.audit import Audit, audit, clustered_error, shared_sources
-from tripos.training.reward.heads import fitted
 from tripos.training.reward.learners import BagOfWords, accuracy, loss_of, shuffled
+from tripos.training.reward.linear_heads import fitted
 from tripos.training.reward.pairs import apart
 from tripos.ui.failure import Failure
 

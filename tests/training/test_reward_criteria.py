@@ -15,8 +15,8 @@ from tests.training.tiny_encoder import make_encoder
 from tripos.training.common import Device
 from tripos.training.reward.audit import audit
 from tripos.training.reward.criteria import CriteriaLearner, fitted, loss_of
-from tripos.training.reward.heads import HeadLearner
 from tripos.training.reward.learners import BagOfWords, accuracy, shuffled
+from tripos.training.reward.linear_heads import HeadLearner
 from tripos.training.reward.pairs import Preferences, read_pairs, without
 from tripos.training.reward.recipe import RewardRecipe
 from tripos.training.reward.train import AuditSize, train_reward

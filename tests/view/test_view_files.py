@@ -13,7 +13,7 @@ from tests.conftest import Command
 from tests.warehouse.small_run import small_plan
 from tripos.releases import opening
 from tripos.view.files import ViewFiles
-from tripos.view.said import translated
+from tripos.view.sentences import translated
 from tripos.view.spec_files import spec_file
 from tripos.view.tables import TABLES
 from tripos_compiler.source import Source

@@ -19,7 +19,7 @@ from aiohttp.test_utils import TestServer
 from tests.conftest import Command
 from tests.view.chromium import PROGRAM, Page, shown
 from tripos.view.files import ViewFiles
-from tripos.view.one_file import write_report
+from tripos.view.html_report import write_report
 from tripos.view.server import app_of, page_part
 
 pytestmark = pytest.mark.skipif(PROGRAM is None, reason="no Chromium on this machine")

@@ -17,7 +17,7 @@ from tripos_warehouse.errors import StoreError
 from tripos_warehouse.store.schemas import TABLES
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.views.benchmark_views import FIXED_COLUMNS
-from tripos_warehouse.views.kept_views import CACHE, NAME
+from tripos_warehouse.views.view_cache import CACHE, NAME
 from tripos_warehouse.views.views import connect
 
 Build = Callable[..., dict[str, list[dict[str, Any]]]]

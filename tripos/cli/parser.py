@@ -49,7 +49,7 @@ GROUPS = {
     },
     "run it": {
         "plan": Verb("show the contexts, items and model calls of a benchmark", "runs.plan"),
-        "run": Verb("run a benchmark, or several one after another", "runs.several"),
+        "run": Verb("run a benchmark, or several one after another", "runs.benchmarks"),
         "teach": Verb("run a benchmark with a person in place of the model", "runs.teach"),
     },
     "look at the results": {

@@ -8,9 +8,9 @@ import unicodedata
 from dataclasses import dataclass
 from typing import Any
 
+from tripos.plots.i18n import words_for
 from tripos.plots.picture import AnyChart, Picture
 from tripos.plots.theme import Style, config_of
-from tripos.plots.words import words_for
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.formats import fold
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 
+from tripos.plots.i18n import words_for
 from tripos.plots.picture import nothing_to_draw
-from tripos.plots.words import words_for
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.language.changes import are_comparable
 from tripos_compiler.plan import Measure, Plan

@@ -7,7 +7,7 @@ from .files import (
 from .folder import (
     write_folder as write_folder,
 )
-from .one_file import (
+from .html_report import (
     write_report as write_report,
 )
 from .pictures import (

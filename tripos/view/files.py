@@ -30,7 +30,6 @@ import orjson
 import pyarrow.parquet as pq
 
 from tripos.ui import __version__
-from tripos.view.about import describe, names_of_run
 from tripos.view.figures import (
     board_json,
     headline_figures,
@@ -41,10 +40,11 @@ from tripos.view.figures import (
     section_json,
     time_json,
 )
-from tripos.view.kept import KeptFiles, state_of
+from tripos.view.file_cache import KeptFiles, state_of
 from tripos.view.pictures import axis_means, grid_means, judge_means, metric_places, position_shares
-from tripos.view.said import translated
+from tripos.view.sentences import translated
 from tripos.view.spec_files import spec_file
+from tripos.view.spec_names import describe, names_of_run
 from tripos.view.tables import TABLES, RunTables
 from tripos_compiler.language.changes import are_comparable
 from tripos_compiler.plan import Plan

@@ -68,6 +68,11 @@ from tripos_compiler.plan.expressions import (
     Type,
     Unary,
 )
+from tripos_compiler.plan.plan import (
+    CallCount,
+    Plan,
+    Reveal,
+)
 from tripos_compiler.plan.results import (
     FIXED,
     Aggregate,
@@ -111,11 +116,6 @@ from tripos_compiler.plan.steps import (
     Step,
     Until,
     Verdict,
-)
-from tripos_compiler.plan.whole import (
-    CallCount,
-    Plan,
-    Reveal,
 )
 
 __all__ = [

@@ -6,12 +6,6 @@ from .grading import (
     repeated as repeated,
     score_rows as score_rows,
 )
-from .kept_rows import (
-    answer_of as answer_of,
-    draft_of as draft_of,
-    talk_of as talk_of,
-    turn_of as turn_of,
-)
 from .ledger import (
     EmptyLedger as EmptyLedger,
     Keeper as Keeper,
@@ -88,4 +82,10 @@ from .statuses import (
     TRUNCATED as TRUNCATED,
     UNDEFINED as UNDEFINED,
     status_of_reply as status_of_reply,
+)
+from .stored_rows import (
+    answer_of as answer_of,
+    draft_of as draft_of,
+    talk_of as talk_of,
+    turn_of as turn_of,
 )

@@ -13,12 +13,12 @@ from .data_folders import (
     access_of as access_of,
     files_of as files_of,
 )
+from .decompression import (
+    check_nesting as check_nesting,
+)
 from .formats import (
     placed_in as placed_in,
     rows_in as rows_in,
-)
-from .packed import (
-    check_nesting as check_nesting,
 )
 from .row_errors import (
     WORDS as WORDS,

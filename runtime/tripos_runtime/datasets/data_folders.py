@@ -21,8 +21,8 @@ from typing import Any
 
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.source import DataError, FoundFile, Origin
+from tripos_runtime.datasets.decompression import check_size
 from tripos_runtime.datasets.formats import document_in, placed_in, rows_in, unpacked_digest
-from tripos_runtime.datasets.packed import check_size
 from tripos_runtime.datasets.trust import TRUSTED, ReadLimits, Trust
 
 PROJECT = ("tripos.toml", ".git")

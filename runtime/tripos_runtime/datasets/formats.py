@@ -20,7 +20,7 @@ import orjson
 
 from tripos_compiler.diagnostics import encoding_of, to_utf8
 from tripos_compiler.source import DataError, LocatedText
-from tripos_runtime.datasets.packed import (
+from tripos_runtime.datasets.decompression import (
     PACKED,
     check_nesting,
     check_size,

@@ -27,7 +27,7 @@ from tripos_runtime.asking import (
     talk_of,
     turn_of,
 )
-from tripos_runtime.drivers.keeping import Keeping
+from tripos_runtime.drivers.results import Keeping
 from tripos_runtime.drivers.retriever import Retriever
 from tripos_runtime.drivers.rows import answered_turn
 from tripos_runtime.models import Message

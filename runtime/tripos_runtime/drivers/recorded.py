@@ -16,7 +16,7 @@ from tripos_compiler.language import Unavailable
 from tripos_compiler.plan import Ask, Converse, Plan, Retrieve, Scenario, Score, Verdict
 from tripos_runtime.asking import AGAIN, NOT_APPLICABLE, Answer, CallCounters, Ledger, Row, answer_of, recorded_answer
 from tripos_runtime.datasets import Case, Sources
-from tripos_runtime.drivers.keeping import Keeping
+from tripos_runtime.drivers.results import Keeping
 from tripos_runtime.program import (
     BoundTreatment,
     Got,

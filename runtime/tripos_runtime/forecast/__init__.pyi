@@ -8,12 +8,12 @@ from .estimates import (
 from .generation import (
     data_maker as data_maker,
 )
-from .kept import (
-    NothingKept as NothingKept,
-)
 from .lines import (
     Forecast as Forecast,
     ForecastLine as ForecastLine,
+)
+from .prior_results import (
+    NothingKept as NothingKept,
 )
 from .reasons import (
     NO_HISTORY as NO_HISTORY,

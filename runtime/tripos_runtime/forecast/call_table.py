@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from tripos_compiler.plan import Made, Plan, Scenario
 from tripos_runtime.datasets import Planned
-from tripos_runtime.forecast.fates import Fate
+from tripos_runtime.forecast.call_outcomes import Fate
 from tripos_runtime.forecast.lines import Forecast
 from tripos_runtime.generate import place_of
 

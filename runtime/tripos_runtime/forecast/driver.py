@@ -16,8 +16,8 @@ from tripos_compiler.language import Unavailable
 from tripos_compiler.plan import Ask, Column, Judging, Retrieve, Score, Step, Verdict
 from tripos_runtime.asking import NOT_ASKED, PENDING, Answer, Row, answer_of, talk_of, turn_of
 from tripos_runtime.datasets import Case
-from tripos_runtime.forecast.fates import Fate, Foreseen, Saying
-from tripos_runtime.forecast.kept import Adopting
+from tripos_runtime.forecast.call_outcomes import Fate, Foreseen, Saying
+from tripos_runtime.forecast.prior_results import Adopting
 from tripos_runtime.forecast.sizes import Known, Size, SizedPlaceholders, is_waiting, models_of, whole
 from tripos_runtime.forecast.vectors import ForeseenVectors, nearest
 from tripos_runtime.models import Message

@@ -25,7 +25,7 @@ from typing import Any, Literal, NamedTuple
 
 from tripos_compiler.plan import Ask, Converse, Judging, Settings
 from tripos_runtime.asking import PreparedQuestion
-from tripos_runtime.forecast.fates import Fate, Saying, Where
+from tripos_runtime.forecast.call_outcomes import Fate, Saying, Where
 from tripos_runtime.forecast.reasons import History, Place, Usage
 from tripos_runtime.forecast.sizes import Size
 from tripos_runtime.models import Price

@@ -12,7 +12,7 @@ from tripos_compiler.language import TREES, Missing, ParsedTree, Unavailable
 from tripos_compiler.plan import Ask, Made, Plan, Scenario, Walk
 from tripos_runtime.asking import PENDING, CallCounters
 from tripos_runtime.datasets import Case, CaseSource, RowSlot, Selection, looked_into
-from tripos_runtime.forecast.fates import Fate, Saying
+from tripos_runtime.forecast.call_outcomes import Fate, Saying
 from tripos_runtime.forecast.sizes import NO_SIZE, Known, Size, SizedPlaceholders, is_waiting
 from tripos_runtime.generate import DataMaker, MadeCall, MadeReply, Maker, NotAsked, place_of
 from tripos_runtime.program import Adoption

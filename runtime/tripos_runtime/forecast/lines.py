@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from tripos_runtime.asking import TakenCounts
+from tripos_runtime.forecast.call_outcomes import Fate, Where
 from tripos_runtime.forecast.estimates import Estimate, Load
-from tripos_runtime.forecast.fates import Fate, Where
 from tripos_runtime.forecast.reasons import Reason
 
 

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from tripos_compiler.language.changes import renamed_from, reply_changes
 from tripos_compiler.plan import Ask, Converse, Judging, Plan, Scenario
-from tripos_runtime.forecast.fates import Foreseen
+from tripos_runtime.forecast.call_outcomes import Foreseen
 from tripos_runtime.program import StepCall
 
 

@@ -27,13 +27,13 @@ from tripos_runtime.asking import (
 )
 from tripos_runtime.datasets import Case, CaseSource, Selection
 from tripos_runtime.drivers import Lookup, bound_treatments
+from tripos_runtime.forecast.call_outcomes import OPEN, Fate, Foreseen, Where
 from tripos_runtime.forecast.call_table import arms_of
 from tripos_runtime.forecast.driver import Foresight
 from tripos_runtime.forecast.estimates import estimates
-from tripos_runtime.forecast.fates import OPEN, Fate, Foreseen, Where
 from tripos_runtime.forecast.generation import foresee_making
-from tripos_runtime.forecast.kept import Kept
 from tripos_runtime.forecast.lines import Forecast, ForecastLine
+from tripos_runtime.forecast.prior_results import Kept
 from tripos_runtime.forecast.reasons import NO_HISTORY, Cause, History, Reasons
 from tripos_runtime.forecast.sample_classes import alike, times
 from tripos_runtime.forecast.sizes import NO_SIZE, Size, is_waiting

@@ -1,6 +1,3 @@
-from .choosing import (
-    Chooser as Chooser,
-)
 from .collection import (
     Collection as Collection,
     IndexStore as IndexStore,
@@ -19,4 +16,7 @@ from .indexes import (
 )
 from .measures import (
     SimilarityCall as SimilarityCall,
+)
+from .selection import (
+    Chooser as Chooser,
 )

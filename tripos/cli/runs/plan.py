@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from tripos.api import CompiledSpec, choices_of, plan_run
 from tripos.cli.inputs import compile_given, warning_printer
-from tripos.cli.runs.several import each_of
+from tripos.cli.runs.benchmarks import each_of
 from tripos.releases.frozen import withheld_note
 from tripos.settings import ChosenSettings, chosen_settings
 from tripos.ui import (

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from tripos.training.common import split_by_group
-from tripos.training.reward.heads import PENALTIES, STEPS
 from tripos.training.reward.learners import FeatureLearner, Reward, accuracy
+from tripos.training.reward.linear_heads import PENALTIES, STEPS
 from tripos.training.reward.pairs import Numbers, Preferences
 from tripos.ui import Failure
 

@@ -15,8 +15,8 @@ import numpy as np
 from tripos.training.common import Device, digest_of, split_by_group, versions, write_report
 from tripos.training.reward.audit import audit
 from tripos.training.reward.criteria import CriteriaLearner, known, need_criteria
-from tripos.training.reward.heads import HeadLearner
 from tripos.training.reward.learners import BagOfWords, average_margin, without_margins
+from tripos.training.reward.linear_heads import HeadLearner
 from tripos.training.reward.pairs import Numbers, Preferences, Tested, apart
 from tripos.training.reward.recipe import AROUND, ENCODER, PACKAGE, RewardRecipe
 from tripos.training.reward.tuning import TunedLearner

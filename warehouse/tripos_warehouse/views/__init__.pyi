@@ -13,10 +13,6 @@ from .dimensions import (
     dimension_place as dimension_place,
     shows_several_times as shows_several_times,
 )
-from .kept_views import (
-    CACHE as CACHE,
-    connect_kept as connect_kept,
-)
 from .people import (
     Graders as Graders,
     apart_scorers as apart_scorers,
@@ -42,6 +38,10 @@ from .subset_items import (
     known_in_run as known_in_run,
     known_in_store as known_in_store,
     marked_items as marked_items,
+)
+from .view_cache import (
+    CACHE as CACHE,
+    connect_kept as connect_kept,
 )
 from .views import (
     connect as connect,

@@ -33,7 +33,7 @@ from tripos_warehouse.store import (
     TableSchema,
     Tell,
 )
-from tripos_warehouse.views import kept_views
+from tripos_warehouse.views import view_cache
 from tripos_warehouse.views.benchmark_views import Current, benchmark_views, read_plan
 from tripos_warehouse.views.macros import main_macros
 from tripos_warehouse.views.run_rows import INTERNAL, LATEST, AskedSteps, latest_rows, rows_of_run
@@ -88,7 +88,7 @@ def connect_run(
 def snippet(store: Store) -> list[str]:
     """Return the statements that make the views and macros of `connect` in any DuckDB of version 2, with the absolute
     paths of what is committed now. Raises `StoreError` as `connect` does."""
-    kept: list[kept_views.CachedViews] = []
+    kept: list[view_cache.CachedViews] = []
     _opened(store, lambda connection: None, kept).close()
     return [*kept[0].tables, *kept[0].benchmarks]
 
@@ -96,7 +96,7 @@ def snippet(store: Store) -> list[str]:
 def _opened(
     store: Store,
     choose: Callable[[Connection], str | None],
-    made: list[kept_views.CachedViews] | None = None,
+    made: list[view_cache.CachedViews] | None = None,
     plan: Plan | None = None,
     only: Only = MappingProxyType({}),
 ) -> StoreConnection:
@@ -112,15 +112,15 @@ def _opened(
 def _shown(
     store: Store,
     choose: Callable[[Connection], str | None],
-    made: list[kept_views.CachedViews] | None,
+    made: list[view_cache.CachedViews] | None,
     plan: Plan | None,
     only: Only,
 ) -> StoreConnection:
     """As `_opened`, without what is known to be damaged."""
-    state = kept_views.state_of(store.root)
+    state = view_cache.state_of(store.root)
     found = store.files()
     files = tuple(str(path) for paths in found.values() for path in paths)
-    kept = None if store.damages else kept_views.read(store.root)
+    kept = None if store.damages else view_cache.read(store.root)
     database = open_box(files)
     _open.add(database)
     try:
@@ -144,11 +144,11 @@ def _shown(
                 for statement in benchmark_views(current, values.get(current.plan.benchmark.name, {}), imported, many)
             )
         views.add(benchmarks)
-        whole = kept_views.CachedViews(state, files, tables, benchmarks, values)
+        whole = view_cache.CachedViews(state, files, tables, benchmarks, values)
         if run_id is None:
-            kept_views.keep_moments(store.root, whole, views)
-        if kept is None and run_id is None and not store.damages and kept_views.state_of(store.root) == state:
-            kept_views.write(store.root, whole)
+            view_cache.keep_moments(store.root, whole, views)
+        if kept is None and run_id is None and not store.damages and view_cache.state_of(store.root) == state:
+            view_cache.write(store.root, whole)
         if made is not None:
             made.append(whole)
     except duckdb.Error as error:

@@ -1,13 +1,13 @@
+from .completions import (
+    ContinuingModel as ContinuingModel,
+    transcribed as transcribed,
+    trimmed as trimmed,
+)
 from .connections import (
     SHORTEST_KEY as SHORTEST_KEY,
     HttpAnswer as HttpAnswer,
     ModelConnection as ModelConnection,
     headers_of as headers_of,
-)
-from .continuing import (
-    ContinuingModel as ContinuingModel,
-    transcribed as transcribed,
-    trimmed as trimmed,
 )
 from .direct import (
     DirectModel as DirectModel,

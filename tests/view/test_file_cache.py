@@ -11,9 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.conftest import Command
-from tripos.view import kept
+from tripos.view import file_cache
+from tripos.view.file_cache import STATES, KeptFiles
 from tripos.view.files import ViewFiles
-from tripos.view.kept import STATES, KeptFiles
 from tripos_warehouse.store.store import Store
 
 
@@ -72,8 +72,8 @@ def test_another_place_and_another_installation_take_nothing(
 ) -> None:
     mine = another().state()
     shutil.copytree(ran / "results", tmp_path / "given")
-    assert kept.state_of(Store.open(tmp_path / "given", create=False)) != mine
-    monkeypatch.setattr(kept, "_made_by", lambda: "another")
+    assert file_cache.state_of(Store.open(tmp_path / "given", create=False)) != mine
+    monkeypatch.setattr(file_cache, "_made_by", lambda: "another")
     assert another().state() != mine
 
 
