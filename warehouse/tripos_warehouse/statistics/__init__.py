@@ -3,7 +3,7 @@
 Each of the modules is a subject; import what is needed from it, as a report should not load what it does not use:
 
 - `agreement`: what raters have in common (Kendall's W, α, κ, ICC, correlations of ranks)
-- `sampling`: pass@k and pass^k; `design`: the difference that a design can detect
+- `sampling`: pass@k and pass^k; `design`: the difference that a design can detect, and sequences that may be looked at
 - `intervals`: shares, means and any statistic, also where rows are clustered
 - `comparing`: two runs or many models on the same items
 - `validity`: judges held against people

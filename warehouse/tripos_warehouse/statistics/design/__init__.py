@@ -1,4 +1,4 @@
-"""Design of a benchmark: the public face of the modules on power, and on the items that a question needs."""
+"""Design of a benchmark: the public face of the modules on power, on items that a question needs, on sequences."""
 
 import lazy_loader
 

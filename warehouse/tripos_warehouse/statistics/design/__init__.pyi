@@ -5,3 +5,9 @@ from .power import (
     paired_variance as paired_variance,
     power_of as power_of,
 )
+from .sequences import (
+    AsymptoticSequence as AsymptoticSequence,
+    BettingSequence as BettingSequence,
+    ConfidenceSequence as ConfidenceSequence,
+    mean_sequence as mean_sequence,
+)

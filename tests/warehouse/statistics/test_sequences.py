@@ -1,0 +1,124 @@
+"""Confidence sequences: against another package, closing at the last value, missing values, and how often they err."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings, strategies as st
+from scipy.optimize import minimize_scalar
+
+from tests.bench.settled import BOUNDED, ITEMS, LEVEL, errors, left, replay, simulated
+from tripos_warehouse.statistics.design import AsymptoticSequence, BettingSequence, mean_sequence
+from tripos_warehouse.statistics.design.sequences import rho_squared
+
+VALUES = [((7 * i * i + 3 * i) % 11) / 10 for i in range(30)]
+# `betting_mart` of confseq 0.0.11 with λ without a bound, cut at each bet over the mean; the mean over bets.
+CONFSEQ: list[tuple[int | None, float, float]] = [
+    (None, 0.3, 0.9529151595364687),
+    (None, 0.4, 1.0),
+    (None, 0.6, 0.12693648000084956),
+    (None, 0.75, 3.9234523827979485e-05),
+    (50, 0.3, 0.16983609326431498),
+    (50, 0.4, 1.0),
+    (50, 0.6, 0.0003111915642235338),
+    (50, 0.75, 0.0),
+]
+
+
+@pytest.mark.parametrize(("population", "null", "p"), CONFSEQ)
+def test_the_capital_is_that_of_the_authors_package(population: int | None, null: float, p: float) -> None:
+    sequence = BettingSequence((0, 1), population)
+    for value in VALUES:
+        sequence.add(value)
+    assert sequence.p(null) == pytest.approx(p, rel=1e-9)
+    low, high = sequence.interval(0.05)
+    if p < 0.05:
+        assert not low < null < high
+
+
+@settings(max_examples=10, deadline=None)
+@given(st.lists(st.floats(0, 1).map(lambda value: round(value, 3)), min_size=2, max_size=12), st.randoms())
+def test_all_orders_of_a_population_end_at_its_mean(values: list[float], random: np.random.Generator) -> None:
+    mean = sum(values) / len(values)
+    random.shuffle(values)
+    sequence = BettingSequence((0, 1), len(values), steps=100)
+    before = (0.0, 1.0)
+    for value in values:
+        sequence.add(value)
+        now = sequence.interval(1e-12)
+        assert before[0] - 1e-9 <= now[0] <= now[1] + 1e-9 <= before[1] + 2e-9, "no interval leaves those before"
+        assert now[0] - 1e-9 <= mean <= now[1] + 1e-9
+        before = now
+    assert before == pytest.approx((mean, mean))
+
+
+def test_a_missing_value_may_have_been_any() -> None:
+    sequence = BettingSequence((1, 5), 4)
+    for value in (5, None, 1, 5):
+        sequence.add(value)
+    assert sequence.interval() == pytest.approx((3, 4)), "(5 + 1 + 1 + 5) / 4 and (5 + 5 + 1 + 5) / 4"
+    assert sequence.mean == pytest.approx(11 / 3)
+
+
+def test_errors_of_a_call_are_told() -> None:
+    sequence = BettingSequence((0, 1), 1)
+    with pytest.raises(ValueError, match="does not lie between"):
+        sequence.add(2)
+    sequence.add(1)
+    with pytest.raises(ValueError, match="no more values"):
+        sequence.add(1)
+    with pytest.raises(ValueError, match="two ends"):
+        BettingSequence((1, 1))
+    assert mean_sequence([]).reason == "no values"
+    assert mean_sequence([1.0, 2.0]).reason == "fewer than 20 values: nothing shows their variance"
+
+
+def test_a_null_between_two_means_of_the_grid_is_not_ruled_out_too_soon() -> None:
+    values = [1.0, 1, 0, 1] * 20
+    fine, coarse = BettingSequence((0, 1), steps=1000), BettingSequence((0, 1), steps=10)
+    for value in values:
+        fine.add(value)
+        coarse.add(value)
+    for null in (0.55, 0.61, 0.87):
+        assert coarse.p(null) >= fine.p(null) * (1 - 1e-9)
+    assert fine.p(-0.1) == 0
+
+
+def test_an_asymptotic_sequence_is_its_formula() -> None:
+    values = np.random.default_rng(4).normal(0.4, 1, 200)
+    sequence, lows, least = AsymptoticSequence(planned=50), [], 1.0
+    for t, value in enumerate(values, 1):
+        sequence.add(float(value))
+        if t >= 20:
+            rho2, error = rho_squared(50), values[:t].std(ddof=1)
+            spread = t * rho2 + 1
+            reach = error * math.sqrt(2 * spread / (t**2 * rho2) * math.log(math.sqrt(spread) / 0.05))
+            lows.append(values[:t].mean() - reach)
+            exponent = (t * values[:t].mean() / error) ** 2 * rho2 / (2 * spread)
+            least = min(least, math.sqrt(spread) * math.exp(-exponent))
+    found = sequence.interval()
+    assert found is not None
+    assert found[0] == pytest.approx(max(lows))
+    assert sequence.p() == pytest.approx(least)
+    best = minimize_scalar(lambda rho2: (50 * rho2 + 1) / rho2 * math.log(math.sqrt(50 * rho2 + 1) / 0.05), (0.01, 1))
+    assert rho_squared(50) == pytest.approx(best.x, rel=1e-4)
+
+
+def test_looking_at_every_item_keeps_the_level() -> None:
+    span, draw = BOUNDED["right or wrong, half of them"]
+    found = errors(draw, lambda: BettingSequence((-span, span), planned=ITEMS, steps=2), 40)
+    assert found.sequence <= LEVEL + 2.5 * math.sqrt(LEVEL * (1 - LEVEL) / 40)
+    assert found.naive > 0.15
+
+
+def test_a_population_keeps_its_mean_in_the_sequence() -> None:
+    assert left(np.repeat([0.0, 0.5, 1.0], [10, 10, 30]), (0, 1), 40) <= LEVEL + 0.09
+
+
+def test_a_clear_difference_is_settled_with_few_items() -> None:
+    first, last = simulated()[3][1:3]
+    found = replay("far apart", first, last, 1.0)
+    assert (found.decision, found.wrong, found.undecided) == (1, 0, 0)
+    assert found.cost < 0.2
