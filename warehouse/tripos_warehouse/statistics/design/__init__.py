@@ -1,4 +1,4 @@
-"""Design of a benchmark: the public face of the modules on power, on items that a question needs, on sequences."""
+"""Design of a benchmark: the face of the modules on power, components, what detects for least, and sequences."""
 
 import lazy_loader
 

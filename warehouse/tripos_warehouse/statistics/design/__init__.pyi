@@ -1,9 +1,32 @@
+from .components import (
+    VarianceComponents as VarianceComponents,
+    variance_components as variance_components,
+)
+from .differences import (
+    DifferenceComponents as DifferenceComponents,
+    Unknown as Unknown,
+    difference_components as difference_components,
+)
+from .learned_power import (
+    least_difference as least_difference,
+    power_with as power_with,
+)
 from .power import (
     design_effect as design_effect,
     detectable_difference as detectable_difference,
     items_needed as items_needed,
     paired_variance as paired_variance,
     power_of as power_of,
+)
+from .search import (
+    Design as Design,
+    LabelComponents as LabelComponents,
+    Levers as Levers,
+    Prices as Prices,
+    Space as Space,
+    cheapest as cheapest,
+    corrected_variance as corrected_variance,
+    sharpest as sharpest,
 )
 from .sequences import (
     AsymptoticSequence as AsymptoticSequence,

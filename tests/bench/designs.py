@@ -1,0 +1,203 @@
+"""How often the design that is chosen from an earlier run detects the difference that it was chosen for, and its cost.
+
+    python tests/bench/designs.py [REPETITIONS]
+
+A line is a setting: a scale, what varies, a panel with its prices, and a difference. Each repetition draws an earlier
+run of `LEARNED` items in the default design, estimates the components of a difference, chooses the cheapest design for
+`POWER`, draws scores in that design, and tests the difference by Student's t over items. Beside the share of tests that
+detect it stand the mean cost, as a share of the cost of the default design: the whole panel and all samples, with the
+items that the worst variance and a correlation of 0.5 ask for; and as a share of the cost with the same panel and
+samples, and items by the variance that was learned. Nothing is asked in batches, in either.
+
+`FROM`, `TO` and `COST` are what a test holds a short form to.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import numpy as np
+
+from tripos_warehouse.statistics.design import (
+    DifferenceComponents,
+    Levers,
+    Prices,
+    Space,
+    cheapest,
+    difference_components,
+    items_needed,
+)
+from tripos_warehouse.statistics.quantiles import t_tails
+from tripos_warehouse.statistics.ratings import Floats
+
+POWER, FROM, TO, COST = 0.8, 0.77, 0.83, 0.7
+LEARNED = 60
+DIFFERENCE = 0.08
+"""Of the scale."""
+Draws = np.random.Generator
+
+
+@dataclass(frozen=True)
+class Scale:
+    """The steps of a scale, from `low` to `high`, and how far latent scores spread on it."""
+
+    name: str
+    low: float
+    high: float
+    middle: float
+    spread: float
+
+
+@dataclass(frozen=True)
+class Varying:
+    """Variances of latent scores, as shares: of items, items × models, replies, items × judges, and gradings."""
+
+    name: str
+    items: float
+    models: float
+    replies: float
+    judges: float
+    gradings: float
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A scale, what varies, and the default panel and samples with their prices."""
+
+    scale: Scale
+    varying: Varying
+    samples: int
+    prices: Prices
+
+    @property
+    def difference(self) -> float:
+        """Return the difference that is to be detected."""
+        return DIFFERENCE * (self.scale.high - self.scale.low)
+
+
+SCALES = (
+    Scale("marks of 1 to 10", 1, 10, 6.5, 3.0),
+    Scale("levels of 1 to 5", 1, 5, 3.4, 1.5),
+    Scale("pass or fail", 0, 1, 0.8, 1.0),
+)
+VARYING = (
+    Varying("items differ", 0.45, 0.2, 0.15, 0.1, 0.1),
+    Varying("replies and judges differ", 0.3, 0.05, 0.3, 0.15, 0.2),
+)
+PANELS = (
+    (1, Prices(0.001, (0.008, 0.008, 0.008, 0.008))),
+    (2, Prices(0.04, (0.004, 0.004, 0.004))),
+    (2, Prices(0.004, (0.02, 0.004, 0.002))),
+    (3, Prices(0.006, (0.006, 0.006))),
+    (4, Prices(0.008, (0.008,))),
+)
+"""Samples of the default design, and prices of both models' replies and their judges."""
+SETTINGS = tuple(
+    Setting(scale, varying, samples, prices) for scale in SCALES for varying in VARYING for samples, prices in PANELS
+)
+
+
+def scores(random: Draws, setting: Setting, items: int, samples: int, judges: int, shift: float) -> Floats:
+    """Draw scores, by item, model, sample and judge; the first model's latent ones lie higher by `shift`."""
+    v, scale = setting.varying, setting.scale
+
+    def effect(variance: float, *shape: int) -> Floats:
+        return random.normal(0, scale.spread * variance**0.5, shape)
+
+    latent = (
+        scale.middle
+        + effect(v.items, items, 1, 1, 1)
+        + effect(v.models, items, 2, 1, 1)
+        + effect(v.replies, items, 2, samples, 1)
+        # Half of what a judge sees in an item is the same for both models.
+        + effect(v.judges / 2, items, 1, 1, judges)
+        + effect(v.judges / 2, items, 2, 1, judges)
+        + effect(v.gradings, items, 2, samples, judges)
+    )
+    latent[:, 0] += shift
+    found: Floats = np.clip(np.rint(latent), scale.low, scale.high)
+    return found
+
+
+@lru_cache
+def shift_of(setting: Setting) -> float:
+    """Return the shift of latent scores that makes the true difference the one that is to be detected."""
+    low, high = 0.0, setting.scale.high - setting.scale.low
+    bare = replace(setting, samples=1, prices=Prices(0, (0,)))
+    for _ in range(24):
+        middle = (low + high) / 2
+        drawn = scores(np.random.default_rng(7), bare, 200_000, 1, 1, middle)
+        low, high = (middle, high) if drawn[:, 0].mean() - drawn[:, 1].mean() < setting.difference else (low, middle)
+    return (low + high) / 2
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Of the repetitions of a setting: the share that detected the difference, and costs."""
+
+    power: float
+    of_default: float
+    of_same_panel: float
+    items: float
+    default_items: int
+
+
+def outcome(setting: Setting, repetitions: int, learned: int = LEARNED, seed: int = 1) -> Outcome:
+    """Return what the designs come to that are chosen in a setting.
+
+    >>> found = outcome(SETTINGS[2], 20)
+    >>> 0.5 < found.power <= 1 and found.of_default < COST
+    True
+    """
+    random = np.random.default_rng([seed, SETTINGS.index(setting)])
+    panel = len(setting.prices.judgements)
+    usual = Levers(setting.samples, panel)
+    width = setting.scale.high - setting.scale.low
+    default = int(items_needed(setting.difference, 0.25 * width**2).value or 0)
+    shift, detected, cost, same, items = shift_of(setting), 0, 0.0, 0.0, 0.0
+    for _ in range(repetitions):
+        earlier = scores(random, setting, learned, setting.samples, panel, shift)
+        item, model, sample, judge = (each.ravel() for each in np.indices(earlier.shape))
+        parts = difference_components(earlier.ravel(), item, model, sample, judge)
+        assert isinstance(parts, DifferenceComponents)
+        space = Space(parts, setting.prices)
+        found = cheapest(space, setting.difference)
+        chosen = found[0]
+        cost += chosen.cost
+        same += next(each.cost for each in found if each.levers == usual)
+        items += chosen.items
+        drawn = scores(random, setting, chosen.items, chosen.levers.samples, chosen.levers.judges, shift)
+        differences = (drawn[:, 0] - drawn[:, 1]).mean(axis=(1, 2))
+        error = differences.std(ddof=1) / len(differences) ** 0.5
+        detected += bool(error == 0 or t_tails(differences.mean() / error, len(differences) - 1) < 0.05)
+    by_default = default * Space(parts, setting.prices).per_item(usual)
+    many = repetitions
+    return Outcome(detected / many, cost / many / by_default, cost / same, items / many, default)
+
+
+def main() -> None:
+    """Print a line a setting."""
+    repetitions = int(sys.argv[1]) if len(sys.argv) > 1 else 1000
+    learned = int(sys.argv[2]) if len(sys.argv) > 2 else LEARNED
+    print(f"{repetitions:,} repetitions, learned from {learned} items; power, cost of default, cost of the same panel")
+    every = []
+    for setting in SETTINGS:
+        found = outcome(setting, repetitions, learned)
+        every.append(found)
+        told = f"{setting.scale.name}, {setting.varying.name}, {len(setting.prices.judgements)} x {setting.samples}"
+        print(
+            f"{told:<62}{found.power:6.1%} {found.of_default:6.0%} {found.of_same_panel:6.0%}"
+            f" {found.items:5.0f} items for {found.default_items}",
+            flush=True,
+        )
+    powers, costs, same = (np.array([getattr(each, name) for each in every]) for name in
+                           ("power", "of_default", "of_same_panel"))  # fmt: skip
+    print(f"power {powers.min():.1%} to {powers.max():.1%}, mean {powers.mean():.1%}")
+    print(f"cost of default: {costs.min():.0%} to {costs.max():.0%}, median {np.median(costs):.0%}")
+    print(f"cost of the same panel: {same.min():.0%} to {same.max():.0%}, median {np.median(same):.0%}")
+
+
+if __name__ == "__main__":
+    main()
