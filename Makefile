@@ -45,10 +45,11 @@ test: $(VENV)/.installed
 	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -n logical --maxprocesses 8 --dist loadfile --no-loadscope-reorder
 
 # The long tests at the size of the short form, or those of some paths, `make test-long TESTS="tests/kills tests/docs"`.
-# `.ci/run` runs those that a change can break, which `python -m tests.touched` prints.
+# `.ci/run` runs those that a change can break, which `python -m tests.touched` prints. TESTS_MINUTES=4: none begins
+# later than that, and the end says which are left.
 test-long: export TESTS_LENGTH = long
 test-long: $(VENV)/.installed
-	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -n logical --maxprocesses 8 --dist loadfile -m long $(TESTS) || test $$? -eq 5
+	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -n logical --maxprocesses 8 --dist loadfile --no-loadscope-reorder -m long $(TESTS) || test $$? -eq 5
 
 # The long tests (`tests/long_tests.toml`) too, and all tests with all their examples, kills and seeds.
 test-all: export TESTS_LENGTH = all

@@ -6,6 +6,7 @@ import gc
 import json
 import os
 import shutil
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +16,7 @@ import pytest
 from hypothesis import settings
 from hypothesis.internal.conjecture import providers
 
-from tests.lengths import ALL, MARKED, sized
+from tests.lengths import ALL, MARKED, MINUTES, sized
 from tests.long_tests import ROOT, is_long
 from tripos.cli.main import run_command
 
@@ -24,6 +25,9 @@ settings.register_profile("fixed", derandomize=True, deadline=None, max_examples
 settings.load_profile("fixed")
 # Messages are compared in English, whatever language the system speaks.
 os.environ["TRIPOS_LANG"] = "en"
+NO_TIME = "no time is left for it"
+# The first process says until when tests begin, and those that it starts inherit it.
+UNTIL = float(os.environ.setdefault("TESTS_UNTIL", str(time.time() + 60 * MINUTES)))
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -56,10 +60,24 @@ def _from_root(path: Path) -> str:
     return path.relative_to(ROOT).as_posix() if path.is_relative_to(ROOT) else ""
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup() -> None:
+    """Leave out what would begin too late."""
+    if time.time() > UNTIL:
+        pytest.skip(NO_TIME)
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say that there are tests that did not run."""
+    """Say which tests did not run."""
     if not MARKED:
         terminalreporter.write_line("long tests are left out: `make test-all` runs them, and TESTS_LENGTH=long some")
+    late = [each for each in terminalreporter.getreports("skipped") if NO_TIME in each.longreprtext]
+    if late:
+        files = sorted({each.nodeid.partition("::")[0] for each in late})
+        terminalreporter.write_line(
+            f"{len(late)} tests had no time within TESTS_MINUTES={MINUTES:g}. To run them:\n"
+            f'make test-long TESTS="{" ".join(files)}"'
+        )
 
 
 def pytest_collection_finish() -> None:

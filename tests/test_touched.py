@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 
 import pytest
 
 from tests.long_tests import KEPT, LONG, ROOT, TABLE, is_long
 from tests.mutants.run import LEGS, place_of, read_leg, read_mutants
-from tests.touched import AREAS, marked, touched
+from tests.touched import AREAS, drawn, marked, touched
 
 SOURCES = ("compiler/", "docs/", "runtime/", "specs/", "tripos/", "warehouse/")
 
@@ -88,3 +89,13 @@ def test_a_change_of_the_file_of_a_mutant_runs_all_tests_that_should_kill_it() -
             }
             left = {each for each in long | set(marked(test)) if not {each, each.partition("::")[0]} & set(run)}
             assert not left, f"{path}: {mutant.breaks!r} may not be found without {left}"
+
+
+def test_another_commit_has_another_order_and_the_tests_of_a_file_stay_together() -> None:
+    tests = sorted(LONG)
+    orders = {tuple(drawn(tests, str(seed))) for seed in range(5)}
+    assert len(orders) == 5
+    for order in orders:
+        assert sorted(order) == tests
+        files = [test.partition("::")[0] for test in order]
+        assert sum(one != other for one, other in pairwise(files)) == len(set(files)) - 1

@@ -3,14 +3,16 @@
     python tests/touched.py                what differs from the branch that the remote has as its own
     python tests/touched.py origin/main    what differs from that branch
 
-Where the branch is not known, or nothing differs from it, the last commit is the change.
+Where the branch is not known, or nothing differs from it, the last commit is the change. The order is another one for
+each commit: where there is time for some of them only (`TESTS_MINUTES`), others come first the next time.
 """
 
 from __future__ import annotations
 
+import hashlib
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cache
 
 from tests.long_tests import LONG, ROOT
@@ -88,5 +90,19 @@ def _git(*arguments: str) -> list[str]:
     return done.stdout.splitlines() if done.returncode == 0 else []
 
 
+def drawn(tests: Sequence[str], seed: str) -> list[str]:
+    """Return tests in an order that a seed decides; those of one file stay together.
+
+    >>> drawn(["a.py::x", "b.py", "a.py::y"], "0") == drawn(["b.py", "a.py::x", "a.py::y"], "0")
+    True
+    """
+
+    def place(test: str) -> tuple[str, str]:
+        return hashlib.sha256(f"{seed} {test.partition('::')[0]}".encode()).hexdigest(), test
+
+    return sorted(tests, key=place)
+
+
 if __name__ == "__main__":
-    print(*touched(changed_since(sys.argv[1] if len(sys.argv) > 1 else None)), sep="\n")
+    changed = changed_since(sys.argv[1] if len(sys.argv) > 1 else None)
+    print(*drawn(touched(changed), "".join(_git("rev-parse", "HEAD"))), sep="\n")
