@@ -20,13 +20,23 @@ FACES = [
 ]
 NOT_FOR_PEOPLE = {
     *(
+        "Calibration",
+        "CalibrationBin",
         "Corrected",
+        "CorrectedPrevalence",
+        "JudgeDrift",
+        "JudgeNoise",
+        "JudgeStability",
+        "LearnedThreshold",
         "Level",
         "Paired",
         "Pairwise",
         "Rank",
         "Ranking",
+        "RepeatedVerdict",
+        "TestedThreshold",
         "fondness",
+        "least_share",
         "mid_ranks",
         "tau_of_stacks",
         "w_without",

@@ -1,4 +1,30 @@
+from .calibration import (
+    Calibration as Calibration,
+    CalibrationBin as CalibrationBin,
+    calibration as calibration,
+)
 from .correction import (
     Corrected as Corrected,
     corrected_mean as corrected_mean,
+)
+from .drift import (
+    JudgeDrift as JudgeDrift,
+    judge_drift as judge_drift,
+)
+from .escalation import (
+    LearnedThreshold as LearnedThreshold,
+    TestedThreshold as TestedThreshold,
+    learned_threshold as learned_threshold,
+    least_share as least_share,
+)
+from .prevalence import (
+    CorrectedPrevalence as CorrectedPrevalence,
+    corrected_prevalence as corrected_prevalence,
+)
+from .repeats import (
+    JudgeNoise as JudgeNoise,
+    JudgeStability as JudgeStability,
+    RepeatedVerdict as RepeatedVerdict,
+    judge_noise as judge_noise,
+    judge_stability as judge_stability,
 )
