@@ -91,7 +91,7 @@ class MemoryLedger:
         drafts = {row["unit_id"]: row for row in self.table("drafts")}
         return [(row, drafts.get(row["adopted_from"] or name)) for name, row in found.items()]
 
-    def claim(self, key: str) -> bool:
+    def claim(self, key: str, *, later: bool = False) -> bool:
         if key in self.others:
             return False
         self.claimed.append(key)

@@ -475,7 +475,7 @@ def test_what_another_process_makes_is_left_to_it_and_then_taken_from_it(
 ) -> None:
     refused: list[str] = []
 
-    def claim(self: MemoryLedger, key: str) -> bool:
+    def claim(self: MemoryLedger, key: str, *, later: bool = False) -> bool:
         if len(refused) < 3:  # another process has it for a while
             refused.append(key)
             return False

@@ -69,8 +69,9 @@ class Ledger(Keeper, Protocol):
         digest; each with its unreadable first reply, if there was one."""
         ...
 
-    def claim(self, key: str) -> bool:
-        """Return true if this process may work on what `key` names; false while another one does."""
+    def claim(self, key: str, *, later: bool = False) -> bool:
+        """Return true if this process may work on what `key` names; false while another one does. With `later`, for
+        who comes back, also false while that is not known."""
         ...
 
     def release(self, key: str) -> None:

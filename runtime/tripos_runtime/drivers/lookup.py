@@ -104,7 +104,7 @@ class Lookup:
 
     def _claimed(self, key: str) -> bool:
         """Return true if a case is ours alone: another one of this run may also have the same questions."""
-        if key not in self.active and self.ledger.claim(key):
+        if key not in self.active and self.ledger.claim(key, later=True):
             self.active.add(key)
             return True
         self.put_off.add(bytes.fromhex(key))

@@ -233,7 +233,7 @@ class Maker:
             self.asker.tally.skipped[ask.role, self.made.name] += 1
 
     def _claimed(self, key: str) -> bool:
-        return self.asker.callers is None or self.asker.ledger.claim(key)
+        return self.asker.callers is None or self.asker.ledger.claim(key, later=True)
 
     @property
     def _asks(self) -> bool:

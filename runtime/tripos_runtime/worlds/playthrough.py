@@ -63,7 +63,7 @@ Guesses = dict[Hashable, Sequence[Any]]
 class Forgetful(EmptyLedger):
     """A ledger that keeps nothing, and has nothing."""
 
-    def claim(self, key: str) -> bool:
+    def claim(self, key: str, *, later: bool = False) -> bool:
         """Nobody else is there."""
         return True
 

@@ -1,16 +1,22 @@
 """The ledger of a store on an object store: what is kept is uploaded at once, and committed when there is enough of it.
 
 The journal of this machine holds what is not committed, as in a folder. A claim is one of a shard, for which a session
-holds a lease; before anything of a shard is asked, what others uploaded is read.
+holds a lease; before anything of a shard is asked, what others uploaded is read. All of this happens in the background:
+whoever keeps results goes on meanwhile.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from concurrent.futures import Future
 
 from tripos_warehouse.errors import unwritable
+from tripos_warehouse.ledger.batch import RowBatch
 from tripos_warehouse.ledger.ledger import RunLedger, remember
 from tripos_warehouse.store import SEGMENT, Bucket, Commit, Row, Session, Store, place_of
+
+MOST_CLOSED = 2
+"""With so many batches on their way to commits, whoever keeps more waits."""
 
 
 class BucketLedger(RunLedger):
@@ -22,6 +28,8 @@ class BucketLedger(RunLedger):
         self._segments = 0
         self._tails: dict[str, dict[str, Row]] = {}
         """What other sessions uploaded and nobody has committed."""
+        self._committing: tuple[Future[Commit | None], list[RowBatch]] | None = None
+        """A commit in the background, and the batches that it has."""
         store.recover()
         self._session.begin()
         super().__init__(store, fingerprints, release)
@@ -29,19 +37,29 @@ class BucketLedger(RunLedger):
 
     def refresh(self) -> bool:
         """Take in what others committed or uploaded, as `RunLedger.refresh`."""
-        loaded = self._session.load()
-        if loaded:
+        self._settle_commit()
+        news = self._session.news()
+        if news is not None:
             self._tails = {}
-            for table, rows in self._session.tails.items():
+            for table, rows in news.items():
                 remember(self._tails, table, rows)
-        return super().refresh() or loaded
+        return super().refresh() or news is not None
 
     def flush(self) -> Commit | None:
         """Let others have what they wait for; commit what was kept, where there is enough of it or a minute has gone
-        by. Raises `StoreError` S0112 where the lease was lost, and what `Session.commit` does."""
+        by. Both happen in the background: a commit is returned by a later flush.
+
+        Raises `StoreError` S0112 where the lease was lost, and what went wrong in the background since the last time.
+        """
         self._session.check()
+        self._session.check_background()
+        commit = self._settle_commit()
         self._claims.let_go()
-        return self._commit_log() if self._batch.is_full or self._session.is_due else None
+        if self._batch.is_full or self._session.is_due:
+            if self._committing is not None and len(self._closed) >= MOST_CLOSED:
+                commit = self._settle_commit(wait=True)
+            self._begin_commit()
+        return commit
 
     def close(self) -> None:
         """Commit what this session kept and what others have uploaded, and let go of everything. Raises what `flush`
@@ -56,17 +74,34 @@ class BucketLedger(RunLedger):
             self._let_go()
 
     def _commit_log(self) -> Commit | None:
+        """Commit what was kept, and wait for it."""
+        self._settle_commit(wait=True)
+        self._begin_commit()
+        return self._settle_commit(wait=True)
+
+    def _begin_commit(self) -> None:
         self._close_batch()
-        commit = self._session.commit()
-        if commit is not None:
+        if self._committing is None:
+            self._committing = (self._session.commit(), list(self._closed))
+
+    def _settle_commit(self, *, wait: bool = False) -> Commit | None:
+        """Let go of what a commit has that is done. Raises what it raised, and then another one may begin."""
+        if self._committing is None or not (wait or self._committing[0].done()):
+            return None
+        (future, batches), self._committing = self._committing, None
+        commit = future.result()
+        if commit is not None and commit.name not in self._commits:
             self._mine.append(commit)
+        self._closed = [batch for batch in self._closed if all(batch is not done for done in batches)]
         self._fresh = {}
-        done = [batch.segment for batch in self._closed if batch.segment is not None]
-        self._closed.clear()
+        for batch in (*self._closed, self._batch):
+            for table, some in batch.rows.items():
+                remember(self._fresh, table, some)
         try:
-            for segment in done:
-                segment.remove()
-                self._locks.free(place_of(SEGMENT, segment.name))
+            for batch in batches:
+                if batch.segment is not None:
+                    batch.segment.remove()
+                    self._locks.free(place_of(SEGMENT, batch.segment.name))
         except OSError as error:
             raise unwritable(self._store.root, error) from error
         return commit

@@ -281,13 +281,14 @@ class RunLedger:
 
     # Who works on what
 
-    def claim(self, key: str) -> bool:
-        """Return true if this process may work on what `key` names: until `release` and a flush, or until it dies.
+    def claim(self, key: str, *, later: bool = False) -> bool:
+        """Return true if this process may work on what `key` names: until `release` and a flush, or until it dies. Who
+        comes back says `later`: it is not waited for then where that takes time and there is other work.
 
         Where it may, `refresh` takes in everything that whoever had the claim before has kept, also if that died.
         """
         try:
-            if not self._claims.take(key):
+            if not self._claims.take(key, later=later):
                 return False
         except OSError as error:
             raise unwritable(self._store.root, error) from error

@@ -31,7 +31,7 @@ class Claims:
         self._held: dict[str, int] = {}
         self._released: list[str] = []
 
-    def take(self, key: str) -> bool:
+    def take(self, key: str, *, later: bool = False) -> bool:
         """Claims `key`; true also where it is ours already. Raises `OSError`."""
         if key in self._held:
             return True

@@ -1,20 +1,24 @@
 """Leases on shards of the work: which session may ask what, in one object that is written on a condition.
 
 A claim by key becomes one of 256 shards. A session takes several at once, and gives one back when others want it and
-all rows that it kept of it are uploaded. A shard of a session that is over, or was sealed, is free.
+all rows that it kept of it are uploaded. A shard of a session that is over, or was sealed, is free. Claims are read and
+written in the background; a shard that nobody is known to have is waited for where there is nothing else to do.
 """
 
 from __future__ import annotations
 
+import threading
 import time
 import uuid
 from collections.abc import Callable
+from concurrent.futures import Future
 from hashlib import blake2b
 from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from tripos_warehouse.errors import StoreError
+from tripos_warehouse.store.bucket.background import Background
 from tripos_warehouse.store.bucket.bucket import Bucket
 from tripos_warehouse.store.bucket.objects import HeldObject
 
@@ -56,10 +60,18 @@ class Leases:
         kept: Callable[[], int],
         uploaded: Callable[[], int],
         dead: Callable[[str], bool],
+        load: Callable[[], None],
+        background: Background,
     ) -> None:
         """`kept` and `uploaded` count the lines of the session's journal; `dead` says of another session whether it is
-        over, after it was sealed if need be."""
+        over, after it was sealed if need be; `load` reads what others did."""
         self._bucket = bucket
+        self._load = load
+        self._background = background
+        self._lock = threading.RLock()
+        """Held for a look at the shards that are ours or a change of them, and never while the bucket is asked."""
+        self._attempt: Future[None] | None = None
+        self._giving_back: Future[None] | None = None
         self._session = session
         self._kept = kept
         self._uploaded = uploaded
@@ -73,53 +85,81 @@ class Leases:
         self._held: HeldObject | None = None
         self._claims = ShardClaims()
         self._looked_s = self._tried_s = -LOOK_S
-        self.unread = False
-        """True if there are shards of which it is not known what others did: their logs must be read before anything
-        is asked."""
 
-    def take(self, key: str) -> bool:
-        """Claim the shard of `key`; true also where it is ours already. Raises what `Objects.get` does."""
+    def take(self, key: str, *, later: bool = False) -> bool:
+        """Claim the shard of `key`; true also where it is ours already. What others did in it is read by then.
+
+        Where somebody is known to have it, it is asked for in the background, and may be ours at a later call; with
+        `later` also where nobody has it, while other keys are worked on. Raises what `Objects.get` does.
+        """
         shard = shard_of(key)
-        if shard not in self._keys and not self._obtain(shard):
+        if self._marked(shard, key):
+            return True
+        is_held = self._known_holder(shard)
+        if is_held or (later and self._is_busy):
+            is_under_way = self._attempt is not None and not self._attempt.done()
+            if not is_under_way and (not is_held or time.monotonic() - self._tried_s >= LOOK_S):
+                self._tried_s = time.monotonic()
+                self._attempt = self._background.submit(lambda: self._obtain(shard))
             return False
-        self._released.pop(key, None)
-        self._keys[shard].add(key)
-        return True
+        self._background.submit(lambda: self._obtain(shard)).result()
+        return self._marked(shard, key)
+
+    @property
+    def _is_busy(self) -> bool:
+        with self._lock:
+            return sum(map(len, self._keys.values())) > len(self._released)
 
     def release(self, key: str) -> None:
         """Mark `key` as done. One that is not ours is passed over."""
-        if key in self._keys.get(shard_of(key), ()):
-            self._released[key] = self._kept()
+        with self._lock:
+            if key in self._keys.get(shard_of(key), ()):
+                self._released[key] = self._kept()
 
     def let_go(self) -> None:
-        """Let others have what they want and is done with. Raises what `Objects.get` does."""
-        uploaded = self._uploaded()
-        for key in [key for key, kept in self._released.items() if kept <= uploaded]:
-            del self._released[key]
-            self._keys[shard_of(key)].discard(key)
+        """Let others have, in the background, what they want and is done with."""
+        if self._giving_back is None or self._giving_back.done():
+            self._giving_back = self._background.submit(self._let_go)
+
+    def _marked(self, shard: int, key: str) -> bool:
+        """Return true if a shard is ours, after noting that its key is worked on."""
+        with self._lock:
+            if shard not in self._keys:
+                return False
+            self._released.pop(key, None)
+            self._keys[shard].add(key)
+            return True
+
+    def _let_go(self) -> None:
         claims = self._claims if time.monotonic() - self._looked_s < LOOK_S else self._read()
         wanted = set(claims.wanted)
-        if wanted and (idle := {shard for shard, keys in self._keys.items() if not keys}):
-            surplus = len(self._keys) - self._fair()
-            # Ours no longer from here on, whatever becomes of the write: one that is under way may land at any time.
-            for shard in idle & wanted | set(sorted(idle - wanted)[: max(0, surplus)]):
-                del self._keys[shard]
-                self._giving.add(shard)
+        fair = self._fair() if wanted else SHARDS
+        uploaded = self._uploaded()
+        with self._lock:
+            for key in [key for key, kept in self._released.items() if kept <= uploaded]:
+                del self._released[key]
+                self._keys[shard_of(key)].discard(key)
+            if wanted and (idle := {shard for shard, keys in self._keys.items() if not keys}):
+                surplus = len(self._keys) - fair
+                # Ours no longer from here on, whatever becomes of the write: one under way may land at any time.
+                for shard in idle & wanted | set(sorted(idle - wanted)[: max(0, surplus)]):
+                    del self._keys[shard]
+                    self._giving.add(shard)
         self._giving = {shard for shard in self._giving if claims.shards.get(str(shard)) == self._session}
         if self._giving:
             self._give_back(claims, self._giving)
 
-    def _obtain(self, shard: int) -> bool:
-        if time.monotonic() - self._tried_s < LOOK_S and self._known_holder(shard):
-            return False
-        self._tried_s = time.monotonic()
+    def _obtain(self, shard: int) -> None:
+        """Take a shard, and our share of those that nobody has, and read what others did in them."""
+        if shard in self._keys:
+            return  # by an attempt that was under way
         claims = self._read()
         holder = claims.shards.get(str(shard))
         if holder not in (None, self._session) and not self._dead(str(holder)):
             if shard not in claims.wanted:
                 # The others give back what is over their share, once one shard is wanted.
                 self._write(claims.shards, (*claims.wanted, shard))
-            return False
+            return
         sessions = self._bucket.catalog().sessions
         free = [
             each
@@ -133,12 +173,12 @@ class Leases:
         taking = [shard, *free[:share]]
         left = tuple(each for each in claims.wanted if each not in taking)
         if not self._write({**claims.shards, **{str(each): self._session for each in taking}}, left):
-            return False
-        for each in taking:
-            self._keys[each] = set()
-            self._giving.discard(each)
-        self.unread = True
-        return True
+            return
+        self._load()
+        with self._lock:
+            for each in taking:
+                self._keys[each] = set()
+                self._giving.discard(each)
 
     def _known_holder(self, shard: int) -> bool:
         return self._claims.shards.get(str(shard)) is not None

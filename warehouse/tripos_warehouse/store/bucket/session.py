@@ -2,7 +2,8 @@
 
 A thread uploads what was kept, at most some seconds later, and writes an empty slot when nothing was. One slot is
 settled before the next is tried. Who finds that its next slot is sealed has lost its lease: nothing that it sends can
-be acknowledged any more.
+be acknowledged any more. A second thread reads, claims and commits, so that whoever keeps results never waits for the
+bucket: a reply that arrived meanwhile would not be read, and would be lost with the process.
 """
 
 from __future__ import annotations
@@ -10,10 +11,12 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
 from contextlib import suppress
 from datetime import UTC, datetime
 
 from tripos_warehouse.errors import StoreError
+from tripos_warehouse.store.bucket.background import Background
 from tripos_warehouse.store.bucket.bucket import Bucket
 from tripos_warehouse.store.bucket.catalog import LogAdvance, OvertakenError
 from tripos_warehouse.store.bucket.leases import Leases
@@ -40,11 +43,16 @@ class Session:
 
     def __init__(self, bucket: Bucket) -> None:
         self.id = new_name(datetime.now(UTC))
-        self.bucket = bucket
-        self._takeovers = Takeovers(bucket, self.id, self._beat)
-        self.leases = Leases(bucket, self.id, lambda: self._queued, lambda: self._acknowledged, self._takeovers.is_over)
-        self.tails: dict[str, list[Row]] = {}
-        """The rows that others uploaded and nobody has committed, by table."""
+        self.bucket = Bucket(bucket.objects, bucket.root, bucket.lease_s)
+        """Its own: that of the caller is of another thread."""
+        self._background = Background()
+        self._takeovers = Takeovers(self.bucket, self.id, self._beat)
+        self.leases = Leases(
+            self.bucket, self.id, lambda: self._queued, lambda: self._acknowledged, self._takeovers.is_over,
+            self._load, self._background,
+        )  # fmt: skip
+        self._loading: Future[None] | None = None
+        self._tails: dict[str, list[Row]] | None = None
         self._changed = threading.Condition()
         self._waiting: Lines = []
         self._slots: dict[int, Lines] = {}
@@ -62,7 +70,7 @@ class Session:
         self._thread = threading.Thread(target=self._upload_often, name="tripos-upload", daemon=True)
 
     def begin(self) -> None:
-        """Make the session known, and start to upload. Raises what `Bucket.change` does."""
+        """Make the session known, start to upload, and read what others did. Raises what `Bucket.change` does."""
         started_s = time.monotonic()
         self.bucket.objects.create(slot_name(self.id, 0), slot_content([]))
         self._next = 1
@@ -71,6 +79,7 @@ class Session:
         )
         self._alive_s = started_s
         self._thread.start()
+        self._background.submit(self._load).result()
 
     # Uploads
 
@@ -91,6 +100,10 @@ class Session:
             raise _lost(self.bucket.address)
         if time.monotonic() - self._alive_s > MARGIN * self.bucket.lease_s:
             raise self._trouble or _lost(self.bucket.address)
+
+    def check_background(self) -> None:
+        """Raise the first error of work in the background since the last time."""
+        self._background.check()
 
     def drain(self) -> None:
         """Wait until everything that was kept is uploaded. Raises `StoreError` where it cannot be."""
@@ -156,11 +169,16 @@ class Session:
 
     # Reading what others did
 
-    def load(self) -> bool:
-        """Take in what others committed and uploaded, if a shard was taken since or some time has gone by; whether
-        anything was read. Raises what `Bucket.sync` and `LogReader.tail` do."""
-        if not self.leases.unread and time.monotonic() - self._loaded_s < LOAD_S:
-            return False
+    def news(self) -> dict[str, list[Row]] | None:
+        """Return the rows that others uploaded and nobody has committed, by table, where they were read since the last
+        time; what others committed is in the copy by then. Read them again in the background after some time."""
+        if (self._loading is None or self._loading.done()) and time.monotonic() - self._loaded_s >= LOAD_S:
+            self._loading = self._background.submit(self._load)
+        with self._changed:
+            found, self._tails = self._tails, None
+        return found
+
+    def _load(self) -> None:
         while True:
             before = self.bucket.catalog()
             tails: dict[str, list[Row]] = {}
@@ -174,10 +192,9 @@ class Session:
             if all(after.sessions.get(session) == start for session, start in before.sessions.items()):
                 break
         self.bucket.reader.forget(after.sessions)
-        self.tails = tails
-        self.leases.unread = False
+        with self._changed:
+            self._tails = tails
         self._loaded_s = time.monotonic()
-        return True
 
     def _beat(self) -> datetime | None:
         """Write a sign of life, and return when the store wrote it, by its own clock; None where it could not be."""
@@ -198,11 +215,14 @@ class Session:
         """Return true if it is time to commit what was uploaded."""
         return time.monotonic() - self._committed_s >= COMMIT_S
 
-    def commit(self) -> Commit | None:
-        """Upload everything that was kept, and commit it; None where nothing waited. Raises `StoreError`: S0112 where
-        the lease was lost, and what `Bucket.publish` does."""
-        self.drain()
+    def commit(self) -> Future[Commit | None]:
+        """Upload everything that was kept, and commit it, in the background; None where nothing waited. The future
+        raises `StoreError`: S0112 where the lease was lost, and what `Bucket.publish` does."""
         self._committed_s = time.monotonic()
+        return self._background.submit(self._commit)
+
+    def _commit(self) -> Commit | None:
+        self.drain()
         while True:
             start = self.bucket.catalog().sessions.get(self.id)
             with self._changed:
@@ -230,7 +250,8 @@ class Session:
     def end(self) -> None:
         """Commit everything, let go of all shards and close the log, so that nobody waits for this session. Raises what
         `commit` does."""
-        self.commit()
+        self._background.close()
+        self._commit()
         self.stop()
         end = self._next
         if self.bucket.objects.create(slot_name(self.id, end), seal_content(self.id)):
@@ -243,6 +264,7 @@ class Session:
         with self._changed:
             self._stopping = True
             self._changed.notify_all()
+        self._background.close(5)
         if self._thread.ident is not None:
             self._thread.join(timeout=5)
 
