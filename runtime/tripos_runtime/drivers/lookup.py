@@ -85,16 +85,17 @@ class Lookup:
     def _looked_up(self, found: list[tuple[Case, list[Unit]]]) -> Iterator[Task]:
         paired = [(case, units, pairs_of(units)) for case, units in found]
         kept = self._kept(part for _, units, pairs in paired for part in parts(units, pairs))
-        open_: list[tuple[Case, list[Unit], list[Pair]]] = []
+        open_: list[tuple[Case, str, list[Unit], list[Pair]]] = []
         done: list[Task] = []
         for case, units, pairs in paired:
+            key = _key(units)
             if all(is_kept(part, kept) for part in parts(units, pairs)):
-                done.append(Task(case, _key(units), [], units, kept, {}, {}, [], pairs))
-            elif self._claimed(_key(units)):
-                open_.append((case, units, pairs))
+                done.append(Task(case, key, [], units, kept, {}, {}, [], pairs))
+            elif self._claimed(key):
+                open_.append((case, key, units, pairs))
         if open_ and self.ledger.refresh():  # what another process did before it let go of the claim
-            kept = {**kept, **self._kept(part for _, units, pairs in open_ for part in parts(units, pairs))}
-        splits = [(case, _key(units), split(units, pairs, kept)) for case, units, pairs in open_]
+            kept = {**kept, **self._kept(part for _, _, units, pairs in open_ for part in parts(units, pairs))}
+        splits = [(case, key, split(units, pairs, kept)) for case, key, units, pairs in open_]
         todo = [part for _, _, parted in splits for part in parted.open]
         rows = self._rows(todo, kept)
         drafts = self.ledger.drafts({call.name for part in todo for call in part.calls if call.name not in kept})

@@ -132,6 +132,11 @@ class BoundTreatment:
     def _patterns(self) -> dict[tuple[str, int], Unit]:
         return {}
 
+    @cached_property
+    def bindings(self) -> dict[tuple[str, str, str, int, int | str | None], str]:
+        """The bindings that were asked for so far: every item has the same."""
+        return {}
+
     def told_by(self, step: Converse) -> str:
         """Return the role that a conversation stands for: the compared one where it takes part, or else who opens."""
         roles = [speaker.role for speaker in step.speakers]
@@ -246,12 +251,19 @@ class Unit:
     def sample_binding(self, ask: Ask, number: int) -> str:
         """Return the binding of the reply that is sample `number` of a step after the replies that this unit builds
         on."""
-        return self.pattern._sample(ask, self.bound.model_of(ask, self.model), number)
+        key = (ask.name, ask.fingerprint, self.model, self.number, number)
+        if (known := self.bound.bindings.get(key)) is None:
+            known = self.pattern._sample(ask, self.bound.model_of(ask, self.model), number)
+            self.bound.bindings[key] = known
+        return known
 
     def score_binding(self, step: Score | Column | Grade, evaluator: str | None) -> str:
         """Return the binding of the scores of a step, by that evaluator."""
-        by = None if evaluator is None else self._by(evaluator)
-        return score_id(step.fingerprint, self.pattern._built_on(step), "", by)
+        key = (step.name, step.fingerprint, self.model, self.number, evaluator)
+        if (known := self.bound.bindings.get(key)) is None:
+            by = None if evaluator is None else self._by(evaluator)
+            known = self.bound.bindings[key] = score_id(step.fingerprint, self.pattern._built_on(step), "", by)
+        return known
 
     def given_binding(self, step: Grade) -> str:
         """Return the binding of what is said outside the run in the place of a step's judge, whoever says it."""

@@ -14,6 +14,7 @@ class StoredBatches:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._read: set[str] = set()
+        self._ticks: Ticks | None = None
 
     def add(self, row: Row) -> None:
         """Commit a row. Raises `StoreError` S0102 where the store cannot be written."""
@@ -22,14 +23,12 @@ class StoredBatches:
     def ticks(self) -> int:
         """Return how often there was something new in the store, as far as this machine has seen it. Raises
         `StoreError` S0102."""
-        try:
-            ticks = Ticks(self._store.root)
-        except OSError as error:
-            raise unwritable(self._store.root, error) from error
-        try:
-            return ticks.count()
-        finally:
-            ticks.close()
+        if self._ticks is None:
+            try:
+                self._ticks = Ticks(self._store.root)
+            except OSError as error:
+                raise unwritable(self._store.root, error) from error
+        return self._ticks.count()
 
     def new_rows(self) -> list[dict[str, Any]]:
         """Return the rows that were committed since this was called last, in the order in which they were. Raises

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 from tripos_warehouse.errors import StoreError, unwritable
 from tripos_warehouse.ledger.batch import RowBatch
@@ -37,6 +38,7 @@ from tripos_warehouse.store import (
     Row,
     RowIndex,
     Store,
+    TableSchema,
     Ticks,
     check_columns,
     check_part,
@@ -56,8 +58,8 @@ class RunLedger:
 
     def __init__(self, store: Store, fingerprints: Collection[str], release: str | None = None) -> None:
         self._store = store
-        self._release = {RELEASE: release}
-        self._released = frozenset(table.name for table in TABLES.values() if RELEASE in table.schema.names)
+        self._unset = {table.name: _unset(table, release) for table in TABLES.values() if RELEASE in table.schema.names}
+        """What a row has in the columns that it need not name."""
         self._fingerprints = frozenset(fingerprints)
         self._batch = RowBatch()
         self._closed: list[RowBatch] = []
@@ -204,7 +206,7 @@ class RunLedger:
         rows stay in memory then, and a later `flush` may succeed.
         """
         rows = {
-            table: [{**self._release, **row} for row in some] if table in self._released else some
+            table: [{**self._unset[table], **row} for row in some] if table in self._unset else some
             for table, some in rows.items()
         }
         for table, some in rows.items():
@@ -373,6 +375,10 @@ class RunLedger:
 
     def _committed(self, table: str, names: list[str]) -> dict[str, Row]:
         return rows_of(self._index(table), names, self._lookup)
+
+
+def _unset(table: TableSchema, release: str | None) -> dict[str, Any]:
+    return {**{field.name: None for field in table.schema if field.nullable}, RELEASE: release}
 
 
 def remember(fresh: dict[str, dict[str, Row]], table: str, rows: Sequence[Row]) -> None:

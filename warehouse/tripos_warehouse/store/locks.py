@@ -15,6 +15,7 @@ import errno
 import os
 import struct
 import sys
+from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -65,9 +66,15 @@ class Ticks:
         """Return the length of the file that grows."""
         return os.lseek(self._file, 0, os.SEEK_END)
 
+    def __del__(self) -> None:
+        with suppress(OSError):
+            self.close()
+
     def close(self) -> None:
-        """Let go of the file."""
-        os.close(self._file)
+        """Let go of the file. Raises `OSError`."""
+        file, self._file = getattr(self, "_file", -1), -1
+        if file >= 0:
+            os.close(file)
 
 
 class Peers:
