@@ -14,7 +14,7 @@ from tripos.api.compilation import find_spec
 from tripos_runtime.datasets.cases import CaseSource
 from tripos_runtime.datasets.selection import Selection
 from tripos_runtime.models import Message, ModelError, Request, open_model
-from tripos_runtime.models.mocks.baseline import fitted
+from tripos_runtime.models.mocks.baseline import ECHOES, fitted
 from tripos_runtime.roles.binding import BindingError, RoleBinding, bind
 from tripos_runtime.roles.majority import with_majority
 
@@ -69,6 +69,19 @@ def test_an_echo_says_the_last_message() -> None:
     assert said("baseline/echo", "Why is the sky blue?") == "Why is the sky blue?"
 
 
+def test_an_echo_of_a_part_says_that_part() -> None:
+    asked = "A tank holds 9.5 l. A cup is filled from it.\nHow much is left? \nWrite it down. Then check it."
+    told = {part: said(f"baseline/echo:{part}", asked) for part in ECHOES}
+    assert told == {
+        "first-line": "A tank holds 9.5 l. A cup is filled from it.",
+        "last-line": "Write it down. Then check it.",
+        "last-sentence": "Then check it.",
+        "last-question": "How much is left?",
+    }
+    assert said("baseline/echo:last-question", "水箱还剩多少？请写出来") == "水箱还剩多少？"
+    assert {said(f"baseline/echo:{part}", " ") for part in ECHOES} == {" "}
+
+
 @pytest.mark.parametrize(
     ("text", "schema", "reply"),
     [
@@ -88,7 +101,17 @@ def test_a_constant_that_does_not_fit_is_said_as_it_is() -> None:
     assert fitted("often", {"type": "object", "properties": {"value": {"type": "integer"}}}) == "often"
 
 
-@pytest.mark.parametrize("name", ["baseline/constant", "baseline/constant:", "baseline/echoes", "baseline/majority"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "baseline/constant",
+        "baseline/constant:",
+        "baseline/echoes",
+        "baseline/echo:",
+        "baseline/echo:middle",
+        "baseline/majority",
+    ],
+)
 def test_what_is_no_baseline_is_said_to_be_none(name: str) -> None:
     with pytest.raises(ModelError) as error:
         open_model(name)
@@ -162,7 +185,7 @@ def test_without_gold_there_is_no_majority(spec: Path) -> None:
 
 def test_a_report_says_which_figures_a_baseline_reaches(spec: Path, tripos: Command) -> None:
     done = tripos("run", "checks.tripos", "--model", "mock/careless,baseline/majority")
-    assert "no better than a baseline: mock/careless" in " ".join(done.out.split())
+    assert "not clear of a baseline: mock/careless" in " ".join(done.out.split())
     report = json.loads(tripos("report", "--json").out)
     [f1] = [each for each in report["no_better_than_a_baseline"] if each["measure"] == "wrong.f1"]
     assert (f1["baseline"], f1["model"]) == ("baseline/constant:true", "mock/careless")
@@ -179,6 +202,17 @@ def test_means_name_the_baseline_that_a_model_is_no_better_than(spec: Path, trip
     assert mine["no_better_than"] == (
         "baseline/constant:sum" if mine["mean"] is not None and mine["mean"] <= best else None
     )
+
+
+def test_a_board_names_the_models_whose_interval_does_not_clear_a_baseline(spec: Path, tripos: Command) -> None:
+    tripos("run", "checks.tripos", "--model", "mock/careless,mock/careful,baseline/majority")
+    boards = json.loads(tripos("leaderboard", "--json").out)["boards"]
+    for board in boards:
+        best = max(each["value"] for each in board["models"] if each["model"].startswith("baseline/"))
+        for each in board["models"]:
+            reaches = not each["model"].startswith("baseline/") and each["low"] <= best
+            assert ("no_better_than" in each) == reaches
+        assert any("not clear of a baseline: " in note for note in board["notes"])
 
 
 def test_a_baseline_judges_nobody(tripos: Command, quiz: Path) -> None:

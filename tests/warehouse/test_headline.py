@@ -93,15 +93,18 @@ def test_notes_give_way_to_the_table_and_are_counted(found: Report) -> None:
     assert f"{9 - kept} more notes" in "\n".join(lines)
 
 
-def test_what_is_no_better_than_a_baseline_is_told_in_full_or_counted(found: Report) -> None:
+def test_what_is_not_clear_of_a_baseline_is_told_in_full_or_counted(found: Report) -> None:
     report = made(found, ("a/x", "b/y", "baseline/constant:0"), NAMES[:2])
     told = baseline_sentence(report, report.measures, 200)
-    assert told == "no better than a baseline: every model in overall, first_scenario.accuracy"
+    assert told == "not clear of a baseline: every model in overall, first_scenario.accuracy"
     short = baseline_sentence(report, report.measures, 70)
-    assert short == "no better than a baseline: 2 of 2 models in 2 of 2 measures"
-    better = made(found, ("baseline/constant:0", "a/x"), NAMES[:2])
+    assert short == "not clear of a baseline: 2 of 2 models in 2 of 2 measures"
+    near = made(found, ("baseline/constant:0", "a/x"), NAMES[:2])
+    told = baseline_sentence(near, near.measures, 200)
+    assert told == "not clear of a baseline: a/x in overall", "its interval begins where the baseline is"
+    better = replace(near, measures=near.measures[1:])
     assert baseline_sentence(better, better.measures, 200) is None
-    assert "no better than a baseline: every model" in render_headline(report, 120).plain
+    assert "not clear of a baseline: every model" in render_headline(report, 120).plain
 
 
 def test_without_a_headline_the_first_measure_stands_for_the_benchmark(

@@ -10,6 +10,8 @@ from statistics import stdev
 from typing import Any
 
 import duckdb
+import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
@@ -17,6 +19,9 @@ from tests.conftest import Command
 from tests.lengths import sized, spread
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.query.answers import run_query
+from tripos_warehouse.query.floor_sql import placed
+from tripos_warehouse.statistics import StatisticResult
+from tripos_warehouse.statistics.intervals import bounded, clopper_pearson, with_t
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.views.views import connect
 
@@ -221,6 +226,50 @@ def test_means_compare_a_baseline_with_means_of_the_same_metric(mixed: duckdb.Du
     # That baseline has no score of how many.
     assert (found[nothing, "many"]["without"], found["mock/careful", "many"]["no_better_than"]) == (3, None)
     assert found["mock/careful", "room"]["no_better_than"] is None, "nobody said that more room is better"
+
+
+@pytest.mark.parametrize(
+    ("ends", "scores"), [((0.0, 1.0), 1), ((0.0, 1.0), 3), ((1.0, 10.0), 1), ((1.0, 10.0), 2), (None, 1)]
+)
+def test_a_mean_clears_a_floor_where_its_interval_lies_above(ends: tuple[float, float] | None, scores: int) -> None:
+    """Of drawn means near their ends and in the middle: as the intervals of measures say."""
+    random = np.random.default_rng([scores, 0 if ends is None else int(ends[1])])
+    low, high = ends or (0.0, 1.0)
+    rows = []
+    for items in (1, 2, 5, 12, 31, 32, 60, 400):
+        for ease in (0.02, 0.3, 0.7, 0.97, 1.0):
+            values = (random.random((items, scores)) < ease).mean(1) * (high - low) + low
+            error = float(values.std(ddof=1)) / math.sqrt(items) if items > 1 else None
+            rows += [
+                (float(values.mean()), error, items, items * scores, float(floor))
+                for floor in (low, high, *random.uniform(low, high, 8))
+            ]
+    table = pd.DataFrame(rows, columns=["mean", "standard_error", "items", "scores", "floor"])
+    table["least"], table["most"] = (low, high) if ends else (None, None)
+    database = duckdb.connect()
+    database.register("given", table.astype({"least": "Float64", "most": "Float64"}))
+    for *_, clears in (
+        found := database.execute(
+            f"select mean, standard_error, items, scores, floor, clears from ({placed('given')})"
+        ).fetchall()
+    ):
+        assert clears is not None
+    assert {clears for *_, clears in found} == {True, False}
+    for mean, error, items, count, floor, clears in found:
+        bottom = low_end(mean, error, items, count, ends)
+        assert clears == ((mean if bottom is None else bottom) > floor), (mean, error, items, count, floor, bottom)
+
+
+def low_end(
+    mean: float, error: float | None, items: int, scores: int, ends: tuple[float, float] | None
+) -> float | None:
+    """Return the low end of a mean's interval, as a measure has it."""
+    if error is None or (ends is None and error < 1e-9):
+        return None
+    if ends == (0, 1) and items == scores:
+        return clopper_pearson(mean * items, items).low
+    found = StatisticResult(mean, clusters=items)
+    return (with_t(found, error, items - 1) if ends is None else bounded(found, error, items - 1, ends)).low
 
 
 def test_the_worst_replies_are_ranked_by_where_they_stand_on_their_scales(mixed: duckdb.DuckDBPyConnection) -> None:

@@ -15,6 +15,14 @@ from .expectations import (
 from .figure_walk import (
     aggregates as aggregates,
 )
+from .floors import (
+    BASELINE as BASELINE,
+    Matched as Matched,
+    Placed as Placed,
+    is_baseline as is_baseline,
+    matched as matched,
+    not_clear as not_clear,
+)
 from .gaps import (
     MissingResults as MissingResults,
     find_gaps as find_gaps,

@@ -10,6 +10,9 @@ from .connection import (
     StoreConnection as StoreConnection,
     Views as Views,
 )
+from .floor_sql import (
+    placed as placed,
+)
 from .functions import (
     add_functions as add_functions,
 )

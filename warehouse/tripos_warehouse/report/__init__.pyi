@@ -1,4 +1,5 @@
 from .board_facts import (
+    headlines as headlines,
     items_by_model as items_by_model,
 )
 from .comparison import (
@@ -36,7 +37,6 @@ from .ranking import (
     BoardNote as BoardNote,
     Standing as Standing,
     board_notes as board_notes,
-    headlines as headlines,
     is_short as is_short,
     leaderboard as leaderboard,
 )

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import difflib
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from tripos_compiler.language.figures import why_no_headline
 from tripos_compiler.plan import Ask, Converse, Measure, Plan, Retrieve
 from tripos_warehouse import sql
+from tripos_warehouse.errors import StoreError
 from tripos_warehouse.query import Connection
 from tripos_warehouse.report.remarks import selection_of
 from tripos_warehouse.views import RunRecord, are_counted, get_selected, step_counts
+
+WHOLE = "overall"
+"""What a measure is called that stands for its benchmark."""
 
 
 def items_by_model(connection: Connection, plan: Plan, measure: Measure) -> dict[str, frozenset[str]]:
@@ -128,3 +134,40 @@ def of_other_versions(
         for model, versions in under.items()
         if not any(comparable(version, newest.version) for version in versions)
     }
+
+
+def headlines(plan: Plan) -> tuple[Measure, ...]:
+    """Return the measures that stand for a benchmark: those of its `headline`. One that has none is judged by what
+    comes to one value for each model: `overall`; else the first of the benchmark; else the first of each scenario."""
+    if plan.benchmark.headline:
+        return tuple(measure for name in plan.benchmark.headline for measure in plan.measures if measure.name == name)
+    alone = [measure for measure in plan.measures if _is_alone(plan, measure)]
+    first: dict[str | None, Measure] = {}
+    for measure in sorted(alone, key=lambda each: each.name != WHOLE):
+        first.setdefault(measure.scenario, measure)
+    return (first[None],) if None in first else tuple(first.values())
+
+
+def board_measure(plan: Plan, name: str) -> Measure:
+    """Return the measure of a board that was asked for. Raises `StoreError` S0602 for one that the benchmark has not,
+    or that does not come to one value for each model."""
+    known = {measure.name: measure for measure in plan.measures}
+    if name not in known:
+        close = nearest(name, known)
+        hint = f"did you mean `{close}`?" if close else f"its measures are {', '.join(known)}"
+        raise StoreError("S0602", f"`{plan.benchmark.name}` has no measure `{name}`", hint)
+    if not _is_alone(plan, known[name]):
+        message = f"`{name}` of `{plan.benchmark.name}` does not come to one value for each model"
+        those = [each.name for each in plan.measures if _is_alone(plan, each)]
+        raise StoreError("S0602", message, f"these do: {', '.join(those)}" if those else "none of its measures does")
+    return known[name]
+
+
+def _is_alone(plan: Plan, measure: Measure) -> bool:
+    """Return true if it comes to one value for each model."""
+    return why_no_headline(measure, {each.name: each for each in plan.measures}) is None
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """Return the known name that is most like another, if any is."""
+    return next(iter(difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)), None)

@@ -13,10 +13,10 @@ from rich.text import Text
 
 from tripos_compiler.diagnostics import localized, usd
 from tripos_warehouse.formats import GAP, NOTHING, TextColumn, grid, wrapped
-from tripos_warehouse.measures import MeasureRow, MeasureTable
+from tripos_warehouse.measures import MeasureRow, MeasureTable, is_baseline, matched
+from tripos_warehouse.report.board_facts import headlines
 from tripos_warehouse.report.pivot_table import counts_of, coverage, number_range, with_interval
-from tripos_warehouse.report.ranking import headlines
-from tripos_warehouse.report.remarks import CAUTION, is_baseline, matched
+from tripos_warehouse.report.remarks import CAUTION
 from tripos_warehouse.report.report_text import (
     STYLES,
     columns_below,
@@ -181,7 +181,7 @@ def _notes(report: Report, width: int) -> Iterator[Block]:
 
 
 def baseline_sentence(report: Report, tables: Sequence[MeasureTable], longest: int) -> str | None:
-    """Return which models are no better than a baseline, and in which measures; None where there is none. It has no
+    """Return which models do not clear a baseline, and in which measures; None where there is none. It has no
     more than `longest` characters, or says only how many they are."""
     found = {table.measure.name: matched(table) for table in report.measures}
     groups: dict[tuple[str, ...], list[str]] = {}
@@ -196,12 +196,12 @@ def baseline_sentence(report: Report, tables: Sequence[MeasureTable], longest: i
     others = len(names) - sum(map(len, groups.values()))
     parts = [f"{_every(models, compared)} in {_some(measures)}" for models, measures in groups.items()]
     parts += _left_out(others, "measure")
-    told = localized(f"no better than a baseline: {'; '.join(parts)}")
+    told = localized(f"not clear of a baseline: {'; '.join(parts)}")
     if cell_len(told) <= longest:
         return told
     below = {each.model for matches in found.values() for each in matches}
     some = f"{len(below)} of {len(compared)} models in {len(names)} of {len(found)} measures"
-    return localized(f"no better than a baseline: {some}")
+    return localized(f"not clear of a baseline: {some}")
 
 
 def _every(models: Sequence[str], compared: Sequence[str]) -> str:

@@ -3,7 +3,6 @@ tell two models apart."""
 
 from __future__ import annotations
 
-import difflib
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,15 +10,25 @@ from itertools import combinations
 from typing import Any, NamedTuple
 
 from tripos_compiler.diagnostics import percent
-from tripos_compiler.language.figures import why_no_headline
 from tripos_compiler.plan import Measure, Plan
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.measures import Half, MeasureRow, evaluate, has_people_apart, remeasure_pairs
+from tripos_warehouse.measures import (
+    Half,
+    MeasureRow,
+    Placed,
+    evaluate,
+    has_people_apart,
+    not_clear,
+    remeasure_pairs,
+)
 from tripos_warehouse.query import Connection
 from tripos_warehouse.report.board_facts import (
+    board_measure,
     company_of,
     graders_of,
+    headlines,
     items_by_model,
+    nearest,
     of_other_versions,
     partly_of,
     parts_of,
@@ -28,8 +37,6 @@ from tripos_warehouse.report.board_facts import (
 from tripos_warehouse.statistics import StatisticResult, rank_by
 from tripos_warehouse.views import RunRecord, copied_scores, get_selected, people_apart
 
-WHOLE = "overall"
-"""What a measure is called that stands for its benchmark."""
 LEVEL = 0.05
 """A corrected p-value below this tells two models apart."""
 LEAST_ITEMS = 6
@@ -96,12 +103,19 @@ class Board:
         return len({each.company for each in self.standings}) > 1
 
     @property
+    def no_better_than(self) -> dict[str, tuple[str, float]]:
+        """The models whose interval does not clear the best baseline on the board, with its name and its value."""
+        rows = [Placed(each.model, each.value, each.low, each.high) for each in self.standings]
+        return not_clear(rows, lower_is_better=self.measure.lower_is_better)
+
+    @property
     def graded_by_others(self) -> bool:
         """True if not all models were graded by the same judges."""
         return len({each.graders for each in self.standings}) > 1
 
     def to_json(self) -> dict[str, Any]:
         """Return the board as JSON values."""
+        floors = self.no_better_than
         return {
             "benchmark": self.benchmark,
             "version": self.version,
@@ -124,6 +138,7 @@ class Board:
                     "runs": list(each.runs),
                     "company": list(each.company),
                     "reason": each.reason,
+                    **({"no_better_than": floors[each.model][0]} if each.model in floors else {}),
                 }
                 for each in self.standings
             ],
@@ -180,6 +195,9 @@ def board_notes(board: Board) -> list[BoardNote]:
         others = ((each.model, tuple(n for n in each.company if n not in shared)) for each in board.standings)
         text = f"not all had the same models in the other roles, {APART}: {_told(_groups(others), 'with')}"
         notes.append(BoardNote("company", text))
+    for baseline, value in dict.fromkeys(board.no_better_than.values()):
+        models = [model for model, floor in board.no_better_than.items() if floor[0] == baseline]
+        notes.append(BoardNote("floor", f"not clear of a baseline: {', '.join(models)}: {baseline} gets {value:.3g}"))
     for model in board.partly:
         text = f"{model}: its last run was of another spec, or not of all scenarios: some scores are missing"
         notes.append(BoardNote("partly", text))
@@ -233,7 +251,7 @@ def leaderboard(
         by_benchmark[run.benchmark].append(run)
     for name in (*benchmarks, *wanted):
         if name not in by_benchmark:
-            close = _nearest(name, by_benchmark)
+            close = nearest(name, by_benchmark)
             hint = f"did you mean `{close}`?" if close else f"its benchmarks are {', '.join(sorted(by_benchmark))}"
             raise StoreError("S0301", f"the store has no run of a benchmark `{name}`", hint)
     boards = []
@@ -242,40 +260,10 @@ def leaderboard(
         newest = next((run for run in of_it if run.status not in ("stopped", "failed")), of_it[0])
         plan = get_selected(connection, newest)
         other = of_other_versions(newest, of_it, comparable)
-        measures = [_measure(plan, each) for each in wanted[name]] if name in wanted else headlines(plan)
+        measures = [board_measure(plan, each) for each in wanted[name]] if name in wanted else headlines(plan)
         with copied_scores(connection, name):
             boards += [_board(connection, plan, newest, of_it, measure, other, anyway) for measure in measures]
     return boards
-
-
-def headlines(plan: Plan) -> tuple[Measure, ...]:
-    """Return the measures that stand for a benchmark: those of its `headline`. One that has none is judged by what
-    comes to one value for each model: `overall`; else the first of the benchmark; else the first of each scenario."""
-    if plan.benchmark.headline:
-        return tuple(measure for name in plan.benchmark.headline for measure in plan.measures if measure.name == name)
-    alone = [measure for measure in plan.measures if _is_alone(plan, measure)]
-    first: dict[str | None, Measure] = {}
-    for measure in sorted(alone, key=lambda each: each.name != WHOLE):
-        first.setdefault(measure.scenario, measure)
-    return (first[None],) if None in first else tuple(first.values())
-
-
-def _measure(plan: Plan, name: str) -> Measure:
-    known = {measure.name: measure for measure in plan.measures}
-    if name not in known:
-        close = _nearest(name, known)
-        hint = f"did you mean `{close}`?" if close else f"its measures are {', '.join(known)}"
-        raise StoreError("S0602", f"`{plan.benchmark.name}` has no measure `{name}`", hint)
-    if not _is_alone(plan, known[name]):
-        message = f"`{name}` of `{plan.benchmark.name}` does not come to one value for each model"
-        those = [each.name for each in plan.measures if _is_alone(plan, each)]
-        raise StoreError("S0602", message, f"these do: {', '.join(those)}" if those else "none of its measures does")
-    return known[name]
-
-
-def _is_alone(plan: Plan, measure: Measure) -> bool:
-    """Return true if it comes to one value for each model."""
-    return why_no_headline(measure, {each.name: each for each in plan.measures}) is None
 
 
 def _board(
@@ -387,7 +375,3 @@ def _differences(
             if frozenset(pair) in pairs[both]:
                 found[pair] = difference
     return found
-
-
-def _nearest(name: str, known: Iterable[str]) -> str | None:
-    return next(iter(difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)), None)

@@ -14,11 +14,19 @@ from rich.text import Text
 from tripos_compiler.diagnostics import localized, percent, reader_language, usd
 from tripos_compiler.plan import Measure, Plan
 from tripos_warehouse.formats import GAP, NOTHING, TextColumn, decimals_of, grid, wrapped
-from tripos_warehouse.measures import CheckedExpectation, ExpectationOutcome, MeasureRow, MeasureTable, as_measure
+from tripos_warehouse.measures import (
+    CheckedExpectation,
+    ExpectationOutcome,
+    Matched,
+    MeasureRow,
+    MeasureTable,
+    as_measure,
+    matched,
+)
 from tripos_warehouse.measures.sql import graders_of, sql_of
 from tripos_warehouse.report.acceptance import acceptance_lines
 from tripos_warehouse.report.pivot_table import ALL, beside, counts_of, is_pooled, with_interval
-from tripos_warehouse.report.remarks import CAUTION, Matched, matched
+from tripos_warehouse.report.remarks import CAUTION
 from tripos_warehouse.views import dimension_heading, dimension_label
 
 if TYPE_CHECKING:
@@ -26,12 +34,12 @@ if TYPE_CHECKING:
 
 
 def baseline_lines(plan: Plan, table: MeasureTable, width: int) -> list[str]:
-    """Return a line for each model that is no better than a baseline: where, and which."""
+    """Return a line for each model that does not clear a baseline: where, and which."""
     decimals = decimals_of([row.value for row in table.rows])
     lines: list[str] = []
     for model in dict.fromkeys(each.model for each in matched(table)):
         told = [_expectation_line(plan, table, each, decimals) for each in matched(table) if each.model == model]
-        lines.append(wrapped(localized(f"no better than a baseline: {model}, {'; '.join(told)}"), width))
+        lines.append(wrapped(localized(f"not clear of a baseline: {model}, {'; '.join(told)}"), width))
     return lines
 
 
@@ -41,7 +49,9 @@ def _expectation_line(plan: Plan, table: MeasureTable, each: Matched, decimals: 
         for name, value in zip(table.measure.by, each.by, strict=True)
     ]
     where = f"{', '.join(cell)}: " if cell else ""
-    told = localized(f"{each.value:.{decimals}f} to {each.baseline_value:.{decimals}f} of {each.baseline}")
+    low, high = (None if end is None else f"{end:.{decimals}f}" for end in (each.low, each.high))
+    own = f"{each.value:.{decimals}f}" + (f" ({low} – {high})" if low is not None and high is not None else "")
+    told = localized(f"{own} to {each.baseline_value:.{decimals}f} of {each.baseline}")
     return f"{where}{told}"
 
 

@@ -21,11 +21,12 @@ from tripos_warehouse.measures import (
     find_gaps,
     find_unworked,
     has_people_apart,
+    matched,
 )
 from tripos_warehouse.measures.sql import sql_of
 from tripos_warehouse.query import Connection
 from tripos_warehouse.report.acceptance import Acceptance, acceptances
-from tripos_warehouse.report.remarks import CAUTION, Remark, find_remarks, matched
+from tripos_warehouse.report.remarks import CAUTION, Remark, find_remarks
 from tripos_warehouse.store import HUMAN
 from tripos_warehouse.views import RunRecord, copied_scores, people_apart, shows_several_times
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from tripos_warehouse import sql
+from tripos_warehouse.query import placed
 from tripos_warehouse.views.dimensions import Enumerations
 
 
@@ -17,7 +18,8 @@ def _same(table: str) -> str:
 # evaluator a severity, so a mean is of one metric by one evaluator: nothing here adds up figures of unlike meaning.
 # What each model has scores of matters beside a baseline only: where no run has any, the second reading of the scores
 # is of nothing.
-_MEANS = """
+_MEANS = (
+    """
 macro {schema}.means(per := NULL, metric := NULL, scenario := NULL, evaluator := NULL) as table
 with given as not materialized (
   select {per}, score.model, score.item_id, score.value, score.low, score.high, score.scenario, score.metric,
@@ -40,7 +42,8 @@ select items.part, items.place, items.metric, items.evaluator, items.model,
     * sum(items.items) / nullif(sum(items.items) - 1, 0)) / nullif(sum(items.n), 0)
     as standard_error,
   sum(items.items)::bigint as items, sum(items.n)::bigint as scores,
-  (sum(items.rows) - sum(items.n))::bigint as without, items.low || '..' || items.high as scale
+  (sum(items.rows) - sum(items.n))::bigint as without, items.low || '..' || items.high as scale,
+  items.low as least, items.high as most
 from items group by items.part, items.place, items.metric, items.evaluator, items.model, items.low, items.high),
 valued as (
   select given.part, given.metric, given.evaluator, given.model, given.low, given.high, given.scenario
@@ -55,16 +58,21 @@ free as (
   select board.part, board.metric, board.evaluator, board.scale, covered.covers, max(board.mean) as mean,
     arg_max(board.model, board.mean) as model
   from board join covered on {same} and covered.model = board.model
-  where starts_with(board.model, 'baseline/') group by all)
-select board.part, board.metric, board.evaluator, board.model, board.mean, board.standard_error, board.items,
-  board.scores, board.without, board.scale,
-  case when not starts_with(board.model, 'baseline/') and board.mean <= free.mean then free.model end
-    as no_better_than
-from board left join covered on {same} and covered.model = board.model
-  left join free on {same_free} and free.covers = covered.covers
-order by board.place, board.part, board.metric, board.evaluator, board.model, board.scale""".replace(
-    "{same}", _same("covered")
-).replace("{same_free}", _same("free"))
+  where starts_with(board.model, 'baseline/') group by all),
+floored as (
+  select board.*, free.model as baseline,
+    case when not starts_with(board.model, 'baseline/') then free.mean end as floor
+  from board left join covered on {same} and covered.model = board.model
+    left join free on {same_free} and free.covers = covered.covers)
+select placed.part, placed.metric, placed.evaluator, placed.model, placed.mean, placed.standard_error, placed.items,
+  placed.scores, placed.without, placed.scale, case when not placed.clears then placed.baseline end as no_better_than
+from ({placed}) as placed
+order by placed.place, placed.part, placed.metric, placed.evaluator, placed.model, placed.scale""".replace(
+        "{same}", _same("covered")
+    )
+    .replace("{same_free}", _same("free"))
+    .replace("{placed}", placed("floored"))
+)
 
 TOLD = ("scenario", "metric", "dimension", "evaluator", "scorer")
 """The columns that moments tell apart."""

@@ -1,12 +1,15 @@
 """Trivial baselines: models that know nothing, so that a figure can be held against what it takes to get it for free.
 
-`baseline/constant:TEXT` always says the same, `baseline/echo` says back what it was asked. `baseline/majority` is no
-model of its own: a run puts constants in its place (`majority.py`).
+`baseline/constant:TEXT` always says the same, `baseline/echo` says back what it was asked, or a part of it
+(`baseline/echo:last-question`). `baseline/majority` is no model of its own: a run puts constants in its place
+(`majority.py`).
 """
 
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +19,8 @@ PREFIX = "baseline/"
 CONSTANT = "baseline/constant:"
 ECHO = "baseline/echo"
 MAJORITY = "baseline/majority"
+_SENTENCE = re.compile(r"(?<=[.!?])[\"'”’)\]]*\s+|(?<=[。！？])[”’」』）]*\s*|\n+")
+"""What stands between two sentences: white space behind a mark, or a line's end."""
 TRUE, FALSE = ("true", "yes"), ("false", "no")
 
 
@@ -23,12 +28,68 @@ class _Unfit(Exception):
     """A text is no value of a type; never leaves this module."""
 
 
+def last_sentence(text: str) -> str:
+    """Return the last sentence of a text.
+
+    >>> last_sentence("Ann has 3 eggs. She eats 1.5 eggs.\\nHow many are left? ")
+    'How many are left?'
+    """
+    return next(reversed(sentences(text)), text)
+
+
+def last_question(text: str) -> str:
+    """Return the last sentence that ends in a question mark; of a text without any, the last sentence.
+
+    >>> last_question("Ann has 3 eggs. How many are left? Write one number, and nothing else.")
+    'How many are left?'
+    """
+    asked = [each for each in sentences(text) if each.rstrip("\"'”’」』）)]").endswith(("?", "？"))]
+    return asked[-1] if asked else last_sentence(text)
+
+
+def first_line(text: str) -> str:
+    """Return the first line of a text that is not empty.
+
+    >>> first_line("\\nAnn has 3 eggs.\\nHow many are left?")
+    'Ann has 3 eggs.'
+    """
+    return next((line.strip() for line in text.splitlines() if line.strip()), text)
+
+
+def last_line(text: str) -> str:
+    """Return the last line of a text that is not empty.
+
+    >>> last_line("Ann has 3 eggs.\\nShe eats one. How many are left?\\n")
+    'She eats one. How many are left?'
+    """
+    return next((line.strip() for line in reversed(text.splitlines()) if line.strip()), text)
+
+
+def sentences(text: str) -> list[str]:
+    """Return the sentences of a text: up to a mark with white space behind it, or to the end of a line.
+
+    >>> sentences("It is 3.5 m. Is it? 是。对吗？")
+    ['It is 3.5 m.', 'Is it?', '是。', '对吗？']
+    """
+    return [each.strip() for each in _SENTENCE.split(text) if each.strip()]
+
+
+ECHOES: dict[str, Callable[[str], str]] = {
+    "first-line": first_line,
+    "last-line": last_line,
+    "last-sentence": last_sentence,
+    "last-question": last_question,
+}
+"""Parts of what was asked that `baseline/echo:PART` says back."""
+
+
 @dataclass(frozen=True)
 class BaselineModel:
-    """A baseline. `text` is what it always says; `None`: what it was asked."""
+    """A baseline. `text` is what it always says; `None`: what it was asked, or the part of it that `echo` takes."""
 
     name: str
     text: str | None
+    echo: Callable[[str], str] = str
     structured: bool = True
     slots: int | None = None
     price: Price | None = FREE
@@ -41,7 +102,7 @@ class BaselineModel:
 
     async def ask(self, request: Request) -> Reply:
         """Return the reply, in the form that is asked for where the text can be had in it."""
-        said = self.text if self.text is not None else request.messages[-1].content
+        said = self.text if self.text is not None else self.echo(request.messages[-1].content)
         return Reply(fitted(said, request.schema), self.name, "stop", 0, 0, 0.0)
 
     async def close(self) -> None:
@@ -56,9 +117,12 @@ def open_baseline(name: str) -> BaselineModel:
     """
     if name == ECHO:
         return BaselineModel(name, None)
+    kind, _, part = name.partition(":")
+    if kind == ECHO and part in ECHOES:
+        return BaselineModel(name, None, ECHOES[part])
     if name.startswith(CONSTANT) and len(name) > len(CONSTANT):
         return BaselineModel(name, name.removeprefix(CONSTANT))
-    hint = f"the baselines are `{CONSTANT}TEXT`, `{ECHO}` and `{MAJORITY}`"
+    hint = f"the baselines are `{CONSTANT}TEXT`, `{ECHO}`, `{ECHO}:PART` and `{MAJORITY}`; PART is {', '.join(ECHOES)}"
     raise ModelError("R0103", f"there is no baseline `{name}`", hint, fatal=True)
 
 
