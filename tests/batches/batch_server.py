@@ -59,6 +59,8 @@ class BatchServer:
     """By its id, how often each line was submitted."""
     batches: dict[str, Batch] = field(default_factory=dict)
     files: dict[str, bytes] = field(default_factory=dict)
+    forgotten: set[str] = field(default_factory=set)
+    """Batches that the server says it does not know."""
     seen: Counter[str] = field(default_factory=Counter)
     """How often each address was asked for."""
     order: dict[str, None] = field(default_factory=dict)
@@ -116,17 +118,35 @@ class BatchServer:
 
     def outcomes(self, batch: Batch, *, anthropic: bool) -> list[tuple[str, int, Any]] | None:
         """Return what came of a batch; `None` while it is under way. Half of one that expires or is cancelled was
-        answered before."""
+        answered before, every line of one with the fate `errors` fails, and the first line of one with the fate
+        `missing` is in no file."""
         if time.time() < batch.ends_at:
             return None
         if batch.outcomes is None:
-            done = {"ended": len(batch.lines), "failed": 0}.get(batch.fate, len(batch.lines) // 2)
-            undone = 1 if batch.fate == "cancelled" else 0
+            answered = {"failed": 0, "errors": 0, "expired": len(batch.lines) // 2, "cancelled": len(batch.lines) // 2}
+            done = answered.get(batch.fate, len(batch.lines))
+            later = {"error": {"type": "api_error", "message": "later"}}
+            undone = {"cancelled": (1, None), "errors": (500, later)}.get(batch.fate, (0, None))
             batch.outcomes = [
-                (name, *(self.answer(content, anthropic=anthropic) if place < done else (undone, None)))
+                (name, *(self.answer(content, anthropic=anthropic) if place < done else undone))
                 for place, (name, content) in enumerate(batch.lines)
+                if place or batch.fate != "missing"
             ]
         return batch.outcomes
+
+
+def _known(server: BatchServer, batch_id: str) -> Batch:
+    if batch_id in server.forgotten:
+        raise web.HTTPNotFound(text='{"error": {"message": "no such batch"}}')
+    return server.batches[batch_id]
+
+
+def _file(batch: Batch, rows: list[str]) -> str:
+    """Return the lines of a file of outcomes, as the fate of the batch has it: with half a line, or with every line
+    twice."""
+    if batch.fate == "garbled" and rows:
+        rows[-1] = rows[-1][: len(rows[-1]) // 2]
+    return "\n".join(rows * 2 if batch.fate == "doubled" else rows)
 
 
 def _page(server: BatchServer, request: web.Request, after: str) -> tuple[list[Batch], bool]:
@@ -173,11 +193,12 @@ class OpenaiForm:
         return web.json_response({"object": "list", "data": [self._told(each) for each in page], "has_more": more})
 
     async def one(self, request: web.Request) -> web.Response:
-        return web.json_response(self._told(self._server.batches[request.match_info["id"]]))
+        return web.json_response(self._told(_known(self._server, request.match_info["id"])))
 
     async def content(self, request: web.Request) -> web.Response:
         kind, _, batch_id = request.match_info["id"].partition("-of-")
-        found = self._server.outcomes(self._server.batches[batch_id], anthropic=False) or []
+        batch = _known(self._server, batch_id)
+        found = self._server.outcomes(batch, anthropic=False) or []
         rows = []
         for name, status, body in found:
             if status == 0:
@@ -190,12 +211,13 @@ class OpenaiForm:
                 row = {"id": f"r-{name}", "custom_id": name, "response": response, "error": None}
             if (status == 200) == (kind == "out"):
                 rows.append(json.dumps(row))
-        return web.Response(text="\n".join(reversed(rows)))
+        return web.Response(text=_file(batch, rows[::-1]))
 
     def _told(self, batch: Batch) -> dict[str, Any]:
         found = self._server.outcomes(batch, anthropic=False)
         done = sum(status == 200 for _, status, _ in found or ())
-        status = "in_progress" if found is None else {"ended": "completed"}.get(batch.fate, batch.fate)
+        ended = batch.fate if batch.fate in ("failed", "expired", "cancelled") else "completed"
+        status = "in_progress" if found is None else ended
         told: dict[str, Any] = {
             "id": batch.id,
             "object": "batch",
@@ -207,7 +229,8 @@ class OpenaiForm:
         if status == "failed":
             told["errors"] = {"data": [{"code": "invalid_json", "message": "the file is not\nvalid"}]}
         elif found is not None:
-            told |= {"output_file_id": f"out-of-{batch.id}", "error_file_id": f"err-of-{batch.id}"}
+            told["output_file_id"] = f"out-of-{batch.id}" if done else None
+            told["error_file_id"] = f"err-of-{batch.id}" if done < len(found) else None
         return told
 
 
@@ -233,10 +256,11 @@ class AnthropicForm:
         return web.json_response({"data": [self._told(each) for each in page], "has_more": more})
 
     async def one(self, request: web.Request) -> web.Response:
-        return web.json_response(self._told(self._server.batches[request.match_info["id"]]))
+        return web.json_response(self._told(_known(self._server, request.match_info["id"])))
 
     async def results(self, request: web.Request) -> web.Response:
-        found = self._server.outcomes(self._server.batches[request.match_info["id"]], anthropic=True) or []
+        batch = _known(self._server, request.match_info["id"])
+        found = self._server.outcomes(batch, anthropic=True) or []
         rows = []
         for name, status, body in found:
             result: dict[str, Any] = {"type": "succeeded", "message": body}
@@ -245,7 +269,7 @@ class AnthropicForm:
             elif status != 200:
                 result = {"type": "errored", "error": body}
             rows.append(json.dumps({"custom_id": name, "result": result}))
-        return web.Response(text="\n".join(rows) + "\n")
+        return web.Response(text=_file(batch, rows) + "\n")
 
     def _told(self, batch: Batch) -> dict[str, Any]:
         found = self._server.outcomes(batch, anthropic=True)

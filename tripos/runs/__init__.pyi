@@ -1,4 +1,6 @@
 from .batch_records import (
+    BatchesUnderWay as BatchesUnderWay,
+    BatchUnderWay as BatchUnderWay,
     RecordedBatches as RecordedBatches,
 )
 from .recordings import (

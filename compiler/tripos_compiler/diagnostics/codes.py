@@ -100,6 +100,7 @@ CODES: dict[str, str] = {
     "R0121": "no batches",
     "R0122": "not answered by a batch",
     "R0123": "held by a batch",
+    "R0124": "batch unknown",
     "R0201": "role not filled",
     "R0202": "unknown option value",
     "R0203": "bad configuration",

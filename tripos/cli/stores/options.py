@@ -116,7 +116,16 @@ def add_store(parser: argparse.ArgumentParser) -> None:
     formats.add_argument("--iceberg", metavar="DIR", help="folder for the metadata of Iceberg")
     formats.add_argument("--delta", metavar="DIR", help="folder for the metadata of Delta Lake")
     check = actions.add_parser("check", help="find damage, and show a digest of every table")
-    done = ((gc, "what was removed"), (compact, "what was done"), (check, "what was found"), (mirror, "what was done"))
+    batches = actions.add_parser("batches", help="list batches that are under way at providers, or give one up")
+    help_ = "count this batch as lost: its requests are asked again, and may be paid for twice"
+    batches.add_argument("--give-up", metavar="BATCH", help=help_)
+    done = (
+        (batches, "the batches"),
+        (gc, "what was removed"),
+        (compact, "what was done"),
+        (check, "what was found"),
+        (mirror, "what was done"),
+    )
     for action, told in done:
         add_store_options(action)
         action.add_argument("--json", action="store_true", help=f"print {told} as JSON")

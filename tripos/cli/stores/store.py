@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def main(options: Namespace) -> int:
-    """Do what was asked: `gc`, `compact`, `check`, `merge` or `mirror`."""
+    """Do what was asked: `gc`, `compact`, `check`, `batches`, `merge` or `mirror`."""
     if options.action == "merge":
         return _merge(options)
     store = open_store(options, writes=True, on_bucket=options.action != "mirror")
@@ -38,6 +38,10 @@ def main(options: Namespace) -> int:
                 return _collect(store, options)
             case "compact":
                 return _compact(store, options)
+            case "batches":
+                from tripos.cli.stores.batches import show_batches
+
+                return show_batches(store, options)
             case "mirror":
                 return _mirror(store, options)
             case _:

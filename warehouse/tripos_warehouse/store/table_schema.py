@@ -114,7 +114,7 @@ BATCHES = make_table(
     required("model", pa.string()),
     required("endpoint", pa.string()),  # where it was submitted: the address, and the variable that holds the key
     optional("batch_id", pa.string()),  # as the provider calls it
-    required("requests", TEXTS),  # the digests that they are known by there; only of what is intended
+    required("requests", TEXTS),  # the digests that they are known by there; of what is intended or unanswered
     optional("message", pa.string()),
     required("created_at", TIMESTAMP),
 )

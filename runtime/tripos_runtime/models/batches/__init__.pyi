@@ -2,6 +2,7 @@ from .anthropic_batches import (
     AnthropicBatches as AnthropicBatches,
 )
 from .base import (
+    LOST as LOST,
     NO_BATCHES as NO_BATCHES,
     UNDONE as UNDONE,
     BatchedModel as BatchedModel,

@@ -50,6 +50,10 @@ class AnthropicBatches:
         self._name = model.name
         self._base = f"{model.place.address.removesuffix(PATH)}{PATH}/batches"
 
+    async def check(self) -> None:
+        """Make sure that the server has batches."""
+        await self._server.check(self._base)
+
     async def submit(self, marker: str, lines: Sequence[BatchLine]) -> str:
         """Make a batch of the lines. It has no place for a marker: the ids of its lines tell which it is."""
         each = (b'{"custom_id":' + orjson.dumps(line.id) + b',"params":' + line.body + b"}" for line in lines)
@@ -82,13 +86,15 @@ class AnthropicBatches:
 
     async def state(self, batch_id: str) -> BatchState:
         """Return the state of a batch."""
-        return self._state(await self._server.call("GET", f"{self._base}/{batch_id}"))
+        return self._state(
+            await self._server.call("GET", f"{self._base}/{batch_id}", missing=self._server.lost(batch_id))
+        )
 
     async def outcomes(self, state: BatchState) -> AsyncIterator[tuple[str, Outcome]]:
         """Yield the lines of the outcomes."""
         for url in state.files:
-            async for line in self._server.lines(url):
-                yield str(line.get("custom_id")), self._outcome(line.get("result") or {})
+            async for line in self._server.lines(url, state.id):
+                yield str(line.get("custom_id") or ""), self._outcome(line.get("result") or {})
 
     async def close(self) -> None:
         """Let go of the connections."""

@@ -20,6 +20,10 @@ NO_BATCHES = "R0121"
 """The error of a model whose provider takes no batches."""
 UNDONE = "R0122"
 """The error of a request that its batch did not answer: it expired, was cancelled, or was refused as a whole."""
+LOST = "R0124"
+"""The error of a batch that its provider does not know."""
+NONE_THERE = frozenset({404, 405, 410, 501})
+"""The statuses of an address that a server does not have."""
 
 Outcome = HttpAnswer | ModelError
 
@@ -53,6 +57,10 @@ class BatchService(Protocol):
     most_lines: int
     most_bytes: int
 
+    async def check(self) -> None:
+        """Make sure that the server has batches, before anything is submitted."""
+        ...
+
     async def submit(self, marker: str, lines: Sequence[BatchLine]) -> str:
         """Submit a batch, and return what the provider calls it."""
         ...
@@ -67,7 +75,8 @@ class BatchService(Protocol):
         ...
 
     def outcomes(self, state: BatchState) -> AsyncIterator[tuple[str, Outcome]]:
-        """Yield what came of each line of a batch that has ended, by its id."""
+        """Yield what came of each line of a batch that has ended, by its id, which is empty for a line that cannot be
+        read."""
         ...
 
     async def close(self) -> None:
@@ -82,17 +91,19 @@ class BatchServer:
         self.place: CallPlace = model.place
         self._connection = ModelConnection(model.place.address, model.headers, timeout_s, model.place.secrets)
 
-    async def call(self, method: str, url: str, body: bytes | aiohttp.FormData | None = None) -> dict[str, Any]:
-        """Return the JSON object that an address answers with. Raises `ModelError`."""
+    async def call(
+        self, method: str, url: str, body: bytes | aiohttp.FormData | None = None, missing: ModelError | None = None
+    ) -> dict[str, Any]:
+        """Return the JSON object that an address answers with. Raises `ModelError`, and `missing` where the server does
+        not have what the address names."""
         place = self.place
         try:
             answer = await self._connection.send(method, url, body)
         except (aiohttp.ClientError, OSError) as error:  # a timeout is an `OSError`
             raise model_error(error, place.name, place.address, place.key_variables) from error
         headers = headers_of(answer.headers)
-        if answer.status in (404, 405, 501):
-            message = f"the provider of `{place.name}` has no batches at {url} (status {answer.status})"
-            raise ModelError(NO_BATCHES, message, "leave out --batch, or give the role another model", fatal=True)
+        if answer.status in NONE_THERE:
+            raise missing or self._without_batches(f"{url} (status {answer.status})")
         if answer.status != 200:
             raise answer_error(answer.status, answer.body, headers, place)
         try:
@@ -103,17 +114,28 @@ class BatchServer:
             raise answer_error(200, answer.body, headers, place)
         return found
 
-    async def lines(self, url: str) -> AsyncIterator[dict[str, Any]]:
-        """Yield the JSON objects of a file of lines. Raises `ModelError`."""
+    async def check(self, url: str) -> None:
+        """Make sure that an address lists batches. Raises `ModelError` R0121 where it does not."""
+        if not isinstance((await self.call("GET", f"{url}?limit=1")).get("data"), list):
+            raise self._without_batches(f"{url} (its answer is no list of batches)")
+
+    async def lines(self, url: str, batch_id: str) -> AsyncIterator[dict[str, Any]]:
+        """Yield the JSON objects of a file of lines of a batch, empty where one cannot be read. Raises `ModelError`."""
         place = self.place
         try:
-            async for line in self._connection.lines(url):
+            async for line in self._connection.lines(url, self.lost(batch_id)):
                 if line.strip():
-                    found = parsed(line)
-                    if isinstance(found, dict):
-                        yield found
-        except (aiohttp.ClientError, OSError, ValueError) as error:
+                    yield _object_in(line)
+        except (aiohttp.ClientError, OSError) as error:
             raise model_error(error, place.name, place.address, place.key_variables) from error
+
+    def lost(self, batch_id: str) -> ModelError:
+        """Return the error of a batch that the provider does not know, or has the replies of no more."""
+        return ModelError(LOST, f"the provider of `{self.place.name}` does not know the batch {batch_id}", "")
+
+    def _without_batches(self, where: str) -> ModelError:
+        message = f"the provider of `{self.place.name}` has no batches at {where}"
+        return ModelError(NO_BATCHES, message, "leave out --batch, or give the role another model", fatal=True)
 
     async def close(self) -> None:
         """Let go of the connections."""
@@ -165,6 +187,14 @@ class BatchedModel:
         """Let go of the connections."""
         await self.service.close()
         await self._model.close()
+
+
+def _object_in(line: bytes) -> dict[str, Any]:
+    try:
+        found = parsed(line)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def answered(status: int, body: Any) -> HttpAnswer:

@@ -44,6 +44,10 @@ class OpenaiBatches:
         self._name = model.name
         self._base = model.place.address.removesuffix(PATH)
 
+    async def check(self) -> None:
+        """Make sure that the server has batches."""
+        await self._server.check(f"{self._base}/batches")
+
     async def submit(self, marker: str, lines: Sequence[BatchLine]) -> str:
         """Upload a file of the lines, and make a batch of it whose metadata have the marker."""
         form = aiohttp.FormData()
@@ -76,7 +80,7 @@ class OpenaiBatches:
 
     async def state(self, batch_id: str) -> BatchState:
         """Return the state of a batch."""
-        told = await self._server.call("GET", f"{self._base}/batches/{batch_id}")
+        told = await self._server.call("GET", f"{self._base}/batches/{batch_id}", missing=self._server.lost(batch_id))
         counts = told.get("request_counts") or {}
         status = str(told.get("status"))
         names = [told.get(name) for name in ("output_file_id", "error_file_id")]
@@ -94,8 +98,8 @@ class OpenaiBatches:
     async def outcomes(self, state: BatchState) -> AsyncIterator[tuple[str, Outcome]]:
         """Yield the lines of the files of outcomes and of errors."""
         for url in state.files:
-            async for line in self._server.lines(url):
-                yield str(line.get("custom_id")), self._outcome(line, state)
+            async for line in self._server.lines(url, state.id):
+                yield str(line.get("custom_id") or ""), self._outcome(line, state)
 
     async def close(self) -> None:
         """Let go of the connections."""
@@ -105,10 +109,11 @@ class OpenaiBatches:
         response = line.get("response")
         if isinstance(response, dict) and response.get("body") is not None:
             return answered(counted(response, "status_code") or 200, response["body"])
-        error = line.get("error") or {}
-        code = str(error.get("code"))
-        expired = code == "batch_expired"
-        return undone(self._name, str(error.get("message") or code), again=expired or state.may_pass)
+        told = line.get("error")
+        error = told if isinstance(told, dict) else {"message": told}
+        expired = error.get("code") == "batch_expired"
+        why = str(error.get("message") or error.get("code") or "its line has no reply")
+        return undone(self._name, why, again=expired or state.may_pass)
 
     def _id(self, told: dict[str, Any]) -> str:
         found = told.get("id")

@@ -127,10 +127,13 @@ class ModelConnection:
             data = await _bounded(response, url)
             return HttpAnswer(response.status, response.headers, self._without_key(data))
 
-    async def lines(self, url: str) -> AsyncIterator[bytes]:
+    async def lines(self, url: str, missing: ModelError) -> AsyncIterator[bytes]:
         """Yield the lines of a file at another address of the same server, which may be larger than memory. Raises what
-        `post` does, and `ModelError` R0111 where there is no file or a line is too long."""
+        `post` does, `missing` where there is no file, and `ModelError` R0111 where it cannot be had or a line is too
+        long."""
         async with self._open("GET", url) as response:
+            if response.status in (404, 410):
+                raise missing
             if response.status != 200:
                 raise ModelError("R0111", f"{url} gave status {response.status}", "try again later", retryable=True)
             begun = b""

@@ -15,9 +15,12 @@ from .queue import (
 from .records import (
     COLLECTED as COLLECTED,
     DROPPED as DROPPED,
+    EXPIRY as EXPIRY,
     INTENDED as INTENDED,
     SUBMITTED as SUBMITTED,
+    UNANSWERED as UNANSWERED,
     BatchBook as BatchBook,
     BatchLog as BatchLog,
     BatchRecord as BatchRecord,
+    OpenBatch as OpenBatch,
 )

@@ -53,6 +53,7 @@ class BatchCalls:
     left: bool = False
     """True if the run left its batches at their providers."""
     _watch: asyncio.Task[None] | None = None
+    _checking: asyncio.Task[None] | None = None
 
     def callers(
         self, live: Mapping[str, Caller], limits: Limits, budget: Budget | None, notes: Callable[[str], None]
@@ -66,7 +67,9 @@ class BatchCalls:
             model = caller.model
             if isinstance(model, BatchedModel):
                 book = BatchBook(self.log, model.name, model.endpoint)
-                queue = BatchQueue(model, book, level, budget, notes, self.pauses, times, limits.patience_s)
+                queue = BatchQueue(
+                    model, book, level, budget, notes, self.pauses, times, limits.patience_s, self._ready
+                )
                 self.queues[name] = queue
                 found[name] = BatchCaller(caller, queue)
         if self.detach and self.queues:
@@ -83,8 +86,21 @@ class BatchCalls:
         if self._watch is not None:
             self._watch.cancel()
             await asyncio.gather(self._watch, return_exceptions=True)
+        if self._checking is not None:
+            self._checking.cancel()
+            await asyncio.gather(self._checking, return_exceptions=True)
         for queue in self.queues.values():
             await queue.close(finished=finished)
+
+    async def _ready(self) -> None:
+        """Wait until every server was seen to have batches: before that nothing is submitted to any."""
+        if self._checking is None:
+            self._checking = asyncio.create_task(self._check())
+        await asyncio.shield(self._checking)
+
+    async def _check(self) -> None:
+        for queue in self.queues.values():
+            await queue.check()
 
     async def _leave(self, level: BatchLevel) -> None:
         """Leave as soon as nothing is to be done but to wait."""

@@ -38,7 +38,8 @@ class LiveCaller(Caller):
         if batch is not None:
             name = batch.batch_id or batch.marker
             message = f"a batch of `{self.model.name}` under way holds requests of this run: {name}"
-            raise Stopped(HELD, message, "run the same command with --batch: it collects the replies")
+            hint = f"run the same command with --batch, or give the batch up: `tripos store batches --give-up {name}`"
+            raise Stopped(HELD, message, hint)
         return await self._live.call(request, lane)
 
     def _refresh(self) -> None:

@@ -4,34 +4,28 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from tripos_compiler.plan import digest
 from tripos_runtime.models import ModelError, Reply, Request
-from tripos_runtime.models.batches import UNDONE, BatchedModel, BatchLine, BatchState
-from tripos_runtime.models.over_http import HttpAnswer
+from tripos_runtime.models.batches import BatchedModel, BatchLine
+from tripos_runtime.scheduling.batches.collecting import (
+    BatchCollector,
+    Patience,
+    WaitingBatch,
+    WatchedBatch,
+    counted_requests,
+    ended_with,
+)
 from tripos_runtime.scheduling.batches.level import BatchLevel, Pauses
 from tripos_runtime.scheduling.batches.records import COLLECTED, DROPPED, BatchBook, OpenBatch, request_name
 from tripos_runtime.scheduling.budget import Budget, OutOfBudget
-from tripos_runtime.scheduling.costs import Debit
 from tripos_runtime.scheduling.errors import Halted, Stopped
 from tripos_runtime.scheduling.times import Times
 
 MOST_ATTEMPTS = 3
 """So many batches may have a request before it counts as failed."""
-
-
-@dataclass(eq=False)
-class WaitingBatch:
-    """A request that somebody waits for: its name, its body, and how many batches had it so far."""
-
-    name: str
-    request: Request
-    body: bytes
-    future: asyncio.Future[tuple[Reply, int]]
-    attempts: int = 0
-    debit: Debit | None = None
 
 
 @dataclass
@@ -41,15 +35,6 @@ class BatchProgress:
     batches: int = 0
     requests: int = 0
     done: int = 0
-
-
-@dataclass(eq=False)
-class _Watched:
-    """A batch under way, and who waits for its requests."""
-
-    batch: OpenBatch
-    waiting: dict[str, WaitingBatch] = field(default_factory=dict)
-    state: BatchState | None = None
 
 
 class BatchQueue:
@@ -65,8 +50,11 @@ class BatchQueue:
         pauses: Pauses,
         times: Times,
         patience_s: float,
+        ready: Callable[[], Coroutine[Any, Any, None]],
     ) -> None:
+        """`ready` is awaited before anything is submitted."""
         self.model = model
+        self._ready = ready
         self._book = book
         self._level = level
         self._budget = budget
@@ -74,11 +62,13 @@ class BatchQueue:
         self._pauses = pauses
         self._times = times
         self._patience_s = patience_s
+        self._patience = Patience(times, pauses, patience_s)
+        self._collector = BatchCollector(model, book, budget, notes, self._patience)
         self._unanswered: set[WaitingBatch] = set()
         self._new: list[WaitingBatch] = []
         self._held_back: list[WaitingBatch] = []
         """Requests that the budget has no room for until others are answered."""
-        self._watched: dict[str, _Watched] = {}
+        self._watched: dict[str, WatchedBatch] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._placing: asyncio.Task[None] | None = None
         self._only_waits = False
@@ -102,6 +92,10 @@ class BatchQueue:
         requests = sum(len(each.batch.requests) for each in self._watched.values())
         return BatchProgress(len(self._watched), requests, sum(state.done for state in states))
 
+    async def check(self) -> None:
+        """Make sure that the server has batches. Raises `Stopped` where it has none."""
+        await self._patience.ask(self.model.service.check)
+
     async def call(self, request: Request) -> tuple[Reply, int]:
         """Return the reply to a request, and in how many batches it was. Raises as `Caller.call` does."""
         if self._error is not None:
@@ -119,8 +113,7 @@ class BatchQueue:
         """Raise an error to everybody who waits, and to all who come. A submission under way is finished."""
         if self._error is None:
             self._error = error
-        for waiting in list(self._unanswered):
-            self._fail(waiting, self._error)
+        ended_with(list(self._unanswered), self._error)
         self._new, self._held_back = [], []
         for task in self._tasks:
             if task is not self._placing:
@@ -181,6 +174,8 @@ class BatchQueue:
             else:
                 self._reserve(waiting, anyway=True)
                 self._join(batch, [waiting])
+        if fresh:
+            await self._ready()
         for part in self._parts(self._affordable(fresh)):
             if self._error is not None:
                 return
@@ -231,11 +226,10 @@ class BatchQueue:
                 self._book.close(batch, DROPPED, self._times.now(), str(error))
             if error.fatal or error.retryable:
                 raise Stopped(error.code, error.message, error.hint) from error
-            for waiting in part:
-                self._fail(waiting, error)
+            ended_with(part, error)
             return
         self._book.submitted(batch, batch_id, self._times.now())
-        self._notes(f"{self.model.name}: batch {batch_id} with {_requests(len(part))} is submitted")
+        self._notes(f"{self.model.name}: batch {batch_id} with {counted_requests(len(part))} is submitted")
         self._join(batch, part)
 
     async def _submitted(self, batch: OpenBatch, lines: Sequence[BatchLine]) -> str:
@@ -268,7 +262,7 @@ class BatchQueue:
         """Return what the provider calls a batch, which is looked for until a time at least."""
         others = [each.batch_id for each in self._book.open if each.batch_id is not None]
         while True:
-            found: str | None = await self._patiently(
+            found: str | None = await self._patience.ask(
                 lambda: self.model.service.find(batch.marker, batch.requests, batch.created_at, others)
             )
             if found is not None or self._times.clock() >= until:
@@ -279,93 +273,25 @@ class BatchQueue:
         """Let requests wait for a batch, which is watched from now on."""
         watched = self._watched.get(batch.marker)
         if watched is None:
-            watched = self._watched[batch.marker] = _Watched(batch)
+            watched = self._watched[batch.marker] = WatchedBatch(batch)
             self._begin(self._watch(watched))
         watched.waiting.update({each.name: each for each in part})
 
-    async def _watch(self, watched: _Watched) -> None:
-        """Look at a batch until it has ended, and hand out what came."""
-        batch, service, delay_s = watched.batch, self.model.service, self._pauses.first_look_s
-        assert batch.batch_id is not None
-        batch_id = batch.batch_id
-        while True:
-            state = await self._patiently(lambda: service.state(batch_id))
-            if state.ended:
-                break
-            watched.state = state
-            await self._times.sleep(delay_s)
-            delay_s = min(delay_s * 1.5, self._pauses.longest_look_s)
-        done = f"{state.done:,} of {_requests(state.total)} answered"
-        self._notes(f"{self.model.name}: batch {batch_id} has ended, {done}")
-        failed: list[tuple[WaitingBatch, ModelError]] = []
-        async for name, outcome in service.outcomes(state):
-            waiting = watched.waiting.pop(name, None)
-            if waiting is not None:
-                failed += self._hand_out(watched, waiting, outcome)
-        why = state.trouble or "it has no outcome for it"
-        for waiting in watched.waiting.values():
-            message = f"no batch answered this request to `{self.model.name}`: {why}"
-            error = ModelError(UNDONE, message, "run the same command again", retryable=state.may_pass)
-            failed += self._hand_out(watched, waiting, error)
-        del self._watched[batch.marker]
+    async def _watch(self, watched: WatchedBatch) -> None:
+        """Wait for a batch to end. What failed in passing goes into another batch, and the others are told."""
+        found = await self._collector.collect(watched)
+        del self._watched[watched.batch.marker]
         self._level.stir()
-        await self._fail_or_repeat(failed)
-
-    def _hand_out(
-        self, watched: _Watched, waiting: WaitingBatch, outcome: HttpAnswer | ModelError
-    ) -> list[tuple[WaitingBatch, ModelError]]:
-        """Give a reply to who waits for it; return the request where it failed."""
-        waiting.attempts += 1
-        try:
-            if isinstance(outcome, ModelError):
-                raise outcome
-            reply = self.model.reply_in(waiting.request, outcome)
-        except ModelError as error:
-            self._book.settle(watched.batch, waiting.name, failed=True)
-            if self._budget is not None and waiting.debit is not None:
-                self._budget.give_back(waiting.debit)
-            return [(waiting, error)]
-        self._book.settle(watched.batch, waiting.name, failed=False)
-        if self._budget is not None and waiting.debit is not None:
-            self._budget.settle(waiting.debit, reply, self.model.price)
-        if not waiting.future.done():
-            waiting.future.set_result((reply, waiting.attempts))
-        return []
-
-    async def _fail_or_repeat(self, failed: Sequence[tuple[WaitingBatch, ModelError]]) -> None:
-        """Put what failed in passing into another batch, and tell the others."""
-        again = [waiting for waiting, error in failed if error.retryable and waiting.attempts < MOST_ATTEMPTS]
-        for waiting, error in failed:
+        again = [waiting for waiting, error in found.failed if error.retryable and waiting.attempts < MOST_ATTEMPTS]
+        for waiting, error in found.failed:
             if error.fatal:
                 raise Stopped(error.code, error.message, error.hint) from error
             if waiting not in again:
-                self._fail(waiting, error)
+                ended_with([waiting], error)
         if again:
             await self._times.sleep(self._pauses.again_s)
-            for waiting in again:
-                self._wait(waiting)
-
-    async def _patiently(self, ask: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
-        """Return what the provider answers, which is asked again for as long as it may pass."""
-        began, delay_s = self._times.clock(), self._pauses.again_s
-        while True:
-            try:
-                return await ask()
-            except ModelError as error:
-                if not error.retryable or self._times.clock() - began > self._patience_s:
-                    raise Stopped(error.code, error.message, error.hint) from error
-                wait_s = error.retry_after_s or delay_s
-            await self._times.sleep(wait_s)
-            delay_s = min(delay_s * 2, self._pauses.longest_look_s)
-
-    def _fail(self, waiting: WaitingBatch, error: BaseException) -> None:
-        if not waiting.future.done():
-            waiting.future.set_exception(error)
-            waiting.future.exception()  # seen: nobody else may be waiting
-
-
-def _requests(count: int) -> str:
-    return f"{count:,} request{'' if count == 1 else 's'}"
+        for waiting in (*again, *found.freed):
+            self._wait(waiting)
 
 
 __all__ = ["BatchQueue", "OutOfBudget", "WaitingBatch"]

@@ -16,17 +16,21 @@ INTENDED: Final = "intended"
 """Written before a batch is submitted, with its requests."""
 SUBMITTED: Final = "submitted"
 """Written once the provider has said what it calls the batch."""
+UNANSWERED: Final = "unanswered"
+"""Written once a batch has ended, with every request so far that it gave no reply to: it holds them no more."""
 COLLECTED: Final = "collected"
 """Every request of the batch was answered, or failed, and the replies are kept."""
 DROPPED: Final = "dropped"
-"""The batch never reached the provider, or the provider has it no more."""
+"""The batch never reached the provider, or the provider has it no more, or it was given up."""
+EXPIRY: Final = timedelta(hours=25)
+"""A batch has ended so long after it was made: providers give it a day, and clocks differ."""
 KEPT: Final = timedelta(days=30)
 """Providers keep the replies of a batch for about so long. An older one holds no request."""
 
 
 @dataclass(frozen=True)
 class BatchRecord:
-    """One record of a batch. The first has the names of its requests."""
+    """One record of a batch. The first has the names of its requests, and `UNANSWERED` those that it let go of."""
 
     marker: str
     state: str
@@ -64,6 +68,8 @@ class OpenBatch:
     batch_id: str | None = None
     left: set[str] = field(default_factory=set)
     """Requests that nobody was given the outcome of so far."""
+    unanswered: set[str] = field(default_factory=set)
+    """Requests that it ended without a reply to."""
 
 
 class BatchBook:
@@ -98,11 +104,20 @@ class BatchBook:
         """Return the open batch that has a request, if any."""
         return self._holders.get(request)
 
-    def settle(self, batch: OpenBatch, request: str, *, failed: bool) -> None:
-        """Say that a request got the outcome that the batch has for it. One that failed may go into another batch."""
+    def held(self, batch: OpenBatch) -> int:
+        """Return how many requests a batch holds."""
+        return sum(self._holders.get(request) is batch for request in batch.requests)
+
+    def settle(self, batch: OpenBatch, request: str) -> None:
+        """Say that a request got the reply that the batch has for it."""
         batch.left.discard(request)
-        if failed and self._holders.get(request) is batch:
-            del self._holders[request]
+
+    def unanswered(self, batch: OpenBatch, requests: Iterable[str], now: datetime) -> None:
+        """Note that a batch has ended without a reply to these requests, if any: any batch or call may ask them."""
+        found = batch.unanswered | set(requests)
+        if found != batch.unanswered:
+            names = tuple(sorted(found))  # all so far: of several such records of a batch the last counts
+            self._note(BatchRecord(batch.marker, UNANSWERED, self._model, self._endpoint, now, batch.batch_id, names))
 
     def intend(self, marker: str, requests: Sequence[str], now: datetime) -> OpenBatch:
         """Note that a batch is about to be submitted."""
@@ -136,11 +151,20 @@ class BatchBook:
             self._holders.update(dict.fromkeys(requests, batch))
         elif record.state == SUBMITTED and marker in self._open:
             self._open[marker].batch_id = record.batch_id
+        elif record.state == UNANSWERED and marker in self._open:
+            batch = self._open[marker]
+            batch.unanswered.update(record.requests)
+            batch.left.difference_update(record.requests)
+            self._free(batch, record.requests)
 
     def _let_go(self, marker: str) -> None:
         self._closed.add(marker)
         batch = self._open.pop(marker, None)
-        for request in () if batch is None else batch.requests:
+        if batch is not None:
+            self._free(batch, batch.requests)
+
+    def _free(self, batch: OpenBatch, requests: Iterable[str]) -> None:
+        for request in requests:
             if self._holders.get(request) is batch:
                 del self._holders[request]
 
