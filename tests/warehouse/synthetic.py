@@ -33,6 +33,8 @@ class Results:
     judges: tuple[str, ...] = ("j1",)
     scores: list[dict[str, Any]] = field(default_factory=list)
     items: dict[tuple[str, str], dict[str, Any]] = field(default_factory=dict)
+    drawn: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """Judgements by people of replies that were drawn at random."""
 
     def item(
         self, scenario: str, item: str, fields: Mapping[str, Any] | None = None, axes: Mapping[str, str] | None = None
@@ -62,8 +64,10 @@ class Results:
         round: int | None = None,
         arms: Mapping[str, str] | None = None,
         status: str | None = None,
+        drawn_of: int | None = None,
     ) -> None:
-        """Add a score, or a column, of the `number`-th reply to an item."""
+        """Add a score, or a column, of the `number`-th reply to an item; by a person of one that was `drawn_of` so
+        many."""
         if (scenario, item) not in self.items:
             self.item(scenario, item)
         found = self._step(scenario, step, arms or {})
@@ -90,6 +94,12 @@ class Results:
                 "created_at": AT,
             }
         )
+
+        if drawn_of is not None and isinstance(found, Grade):
+            own = self.scores[-1]
+            names = ("judgement_id", "sample_id", "run_id", "benchmark", "scenario", "item_id", "scorer", "evaluator")
+            call = {"messages": "[]", "status": "ok", "attempts": 0, "created_at": AT, "fingerprint": found.judgement}
+            self.drawn[own["judgement_id"]] = {**{name: own[name] for name in names}, **call, "drawn_of": drawn_of}
 
     def _step(self, scenario: str, name: str, arms: Mapping[str, str]) -> Score | Column | Grade:
         for one in self.plan.scenarios:
@@ -145,6 +155,7 @@ class Results:
             ],
             "run_items": [{"run_id": "r1", "scenario": s, "item_id": i} for s, i in self.items],
             "items": list(self.items.values()),
+            "judgements": list(self.drawn.values()),
             "scores": self.scores,
         }
         store.append(bound(rows))

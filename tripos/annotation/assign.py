@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -34,6 +35,11 @@ class AssignmentOptions:
     seed: int = 0
     subset: str | None = None
     items: Drawn | None = None
+
+    @property
+    def whole(self) -> bool:
+        """True if every reply of the scenarios could be drawn, so that what was drawn stands for all of them."""
+        return self.limit is None and self.items is None and not self.only
 
     def allows(self, candidate: GradableReply) -> bool:
         """Return true if a reply lies where `only` and `scenarios` say."""
@@ -167,13 +173,15 @@ class AssignmentDesk:
         `StoreError` where the store cannot be written."""
         handed = self._handed()
         replies = self.replies
-        drawn = draw(replies.candidates(), choice, handed, replies.show)
+        every = list(replies.candidates())
+        drawn = draw(every, choice, handed, replies.show)
         sought, graded = len(drawn), replies.graded()
         drawn = {each: shown for each, shown in drawn.items() if each.judgement_id not in graded}
         if not drawn:
             raise Failure("S0707", *self._nothing(choice, sought))
         order = shuffled(drawn, choice.seed, self.name)
-        rows = tuple(_row(each, drawn[each], choice.seed, self.name) for each in order)
+        strata = Counter(map(_stratum, every)) if choice.whole else Counter()
+        rows = tuple(_row(each, drawn[each], choice.seed, self.name, strata[_stratum(each)]) for each in order)
         name = name_of(self.run.run_id, self.role, self.name, choice.seed, rows)
         told = dataclasses.asdict(dataclasses.replace(choice, items=None))
         chosen = {key: value for key, value in told.items() if value not in (None, (), {})}
@@ -229,7 +237,12 @@ class AssignmentDesk:
         return "nothing of this run is there to grade", "without `--only`, `--scenario` and `--limit` there may be more"
 
 
-def _row(each: GradableReply, shown: ShownReply, seed: int, name: str) -> HandedReply:
+def _stratum(each: GradableReply) -> tuple[str, str, str]:
+    """Return among which replies a reply is drawn with the same chance: those of its scenario, model and scorer."""
+    return each.scenario, each.model, each.step.scorer
+
+
+def _row(each: GradableReply, shown: ShownReply, seed: int, name: str, drawn_of: int) -> HandedReply:
     return HandedReply(
         row=row_name(seed, name, each.judgement_id),
         scenario=each.scenario,
@@ -243,4 +256,5 @@ def _row(each: GradableReply, shown: ShownReply, seed: int, name: str) -> Handed
         judgement=each.step.judgement,
         fingerprint=each.step.fingerprint,
         marks=each.marks,
+        drawn_of=drawn_of or None,
     )

@@ -100,6 +100,8 @@ class HandedReply:
     judgement: str
     fingerprint: str
     marks: tuple[WantedGrade, ...]
+    drawn_of: int | None = None
+    """Of how many replies of its scenario and model it was drawn at random. None where some could not be drawn."""
 
     def mark(self, metric: str) -> WantedGrade | None:
         """Return the mark of that metric, where it is asked for."""

@@ -124,4 +124,5 @@ def _score(batch: Batch, row: HandedReply, mark: WantedGrade, value: float, reas
         fingerprint=row.fingerprint,
         key=mark.key,
         round=batch.round,
+        drawn_of=row.drawn_of,
     )

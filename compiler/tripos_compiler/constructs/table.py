@@ -288,7 +288,7 @@ CONSTRUCTS: tuple[Construct, ...] = (
     Construct(
         "measure",
         (FILE, "scenario"),
-        "measure NAME [LABELS] = VALUE [lower is better] [across ROLE] [by DIMS...]",
+        "measure NAME [LABELS] = VALUE [lower is better] [corrected by people] [across ROLE] [by DIMS...]",
         "a figure from scores, for each model under test",
     ),
     Construct("expect", (FILE, "scenario"), "expect COND", "a condition on a measure"),

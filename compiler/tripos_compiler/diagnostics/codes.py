@@ -61,6 +61,7 @@ CODES: dict[str, str] = {
     "E0621": "cannot go by this",
     "E0622": "more tries than replies",
     "E0623": "not taken across a panel",
+    "E0624": "people cannot correct this",
     "E0630": "not one value for each model",
     # E07 scorers
     "E0701": "no metrics to give",

@@ -135,6 +135,8 @@ class Measure(Part):
     high: float | None
     missing: Missing = "skip"
     lower_is_better: bool = False
+    corrected: bool = False
+    """Whether the figure is that of people, as a judge's grades of everything and people's of a sample show it."""
     figure: Figure
 
 
@@ -149,6 +151,8 @@ class Expectation(Part):
     by: tuple[str, ...] = ()
     low: float | None = None
     high: float | None = None
+    corrected: bool = False
+    """As in a `Measure`, of which it is one."""
 
 
 class Subset(Part):

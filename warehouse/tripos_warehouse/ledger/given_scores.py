@@ -46,6 +46,8 @@ class GivenScore:
     round: int | None = None
     said: float | None = None
     """The value as it was said, where that may be another than what the plan takes it for."""
+    drawn_of: int | None = None
+    """Of how many replies of its scenario and model the reply was drawn at random; none where it was not."""
 
     @property
     def said_of(self) -> str:
@@ -216,7 +218,7 @@ def _common(each: GivenScore, now: datetime) -> Row:
 
 
 def _judgement(each: GivenScore, source: str | None, now: datetime) -> Row:
-    own = {"fingerprint": each.judgement, "source": source}
+    own = {"fingerprint": each.judgement, "source": source, "drawn_of": each.drawn_of}
     return {**_common(each, now), **own, "messages": "[]", "status": "ok", "attempts": 0}
 
 

@@ -1,7 +1,5 @@
 from .evaluation import (
     CONFIDENCE as CONFIDENCE,
-    MeasureRow as MeasureRow,
-    MeasureTable as MeasureTable,
     evaluate as evaluate,
     evaluate_or_tell as evaluate_or_tell,
     has_people_apart as has_people_apart,
@@ -32,6 +30,11 @@ from .jackknife import (
     remeasure as remeasure,
     remeasure_cells as remeasure_cells,
     remeasure_pairs as remeasure_pairs,
+)
+from .measure_rows import (
+    OF_CORRECTED as OF_CORRECTED,
+    MeasureRow as MeasureRow,
+    MeasureTable as MeasureTable,
 )
 from .sql.figures import (
     sql_of as sql_of,

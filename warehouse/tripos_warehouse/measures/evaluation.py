@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from tripos_compiler.language.figures import scored_by, scored_values_of
 from tripos_compiler.plan import Aggregate, Measure, Plan
 from tripos_warehouse.errors import StoreError
+from tripos_warehouse.measures.corrected import corrected_rows
 from tripos_warehouse.measures.figure_walk import aggregates, is_moved_median, slices_of_sum
 from tripos_warehouse.measures.gaps import why_missing
+from tripos_warehouse.measures.measure_rows import MeasureRow, MeasureTable
 from tripos_warehouse.measures.sql import graders_of, has_apart, sql_of
 from tripos_warehouse.query import Connection, run_query
 from tripos_warehouse.statistics import StatisticResult, t_quantile
@@ -25,68 +27,6 @@ NO_MORE_THAN_ROUNDING = 1e-12
 CORRELATED = JACKKNIFED | {"bradley_terry", "self_preference"}
 """What is no mean over items: where all items are alike, nothing says how far another one could move it."""
 Ends = tuple[float | None, float | None]
-
-
-@dataclass(frozen=True)
-class MeasureRow:
-    """One value of a measure, for one model and one value of each dimension.
-
-    `interval_low` and `interval_high` bound the 95 % interval. `items` are the independent rows behind the
-    value, `n` the scores that count, `total` those that should, of all that was asked; `coverage` is `n / total`, and
-    `None` of a run that did not come to its end: how many scores it should have is more than was asked.
-    """
-
-    model: str
-    by: tuple[Any, ...]
-    value: float | None
-    standard_error: float | None
-    interval_low: float | None
-    interval_high: float | None
-    items: int
-    n: int
-    total: int
-    coverage: float | None
-    half_width: float | None
-    """How far the interval reaches on its longer side; of a `t`, as it would without an end of the scale."""
-    method: str | None = None
-    """How the interval was found: `exact`, `logit`, `t`, `jackknife` or `bootstrap`."""
-    reason: str | None = None
-    """Why there is no value, or no interval."""
-
-
-@dataclass(frozen=True)
-class MeasureTable:
-    """A measure's values: rows in plan order of their dimensions, and within those by model."""
-
-    measure: Measure
-    rows: tuple[MeasureRow, ...]
-    error: str | None = None
-    """What the database refused its SQL with, where it did; then there are no rows."""
-
-    def without_coverage(self) -> MeasureTable:
-        """Return the values as those of a run that did not come to its end, which cover nobody knows how much."""
-        return replace(self, rows=tuple(replace(row, coverage=None) for row in self.rows))
-
-    def to_rows(self) -> list[dict[str, Any]]:
-        """Return a flat mapping a row: `measure`, `model`, the dimensions by name, then the numbers."""
-        return [
-            {
-                "measure": self.measure.name,
-                "model": row.model,
-                **dict(zip(self.measure.by, row.by, strict=True)),
-                "value": row.value,
-                "standard_error": row.standard_error,
-                "low": row.interval_low,
-                "high": row.interval_high,
-                "items": row.items,
-                "n": row.n,
-                "total": row.total,
-                "coverage": row.coverage,
-                "method": row.method,
-                "reason": row.reason,
-            }
-            for row in self.rows
-        ]
 
 
 def has_people_apart(plan: Plan, measure: Measure) -> bool:
@@ -105,7 +45,8 @@ def evaluate(connection: Connection, plan: Plan, measure: Measure, by_people: bo
     again it is the one that the SQL gives. Of what lies between two ends it is that of `statistics.bounded`, which has
     one where all items are alike too. Else it is `value ± t · standard_error`, with the 97.5 % quantile of Student's t
     at the `df` degrees of freedom that the SQL gives; there is none without an error above zero. No interval leaves the
-    measure's bounds. What is not there has a `reason`.
+    measure's bounds. What is not there has a `reason`. A measure that people correct has the figure of people, and
+    that of the judge beside it (`corrected_rows`).
 
     Raises `StoreError` S0201 where the SQL fails or lacks a column.
     """
@@ -115,6 +56,9 @@ def evaluate(connection: Connection, plan: Plan, measure: Measure, by_people: bo
         told = f"internal error: the SQL of measure `{measure.name}` failed: {error.message}"
         raise StoreError("S0201", told, "please report it with the spec") from error
     needed = {"model", *measure.by, "value", "standard_error", "df", "items", "n", "total"}
+    if measure.corrected and not by_people:
+        judged = evaluate(connection, plan, measure.model_copy(update={"corrected": False})).rows
+        return MeasureTable(measure, tuple(corrected_rows(measure, table.to_pylist(), judged)))
     if missing := sorted(needed - set(table.column_names)):
         raise StoreError(
             "S0201", f"internal error: the SQL of measure `{measure.name}` lacks the column `{missing[0]}`"

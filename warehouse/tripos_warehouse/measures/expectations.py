@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tripos_compiler.plan import Expectation, Measure, Plan
-from tripos_warehouse.measures.evaluation import MeasureRow, evaluate_or_tell
+from tripos_warehouse.measures.evaluation import evaluate_or_tell
+from tripos_warehouse.measures.measure_rows import MeasureRow
 from tripos_warehouse.query import Connection
 
 CLOSE = 1e-9
@@ -97,6 +98,7 @@ def as_measure(expectation: Expectation) -> Measure:
         by=expectation.by,
         low=expectation.low,
         high=expectation.high,
+        corrected=expectation.corrected,
         figure=expectation.figure,
     )
 

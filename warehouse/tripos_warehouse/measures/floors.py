@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from tripos_warehouse.measures.evaluation import MeasureTable
+from tripos_warehouse.measures.measure_rows import MeasureTable
 
 BASELINE = "baseline/"
 """What the names of baselines begin with."""

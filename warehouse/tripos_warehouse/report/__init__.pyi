@@ -2,6 +2,11 @@ from .board_facts import (
     headlines as headlines,
     items_by_model as items_by_model,
 )
+from .board_remarks import (
+    BoardNote as BoardNote,
+    board_notes as board_notes,
+    is_short as is_short,
+)
 from .comparison import (
     Comparison as Comparison,
     Section as Section,
@@ -34,10 +39,7 @@ from .paper_tables import (
 )
 from .ranking import (
     Board as Board,
-    BoardNote as BoardNote,
     Standing as Standing,
-    board_notes as board_notes,
-    is_short as is_short,
     leaderboard as leaderboard,
 )
 from .remarks import (

@@ -263,9 +263,9 @@ def _row(name: str, of: str, found: _Pairs, cells: Sequence[str], weighted: bool
 
 
 def mean_of(measure: Measure) -> Aggregate | None:
-    """The mean that a measure is of scores, maybe in cells; `None` of any other."""
+    """The mean that a measure is of scores, maybe in cells; `None` of any other, and of one that people correct."""
     figure = measure.figure
-    if not isinstance(figure, Aggregate):
+    if measure.corrected or not isinstance(figure, Aggregate):
         return None
     inner = figure.of or figure
     means = figure.function == inner.function == "mean" and inner.of is None and len(inner.values) == 1
@@ -302,7 +302,7 @@ def _measures(
             if stand_for[mean.values, mean.scenario, mean.by].name not in means:
                 unpaired.append((measure.name, _why_unpaired(one, two, measure)))
             continue
-        graded = measure.lower_is_better or measure.name in two.plan.benchmark.headline
+        graded = measure.lower_is_better or measure.corrected or measure.name in two.plan.benchmark.headline
         lower = measure.lower_is_better
         values = remeasure(halves[0], halves[1], two.plan, measure, items)
         span = None if measure.low is None or measure.high is None else measure.high - measure.low

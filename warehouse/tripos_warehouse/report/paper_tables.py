@@ -15,7 +15,7 @@ from tripos_warehouse.report.comparison_text import TITLES, notes_of, verdicts
 from tripos_warehouse.report.pivot_table import ALL, PivotLine, coverage, is_pooled, pivoted
 from tripos_warehouse.report.ranking import LEAST_ITEMS, LEVEL, Board, Standing
 from tripos_warehouse.report.remarks import CAUTION
-from tripos_warehouse.report.report_text import NO_SCORES, is_alone, of_same, title_of
+from tripos_warehouse.report.report_text import NO_SCORES, OF_JUDGE, is_alone, of_same, title_of
 from tripos_warehouse.report.run_report import Report
 from tripos_warehouse.statistics import holm
 from tripos_warehouse.views import dimension_label
@@ -32,6 +32,9 @@ def report_tables(report: Report, best: Collection[BestValue] = ()) -> list[Pape
             continue
         name, caption = f"{report.run.benchmark}-{table.measure.name}", title_of(table)
         found.append(_measure(report, table, best, of_same(report, table), name, caption))
+        if table.measure.corrected and table.rows:
+            told = f"{title_of(table.of_judge)} of the judge alone: {OF_JUDGE}"
+            found.append(_measure(report, table.of_judge, (), (), f"{name}-judge", told))
         if (own := report.by_people.get(table.measure.name)) is not None:
             told = f"{caption}, of people: {', '.join(report.apart)}"
             found.append(_measure(report, own, (), tuple(report.by_people.values()), f"{name}-people", told))
@@ -228,7 +231,7 @@ def _has_direction(plan: Plan, measure: Measure) -> bool:
     """Return true if it is known whether a higher value is a better one."""
     if is_pooled(plan, measure.figure):
         return False
-    if measure.lower_is_better or measure.name in plan.benchmark.headline:
+    if measure.lower_is_better or measure.corrected or measure.name in plan.benchmark.headline:
         return True
     mean = mean_of(measure)
     return mean is not None and set(mean.values) <= graded_scores(plan)

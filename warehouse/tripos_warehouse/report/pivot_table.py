@@ -136,6 +136,8 @@ def coverage(rows: Sequence[HasCoverage]) -> str:
 def _is_mean(other: MeasureTable, table: MeasureTable) -> bool:
     """Return true if a measure is the plain mean of this one's cells, over the last dimensions but that of pairs."""
     figure = other.measure.figure
+    if other.measure.corrected != table.measure.corrected:
+        return False
     if not isinstance(figure, Aggregate) or figure.function != "mean" or figure.of != table.measure.figure:
         return False
     own = tuple(dim for dim in table.measure.by if dim != PAIR)

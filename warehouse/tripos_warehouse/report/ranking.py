@@ -4,12 +4,11 @@ tell two models apart."""
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import Any
 
-from tripos_compiler.diagnostics import percent
 from tripos_compiler.plan import Measure, Plan
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.measures import (
@@ -72,6 +71,8 @@ class Standing:
     """Who took part in its replies beside it, as `role=model`."""
     reason: str | None = None
     """Why there is no interval."""
+    beside: Mapping[str, float | None] = field(default_factory=dict)
+    """Of a measure that people correct: the judge's own figure with its interval, and λ."""
 
 
 @dataclass(frozen=True)
@@ -96,6 +97,8 @@ class Board:
     """The people whose scores are no part of the standings."""
     by_people: tuple[MeasureRow, ...] = ()
     """What those people's scores come to, from the best value to the worst."""
+    uncorrected: Mapping[str, str] = field(default_factory=dict)
+    """Models whose judge's figure people cannot correct, with the reason."""
 
     @property
     def in_other_company(self) -> bool:
@@ -139,6 +142,7 @@ class Board:
                     "company": list(each.company),
                     "reason": each.reason,
                     **({"no_better_than": floors[each.model][0]} if each.model in floors else {}),
+                    **each.beside,
                 }
                 for each in self.standings
             ],
@@ -147,6 +151,7 @@ class Board:
             "same_items": self.same_items,
             "partly": list(self.partly),
             "mixed": {model: list(versions) for model, versions in self.mixed.items()},
+            **({"corrected": True, "uncorrected": dict(self.uncorrected)} if self.measure.corrected else {}),
             **({"people": self._people()} if self.by_people else {}),
         }
 
@@ -164,69 +169,6 @@ class Board:
                 for row in self.by_people
             ],
         }
-
-
-class BoardNote(NamedTuple):
-    """A remark on a board; `caution` where it makes a figure mean less."""
-
-    kind: str
-    text: str
-    caution: bool = True
-
-
-APART = "and those are not told apart"
-WHOLE_COVERAGE = 0.995
-"""With less, so many scores lack a value that a figure does not stand for all of them."""
-
-
-def is_short(each: Standing | MeasureRow) -> bool:
-    """Return true if so many scores lack a value that the figure does not stand for all of them."""
-    return each.total > 0 and each.n / each.total < WHOLE_COVERAGE
-
-
-def board_notes(board: Board) -> list[BoardNote]:
-    """Return what is to be known of a board beside its ranks."""
-    notes = [] if board.standings else [BoardNote("empty", "no model has a value", caution=False)]
-    if board.graded_by_others:
-        told = _groups((each.model, each.graders) for each in board.standings)
-        notes.append(BoardNote("graders", f"not all were graded by the same, {APART}: {_told(told, 'by')}"))
-    if board.in_other_company:
-        shared = set.intersection(*(set(each.company) for each in board.standings))
-        others = ((each.model, tuple(n for n in each.company if n not in shared)) for each in board.standings)
-        text = f"not all had the same models in the other roles, {APART}: {_told(_groups(others), 'with')}"
-        notes.append(BoardNote("company", text))
-    for baseline, value in dict.fromkeys(board.no_better_than.values()):
-        models = [model for model, floor in board.no_better_than.items() if floor[0] == baseline]
-        notes.append(BoardNote("floor", f"not clear of a baseline: {', '.join(models)}: {baseline} gets {value:.3g}"))
-    for model in board.partly:
-        text = f"{model}: its last run was of another spec, or not of all scenarios: some scores are missing"
-        notes.append(BoardNote("partly", text))
-    if not board.same_items or len({each.items for each in board.standings}) > 1:
-        notes.append(BoardNote("items", "not all have the same items; two are compared over those that both have"))
-    notes += [BoardNote("partial", f"{model}: {told}") for model, told in board.partial.items()]
-    for each in filter(is_short, board.standings):
-        counts = f"{percent(each.n / each.total)} of its scores have a value, {each.n:,} of {each.total:,}"
-        notes.append(BoardNote("short", f"{each.model}: only {counts}"))
-    for model, old in board.left_out.items():
-        ran = f"left out: {model}, which ran under version {', '.join(old)} only"
-        notes.append(BoardNote("left_out", f"{ran}: scores mean something else there"))
-    for model, old in board.mixed.items():
-        text = f"{model} ran under version {', '.join(old)} only: its scores mean something else"
-        notes.append(BoardNote("mixed", text))
-    return notes
-
-
-def _groups(members: Iterable[tuple[str, tuple[str, ...]]]) -> dict[tuple[str, ...], list[str]]:
-    found: dict[tuple[str, ...], list[str]] = defaultdict(list)
-    for model, names in members:
-        found[names].append(model)
-    return found
-
-
-def _told(groups: Mapping[tuple[str, ...], Sequence[str]], between: str) -> str:
-    return "; ".join(
-        f"{', '.join(models)} {between} {', '.join(names) or 'nobody'}" for names, models in groups.items()
-    )
 
 
 def leaderboard(
@@ -323,6 +265,7 @@ def _board(
             of_it,
             *beside,
             row.reason,
+            row.beside,
         )
         standings.append(standing)
     return Board(
@@ -336,6 +279,11 @@ def _board(
         len({items.get(model) for model in there}) <= 1,
         partly_of(connection, plan, measure, there),
         *_of_people(connection, plan, measure, models - set(gone)),
+        uncorrected={
+            model: row.reason or ""
+            for model, row in rows.items()
+            if measure.corrected and row.value is None and model not in gone
+        },
     )
 
 

@@ -112,6 +112,7 @@ def _outcome_text(outcome: ExpectationOutcome) -> str:
 NO_SCORES = "no scores"
 LONGEST_ERROR = 240
 REPORT_IT = "please report it with the spec; the other measures do not rest on it"
+OF_JUDGE = "the interval speaks of the judge, and not of people"
 MOST_GAPS = 3
 """So many reasons are told of what is undefined, and of what was not asked; `--json` has all."""
 
@@ -145,6 +146,11 @@ def render_report(
         text.append("\n".join([*lines, *reason_lines(report.plan, table, width)]) + "\n")
         for line in baseline_lines(report.plan, table, width):
             text.append(line + "\n", style="yellow")
+        if table.measure.corrected and table.rows:
+            told = shown_title(report.plan, table.of_judge) + localized(" of the judge alone") + localized(": ")
+            text.append("\n" + wrapped(told + localized(OF_JUDGE), width) + "\n", style="bold")
+            lines = measure_lines(report.plan, table.of_judge, report.run.models, (), table_width)
+            text.append("\n".join([*lines, *reason_lines(report.plan, table.of_judge, width)]) + "\n")
         if (own := report.by_people.get(table.measure.name)) is not None:
             told = f"{shown_title(report.plan, table)}{localized(', of people: ')}{', '.join(report.apart)}"
             text.append("\n" + wrapped(told, width) + "\n", style="bold")
@@ -250,6 +256,7 @@ def _statuses(counts: Mapping[str, int]) -> str:
 def title_of(table: MeasureTable) -> str:
     by = ", ".join(table.measure.by)
     named = f"{table.measure.name} by {by}" if by else table.measure.name
+    named += ", corrected by people" if table.measure.corrected else ""
     return f"{named} (lower is better)" if table.measure.lower_is_better else named
 
 
@@ -261,6 +268,7 @@ def shown_title(plan: Plan, table: MeasureTable) -> str:
     if table.measure.by:
         by = [name if language == "en" else dimension_heading(plan, name, language) for name in table.measure.by]
         named += localized(" by ") + ", ".join(by)
+    named += localized(", corrected by people") if table.measure.corrected else ""
     return named + localized(" (lower is better)") if table.measure.lower_is_better else named
 
 

@@ -13,6 +13,7 @@ from tripos_compiler.language import Only
 from tripos_compiler.plan import Plan
 from tripos_warehouse import sql
 from tripos_warehouse.measures import (
+    OF_CORRECTED,
     CheckedExpectation,
     MeasureTable,
     MissingResults,
@@ -136,6 +137,7 @@ class Report:
                     "name": table.measure.name,
                     "by": list(table.measure.by),
                     "lower_is_better": table.measure.lower_is_better,
+                    **({"corrected": True} if table.measure.corrected else {}),
                     "sql": sql_of(self.plan, table.measure),
                     "rows": table.to_rows() if table.error is None else None,
                     "error": table.error,
@@ -156,9 +158,10 @@ class Report:
         named = dict.fromkeys(name for table in self.measures for name in table.measure.by)
         dimensions = {name: "string" for name in named if name not in {*_FIRST, *_LAST}}
         rows: list[dict[str, Any]] = [row for table in self.measures for row in table.to_rows()]
+        beside = dict.fromkeys(OF_CORRECTED, "float64") if any(OF_CORRECTED[0] in row for row in rows) else {}
         columns = {
             name: pa.array([_text(row.get(name)) if name in dimensions else row.get(name) for row in rows], type_)
-            for name, type_ in {**_FIRST, **dimensions, **_LAST}.items()
+            for name, type_ in {**_FIRST, **dimensions, **_LAST, **beside}.items()
         }
         return pa.table(columns)
 
@@ -222,6 +225,7 @@ class Report:
                 "total": row.total,
                 "method": row.method,
                 "reason": row.reason,
+                **row.beside,
             }
             for table in self.measures
             for row in table.rows
@@ -283,7 +287,8 @@ def _told(run: RunRecord, table: MeasureTable) -> MeasureTable:
 
 
 def _by_people(connection: Connection, plan: Plan, run: RunRecord) -> dict[str, MeasureTable]:
-    measures = [measure for measure in plan.measures if has_people_apart(plan, measure)]
+    plain = [measure.model_copy(update={"corrected": False}) for measure in plan.measures]
+    measures = [measure for measure in plain if has_people_apart(plan, measure)]
     tables = [_told(run, evaluate_or_tell(connection, plan, measure, by_people=True)) for measure in measures]
     return {table.measure.name: table for table in tables if any(row.n for row in table.rows)}
 

@@ -236,7 +236,7 @@ TURNS = make_table(
 # Judgements and scores that were imported have a `round`, from 1 on; those of runs have none.
 JUDGEMENTS = make_table(
     "judgements",
-    8,
+    9,
     "judgement_id",
     "run_id benchmark scenario scorer fingerprint binding evaluator identity source model_served status finish_reason",
     required("judgement_id", pa.string()),
@@ -252,6 +252,9 @@ JUDGEMENTS = make_table(
     optional("identity", pa.string()),  # who answers under that name, where it does not say it
     optional("repeat", pa.int64()),  # which of a judge's replies on the same, from 0; null where it is imported
     optional("round", pa.int64()),
+    optional(
+        "drawn_of", pa.int64()
+    ),  # of how many replies of its scenario and model it was drawn at random for a person
     optional("source", pa.string()),  # the file that it was imported from, and the beginning of its SHA-256
     optional("model_served", pa.string()),
     required("messages", pa.string()),  # JSON
@@ -365,7 +368,7 @@ COMPARISONS = make_table(
 
 MEASURES = make_table(
     "measures",
-    3,
+    4,
     "run_id measure model dims",
     "run_id benchmark measure model method reason",
     required("run_id", pa.string()),
@@ -380,7 +383,11 @@ MEASURES = make_table(
     required("items", pa.int64()),
     required("n", pa.int64()),
     required("total", pa.int64()),
-    optional("method", pa.string()),  # how the interval was found: exact, logit, t, jackknife or bootstrap
+    optional("judged", pa.float64()),  # of a measure that people correct: the judge's own figure, and its interval
+    optional("judged_low", pa.float64()),
+    optional("judged_high", pa.float64()),
+    optional("power", pa.float64()),  # of such a measure: how far the judge was followed, from 0
+    optional("method", pa.string()),  # how the interval was found: exact, logit, t, jackknife, bootstrap or corrected
     optional("reason", pa.string()),  # why there is no value, or no interval
     _RELEASE,
 )

@@ -62,6 +62,7 @@ _SAMPLES = """
 _JUDGEMENTS = """
   {context},
   sample.model, judgement.scorer, judgement.evaluator, judgement.repeat, judgement.round, judgement.source,
+  judgement.drawn_of,
   judgement.model_served, judgement.status,
   judgement.reply, judgement.parsed, judgement.messages, judgement.error, judgement.finish_reason,
   judgement.attempts, judgement.tokens_in, judgement.tokens_out, judgement.tokens_reasoning,

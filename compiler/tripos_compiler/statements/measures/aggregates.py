@@ -65,7 +65,7 @@ def read_aggregate(reading: FigureContext, call: CallExpr, by: tuple[str, ...]) 
         Scale() if mixed and keeps else scale,
         named,
         call.span,
-        leaves=(Leaf(f"`{named}`", tuple(values), judged=judge is not None),),
+        leaves=(Leaf(f"`{named}`", tuple(values), function=function.name, judged=judge is not None),),
         mixed=mixed and keeps,
         ends=ends,
     )

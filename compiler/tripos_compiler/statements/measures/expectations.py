@@ -11,6 +11,7 @@ from tripos_compiler.language.figures import why_no_headline
 from tripos_compiler.plan import Expectation
 from tripos_compiler.resolve import Program
 from tripos_compiler.source import Argument, BinaryExpr, Group, Syntax
+from tripos_compiler.statements.measures.corrections import is_expected_of_people
 from tripos_compiler.statements.measures.figures import read_figure
 from tripos_compiler.statements.measures.measures import bounds_of, find_cells, read_measures
 from tripos_compiler.statements.measures.operands import find_measure
@@ -111,6 +112,9 @@ def _compared(
     by = find_cells(reading, one)
     if by is None or not _can_tell(reading, condition, one, operator, other.scale.constant):
         return None
+    corrected = is_expected_of_people(reading, condition, one)
+    if corrected is None:
+        return None
     low, high = bounds_of(one)
     return Expectation(
         figure=one.figure,
@@ -120,6 +124,7 @@ def _compared(
         by=by,
         low=low,
         high=high,
+        corrected=corrected,
     )
 
 

@@ -11,6 +11,7 @@ from tripos_compiler.diagnostics import Diagnostics, Label
 from tripos_compiler.plan import Measure, Missing
 from tripos_compiler.resolve import Index, NamedColumn, Program
 from tripos_compiler.source import Member, Name, Span, Syntax
+from tripos_compiler.statements.measures.corrections import is_corrected
 from tripos_compiler.statements.measures.dimensions import check_names, dimension_text, read_dimension
 from tripos_compiler.statements.measures.figure_syntax import column_arguments, means_a_figure, measures_in
 from tripos_compiler.statements.measures.figures import read_figure
@@ -217,10 +218,13 @@ def _measure(program: Program, reading: FigureContext, each: Declared) -> Lowere
     by = find_cells(reading, figured)
     if by is None:
         return None
+    corrected = is_corrected(reading, statement.syntax("value"), figured, statement.has("corrected"))
+    if corrected is None:
+        return None
     missing: Missing = reading.missing or "skip"
     low, high = bounds_of(figured)
     owner = f"scenario {each.scenario}" if each.scenario is not None else ""
-    program.index.define("measure", each.name.text, each.name.span, owner, _detail(by, low, high))
+    program.index.define("measure", each.name.text, each.name.span, owner, _detail(by, low, high, corrected))
     measure = Measure(
         name=each.key,
         scenario=each.scenario,
@@ -229,6 +233,7 @@ def _measure(program: Program, reading: FigureContext, each: Declared) -> Lowere
         high=high,
         missing=missing,
         lower_is_better=statement.has("lower"),
+        corrected=corrected,
         figure=figured.figure,
     )
     return LoweredMeasure(measure, figured)
@@ -241,7 +246,8 @@ def bounds_of(figured: TypedFigure) -> tuple[float | None, float | None]:
     return figured.ends if figured.scale.bounds is None else rounded(figured.scale.bounds)
 
 
-def _detail(by: tuple[str, ...], low: float | None, high: float | None) -> str:
+def _detail(by: tuple[str, ...], low: float | None, high: float | None, corrected: bool) -> str:
     """Return what editors say of a measure."""
     goes = f" by {', '.join(by)}" if by else ""
+    goes += " that people correct" if corrected else ""
     return f"a measure{goes}" + (f", {spoken((low, high))}" if low is not None and high is not None else "")

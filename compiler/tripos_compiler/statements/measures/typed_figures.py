@@ -22,6 +22,7 @@ class Leaf:
     named: str
     scored: tuple[Operand, ...]
     fixed: frozenset[str] = frozenset()
+    function: str = "mean"
     judged: bool = False
     """Whether it is taken across the models of a role, so that it cannot go by them."""
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from tripos_compiler.language.figures import ScoredStep, conversations_before, judged_steps
 from tripos_compiler.plan import Aggregate, Missing, Plan
+from tripos_warehouse.measures.sql.labels import labelled_rows
 from tripos_warehouse.measures.sql.parts import (
     OF_TALK,
     Cut,
@@ -122,6 +123,9 @@ class AggregateTables:
         scored = self.scored[0]
         weights = {} if "metric" in self.cut.dims else weights_of(scored)
         weight = weight_sql(weights) if self.figure.function == "mean" else "1"
+        if self.cut.labels != "none":
+            own = self._rows(scored, "scorer")
+            return labelled_rows(self.plan, self.parts, scored, self.cut, own, weight, arm_columns(self.plan))
         if self.missing == "paired":
             keys = [name for name in keys_of(scored) if name != "item_id" and name not in self.cut.dims]
             beside = tuple(dict.fromkeys([*beside, *keys]))

@@ -44,7 +44,8 @@ class LeafSql(ClassMeasures):
         """Return the tables."""
         match self.figure.function:
             case "mean" | "share":
-                return self._mean(self._single())
+                reason = "NULL::varchar" if self.cut.labels == "none" else "any_value(lacking)"
+                return self._mean(self._single(), reason)
             case "accuracy":
                 return self._mean(self._agreeing())
             case "sum" | "count":

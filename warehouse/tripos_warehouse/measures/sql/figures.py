@@ -18,6 +18,7 @@ from tripos_warehouse.measures.sql.bootstrap import EACH_DRAW, bounded, collecte
 from tripos_warehouse.measures.sql.comparisons import CompareSql
 from tripos_warehouse.measures.sql.counts import OF_ONE_CELL, counted_once, seen
 from tripos_warehouse.measures.sql.derivatives import Arithmetic, FormulaSql, NumberSql, PartSql
+from tripos_warehouse.measures.sql.labels import LABELS, corrected_sql
 from tripos_warehouse.measures.sql.means import find_sql
 from tripos_warehouse.measures.sql.parts import Cut, Parts, columns, same
 from tripos_warehouse.measures.sql.raters import PAIR, FigureTables
@@ -32,7 +33,14 @@ def sql_of(plan: Plan, measure: Measure, by_people: bool = False) -> str:
     `high` (the ends of an interval from draws). Means of scores, which are most figures, have a query that is shorter
     and faster. Where scores by people are apart, the figure is one of models, and with `by_people` one of people; a
     measure that goes by evaluators has a value for each of them anyway.
+
+    Of a measure that people correct it yields three figures and the pulls of items on them instead (`corrected_sql`),
+    from which `evaluate` takes one.
     """
+    if measure.corrected and not by_people:
+        writer = _FigureWriter(plan, scored_values_of(plan), Parts())
+        cuts = (Cut(measure.by, labels=each) for each in LABELS)
+        return corrected_sql(writer.parts, *(writer.node(measure.figure, cut, measure.missing) for cut in cuts))
     return _sql_of(plan, measure, graders_of(measure, by_people))
 
 
@@ -170,7 +178,7 @@ from (
         )
         value = _OF_CELLS[figure.function]
         counts = "weight <> 0" if inner.drawn is None else "value is not null"
-        if missing == "fail":
+        if missing == "fail" or cut.labels != "none":
             value = f"case when count(value) = count(*) then {value} end"
         counted = [f"sum({each})" for each in ("n", "total")]
         if figure.function in OF_ONE_CELL:

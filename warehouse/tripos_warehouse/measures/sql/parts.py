@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 from tripos_compiler.language.figures import ScoredStep, conversations_before, judged_steps
 from tripos_compiler.plan import FIXED, Compare, Grade, Missing, Plan
 from tripos_warehouse.sql import name as named, text as quoted
 from tripos_warehouse.views import Graders, apart_scorers, are_apart, arm_columns
 
+Labels = Literal["none", "judges", "people"]
+"""Which of a judge's scores count: all, those of replies that people graded at random, or in their place people's."""
 Weights = Mapping[str, Mapping[str, float]]
 """What a metric counts, by scenario and metric."""
 OF_TALK = '"of talk"'
@@ -66,6 +69,7 @@ class Cut:
     dims: tuple[str, ...] = ()
     fixed: tuple[tuple[str, str], ...] = ()
     graders: Graders = "counted"
+    labels: Labels = "none"
 
     @property
     def of_each(self) -> bool:

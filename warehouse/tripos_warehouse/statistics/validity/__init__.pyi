@@ -4,7 +4,10 @@ from .calibration import (
     calibration as calibration,
 )
 from .correction import (
+    FEWEST_GRADED as FEWEST_GRADED,
     Corrected as Corrected,
+    Pulled as Pulled,
+    corrected_figure as corrected_figure,
     corrected_mean as corrected_mean,
 )
 from .drift import (

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -65,7 +65,7 @@ def corrected_mean(
     >>> people = [3, 1, 4, 2, 3, 2, None, None, None, None, None, None]
     >>> found = corrected_mean(judge, people)
     >>> found.judged.value, found.graded.value, round(found.result.value, 2), round(found.power, 2)
-    (3.5, 2.5, 2.65, 0.8)
+    (3.5, 2.5, 2.66, 0.83)
     """
     f = np.asarray(judged, dtype=float)
     there = np.array([value is not None and not is_missing(value) for value in graded], dtype=bool)
@@ -91,15 +91,64 @@ def corrected_mean(
         few = f"people graded replies to {units} of the items: it takes {FEWEST_GRADED}"
         base = StatisticResult(alone, few, n=n, clusters=units, left_out=left_out)
         return Corrected(base, own, labels, 0.0)
+    of_few, of_many = (math.sqrt(each / (each - 1)) for each in (units, int(codes.max()) + 1))
+    three = (
+        Pulled(alone, of_people * of_few),
+        Pulled(on_graded, of_graded * of_few),
+        Pulled(on_all, of_all * of_many),
+    )
+    raised = (units - 1) / (units - 2)  # one degree of freedom is that of λ
+    base = StatisticResult(alone, n=n, clusters=units, left_out=left_out)
+    known = np.zeros(int(codes.max()) + 1, dtype=bool)
+    known[codes[there]] = True
+    found, power = corrected_figure(base, *three, known, df=units - 2, raised=raised, ends=ends, confidence=confidence)
+    return Corrected(found, own, labels, power)
+
+
+@dataclass(frozen=True)
+class Pulled:
+    """A figure and the pull of each cluster on it: what it owes to that cluster, to the first order."""
+
+    value: float
+    pulls: Floats
+
+
+def corrected_figure(
+    base: StatisticResult,
+    people: Pulled,
+    on_graded: Pulled,
+    on_all: Pulled,
+    graded: np.ndarray[tuple[int], np.dtype[np.bool_]],
+    *,
+    df: int,
+    raised: float = 1.0,
+    ends: tuple[float, float] | None = None,
+    null: float | None = None,
+    confidence: float = 0.95,
+) -> tuple[StatisticResult, float]:
+    """Return a figure of any kind as people would have it, and λ: H + λ (J - L) of figures that clusters pull on.
+
+    H is that of `people`, L that of the judge over the same replies (`on_graded`), and J its figure `on_all`; their
+    pulls have a place for each cluster, in one order, each enlarged by √(m / (m - 1)) for the m clusters of its figure,
+    and `graded` says of which people graded some. The variance is the sum of the squares of h + λ (j - l), `raised` by
+    a factor for the freedom that λ takes, with `df` degrees of freedom. For a figure that is no
+    mean, this is the estimator of Chen and Chen (2000, "A unified approach to regression analysis under double-sampling
+    designs"), which has the same form. `base` has the counts of the result, and `null` is a value that it is
+    tested against.
+    """
+    beyond = on_all.pulls - on_graded.pulls
+    units = int(graded.sum())
     # What the judge says about a cluster beyond what was graded adds up to J - L.
-    beyond = of_all - of_graded
-    share = np.bincount(codes, weights=sampled) / sampled.sum()
-    each = beyond + share * (on_all - on_graded)
-    powers = _powers(of_people, beyond, _folds(codes, there))
-    value = alone + float((powers * each).sum())
-    pulls = of_people + powers * beyond
-    found = _with_interval(value, pulls, n, left_out, units, units - 2, ends, confidence)
-    return Corrected(found, own, labels, float(powers[np.unique(codes[there])].mean()))
+    each = beyond + np.where(graded, (on_all.value - on_graded.value) / max(units, 1), 0.0)
+    powers = _powers(people.pulls, beyond, _folds(graded))
+    found = replace(base, value=people.value + float((powers * each).sum()))
+    power = float(powers[graded].mean()) if units else 0.0
+    if df < 1:
+        return found.without_interval("too few items are graded: nothing shows the error"), power
+    error = math.sqrt(raised * float(((people.pulls + powers * beyond) ** 2).sum()))
+    if ends is not None:
+        return bounded(found, error, df, ends, null=null, confidence=confidence), power
+    return with_t(found, error, df, confidence=confidence), power
 
 
 def _weighted(values: Floats, weights: Floats, codes: Ints) -> tuple[float, Floats]:
@@ -108,13 +157,10 @@ def _weighted(values: Floats, weights: Floats, codes: Ints) -> tuple[float, Floa
     return value, np.bincount(codes, weights=weights * (values - value)) / weights.sum()
 
 
-def _folds(codes: Ints, there: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Ints:
+def _folds(graded: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Ints:
     """Return the fold of each cluster: those with grades are dealt evenly, and the others too."""
-    many = int(codes.max()) + 1
-    with_grades = np.zeros(many, dtype=bool)
-    with_grades[codes[there]] = True
-    folds = np.zeros(many, dtype=np.intp)
-    for kind in (with_grades, ~with_grades):
+    folds = np.zeros(len(graded), dtype=np.intp)
+    for kind in (graded, ~graded):
         folds[kind] = np.arange(int(kind.sum())) % FOLDS
     return folds
 

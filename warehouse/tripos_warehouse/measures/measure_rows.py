@@ -1,0 +1,95 @@
+"""The values of a measure: a row for each model and cell."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tripos_compiler.plan import Measure
+
+OF_CORRECTED = ("judged", "judged_low", "judged_high", "power")
+"""The columns that only rows of a measure have that people correct: the judge's figure with its interval, and λ."""
+
+
+@dataclass(frozen=True)
+class MeasureRow:
+    """One value of a measure, for one model and one value of each dimension.
+
+    `interval_low` and `interval_high` bound the 95 % interval. `items` are the independent rows behind the
+    value, `n` the scores that count, `total` those that should, of all that was asked; `coverage` is `n / total`, and
+    `None` of a run that did not come to its end: how many scores it should have is more than was asked.
+    """
+
+    model: str
+    by: tuple[Any, ...]
+    value: float | None
+    standard_error: float | None
+    interval_low: float | None
+    interval_high: float | None
+    items: int
+    n: int
+    total: int
+    coverage: float | None
+    half_width: float | None
+    """How far the interval reaches on its longer side; of a `t`, as it would without an end of the scale."""
+    method: str | None = None
+    """How the interval was found: `exact`, `logit`, `t`, `jackknife` or `bootstrap`."""
+    reason: str | None = None
+    """Why there is no value, or no interval."""
+    judged: MeasureRow | None = None
+    """Of a measure that people correct: the figure of the judge alone, whose interval speaks of the judge. The items
+    and `n` of the corrected row are those that people graded."""
+    power: float | None = None
+    """Of such a measure λ: how far the judge was followed, from 0."""
+
+    @property
+    def beside(self) -> dict[str, float | None]:
+        """Return the columns `OF_CORRECTED` of a corrected row; none of another."""
+        if self.judged is None:
+            return {}
+        own = self.judged
+        values = (own.value, own.interval_low, own.interval_high, self.power)
+        return dict(zip(OF_CORRECTED, values, strict=True))
+
+
+@dataclass(frozen=True)
+class MeasureTable:
+    """A measure's values: rows in plan order of their dimensions, and within those by model."""
+
+    measure: Measure
+    rows: tuple[MeasureRow, ...]
+    error: str | None = None
+    """What the database refused its SQL with, where it did; then there are no rows."""
+
+    def without_coverage(self) -> MeasureTable:
+        """Return the values as those of a run that did not come to its end, which cover nobody knows how much."""
+        rows = (replace(row, judged=row.judged and replace(row.judged, coverage=None)) for row in self.rows)
+        return replace(self, rows=tuple(replace(row, coverage=None) for row in rows))
+
+    @property
+    def of_judge(self) -> MeasureTable:
+        """Return the figures of the judge alone, of a measure that people correct."""
+        own = self.measure.model_copy(update={"corrected": False})
+        return MeasureTable(own, tuple(row.judged for row in self.rows if row.judged is not None))
+
+    def to_rows(self) -> list[dict[str, Any]]:
+        """Return a flat mapping a row: `measure`, `model`, the dimensions by name, then the numbers."""
+        return [
+            {
+                "measure": self.measure.name,
+                "model": row.model,
+                **dict(zip(self.measure.by, row.by, strict=True)),
+                "value": row.value,
+                "standard_error": row.standard_error,
+                "low": row.interval_low,
+                "high": row.interval_high,
+                "items": row.items,
+                "n": row.n,
+                "total": row.total,
+                "coverage": row.coverage,
+                "method": row.method,
+                "reason": row.reason,
+                **row.beside,
+            }
+            for row in self.rows
+        ]

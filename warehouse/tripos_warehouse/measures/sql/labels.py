@@ -1,0 +1,134 @@
+"""SQL of the scores of replies that people graded in a judge's place: the judge's, or people's.
+
+A label is the mean of people's grades of a reply on a metric. It counts where the reply was drawn at random from no
+fewer replies of its scenario and model than the judge has graded, or where people graded all of these. The labels of a
+scenario, model, scorer and metric weigh as much together as all that the judge graded there, so a scenario of which
+more was drawn counts no more than it should. A cell where one of them has no label has no value: it would be a figure
+of the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tripos_compiler.language.figures import ScoredStep
+from tripos_compiler.plan import Plan
+from tripos_warehouse.measures.sql.parts import Cut, Labels, Parts, columns, condition, indented, same
+from tripos_warehouse.measures.sql.raters import FigureTables
+from tripos_warehouse.sql import name as named
+
+LABELS: tuple[Labels, ...] = ("none", "judges", "people")
+"""What the three figures of a corrected one are of: judges on all, judges on what people graded, and people."""
+STRATUM = "model, scenario, scorer, metric"
+REPLY = f"{STRATUM}, sample_id"
+
+
+def labelled_rows(
+    plan: Plan, parts: Parts, scored: ScoredStep, cut: Cut, rows: str, weight: str, arms: Sequence[str]
+) -> str:
+    """Return the table of the values of a cut that have a label: of the judges or of people, each with what it weighs.
+
+    `rows` is the SQL of the judges' scores, and `arms` are the columns that part those of one reply. A score without a
+    label has no value; in a cell that lacks labels none has, and `lacking` says of what.
+    """
+    labels = _labels(plan, parts, scored)
+    cell = columns(cut.dims)
+    part = f"{cell}, scenario, scorer, metric"
+    by_people = cut.labels == "people"
+    keys = ", ".join(dict.fromkeys([*part.split(", "), "sample_id", *map(named, arms)]))
+    once = f"\n  qualify row_number() over (partition by {keys} order by evaluator) = 1" if by_people else ""
+    where = "' in `' || scenario || '` on `' || metric || '`'"
+    told = (
+        f"case when labelled_here = 0 then 'people graded nothing' || {where} "
+        f"when counted_here = 0 then 'what people graded' || {where} || ' was not drawn at random from all of it' end"
+    )
+    return parts.add(
+        "rows",
+        f"""select {cell}, item_id, sample_id, counts and lacking is null as "has value",
+  case when counts and lacking is null then {"label" if by_people else "value"} end as value,
+  raised * {weight} as "its weight", lacking
+from (
+  select *, max({told}) over (partition by {cell}) as lacking
+  from (
+    select *, count(label) over part as labelled_here, count(*) filter (counts) over part as counted_here
+    from (
+{indented(indented(indented(rows)))}
+    ) join {labels} using ({REPLY})
+    where value is not null
+    window part as (partition by {part})
+  ){once}
+)""",
+    )
+
+
+def _labels(plan: Plan, parts: Parts, scored: ScoredStep) -> str:
+    """Return the table of the replies that judges graded, a row a reply and metric, each with the mean of people."""
+    schema = named(plan.benchmark.name)
+    judges, people = (condition(plan, scored, Cut(graders=graders)) for graders in ("counted", "people"))
+    return parts.add(
+        "labels",
+        f"""select *, graded / nullif(count(*) filter (counts) over stratum, 0) as raised
+from (
+  select *, label is not null and (drawn_of >= graded or labels = graded) as counts
+  from (
+    select *, count(*) over stratum as graded, count(label) over stratum as labels
+    from (
+      select distinct {REPLY} from {schema}.scores where {judges} and value is not null
+    ) left join (
+      select {REPLY}, avg(value) as label, coalesce(max(drawn_of), 0) as drawn_of
+      from {schema}.scores left join (select judgement_id, drawn_of from {schema}.judgements) using (judgement_id)
+      where {people} and value is not null
+      group by {REPLY}
+    ) using ({REPLY})
+    window stratum as (partition by {STRATUM})
+  )
+)
+window stratum as (partition by {STRATUM})""",
+    )
+
+
+def corrected_sql(parts: Parts, on_all: FigureTables, on_graded: FigureTables, people: FigureTables) -> str:
+    """Return the query of a figure that people correct: a row a cell of the judges' figure.
+
+    It yields `model`, the dimensions, `judged` (the judges' figure), `on graded` and `people` (those of the replies
+    with a label), `reason` (why one of them is missing), `n` (labels), `total` (scores by judges), `df`, `known` (that
+    the three have errors) and `bearing` of the labels, and `pulls`: for each item its pull on the three, in their
+    order.
+    """
+    dims = on_all.dims
+    each = "\nunion all\n".join(
+        f"select {columns(dims)}, item_id, {_only(name)}\nfrom {node.pulls}"
+        for name, node in zip(_PULLS, (on_all, on_graded, people), strict=True)
+    )
+    pulls = parts.add(
+        "pulls",
+        f"""select {columns(dims)}, item_id, {", ".join(f"sum({name}) as {name}" for name in _PULLS)}
+from (
+{indented(each)}
+)
+group by {columns(dims)}, item_id""",
+    )
+    row = ", ".join(f"'{name}': {name}" for name in _PULLS)
+    lists = parts.add(
+        "lists",
+        f"""select {columns(dims)}, list({{{row}}} order by item_id) as pulls
+from {pulls}
+group by {columns(dims)}""",
+    )
+    return f"""{parts.text}
+select {columns(dims, "c")}, c.value as judged, g.value as "on graded", p.value as people,
+  coalesce(c.reason, p.reason, g.reason) as reason, coalesce(p.n, 0) as n, c.total, coalesce(p.df, 0) as df,
+  c.known and g.known and p.known as known, p.bearing as bearing, l.pulls as pulls
+from {on_all.cells} as c left join {on_graded.cells} as g on {same("c", "g", dims)}
+  left join {people.cells} as p on {same("c", "p", dims)}
+  left join {lists} as l on {same("c", "l", dims)}
+order by all
+"""
+
+
+def _only(name: str) -> str:
+    """Return the columns of all three pulls, of which a table has one."""
+    return ", ".join(f"{'pull' if each == name else 'NULL'} as {each}" for each in _PULLS)
+
+
+_PULLS = ("of_judge", "of_graded", "of_people")

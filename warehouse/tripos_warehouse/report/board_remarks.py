@@ -1,0 +1,84 @@
+"""Notes on a board: what is to be known beside its ranks."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from tripos_compiler.diagnostics import percent
+from tripos_warehouse.measures import OF_CORRECTED, MeasureRow
+from tripos_warehouse.report.ranking import Board, Standing
+
+
+class BoardNote(NamedTuple):
+    """A remark on a board; `caution` where it makes a figure mean less."""
+
+    kind: str
+    text: str
+    caution: bool = True
+
+
+APART = "and those are not told apart"
+WHOLE_COVERAGE = 0.995
+"""With less, so many scores lack a value that a figure does not stand for all of them."""
+
+
+def is_short(each: Standing | MeasureRow) -> bool:
+    """Return true if so many scores lack a value that the figure does not stand for all of them."""
+    return each.total > 0 and each.n / each.total < WHOLE_COVERAGE
+
+
+def board_notes(board: Board) -> list[BoardNote]:
+    """Return what is to be known of a board beside its ranks."""
+    notes = [] if board.standings else [BoardNote("empty", "no model has a value", caution=False)]
+    if board.measure.corrected:
+        for each in board.standings:
+            judged, low, high = (each.beside.get(name) for name in OF_CORRECTED[:3])
+            if judged is not None:
+                ends = "" if low is None or high is None else f" ({low:.4g} – {high:.4g})"
+                text = (
+                    f"{each.model}: the judge alone has {judged:.4g}{ends}, an interval of the judge and not of people"
+                )
+                notes.append(BoardNote("judged", text, caution=False))
+    notes += [BoardNote("uncorrected", f"{model}: {why}") for model, why in board.uncorrected.items()]
+    if board.graded_by_others:
+        told = _groups((each.model, each.graders) for each in board.standings)
+        notes.append(BoardNote("graders", f"not all were graded by the same, {APART}: {_told(told, 'by')}"))
+    if board.in_other_company:
+        shared = set.intersection(*(set(each.company) for each in board.standings))
+        others = ((each.model, tuple(n for n in each.company if n not in shared)) for each in board.standings)
+        text = f"not all had the same models in the other roles, {APART}: {_told(_groups(others), 'with')}"
+        notes.append(BoardNote("company", text))
+    for baseline, value in dict.fromkeys(board.no_better_than.values()):
+        models = [model for model, floor in board.no_better_than.items() if floor[0] == baseline]
+        notes.append(BoardNote("floor", f"not clear of a baseline: {', '.join(models)}: {baseline} gets {value:.3g}"))
+    for model in board.partly:
+        text = f"{model}: its last run was of another spec, or not of all scenarios: some scores are missing"
+        notes.append(BoardNote("partly", text))
+    if not board.same_items or len({each.items for each in board.standings}) > 1:
+        notes.append(BoardNote("items", "not all have the same items; two are compared over those that both have"))
+    notes += [BoardNote("partial", f"{model}: {told}") for model, told in board.partial.items()]
+    for each in filter(is_short, board.standings):
+        counts = f"{percent(each.n / each.total)} of its scores have a value, {each.n:,} of {each.total:,}"
+        notes.append(BoardNote("short", f"{each.model}: only {counts}"))
+    for model, old in board.left_out.items():
+        ran = f"left out: {model}, which ran under version {', '.join(old)} only"
+        notes.append(BoardNote("left_out", f"{ran}: scores mean something else there"))
+    for model, old in board.mixed.items():
+        text = f"{model} ran under version {', '.join(old)} only: its scores mean something else"
+        notes.append(BoardNote("mixed", text))
+    return notes
+
+
+def _groups(members: Iterable[tuple[str, tuple[str, ...]]]) -> dict[tuple[str, ...], list[str]]:
+    found: dict[tuple[str, ...], list[str]] = defaultdict(list)
+    for model, names in members:
+        found[names].append(model)
+    return found
+
+
+def _told(groups: Mapping[tuple[str, ...], Sequence[str]], between: str) -> str:
+    return "; ".join(
+        f"{', '.join(models)} {between} {', '.join(names) or 'nobody'}" for names, models in groups.items()
+    )
