@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +19,7 @@ from tripos_runtime.forecast import EstimateSpan
 
 if TYPE_CHECKING:
     from tripos_runtime.drivers import PreparedRun
-    from tripos_runtime.forecast import Forecast
+    from tripos_runtime.forecast import Forecast, PromptPreview
 
 
 @dataclass(frozen=True)
@@ -75,6 +75,17 @@ class RunPlan:
     def unpriced(self) -> tuple[str, ...]:
         """The models whose price is not known."""
         return () if self.forecast is None else self.forecast.unpriced
+
+    def prompts(self, items: int = 1) -> Sequence[PromptPreview]:
+        """Return what models would be sent, whole, for the first items of each scenario; parts that replies will fill
+        stand in ⟨⟩. No store is read and nothing is asked. Raises `Failure`."""
+        from tripos_runtime.forecast import preview_prompts, stand_ins
+
+        binding = stand_ins(self.plan) if self.prepared is None else self.prepared.binding
+        try:
+            return list(preview_prompts(self.plan, self.source, self.selection, binding, items))
+        except DataError as error:
+            raise Failure("E0307", error.message, error.help) from error
 
     def to_json(self) -> dict[str, Any]:
         """Return the plan as JSON values: what `tripos run --dry-run --json` prints, where models are named."""

@@ -15,6 +15,11 @@ from .lines import (
 from .prior_results import (
     NothingKept as NothingKept,
 )
+from .prompts import (
+    PromptPreview as PromptPreview,
+    preview_prompts as preview_prompts,
+    stand_ins as stand_ins,
+)
 from .reasons import (
     NO_HISTORY as NO_HISTORY,
     Earlier as Earlier,

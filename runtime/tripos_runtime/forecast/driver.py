@@ -7,7 +7,7 @@ condition or a prompt that needs it is left open, and everything else is evaluat
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import cast
@@ -18,7 +18,15 @@ from tripos_runtime.asking import NOT_ASKED, PENDING, Answer, Row, answer_of, ta
 from tripos_runtime.datasets import Case
 from tripos_runtime.forecast.call_outcomes import Fate, Foreseen, Saying
 from tripos_runtime.forecast.prior_results import Adopting
-from tripos_runtime.forecast.sizes import Known, Size, SizedPlaceholders, is_waiting, models_of, whole
+from tripos_runtime.forecast.sizes import (
+    Known,
+    NamedPlaceholders,
+    Size,
+    SizedPlaceholders,
+    is_waiting,
+    models_of,
+    whole,
+)
 from tripos_runtime.forecast.vectors import ForeseenVectors, nearest
 from tripos_runtime.models import Message
 from tripos_runtime.program import (
@@ -68,6 +76,8 @@ class Foresight:
     """The record of the vectors that are there."""
     adoption: Adoption | None = None
     """The adoption of replies that the ledger has under other names."""
+    read: Callable[[ReplyNeed, tuple[Message, ...]], None] | None = None
+    """Called with each prompt, whose pending parts have their names."""
     _steps: dict[BoundTreatment, Sequence[Step]] = field(default_factory=dict)
 
     def of(self, case: Case, units: Sequence[Unit], kept: Mapping[str, str], rows: Mapping[str, Row]) -> list[Foreseen]:
@@ -343,6 +353,8 @@ class _CaseView:
     def _measured(self, key: tuple[object, ...], need: ReplyNeed, at: _At) -> Size:
         placeholders = SizedPlaceholders(at.names.values, at.known)
         sent = need.prompt.messages(placeholders)
+        if self.foresight.read is not None:
+            self.foresight.read(need, need.prompt.messages(NamedPlaceholders(at.names.values, at.known)))
         if placeholders.is_empty:
             self.sent[key] = sent
         return whole(placeholders.size(sent), self.case.scenario)

@@ -28,14 +28,13 @@ from tripos_runtime.asking import (
 from tripos_runtime.datasets import Case, CaseSource, Selection
 from tripos_runtime.drivers import Lookup, bound_treatments
 from tripos_runtime.forecast.call_outcomes import OPEN, Fate, Foreseen, Where
-from tripos_runtime.forecast.call_table import arms_of
+from tripos_runtime.forecast.call_table import alike, arms_of, times
 from tripos_runtime.forecast.driver import Foresight
 from tripos_runtime.forecast.estimates import estimates
 from tripos_runtime.forecast.generation import foresee_making
 from tripos_runtime.forecast.lines import Forecast, ForecastLine
 from tripos_runtime.forecast.prior_results import Kept
 from tripos_runtime.forecast.reasons import NO_HISTORY, Cause, History, Reasons
-from tripos_runtime.forecast.sample_classes import alike, times
 from tripos_runtime.forecast.sizes import NO_SIZE, Size, is_waiting
 from tripos_runtime.forecast.vectors import ForeseenVectors
 from tripos_runtime.models import Price
@@ -77,7 +76,7 @@ def forecast(
     Raises `DataError` where a data file has changed since the plan was made.
     """
     watcher = _Watcher(plan, source, selection, binding, ledger, history, others)
-    with with_functions({plugin.name: _not_called(plugin.name) for plugin in plan.plugins}):
+    with with_functions({plugin.name: not_called(plugin.name) for plugin in plan.plugins}):
         watcher.watch()
     lines = watcher.lines
     taken = estimates({where: line.load for where, line in lines.items()}, prices, history)
@@ -375,7 +374,9 @@ def _times(seen: Foreseen, alike: Collection[BoundTreatment]) -> int:
     return times(seen.unit.bound, seen.call.step) if seen.unit.bound in alike else 1
 
 
-def _not_called(name: str) -> Callable[..., Any]:
+def not_called(name: str) -> Callable[..., Any]:
+    """Return what stands for a Python function of a plan: what needs it is left open."""
+
     def function(*_: Any, **__: Any) -> Any:
         raise Unavailable(f"the function `{name}`", PENDING)
 

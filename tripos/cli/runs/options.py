@@ -24,7 +24,10 @@ def add_plan(parser: argparse.ArgumentParser) -> None:
     _add_batch(parser)
     add_store_options(parser)
     _add_reuse(parser)
-    parser.add_argument("--json", action="store_true", help="print the plan itself")
+    help_ = "print the prompts of the first N items of each scenario, whole (default: 1), and nothing else"
+    parser.add_argument("--prompts", type=positive, nargs="?", const=1, metavar="N", help=help_)
+    help_ = "print the plan itself; with --prompts the prompts"
+    parser.add_argument("--json", action="store_true", help=help_)
 
 
 def add_run(parser: argparse.ArgumentParser) -> None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from tripos.api import CompiledSpec, choices_of, plan_run
 from tripos.cli.inputs import compile_given, warning_printer
 from tripos.cli.runs.benchmarks import each_of
+from tripos.cli.runs.prompts import show_prompts
 from tripos.releases.frozen import withheld_note
 from tripos.settings import ChosenSettings, chosen_settings
 from tripos.ui import (
@@ -105,11 +106,15 @@ def _plan_compiled(options: Namespace, chosen: ChosenSettings, compilation: Comp
     config, plan = chosen.config, compilation.plan
     if plan is None:
         return USAGE
-    if options.json:
+    if options.json and not options.prompts:
         show_json(plan.to_json())
         return GOOD
     spec = CompiledSpec(options.path, compilation, plan, folders)
     found = plan_run(spec, choices_of(options), config, warning_printer(options, config))
+    if options.prompts:
+        chosen_names = [scenario.name for scenario in found.selection.chosen(plan)]
+        show_prompts(found.prompts(options.prompts), chosen_names, as_json=options.json)
+        return GOOD
     items, models, slots = dict(found.items), dict(found.roles), dict(found.slots)
     show_plan(plan, found.selection, items, models, slots, found.steps)
     for path in sorted(folders.access.outside if folders.access is not None else ()):

@@ -1,4 +1,5 @@
 from .placeholders import (
+    NamedPlaceholders as NamedPlaceholders,
     SizedPlaceholders as SizedPlaceholders,
     models_of as models_of,
     whole as whole,

@@ -10,7 +10,7 @@ from tripos_compiler.language import LAZY, PLACEHOLDER, Missing, Unavailable, ev
 from tripos_compiler.language.library import FUNCTIONS, json
 from tripos_compiler.plan import Binary, Call, Converse, Expr, Get, Hole, Items, Ref, Scenario, Shots, Unary
 from tripos_runtime.asking import PENDING
-from tripos_runtime.forecast.sizes.sizes import NO_SIZE, Known, Size, Waiting, is_waiting, one_reply, sum_of
+from tripos_runtime.forecast.sizes.sizes import FIELD, NO_SIZE, Known, Size, Waiting, is_waiting, one_reply, sum_of
 from tripos_runtime.models import DialogueTurn, Message
 from tripos_runtime.program import Conversation, is_pending, speaker_of
 
@@ -83,7 +83,7 @@ class SizedPlaceholders:
 
     def inside(self, args: Mapping[str, Expr], names: Mapping[str, Any]) -> SizedPlaceholders:
         """Return the placeholders of a judge's prompt, which are noted together with these."""
-        found = SizedPlaceholders(names, self.known)
+        found = type(self)(names, self.known)
         found.args, found.outer, found.parts, found.waits = args, self, self.parts, self.waits
         return found
 
@@ -102,7 +102,7 @@ class SizedPlaceholders:
 
     def aside(self) -> SizedPlaceholders:
         """Return placeholders for a text that is not sent, but has to be there before anything is."""
-        found = SizedPlaceholders(self.names, self.known)
+        found = type(self)(self.names, self.known)
         found.waits = self.waits
         return found
 
@@ -164,6 +164,17 @@ class SizedPlaceholders:
         step = f"{path[0]}.{waited.step}" if sided else waited.step
         field = path[2 if sided else 1 :][:1]
         return is_waiting(step, field=field[0] if field and field[0] not in WHOLE else "")
+
+
+class NamedPlaceholders(SizedPlaceholders):
+    """Stands for what is pending by its name, for a person who reads the prompt."""
+
+    __slots__ = ()
+
+    def _stand(self, size: Size, messages: int = 0) -> str:
+        super()._stand(size, messages)
+        names = (*size.unknown, *(f"`{name.replace(FIELD, '.')}`" for name in (*size.pending, *size.beyond)))
+        return f"⟨{', '.join(dict.fromkeys(names)) or 'a value of a reply'}⟩"
 
 
 def _pending(reason: Unavailable) -> Unavailable:

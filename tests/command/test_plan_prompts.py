@@ -1,0 +1,52 @@
+"""`tripos plan --prompts`: what models would be sent is what a run then sends."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tests.conftest import Command
+
+SPECS = Path(__file__).parents[2] / "specs"
+
+
+def test_prompts_are_those_of_the_run_with_replies_in_their_places(quiz: Path, tripos: Command) -> None:
+    found = tripos("plan", "quiz.tripos", "--prompts", "9", "--json")
+    assert found.code == 0, found.err
+    assert not (quiz / "results").exists()
+    assert tripos("run", "quiz.tripos", "--model", "mock/careful", "--role", "judge=mock/careful:a").code == 0
+    query = (
+        "select s.scenario, s.item_id, s.messages, s.reply, j.messages as judged from main.samples s"
+        " join main.judgements j using (sample_id)"
+    )
+    assert tripos("sql", query, "-o", "rows.json").code == 0
+    ran = {(row["scenario"], row["item_id"]): row for row in json.loads(Path("rows.json").read_text("utf-8"))}
+    asked = {(each["scenario"], each["item_id"]): each for each in found.data if each["step"] == "reply"}
+    judged = {(each["scenario"], each["item_id"]): each for each in found.data if each["step"] == "rubric"}
+    assert ran.keys() <= asked.keys() == judged.keys()
+    for key, row in ran.items():
+        sent, shown = json.loads(row["messages"]), json.loads(row["judged"])
+        assert asked[key]["messages"] == [{name: each[name] for name in ("role", "content")} for each in sent]
+        assert asked[key]["certain"]
+        mark, reply = ("⟨`reply`⟩", row["reply"]) if key[0] == "sums" else ("⟨`reply.said`⟩", None)
+        text = judged[key]["messages"][-1]["content"]
+        assert mark in text
+        assert reply is None or text.replace(mark, reply) == shown[-1]["content"]
+
+
+def test_it_fits_a_terminal_and_says_what_is_missing(quiz: Path, tripos: Command) -> None:
+    done = tripos("plan", "quiz.tripos", "--prompts")
+    assert done.code == 0, done.err
+    assert max(map(len, done.out.splitlines())) <= 80
+    assert "`reply` → candidate" in done.out
+    assert done.out.rstrip().endswith("Parts in ⟨⟩ are not known before models reply.")
+    made = tripos("plan", str(SPECS / "teachbench"), "--prompts", "2")
+    assert made.code == 0, made.err
+    assert "the rows are yet to be made" in " ".join(made.out.split())
+
+
+def test_shots_and_arms_are_there(tripos: Command) -> None:
+    found = tripos("plan", str(SPECS / "mathtutorbench"), "--prompts", "--json").data
+    [solved] = [each for each in found if each["scenario"] == "problem_solving"]
+    assert [each["role"] for each in solved["messages"]] == ["user", "assistant"] * 2 + ["user"]
+    assert {each["arms"] for each in found if each["step"] == "mistaken"} == {"solution wrong", "solution right"}
