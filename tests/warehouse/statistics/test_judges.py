@@ -13,7 +13,7 @@ from sklearn.isotonic import IsotonicRegression
 from tests.bench.judges import CASCADES, WORLDS, BinaryWorld, broken, held
 from tripos_warehouse.statistics.validity import (
     RepeatedVerdict,
-    calibration,
+    calibrate,
     corrected_prevalence,
     judge_drift,
     judge_noise,
@@ -79,7 +79,7 @@ def test_the_curve_is_that_of_scikit_learn() -> None:
     random = np.random.default_rng(2)
     judge = random.integers(1, 11, 200).astype(float)
     people = np.clip(0.5 * judge + random.normal(2, 1.5, 200), 1, 10)
-    found = calibration(judge, people, np.repeat(np.arange(50), 4))
+    found = calibrate(judge, people, np.repeat(np.arange(50), 4))
     fitted = IsotonicRegression().fit(judge, people).predict([score for score, _ in found.curve])
     assert [value for _, value in found.curve] == pytest.approx(fitted.tolist())
     assert found.slope.value == pytest.approx(np.polyfit(judge, people, 1)[0])
@@ -92,14 +92,14 @@ def test_the_curve_is_that_of_scikit_learn() -> None:
 def test_scores_of_many_values_fall_into_ten_bins_and_none_into_two() -> None:
     random = np.random.default_rng(3)
     judge = np.round(random.random(500), 2)
-    found = calibration(judge, judge + random.normal(0, 0.1, 500))
+    found = calibrate(judge, judge + random.normal(0, 0.1, 500))
     assert len(found.bins) == 10
     assert sum(each.graded.n for each in found.bins) == 500
     assert all(one.high < two.low for one, two in itertools.pairwise(found.bins))
 
 
 def test_few_replies_have_no_curve() -> None:
-    found = calibration([1, 2, 3], [1, 2, None])
+    found = calibrate([1, 2, 3], [1, 2, None])
     assert (found.curve, found.reason) == ((), "2 replies have both scores: it takes 10")
 
 
@@ -109,7 +109,7 @@ def test_the_slope_covers_the_truth() -> None:
         random = np.random.default_rng(seed)
         item = np.repeat(random.normal(0, 0.5, 20), 4)
         judge = np.repeat(random.normal(5, 1, 20), 4) + random.normal(0, 1, 80)
-        slope = calibration(judge, 1 + 0.6 * judge + item + random.normal(0, 1, 80), np.repeat(np.arange(20), 4)).slope
+        slope = calibrate(judge, 1 + 0.6 * judge + item + random.normal(0, 1, 80), np.repeat(np.arange(20), 4)).slope
         hits += slope.low <= 0.6 <= slope.high  # type: ignore[operator]
     assert hits / REPETITIONS >= 0.93 - 3 * math.sqrt(0.93 * 0.07 / REPETITIONS)
 

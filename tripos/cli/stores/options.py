@@ -129,3 +129,12 @@ def add_store(parser: argparse.ArgumentParser) -> None:
     for action, told in done:
         add_store_options(action)
         action.add_argument("--json", action="store_true", help=f"print {told} as JSON")
+
+
+def add_judges(parser: argparse.ArgumentParser) -> None:
+    """Options of `tripos judges`."""
+    parser.add_argument("run", metavar="RUN", nargs="?", help="a run, or a prefix of its name (default: the last run)")
+    add_store_options(parser)
+    help_ = "count the drift of judges from this earlier run, on the same replies"
+    parser.add_argument("--since", metavar="RUN", help=help_)
+    parser.add_argument("--json", action="store_true", help="print JSON")

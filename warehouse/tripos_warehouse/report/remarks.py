@@ -8,10 +8,13 @@ from typing import Any, Literal
 
 import orjson
 
+from tripos_compiler.diagnostics import percent
 from tripos_compiler.language import Only, left_out_arm_values, names_in
 from tripos_compiler.plan import Ask, Converse, Grade, Plan, Score
 from tripos_warehouse import sql
+from tripos_warehouse.measures.judges import repeated_verdicts
 from tripos_warehouse.query import Connection
+from tripos_warehouse.statistics.validity import judge_stability
 from tripos_warehouse.store import HUMAN
 from tripos_warehouse.views import RunRecord
 
@@ -42,7 +45,7 @@ CUT = ("length", "max_tokens", "MAX_TOKENS")
 """How providers say that a reply was cut off."""
 
 Kind = Literal[
-    "selection", "left_out", "cut_off", "uneven", "one_value", "one_grade", "copies", "snapshots", "outdated"
+    "selection", "left_out", "cut_off", "uneven", "one_value", "one_grade", "copies", "snapshots", "outdated", "repeats"
 ]
 
 
@@ -74,6 +77,7 @@ def find_remarks(connection: Connection, plan: Plan, run: RunRecord, only: Only)
             _copies(connection, run, schema),
             _snapshots(connection, plan),
             _outdated(connection, run, schema),
+            _repeats(connection, plan),
         )
         for remark in found
     )
@@ -226,3 +230,13 @@ def _snapshots(connection: Connection, plan: Plan) -> Iterator[Remark]:
     for model, counts in several_snapshots(connection, plan).items():
         told = ", ".join(f"{count:,} by {served}" for served, count in counts.items())
         yield Remark("snapshots", f"replies of {model} by {len(counts)} snapshots, which the figures mix: {told}")
+
+
+def _repeats(connection: Connection, plan: Plan) -> Iterator[Remark]:
+    """How often judges that are asked several times contradict themselves."""
+    for (_, metric), verdicts in sorted(repeated_verdicts(connection, plan).items()):
+        for judge, found in judge_stability(verdicts).items():
+            if found.stable.value is not None:
+                differing = f"{percent(1 - found.stable.value)} of {found.stable.n:,} replies"
+                told = f"asked again, {judge} says something else of `{metric}` for {differing}: `tripos judges`"
+                yield Remark("repeats", told)

@@ -1,7 +1,7 @@
 from .calibration import (
     Calibration as Calibration,
     CalibrationBin as CalibrationBin,
-    calibration as calibration,
+    calibrate as calibrate,
 )
 from .correction import (
     FEWEST_GRADED as FEWEST_GRADED,

@@ -58,7 +58,7 @@ class Calibration:
     reason: str | None = None
 
 
-def calibration(judged: Values, graded: Values, clusters: Clusters = None, *, confidence: float = 0.95) -> Calibration:
+def calibrate(judged: Values, graded: Values, clusters: Clusters = None, *, confidence: float = 0.95) -> Calibration:
     """Return the calibration of a judge on the replies of which it and people gave a score; others do not count.
 
     Up to eleven different scores of the judge are a bin each; others fall into ten bins of as many replies each. The
@@ -66,7 +66,7 @@ def calibration(judged: Values, graded: Values, clusters: Clusters = None, *, co
     item with two degrees of freedom less than there are items (Liang and Zeger 1986).
 
     >>> judge = [1, 2, 3, 4, 5] * 6
-    >>> found = calibration(judge, [value - 1 for value in judge], [place // 5 for place in range(30)])
+    >>> found = calibrate(judge, [value - 1 for value in judge], [place // 5 for place in range(30)])
     >>> found.bias.value, found.slope.value, found.miscalibration, [each.graded.value for each in found.bins]
     (1.0, 1.0, 1.0, [0.0, 1.0, 2.0, 3.0, 4.0])
     """

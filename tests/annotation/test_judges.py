@@ -1,0 +1,108 @@
+"""`tripos judges`: judges beside people and beside themselves, as a stranger sees them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from openpyxl import load_workbook
+
+from tests.annotation.conftest import JUDGE, MODELS, Rows, cells, fill, grades_sheet
+from tests.conftest import Command
+
+KIND = """\
+benchmark tutor "1.0.0" { languages en }
+role candidate compared
+role judge panel
+dataset item from "items.jsonl" { question text }
+scorer kind(reply: text) by judge { prompt "Is this kind? {{ reply }}", gives bool, samples 3, seed 5 }
+scenario turn {
+  over item
+  ask reply by candidate { prompt "{{ item.question }}" }
+  score kind = kind(reply.text)
+}
+measure kindly = mean(kind)
+"""
+
+
+def judges(tripos: Command, *options: str) -> dict[str, Any]:
+    done = tripos("judges", *options, "--json")
+    assert done.code == 0, done.err
+    found: dict[str, Any] = json.loads(done.out)
+    return found
+
+
+def test_judges_stand_beside_the_person_who_graded_the_same(
+    ran: Path, tripos: Command, once: Command, ask: Rows
+) -> None:
+    assert once("annotate", "--name", "anna").code == 0
+    fill("anna.xlsx")
+    book = load_workbook("anna.xlsx")
+    for place, cell in enumerate(cells(grades_sheet(book), "mark:CLEAR")):
+        if not cell.protection.locked:
+            cell.value = 3 + place % 5
+    book.save("anna.xlsx")
+    assert tripos("annotate", "--take", "anna.xlsx").code == 0
+    found = judges(tripos)
+    assert found["people"] == ["human/anna"]
+    clear = next(each for each in found["metrics"] if each["metric"] == "CLEAR")
+    pairs = ask(
+        f"""select a.value as judge, b.value as person from quiz.scores a join quiz.scores b using (sample_id, metric)
+        where a.evaluator = '{JUDGE}' and b.evaluator = 'human/anna' and metric = 'CLEAR'"""
+    )
+    assert len(pairs) == 10
+    apart = sum(each["judge"] - each["person"] for each in pairs) / 10
+    curve = clear["calibrations"][JUDGE]
+    assert curve["n"] == 10
+    assert abs(curve["bias"]["value"] - apart) < 1e-9
+    severity = {each["rater"]: each["severity"]["value"] for each in clear["raters"]}
+    assert abs(severity[JUDGE] - apart / 2) < 1e-9, "of two raters each is half of the difference off the mean"
+    shown = tripos("judges").out
+    assert "beside people" in shown
+    assert "people say" in shown
+
+
+def test_another_judge_of_the_same_replies_is_held_against_the_one_before(
+    ran: Path, tripos: Command, ask: Rows
+) -> None:
+    first = judges(tripos)["run_id"]
+    again = ("--model", ",".join(MODELS), "--role", f"judge={MODELS[0]}:later", "--json")
+    assert tripos("run", "quiz.tripos", *again).code == 0
+    found = judges(tripos, "--since", first)
+    assert found["since"] == first
+    drifts = [each for metric in found["metrics"] for each in metric["drifts"]]
+    assert {(each["before"], each["after"]) for each in drifts} == {(JUDGE, f"{MODELS[0]}:later")}
+    assert {each["drift"]["difference"]["n"] for each in drifts} == {6, 10}
+    assert "difference" in tripos("judges", "--since", first).out
+
+
+def test_a_report_says_how_often_a_judge_contradicts_itself(tmp_path: Path, tripos: Command, monkeypatch: Any) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("items.jsonl").write_text("".join(f'{{"question": "What is {n} + {n}?"}}\n' for n in range(12)), "utf-8")
+    Path("tutor.tripos").write_text(KIND, "utf-8")
+    roles = ("--model", "mock/careful", "--role", "judge=mock/noisy,mock/severe")
+    assert tripos("run", "tutor.tripos", *roles, "--json").code == 0
+    rows = json.loads(tripos("sql", "from tutor.judgements", "--format", "json").out)
+    by_judge: dict[tuple[str, str], list[int]] = {}
+    for row in rows:
+        told = json.loads(row["parsed"]) if isinstance(row["parsed"], str) else row["parsed"]
+        by_judge.setdefault((row["evaluator"], row["sample_id"]), []).append(int(told["verdict"]["score"]))
+    assert {len(values) for values in by_judge.values()} == {3}
+    [metric] = judges(tripos)["metrics"]
+    for judge in ("mock/noisy", "mock/severe"):
+        stable = [len(set(values)) == 1 for (name, _), values in by_judge.items() if name == judge]
+        assert metric["stability"][judge]["stable"]["value"] == sum(stable) / 12
+    remarks = json.loads(tripos("report", "--json").out)["remarks"]
+    assert {each["kind"] for each in remarks} >= {"repeats"}
+
+
+def test_drift_since_a_run_of_another_benchmark_is_refused(ran: Path, tripos: Command) -> None:
+    first = judges(tripos)["run_id"]
+    Path("items.jsonl").write_text('{"question": "What is 2 + 2?"}\n', "utf-8")
+    Path("tutor.tripos").write_text(KIND, "utf-8")
+    roles = ("--model", "mock/careful", "--role", "judge=mock/severe")
+    assert tripos("run", "tutor.tripos", *roles, "--json").code == 0
+    done = tripos("judges", "--since", first)
+    assert done.code != 0
+    assert "R0202" in done.err

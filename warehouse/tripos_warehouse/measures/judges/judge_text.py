@@ -1,0 +1,152 @@
+"""The judges of a run as text for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from tripos_compiler.diagnostics import localized, percent, reader_language
+from tripos_compiler.plan import Plan
+from tripos_warehouse.formats import NOTHING, TextColumn, grid, wrapped
+from tripos_warehouse.measures.judges.judge_report import JudgedMetric, JudgeReport
+from tripos_warehouse.statistics import StatisticResult
+from tripos_warehouse.views import dimension_label
+
+
+def render_judges(report: JudgeReport, plan: Plan, width: int, table_width: int) -> list[str]:
+    """Return the lines of the judges of a run, a part for each metric."""
+    lines: list[str] = []
+    for metric in report.metrics:
+        label = dimension_label(plan, "metric", metric.metric, reader_language())
+        title = label if metric.metric == metric.scorer else f"{label} ({metric.scorer})"
+        lines += [*([""] if lines else []), title, *_raters(metric, table_width)]
+        for part in (_stability, _noise, _calibration, _curves, _prevalences, _drifts):
+            found = list(part(metric, table_width))
+            lines += ["", *found] if found else []
+    if not report.metrics:
+        lines.append(wrapped(localized("no judge and no person scored a reply of this run"), width))
+    elif not report.people:
+        told = "nobody graded these replies: `tripos annotate` asks people, by whom judges are calibrated"
+        lines += ["", wrapped(localized(told), width)]
+    return lines
+
+
+def _raters(metric: JudgedMetric, width: int) -> list[str]:
+    rows = [
+        (
+            each.rater,
+            f"{each.n:,}",
+            f"{each.mean:.2f}",
+            NOTHING if each.deviation is None else f"{each.deviation:.2f}",
+            NOTHING if each.lowest is None else percent(each.lowest),
+            NOTHING if each.highest is None else percent(each.highest),
+            _interval(each.severity, signed=True),
+        )
+        for each in metric.raters
+    ]
+    return _table(("rater", "scores", "mean", "SD", "lowest", "highest", "severity"), rows, width)
+
+
+def _stability(metric: JudgedMetric, width: int) -> list[str]:
+    rows = [
+        (
+            judge,
+            f"{each.stable.n:,}",
+            _interval(each.stable, share=True),
+            _interval(each.flips, share=True),
+            NOTHING if each.spread is None else f"{each.spread:.2f}",
+        )
+        for judge, each in metric.stability.items()
+    ]
+    return _table(("asked again", "replies", "always the same", "two differ", "SD"), rows, width) if rows else []
+
+
+def _noise(metric: JudgedMetric, width: int) -> Iterator[str]:
+    if metric.noise is not None and metric.noise.share.value is not None:
+        share = _interval(metric.noise.share, share=True)
+        yield wrapped(localized(f"of the disagreement of judges, chance within a judge: {share}"), width)
+
+
+def _calibration(metric: JudgedMetric, width: int) -> list[str]:
+    rows = [
+        (
+            judge,
+            f"{each.n:,}",
+            _interval(each.bias, signed=True),
+            _interval(each.slope),
+            *(
+                NOTHING if value is None else f"{value:.2f}"
+                for value in (each.miscalibration, each.discrimination, each.uncertainty)
+            ),
+        )
+        for judge, each in metric.calibrations.items()
+    ]
+    headings = ("beside people", "replies", "bias", "slope", "miscalibrated", "tells", "of")
+    return _table(headings, rows, width) if rows else []
+
+
+def _curves(metric: JudgedMetric, width: int) -> list[str]:
+    rows = [
+        (
+            judge if place == 0 else "",
+            f"{each.low:g}" if each.low == each.high else f"{each.low:g}–{each.high:g}",
+            f"{each.graded.n:,}",
+            _interval(each.graded),
+        )
+        for judge, found in metric.calibrations.items()
+        for place, each in enumerate(found.bins)
+    ]
+    return _table(("judge", "says", "replies", "people say"), rows, width) if rows else []
+
+
+def _prevalences(metric: JudgedMetric, width: int) -> list[str]:
+    rows = [
+        (
+            each.judge,
+            each.model,
+            _interval(each.share.apparent, share=True),
+            _interval(each.share.sensitivity, share=True),
+            _interval(each.share.specificity, share=True),
+            _interval(each.share.result, share=True),
+        )
+        for each in metric.prevalences
+    ]
+    return _table(("judge", "model", "judged", "sensitivity", "specificity", "corrected"), rows, width) if rows else []
+
+
+def _drifts(metric: JudgedMetric, width: int) -> list[str]:
+    rows = [
+        (
+            each.before,
+            each.after,
+            f"{each.drift.difference.n:,}",
+            _interval(each.drift.difference, signed=True),
+            _interval(each.drift.changed, share=True),
+        )
+        for each in metric.drifts
+    ]
+    return _table(("before", "after", "replies", "difference", "changed"), rows, width) if rows else []
+
+
+TEXTS = ("rater", "asked again", "beside people", "judge", "model", "before", "after")
+"""The headings of columns that hold names."""
+
+
+def _table(headings: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> list[str]:
+    columns = [
+        TextColumn(localized(heading), tuple(cells), right=heading not in TEXTS)
+        for heading, cells in zip(headings, zip(*rows, strict=True), strict=True)
+    ]
+    return grid(columns, width)
+
+
+def _interval(found: StatisticResult, *, signed: bool = False, share: bool = False) -> str:
+    """Return a value with its interval; of a share in percent."""
+    if found.value is None:
+        return NOTHING
+
+    def told(value: float) -> str:
+        return percent(value) if share else f"{value:{'+' if signed else ''}.2f}"
+
+    if found.low is None or found.high is None:
+        return told(found.value)
+    return f"{told(found.value)} [{told(found.low)}, {told(found.high)}]"
