@@ -16,6 +16,7 @@ from .forecast import (
     budget_rows as budget_rows,
     check_model_names as check_model_names,
     forecast_json as forecast_json,
+    foresee_batches as foresee_batches,
     foresee_run as foresee_run,
 )
 from .job import (

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from math import isfinite
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -22,14 +21,15 @@ from tripos_runtime.datasets import CaseSource, Selection
 from tripos_runtime.drivers import PreparedRun
 from tripos_runtime.forecast import (
     NO_HISTORY,
+    BatchForecast,
     Earlier,
     Estimate,
-    EstimateSpan,
     Forecast,
     History,
     NothingKept,
     Place,
     Usage,
+    batch_forecast,
     forecast,
 )
 from tripos_runtime.models import FREE, ModelError, Price
@@ -43,11 +43,14 @@ from tripos_warehouse.store import Store, Tell
 
 
 def forecast_json(
-    found: Forecast, budget: Budget | None = None, withheld: Mapping[str, int] = MappingProxyType({})
+    found: Forecast,
+    budget: Budget | None = None,
+    withheld: Mapping[str, int] = MappingProxyType({}),
+    batches: BatchForecast | None = None,
 ) -> str:
     """Return the forecast as indented JSON. A cost that is not known is null, and `unpriced` names the models; so is a
     bound, and `unbounded` says why. `withheld` are the items of a scenario that the release withholds."""
-    data = {**forecast_values(found, budget), "items_withheld": dict(withheld)}
+    data = {**forecast_values(found, budget, batches), "items_withheld": dict(withheld)}
     return orjson.dumps(data, option=orjson.OPT_INDENT_2).decode()
 
 
@@ -57,7 +60,7 @@ def budget_rows(found: Forecast, budget: Budget | None) -> dict[str, dict[str, A
     if budget is None:
         return {}
     total = found.total
-    tokens = EstimateSpan(*(a + b for a, b in zip(total.tokens_in, total.tokens_out, strict=True)))
+    tokens = total.tokens_in.plus(total.tokens_out)
     told: dict[str, dict[str, Any]] = {}
     for unit, most, needed in (
         ("usd", budget.usd, total.cost_usd),
@@ -74,10 +77,14 @@ def budget_rows(found: Forecast, budget: Budget | None) -> dict[str, dict[str, A
     return told
 
 
-def forecast_values(found: Forecast, budget: Budget | None = None) -> dict[str, Any]:
-    """Return the forecast as JSON values: `calls` by place, `why`, `total`, and whether a `budget` is enough."""
+def forecast_values(
+    found: Forecast, budget: Budget | None = None, batches: BatchForecast | None = None
+) -> dict[str, Any]:
+    """Return the forecast as JSON values: `calls` by place, `why`, `total`, and whether a `budget` is enough; and the
+    `batches`, if the run is by these."""
     total = found.total
     return {
+        **({} if batches is None else {"batches": batches.to_json()}),
         "calls": [
             {
                 **where._asdict(),
@@ -112,24 +119,20 @@ def forecast_values(found: Forecast, budget: Budget | None = None) -> dict[str, 
             "at_least": found.certain,
             "at_most": found.certain + found.perhaps,
             **_estimate(total),
-            "known_usd": _span(total.known_usd, 6),
+            "known_usd": total.known_usd.to_json(6),
         },
     }
 
 
 def _estimate(part: Estimate) -> dict[str, Any]:
     return {
-        "calls": _span(part.calls),
-        "tokens_in": _span(part.tokens_in),
-        "tokens_out": _span(part.tokens_out),
-        "cost_usd": None if part.cost_usd is None else _span(part.cost_usd, 6),
+        "calls": part.calls.to_json(),
+        "tokens_in": part.tokens_in.to_json(),
+        "tokens_out": part.tokens_out.to_json(),
+        "cost_usd": None if part.cost_usd is None else part.cost_usd.to_json(6),
         "unbounded": list(part.unbounded),
         "basis": part.rests_on,
     }
-
-
-def _span(span: EstimateSpan, digits: int | None = None) -> dict[str, float | None]:
-    return {name: round(value, digits) if isfinite(value) else None for name, value in span._asdict().items()}
 
 
 MOST_PLANS = 16
@@ -279,6 +282,23 @@ def foresee_run(prepared: PreparedRun, config: Config, tell: Tell) -> Forecast:
     except StoreError as error:
         raise Failure(error.code, error.message, error.hint) from error
     return foresee(prepared.plan, prepared.source, prepared.selection, prepared.binding, config.store, prices, others)
+
+
+def foresee_batches(found: Forecast, prepared: PreparedRun, config: Config) -> BatchForecast | None:
+    """Return the batches of a forecast; `None` where the run is live."""
+    if not prepared.wiring.batch:
+        return None
+    from tripos_runtime.models.batches import batch_limits
+
+    live, batch = (known_prices(prepared.binding, config, batch=each) for each in (False, True))
+
+    def factor(model: str, tokens_in: float, tokens_out: float) -> float | None:
+        first, second = live[model], batch[model]
+        if first is None or second is None or not (cost := second.cost_usd(round(tokens_in), round(tokens_out))):
+            return None
+        return first.cost_usd(round(tokens_in), round(tokens_out)) / cost
+
+    return batch_forecast(found, prepared.plan, batch_limits, factor)
 
 
 def check_model_names(names: Sequence[str], config: Config) -> None:

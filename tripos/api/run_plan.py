@@ -19,7 +19,7 @@ from tripos_runtime.forecast import EstimateSpan
 
 if TYPE_CHECKING:
     from tripos_runtime.drivers import PreparedRun
-    from tripos_runtime.forecast import Forecast, PromptPreview
+    from tripos_runtime.forecast import BatchForecast, Forecast, PromptPreview
 
 
 @dataclass(frozen=True)
@@ -42,6 +42,8 @@ class RunPlan:
     forecast: Forecast | None = None
     """The forecast from the store and the prices; `None` where no models are named."""
     warnings: tuple[RunWarning, ...] = ()
+    batches: BatchForecast | None = None
+    """The batches, level by level, if models are asked in these."""
 
     @property
     def calls(self) -> EstimateSpan:
@@ -94,7 +96,7 @@ class RunPlan:
         from tripos.api.forecast import forecast_values
 
         withheld = self.source.withheld_counts(self.selection)
-        return {**forecast_values(self.forecast, self.prepared.budget), "items_withheld": dict(withheld)}
+        return {**forecast_values(self.forecast, self.prepared.budget, self.batches), "items_withheld": dict(withheld)}
 
     def __repr__(self) -> str:
         benchmark, calls, cost = self.plan.benchmark, self.calls, self.cost_usd
@@ -118,7 +120,7 @@ def plan_run(
             raise Failure("E0307", error.message, error.help) from error
         steps = tuple(planned_steps(selection.under(plan), items, roles, slots))
         return RunPlan(plan, source, selection, items, slots, roles, steps)
-    from tripos.api.forecast import foresee_run
+    from tripos.api.forecast import foresee_batches, foresee_run
     from tripos.api.preparation import prepare
     from tripos_runtime.forecast import planned
 
@@ -129,9 +131,9 @@ def plan_run(
     items, slots = source.counts(selection), source.slot_counts(selection)  # before rows that are kept are gone through
     found = foresee_run(prepared, config, lambda error: warn(damage_warning(error)))
     roles = {role: len(names) for role, names in prepared.binding.models.items()}
-    return RunPlan(
-        plan, source, selection, items, slots, roles, tuple(planned(found, selection.under(plan))), prepared, found
-    )
+    steps = tuple(planned(found, selection.under(plan)))
+    batches = foresee_batches(found, prepared, config)
+    return RunPlan(plan, source, selection, items, slots, roles, steps, prepared, found, batches=batches)
 
 
 def _ones(plan: Plan) -> dict[str, int]:

@@ -1,6 +1,3 @@
-from .call_table import (
-    planned as planned,
-)
 from .estimates import (
     Estimate as Estimate,
     EstimateSpan as EstimateSpan,
@@ -29,4 +26,10 @@ from .reasons import (
 )
 from .run_forecast import (
     forecast as forecast,
+)
+from .tables import (
+    BatchForecast as BatchForecast,
+    LevelBatches as LevelBatches,
+    batch_forecast as batch_forecast,
+    planned as planned,
 )

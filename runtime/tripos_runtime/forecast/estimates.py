@@ -65,6 +65,10 @@ class EstimateSpan(NamedTuple):
         by = factor if isinstance(factor, EstimateSpan) else EstimateSpan(factor, factor, factor)
         return EstimateSpan(*(a * b if a and b else 0 for a, b in zip(self, by, strict=True)))
 
+    def to_json(self, digits: int | None = None) -> dict[str, float | None]:
+        """Return the values as JSON values; null where there is no bound."""
+        return {name: round(value, digits) if math.isfinite(value) else None for name, value in self._asdict().items()}
+
 
 NOTHING = EstimateSpan(0, 0, 0)
 SHARES = {

@@ -12,10 +12,10 @@ from tripos_compiler.plan import Plan
 from tripos_runtime.asking import Ledger
 from tripos_runtime.datasets import Case, CaseSource, Selection
 from tripos_runtime.drivers import Lookup, bound_treatments
-from tripos_runtime.forecast.call_table import arms_of
 from tripos_runtime.forecast.driver import Foresight
 from tripos_runtime.forecast.prior_results import NothingKept
 from tripos_runtime.forecast.run_forecast import not_called
+from tripos_runtime.forecast.tables import arms_of
 from tripos_runtime.models import Message
 from tripos_runtime.program import ReplyNeed, TurnPrompt, World
 from tripos_runtime.roles import RoleBinding

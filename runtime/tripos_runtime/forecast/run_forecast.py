@@ -28,7 +28,6 @@ from tripos_runtime.asking import (
 from tripos_runtime.datasets import Case, CaseSource, Selection
 from tripos_runtime.drivers import Lookup, bound_treatments
 from tripos_runtime.forecast.call_outcomes import OPEN, Fate, Foreseen, Where
-from tripos_runtime.forecast.call_table import alike, arms_of, times
 from tripos_runtime.forecast.driver import Foresight
 from tripos_runtime.forecast.estimates import estimates
 from tripos_runtime.forecast.generation import foresee_making
@@ -36,6 +35,7 @@ from tripos_runtime.forecast.lines import Forecast, ForecastLine
 from tripos_runtime.forecast.prior_results import Kept
 from tripos_runtime.forecast.reasons import NO_HISTORY, Cause, History, Reasons
 from tripos_runtime.forecast.sizes import NO_SIZE, Size, is_waiting
+from tripos_runtime.forecast.tables import alike, arms_of, times
 from tripos_runtime.forecast.vectors import ForeseenVectors
 from tripos_runtime.models import Price
 from tripos_runtime.program import (

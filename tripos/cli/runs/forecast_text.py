@@ -9,10 +9,11 @@ from dataclasses import dataclass, field
 
 from tripos.api import budget_rows
 from tripos.cli.progress import taken_text
+from tripos.cli.runs.batch_text import batch_lines
 from tripos.ui import harmless
 from tripos_compiler.diagnostics import abbreviated, localized, reader_language, usd, wrap
 from tripos_compiler.plan import Plan
-from tripos_runtime.forecast import Estimate, EstimateSpan, Forecast, ForecastLine
+from tripos_runtime.forecast import BatchForecast, Estimate, EstimateSpan, Forecast, ForecastLine
 from tripos_runtime.scheduling import Budget
 from tripos_warehouse.formats import TextColumn, fold, grid
 
@@ -47,7 +48,9 @@ ENOUGH = {
 }
 
 
-def lines_of(found: Forecast, plan: Plan, width: int, budget: Budget | None = None) -> list[str]:
+def lines_of(
+    found: Forecast, plan: Plan, width: int, budget: Budget | None = None, batches: BatchForecast | None = None
+) -> list[str]:
     """Return the lines of a forecast, none wider than `width` columns."""
     lines = _table(found, plan, width)
     if any(line.ruled_out for line in found.lines.values()):
@@ -74,6 +77,8 @@ def lines_of(found: Forecast, plan: Plan, width: int, budget: Budget | None = No
     for unit, told in budget_rows(found, budget).items():
         most = f"{usd(told['most'])} USD" if unit == "usd" else f"{told['most']:,} {unit}"
         lines += _wrapped(f"The budget of {most} {ENOUGH[told['enough_for']]}.", width)
+    if batches is not None:
+        lines += ["", *batch_lines(batches, width)]
     if found.unpriced:
         lines += ["", *_prices(found.unpriced, width)]
     return lines

@@ -125,7 +125,7 @@ def _plan_compiled(options: Namespace, chosen: ChosenSettings, compilation: Comp
         from tripos.cli.runs.forecast_text import lines_of
 
         show_text()
-        show_text("\n".join(lines_of(found.forecast, plan, terminal_width(), found.prepared.budget)))
+        show_text("\n".join(lines_of(found.forecast, plan, terminal_width(), found.prepared.budget, found.batches)))
     return GOOD
 
 

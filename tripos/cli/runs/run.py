@@ -110,7 +110,7 @@ def _dry_run(
 ) -> int:
     """Print the forecast of a run, as text or as JSON, and ask no model. A store that is not there is not made. Raises
     `Failure` where the store or a data file cannot be read."""
-    from tripos.api import check_model_names, damage_warning, forecast_json, foresee_run
+    from tripos.api import check_model_names, damage_warning, forecast_json, foresee_batches, foresee_run
     from tripos.cli.runs.forecast_text import lines_of
 
     check_model_names([name for name in prepared.binding.every if name not in prepared.wiring.recorded], config)
@@ -118,10 +118,11 @@ def _dry_run(
     warn(settings_warning(prepared))
     found, budget = foresee_run(prepared, config, lambda error: warn(damage_warning(error))), prepared.budget
     withheld = prepared.source.withheld_counts(prepared.selection)
+    batches = foresee_batches(found, prepared, config)
     if options.json:
-        show_json(forecast_json(found, budget, withheld))
+        show_json(forecast_json(found, budget, withheld, batches))
     else:
-        show_text("\n".join(lines_of(found, prepared.plan, terminal_width(), budget)))
+        show_text("\n".join(lines_of(found, prepared.plan, terminal_width(), budget, batches)))
     return GOOD
 
 

@@ -16,6 +16,7 @@ from .openai_batches import (
 )
 from .opening import (
     asked_live as asked_live,
+    batch_limits as batch_limits,
     open_batches as open_batches,
     takes_batches as takes_batches,
 )

@@ -33,6 +33,16 @@ def takes_batches(name: str) -> bool:
     return name.partition("/")[0] in SERVICES
 
 
+def batch_limits(name: str) -> tuple[int, int] | None:
+    """Return the most requests and the most bytes of a batch of a model; `None` where it is asked call by call.
+
+    >>> batch_limits("openai/gpt-4o"), batch_limits("mock/careful")
+    ((50000, 190000000), None)
+    """
+    service = None if asked_live(name) else SERVICES.get(name.partition("/")[0])
+    return None if service is None else (service.most_lines, service.most_bytes)
+
+
 def asked_live(name: str) -> bool:
     """Return true if a model is asked call by call beside batches: what answers on this machine, grades or embeds.
 
