@@ -6,6 +6,13 @@ from .compilation import (
     holds_benchmark as holds_benchmark,
     holds_parts as holds_parts,
 )
+from .design import (
+    DesignPlan as DesignPlan,
+    Learned as Learned,
+    Wanted as Wanted,
+    design_run as design_run,
+    learned_components as learned_components,
+)
 from .errors import (
     ReleaseError as ReleaseError,
     RunError as RunError,

@@ -3,6 +3,7 @@ from .budget import (
     BudgetError as BudgetError,
     OutOfBudget as OutOfBudget,
     check_prices as check_prices,
+    read_amounts as read_amounts,
 )
 from .calling import (
     Called as Called,

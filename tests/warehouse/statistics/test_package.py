@@ -28,6 +28,7 @@ NOT_FOR_PEOPLE = {
         "JudgeNoise",
         "JudgeStability",
         "LearnedThreshold",
+        "MOST_ITEMS",
         "Level",
         "Paired",
         "Pairwise",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from tripos.cli.arguments import (
+    above_zero,
     add_junit,
     add_roles,
     add_spec,
@@ -28,6 +29,14 @@ def add_plan(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--prompts", type=positive, nargs="?", const=1, metavar="N", help=help_)
     help_ = "print the plan itself; with --prompts the prompts"
     parser.add_argument("--json", action="store_true", help=help_)
+    help_ = "find the cheapest design that detects this difference of two models, in the unit of the measure"
+    parser.add_argument("--detect", type=above_zero, metavar="DIFFERENCE", help=help_)
+    help_ = "find the design that detects the least difference for this amount: 20usd or 1000calls"
+    parser.add_argument("--spend", metavar="AMOUNT", help=help_)
+    help_ = "with --detect or --spend: the measure (default: the first of the headline)"
+    parser.add_argument("--measure", metavar="NAME", help=help_)
+    help_ = "with --detect or --spend: the items of a pilot, where the store says nothing yet (default: 20)"
+    parser.add_argument("--pilot", type=positive, metavar="N", help=help_)
 
 
 def add_run(parser: argparse.ArgumentParser) -> None:

@@ -106,7 +106,10 @@ def _plan_compiled(options: Namespace, chosen: ChosenSettings, compilation: Comp
     config, plan = chosen.config, compilation.plan
     if plan is None:
         return USAGE
-    if options.json and not options.prompts:
+    from tripos.cli.runs.design_text import show_designs, wanted_of
+
+    wanted = wanted_of(options)
+    if options.json and wanted is None and not options.prompts:
         show_json(plan.to_json())
         return GOOD
     spec = CompiledSpec(options.path, compilation, plan, folders)
@@ -115,6 +118,8 @@ def _plan_compiled(options: Namespace, chosen: ChosenSettings, compilation: Comp
         chosen_names = [scenario.name for scenario in found.selection.chosen(plan)]
         show_prompts(found.prompts(options.prompts), chosen_names, as_json=options.json)
         return GOOD
+    if wanted is not None:
+        return show_designs(found, wanted, config, options)
     items, models, slots = dict(found.items), dict(found.roles), dict(found.slots)
     show_plan(plan, found.selection, items, models, slots, found.steps)
     for path in sorted(folders.access.outside if folders.access is not None else ()):

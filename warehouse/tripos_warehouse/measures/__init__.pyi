@@ -1,3 +1,9 @@
+from .components import (
+    MeasureComponents as MeasureComponents,
+    call_costs as call_costs,
+    measure_components as measure_components,
+    scored_step as scored_step,
+)
 from .evaluation import (
     CONFIDENCE as CONFIDENCE,
     evaluate as evaluate,

@@ -3,5 +3,9 @@ from .figures import (
     sql_of as sql_of,
 )
 from .parts import (
+    Cut as Cut,
     has_apart as has_apart,
+    rows_sql as rows_sql,
+    weight_sql as weight_sql,
+    weights_of as weights_of,
 )

@@ -19,6 +19,7 @@ from .power import (
     power_of as power_of,
 )
 from .search import (
+    MOST_ITEMS as MOST_ITEMS,
     Design as Design,
     LabelComponents as LabelComponents,
     Levers as Levers,

@@ -6,12 +6,12 @@ mean of the group off, the sum of squares of the level totals of a factor, y′ 
 Σ_g tr(M Z_f Z_f′ M Z_g Z_g′) σ²_g, and as many equations as components give these: MIVQUE(0) (Hartley, Rao and LaMotte
 1978; Searle, Casella and McCulloch 1992, "Variance Components", section 11.3). It holds for any pattern of what is
 missing, crossed or nested, and for any distribution of the scores. Where nothing is missing it is the analysis of
-variance, as in generalizability theory (Brennan 2001), and equal to REML as long as no component is below 0.
+variance, as in generalizability theory (Brennan 2001), and equal to REML as long as no estimate is below 0.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -31,6 +31,8 @@ class VarianceComponents:
 
     raw: Mapping[str, float]
     """The estimates as they come, which may be below 0 where the truth is near it."""
+    fitted: Mapping[str, float] = field(default_factory=dict)
+    """The estimates of those that are none below 0, with the others held at 0."""
     missing: Mapping[str, str] = field(default_factory=dict)
     """Why a factor has no component of its own."""
     levels: Mapping[str, int] = field(default_factory=dict)
@@ -38,8 +40,9 @@ class VarianceComponents:
     """The scores that counted."""
 
     def __getitem__(self, name: str) -> float:
-        """Return a component, 0 where its estimate is below (Searle, Casella and McCulloch 1992, section 4.4)."""
-        return max(0.0, self.raw[name])
+        """Return a component, 0 where its estimate is below: the others are then estimated without it (Thompson 1962;
+        Searle, Casella and McCulloch 1992, section 4.4)."""
+        return self.fitted.get(name, 0.0) if name in self.raw else self.raw[name]
 
     def __contains__(self, name: str) -> bool:
         return name in self.raw
@@ -53,6 +56,7 @@ def variance_components(
     values: Values,
     factors: Mapping[str, Sequence[Hashable] | Ints],
     groups: Sequence[Hashable] | Ints | None = None,
+    signed: Collection[str] = (),
 ) -> VarianceComponents:
     """Return the variance component of each factor and of the `residual`, by MIVQUE(0) (module docstring).
 
@@ -83,7 +87,7 @@ def variance_components(
     levels = {name: int(each.max()) + 1 if len(each) else 0 for name, each in every.items()}
     if len(y) == 0 or levels[RESIDUAL] <= int(group.max()) + 1:
         reason = "no values" if len(y) == 0 else "no group has two values"
-        return VarianceComponents({}, {**missing, **dict.fromkeys(every, reason)}, levels, len(y))
+        return VarianceComponents({}, {}, {**missing, **dict.fromkeys(every, reason)}, levels, len(y))
     sizes = np.bincount(group).astype(float)
     centred = y - (np.bincount(group, weights=y) / sizes)[group]
     squares = np.array([float((np.bincount(each, weights=centred) ** 2).sum()) for each in every.values()])
@@ -92,9 +96,24 @@ def variance_components(
     scale = np.sqrt(np.diag(expected))
     if np.linalg.matrix_rank(expected / np.outer(scale, scale), tol=1e-9) < len(scale):
         reason = "factors cannot be told apart: too little is crossed"
-        return VarianceComponents({}, {**missing, **dict.fromkeys(every, reason)}, levels, len(y))
-    found = np.linalg.solve(expected / np.outer(scale, scale), squares / scale) / scale
-    return VarianceComponents(dict(zip(every, found.tolist(), strict=True)), missing, levels, len(y))
+        return VarianceComponents({}, {}, {**missing, **dict.fromkeys(every, reason)}, levels, len(y))
+    raw = _solved(expected, squares, scale)
+    kept = np.ones(len(scale), dtype=bool)
+    free = np.array([name in signed for name in every])
+    fitted = raw
+    # Off by one at a time, the one that lies farthest below 0.
+    while ((fitted < 0) & ~free).any() and kept.sum() > 1:
+        kept[np.where(free, 0.0, fitted * scale).argmin()] = False
+        fitted = np.zeros(len(scale))
+        fitted[kept] = _solved(expected[np.ix_(kept, kept)], squares[kept], scale[kept])
+    fitted = np.where(free, fitted, np.maximum(fitted, 0.0))
+    by_name = [dict(zip(every, each.tolist(), strict=True)) for each in (raw, fitted)]
+    return VarianceComponents(by_name[0], by_name[1], missing, levels, len(y))
+
+
+def _solved(expected: Floats, squares: Floats, scale: Floats) -> Floats:
+    found: Floats = np.linalg.solve(expected / np.outer(scale, scale), squares / scale) / scale
+    return found
 
 
 def _numbered(codes: Ints) -> Ints:

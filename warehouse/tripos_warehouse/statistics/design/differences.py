@@ -119,7 +119,9 @@ def difference_components(
     factors |= {"items x judges": _together(item, judge)}
     factors |= {"items x judges x models": _together(item, judge, model)} if both else {}
     factors |= {"replies": reply, "gradings": grading}
-    found = variance_components(y, factors, _together(model, judge, cell))
+    # What both models have of an item is their covariance.
+    signed = ("items", "items x judges") if both else ()
+    found = variance_components(y, factors, _together(model, judge, cell), signed)
     if RESIDUAL not in found:
         return Unknown(found.missing[RESIDUAL], dict(found.missing))
     counts = (

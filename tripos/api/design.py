@@ -1,0 +1,358 @@
+"""The design of a run that costs least: what the store teaches about the noise of a measure, and what calls cost."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from tripos.runs import find_store
+from tripos.ui import Failure
+from tripos_compiler.diagnostics import nearest
+from tripos_compiler.plan import Ask, Measure, Plan
+from tripos_warehouse.errors import StoreError
+from tripos_warehouse.measures import MeasureComponents, call_costs, measure_components, scored_step
+from tripos_warehouse.report import headlines
+from tripos_warehouse.statistics.design import (
+    MOST_ITEMS,
+    Design,
+    DifferenceComponents,
+    Levers,
+    Prices,
+    Space,
+    Unknown,
+    cheapest,
+    paired_variance,
+    sharpest,
+)
+from tripos_warehouse.views import all_runs, connect, get_selected
+
+if TYPE_CHECKING:
+    from tripos.api.run_plan import RunPlan
+    from tripos.settings import Config
+
+CORRELATION = 0.5
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """The question: a difference to `detect`, in the unit of the measure, or an amount to `spend` of `unit`."""
+
+    detect: float | None = None
+    spend: float | None = None
+    unit: str = "USD"
+    measure: str | None = None
+
+
+@dataclass(frozen=True)
+class LabelledDesign:
+    """A design, and why it is in the list."""
+
+    label: str
+    design: Design
+    judges: tuple[str, ...]
+    """Who judges in it."""
+
+
+@dataclass(frozen=True)
+class DesignPlan:
+    """The designs that answer a question, the best first, and what they rest on."""
+
+    wanted: Wanted
+    measure: Measure
+    learned: MeasureComponents | None
+    """What the store teaches; `None` where the worst case is taken."""
+    unknown: str | None
+    """Why the store teaches nothing."""
+    parts: DifferenceComponents
+    unit: str
+    """What costs are counted in: `USD`, or `calls` where a price is not known or nothing costs anything."""
+    prices: Prices
+    designs: tuple[LabelledDesign, ...]
+    beyond: int | None
+    """The items of the cheapest design, where there are not as many and none reaches the difference."""
+    per_item: float
+    """What an item costs as it is planned, so that a pilot has a price."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the answer as JSON values."""
+        parts = self.parts
+        return {
+            "format": "tripos.design/1",
+            "measure": self.measure.name,
+            "detect": self.wanted.detect,
+            "spend": self.wanted.spend,
+            "unit": self.unit,
+            "power": 0.8,
+            "level": 0.05,
+            "components": {
+                "learned_from": None
+                if self.learned is None
+                else {
+                    "items": self.learned.items,
+                    "models": list(self.learned.models),
+                    "judges": list(self.learned.judges),
+                },
+                "unknown": self.unknown,
+                **{name: getattr(parts, name) for name in ("items", "samples", "judges", "gradings", "repeats")},
+                "panel": parts.panel,
+                "correlation": parts.correlation(*parts.observed) if self.learned is not None else CORRELATION,
+                "known": sorted(parts.known),
+            },
+            "prices": {
+                "replies": self.prices.replies,
+                "judgements": list(self.prices.judgements),
+                "batch": self.prices.batch,
+            },
+            "items_beyond": self.beyond,
+            "designs": [
+                {
+                    "label": each.label,
+                    "items": each.design.items,
+                    "samples": each.design.levers.samples,
+                    "judges": list(each.judges),
+                    "batch": each.design.levers.batch,
+                    "cost": each.design.cost,
+                    "detects": each.design.detects if math.isfinite(each.design.detects) else None,
+                    "reaches": each.design.reaches,
+                }
+                for each in self.designs
+            ],
+        }
+
+
+@dataclass(frozen=True)
+class Learned:
+    """What a store teaches about a measure."""
+
+    measure: Measure | None
+    """`None` where no measure comes to one value for each model."""
+    components: MeasureComponents | Unknown
+    costs: Mapping[str, float] = field(default_factory=dict)
+    """What a kept call of a model cost on average, in USD."""
+
+
+def learned_components(plan: Plan, store_path: str, wanted: str | None = None, models: Sequence[str] = ()) -> Learned:
+    """Return a measure of a plan, and the components of a difference in it that the latest state of a store has.
+
+    Without a name it is the first headline. Raises `Failure` S0602 for a measure that the plan has not.
+    """
+    measure = _measure(plan, wanted)
+    if measure is None:
+        return Learned(None, Unknown("no measure comes to one value for each model"))
+    if scored_step(plan, measure) is None:
+        return Learned(measure, Unknown(f"`{measure.name}` is no mean of scores"))
+    try:
+        store = find_store(store_path)
+        if store is None:
+            return Learned(measure, Unknown("there is no store yet"))
+        with connect(store) as connection:
+            runs = [run for run in all_runs(connection) if run.benchmark == plan.benchmark.name]
+            if not runs:
+                return Learned(measure, Unknown("the store has no run of this benchmark"))
+            kept = get_selected(connection, max(runs, key=lambda run: (run.started_at, run.run_id)))
+            same = next((each for each in kept.measures if each.name == measure.name), None)
+            if same is None or same.figure != measure.figure:
+                return Learned(measure, Unknown(f"the last run had another measure `{measure.name}`"))
+            every = {model for run in runs for model in run.models}
+            own = tuple(model for model in models if model in every)
+            found = measure_components(connection, kept, same, own if len(own) > 1 else ())
+            return Learned(measure, found, call_costs(connection, kept))
+    except StoreError as error:
+        raise Failure(error.code, error.message, error.hint) from error
+
+
+def design_run(found: RunPlan, config: Config, wanted: Wanted) -> DesignPlan:
+    """Return the designs that detect a difference for least, or that are sharpest for a sum of money.
+
+    Costs are those of two models on every item, as `found` foresees them. Raises `Failure`: S0602 for a measure that is
+    not there, R0404 where money is to be spent and a price is not known, R0202 where nothing can be said.
+    """
+    models = () if found.prepared is None else found.prepared.binding.models[found.prepared.binding.compared]
+    known = learned_components(found.plan, config.store, wanted.measure, models)
+    measure, learned = known.measure, known.components
+    if measure is None or isinstance(learned, Unknown):
+        reason = learned.reason if isinstance(learned, Unknown) else None
+        if measure is None or measure.low is None or measure.high is None:
+            message = f"nothing says how much scores vary: {reason}, and the scale has no ends"
+            raise Failure("R0202", message, "run 20 items first, and ask again: tripos run … --limit 20")
+    scored = scored_step(found.plan, measure)
+    scenarios = found.plan.scenarios if scored is None else scored.scenarios
+    samples = max(
+        (step.samples for each in scenarios for step in each.steps if isinstance(step, Ask) and _is_of(step, scored)),
+        default=1,
+    )
+    roles = () if scored is None else scored.judges
+    panel = _panel(found, roles, learned)
+    parts = _worst(measure, samples, max(1, len(panel))) if isinstance(learned, Unknown) else learned.parts
+    overlap = 1.0 if isinstance(learned, Unknown) else learned.scenarios_an_item
+    items = max(1, round(sum(found.items.get(each.name, 0) for each in scenarios) / overlap))
+    places = _Places(tuple(each.name for each in scenarios), tuple(roles), panel, items * samples, known.costs)
+    unit, prices = _prices(found, config, wanted, places)
+    space = Space(parts, prices, most_items=max(2, items))
+    beyond = None
+    if wanted.spend is not None:
+        ranked = sharpest(space, wanted.spend)
+    else:
+        assert wanted.detect is not None
+        ranked = cheapest(space, wanted.detect)
+        if not ranked[0].reaches:
+            free = cheapest(replace(space, most_items=MOST_ITEMS), wanted.detect)[0]
+            beyond = free.items if free.reaches else None
+    now = Levers(
+        samples if "samples" in parts.known else parts.observed[0],
+        max(1, len(panel)) if "judges" in parts.known or isinstance(learned, Unknown) else parts.observed[1],
+    )
+    designs = _labelled(ranked, space, now, items, panel)
+    return DesignPlan(
+        wanted,
+        measure,
+        None if isinstance(learned, Unknown) else learned,
+        learned.reason if isinstance(learned, Unknown) else None,
+        parts,
+        unit,
+        prices,
+        designs,
+        beyond,
+        space.per_item(now),
+    )
+
+
+def _measure(plan: Plan, wanted: str | None) -> Measure | None:
+    if wanted is None:
+        return next(iter(headlines(plan)), None)
+    known = {measure.name: measure for measure in plan.measures}
+    if wanted not in known:
+        close = nearest(wanted, tuple(known))
+        hint = f"did you mean `{close}`?" if close else f"its measures are {', '.join(known)}"
+        raise Failure("S0602", f"`{plan.benchmark.name}` has no measure `{wanted}`", hint)
+    return known[wanted]
+
+
+def _is_of(step: Ask, scored: Any) -> bool:
+    return scored is None or step.name in scored.of
+
+
+def _panel(found: RunPlan, roles: Sequence[str], learned: MeasureComponents | Unknown) -> tuple[str, ...]:
+    """Return the judges of the run; where no models are named, those that judged before."""
+    if found.prepared is not None:
+        return tuple(model for role in roles for model in found.prepared.binding.models.get(role, ()))
+    return () if isinstance(learned, Unknown) else learned.judges
+
+
+def _worst(measure: Measure, samples: int, judges: int) -> DifferenceComponents:
+    """Return the components that `tripos plan` takes where nothing is known: all of the worst variance, in items."""
+    assert measure.low is not None
+    assert measure.high is not None
+    largest = ((measure.high - measure.low) / 2) ** 2
+    variance = paired_variance(largest, largest, CORRELATION)
+    return DifferenceComponents(variance, known=frozenset(), observed=(samples, judges, 1))
+
+
+@dataclass(frozen=True)
+class _Places:
+    """Where the calls of a measure are made: scenarios, the roles of judges, and the judges; `units` are all samples of
+    all items, and `costs` what kept calls cost."""
+
+    scenarios: tuple[str, ...]
+    roles: tuple[str, ...]
+    panel: tuple[str, ...]
+    units: int
+    costs: Mapping[str, float]
+
+
+def _prices(found: RunPlan, config: Config, wanted: Wanted, places: _Places) -> tuple[str, Prices]:
+    """Return what costs are counted in, and the prices of both models' replies to an item and of each judge."""
+    if wanted.unit == "USD":
+        by_usd = _usd(found, places)
+        if by_usd is not None and (by_usd.replies or sum(by_usd.judgements)):
+            return "USD", replace(by_usd, batch=_batch_share(found, config))
+        if wanted.spend is not None:
+            who = ", ".join(found.unpriced) or "these models"
+            hint = "write its price into tripos.toml, or give a number of calls: --spend 1000calls"
+            raise Failure("R0404", f"no price is known of {who}", hint)
+    return "calls", _calls(found, places)
+
+
+def _usd(found: RunPlan, places: _Places) -> Prices | None:
+    """Return prices from the forecast: the cost of a call at each place, times its calls, by item and sample. Of calls
+    that are all kept it is what they cost."""
+    forecast = found.forecast
+    if forecast is None or found.prepared is None:
+        return None
+    models = max(1, len(found.prepared.binding.models[found.prepared.binding.compared]))
+    replies, judged = 0.0, dict.fromkeys(places.panel, 0.0)
+    for where, line in forecast.lines.items():
+        calls = line.reused + line.most
+        if where.scenario not in places.scenarios or not calls:
+            continue
+        estimate = forecast.estimates.get(where)
+        each = places.costs.get(where.model)
+        if estimate is not None and estimate.calls.expected:
+            each = None if estimate.cost_usd is None else estimate.cost_usd.expected / estimate.calls.expected
+        if each is None:
+            return None
+        if where.role in places.roles and where.model in judged:
+            judged[where.model] += each * calls
+        else:
+            replies += each * calls
+    share = 2 / models / places.units
+    return Prices(replies * share, tuple(judged[name] * share for name in places.panel))
+
+
+def _calls(found: RunPlan, places: _Places) -> Prices:
+    """Return prices in calls: of a reply the steps that ask for it, and one of a judge."""
+    asked = {(each.place, each.step) for each in found.steps if each.place in places.scenarios}
+    judged = {(each.place, each.step) for each in found.steps if each.role in places.roles}
+    return Prices(2.0 * max(1, len({step for _, step in asked - judged})), tuple(2.0 for _ in places.panel))
+
+
+def _batch_share(found: RunPlan, config: Config) -> float | None:
+    """Return what models cost in a batch, as a share; `None` where one takes none, or the run is asked in batches."""
+    from tripos.api.forecast import known_prices
+    from tripos_runtime.models.batches import takes_batches
+
+    if found.prepared is None or found.prepared.wiring.batch:
+        return None
+    live, batched = (known_prices(found.prepared.binding, config, batch=batch) for batch in (False, True))
+    paid = [name for name, price in live.items() if price is not None and (price.input_usd or price.output_usd)]
+    if not paid or not all(map(takes_batches, paid)):
+        return None
+    shares = []
+    for name in paid:
+        whole, less = live[name], batched[name]
+        if whole is None or less is None:
+            return None
+        shares.append((less.input_usd + less.output_usd) / (whole.input_usd + whole.output_usd))
+    return max(shares)
+
+
+def _labelled(
+    ranked: Sequence[Design], space: Space, now: Levers, items: int, panel: Sequence[str]
+) -> tuple[LabelledDesign, ...]:
+    """Return the best design, the one that is planned, and the best of those that keep something of it."""
+    if not ranked:
+        return ()
+    best = ranked[0]
+    kinds: list[tuple[str, Sequence[Design]]] = [
+        ("best", ranked),
+        ("whole panel", [each for each in ranked if each.levers.judges == now.judges]),
+        ("one judge", [each for each in ranked if each.levers.judges == 1]),
+        ("one sample", [each for each in ranked if each.levers.samples == 1]),
+        ("as many samples", [each for each in ranked if each.levers.samples == now.samples]),
+        ("more samples", [each for each in ranked if each.levers.samples > best.levers.samples]),
+        ("more judges", [each for each in ranked if each.levers.judges > best.levers.judges]),
+        ("asked live", [each for each in ranked if not each.levers.batch]),
+    ]
+    found: dict[Levers, LabelledDesign] = {}
+    for label, those in kinds:
+        if those and those[0].levers not in found:
+            found[those[0].levers] = _of_panel(label, those[0], panel)
+    planned = _of_panel("as planned", space.design(now, max(2, items)), panel)
+    first, *others = found.values()
+    return (first, planned, *others)
+
+
+def _of_panel(label: str, design: Design, panel: Sequence[str]) -> LabelledDesign:
+    return LabelledDesign(label, design, tuple(panel[place] for place in design.panel if place < len(panel)))

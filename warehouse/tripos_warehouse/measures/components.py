@@ -1,0 +1,150 @@
+"""Variance components of a measure: how much of what two models differ by lies in items, samples and judges.
+
+A measure that is a mean of scores has them. The scores of a reply on several metrics, and of an item's replies in
+several scenarios and arms, are averaged, each less the mean of its own kind: what remains are the items, the models,
+samples and judges of `difference_components`. Where the measure is a mean of cells, of topics for instance, differences
+between cells are no noise, and cells of few items make the whole less sure, as they weigh more than their items.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, replace
+
+from tripos_compiler.language.figures import ScoredStep, scored_by, scored_values_of
+from tripos_compiler.plan import Aggregate, Measure, Measured, Plan, named
+from tripos_warehouse.measures.sql import Cut, rows_sql, weight_sql, weights_of
+from tripos_warehouse.query import Connection
+from tripos_warehouse.sql import name as quoted, texts
+from tripos_warehouse.statistics.design import DifferenceComponents, Unknown, difference_components
+from tripos_warehouse.views import arm_columns, axis_columns
+
+MOST_ITEMS = 2000
+"""Components of more items are taken from as many: their error is below that of what they are used for."""
+
+
+@dataclass(frozen=True)
+class MeasureComponents:
+    """The components of a difference in a measure, and what they are estimated from."""
+
+    measure: Measure
+    parts: DifferenceComponents
+    models: tuple[str, ...]
+    judges: tuple[str, ...]
+    """Who gave the scores; none where a formula did."""
+    items: int
+    """All items with scores; the parts may be from fewer."""
+    scenarios_an_item: float
+    """In how many scenarios an item has scores, on average."""
+
+
+def measure_components(
+    connection: Connection, plan: Plan, measure: Measure, models: tuple[str, ...] = ()
+) -> MeasureComponents | Unknown:
+    """Return the components of a difference in a measure, over what `connection` shows of the benchmark.
+
+    With `models`, those of them that have scores are what is compared, else all. `Unknown` says why a measure has none:
+    it is no mean of scores, or too little was scored.
+    """
+    figure, measure = _mean_of(plan, measure)
+    scored = scored_step(plan, measure)
+    if figure is None or scored is None:
+        return Unknown("it is no mean of scores")
+    inner = figure if figure.of is None else figure.of
+    if measure.by:
+        return Unknown(f"it goes by {', '.join(measure.by)}")
+    axes = [axis for axis in axis_columns(plan) if axis in inner.by]
+    rows = connection.execute(_query(plan, scored, inner, axes, measure, models)).fetchall()
+    if not rows:
+        return Unknown("nothing is scored")
+    model, item, sample, judge, cell, value, every, places = zip(*rows, strict=True)
+    found = difference_components(value, item, model, sample, judge, cell if axes else None)
+    if isinstance(found, Unknown):
+        return found
+    factor = _unevenness(item, cell)
+    judges = tuple(sorted({name for name in judge if name is not None}))
+    names = tuple(sorted(set(model)))
+    return MeasureComponents(measure, _scaled(found, factor), names, judges, every[0], places[0] / every[0])
+
+
+def call_costs(connection: Connection, plan: Plan) -> dict[str, float]:
+    """Return what a kept call of a model cost on average, in USD; a model that judges is known by its evaluator."""
+    schema = quoted(plan.benchmark.name)
+    query = f"""select model, avg(cost_usd) from (
+      select distinct sample_id, model, cost_usd from {schema}.samples
+      union all select distinct judgement_id, evaluator, cost_usd from {schema}.judgements)
+    group by model having avg(cost_usd) is not null"""
+    return dict(connection.execute(query).fetchall())
+
+
+def scored_step(plan: Plan, measure: Measure) -> ScoredStep | None:
+    """Return the scores that a measure is the mean of; `None` where it is anything else."""
+    figure, _ = _mean_of(plan, measure)
+    scored = None if figure is None else scored_by(scored_values_of(plan), figure)[0]
+    return scored if scored is not None and scored.kept else None
+
+
+def _mean_of(plan: Plan, measure: Measure) -> tuple[Aggregate | None, Measure]:
+    """Return the mean that a measure is, itself or by another name; None where it is anything else."""
+    match measure.figure:
+        case Measured(measure=name, slice=fixed) if not fixed:
+            return _mean_of(plan, named(plan.measures, name).model_copy(update={"name": measure.name}))
+        case Aggregate() as figure:
+            inner = figure if figure.of is None else figure.of
+            if figure.function == inner.function == "mean" and inner.of is None and len(inner.values) == 1:
+                return figure, measure
+    return None, measure
+
+
+def _query(
+    plan: Plan, scored: ScoredStep, inner: Aggregate, axes: list[str], measure: Measure, models: tuple[str, ...]
+) -> str:
+    """Return the SQL of a value for every model, item, sample and judge, with the cell and the number of all items."""
+    arms = [quoted(arm) for arm in arm_columns(plan)]
+    more = dict.fromkeys(["evaluator", *arms, *(quoted(axis) for axis in axes)])
+    rows = rows_sql(plan, scored, Cut(), tuple(more))
+    kind = ", ".join(["model", "evaluator", "scenario", "metric", *arms])
+    reply = ", ".join(["model", "scenario", "item_id", *arms])
+    weights = {} if "metric" in inner.by else weights_of(scored)
+    value = "coalesce(value, 0)" if measure.missing == "zero" else "value"
+    cell = " || '/' || ".join(f"coalesce({quoted(axis)}::varchar, '')" for axis in axes) or "''"
+    chosen = f"where model in {texts(models)}" if models else ""
+    return f"""\
+with chosen as (
+  select *, {cell} as "its cell", {weight_sql(weights)} as "its weight",
+    dense_rank() over (partition by {reply} order by sample_id) as "its sample"
+  from ({rows}) {chosen}
+), centred as (
+  select *, {value} - avg({value}) over (partition by {kind}) as "its value"
+  from chosen
+), limited as (
+  select *, dense_rank() over (order by item_id) as "its place" from centred where "its value" is not null
+)
+select model, item_id, "its sample", evaluator, any_value("its cell"),
+  sum("its weight" * "its value") / sum("its weight"), (select max("its place") from limited),
+  (select count(distinct (scenario, item_id)) from limited)
+from limited
+where "its place" <= {MOST_ITEMS}
+group by model, item_id, "its sample", evaluator
+order by all
+"""
+
+
+def _unevenness(items: tuple[str, ...], cells: tuple[str, ...]) -> float:
+    """Return how many times larger the variance of a mean of cells is for cells of different sizes: n / C² · Σ 1 / n_c.
+
+    >>> _unevenness(("a", "b"), ("x", "y")), _unevenness(("a", "b", "c", "d"), ("x", "x", "x", "y"))
+    (1.0, 1.3333333333333333)
+    """
+    own: dict[str, set[str]] = defaultdict(set)
+    for item, cell in zip(items, cells, strict=True):
+        own[cell].add(item)
+    sizes = [len(each) for each in own.values()]
+    return sum(sizes) / len(sizes) ** 2 * sum(1 / size for size in sizes)
+
+
+def _scaled(parts: DifferenceComponents, factor: float) -> DifferenceComponents:
+    if factor == 1:
+        return parts
+    names = ("items", "samples", "judges", "gradings", "repeats", "shared")
+    return replace(parts, **{name: factor * getattr(parts, name) for name in names})
