@@ -28,6 +28,7 @@ def section_json(section: Section) -> dict[str, Any]:
                 "low": row.difference.low,
                 "high": row.difference.high,
                 "p": row.p,
+                "q": row.q,
                 "lower_is_better": row.lower_is_better,
                 "verdict": said,
             }

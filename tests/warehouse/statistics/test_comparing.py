@@ -10,7 +10,16 @@ from hypothesis import given, settings, strategies as st
 from scipy import stats
 
 from tests.lengths import sized
-from tripos_warehouse.statistics.comparing import Test, compare_paired, holm, letters_of, rank_by, rank_groups
+from tripos_warehouse.statistics.comparing import (
+    Test,
+    benjamini_hochberg,
+    compare_paired,
+    fixed_sequence,
+    holm,
+    letters_of,
+    rank_by,
+    rank_groups,
+)
 from tripos_warehouse.statistics.found import StatisticResult
 
 PAIRS = np.random.default_rng(8).normal(0.4, 1, (2, 25))
@@ -166,3 +175,20 @@ def test_of_errors_the_lowest_is_first() -> None:
         ("poor", 3, "b"),
     ]
     assert [rank.model for rank in rank_by(values, compared).ranks] == ["poor", "fair", "good"]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_false_discovery_rate_is_that_of_scipy(seed: int) -> None:
+    given = np.random.default_rng(seed).beta(0.4, 1, 12)
+    found = benjamini_hochberg([*given, None])
+    assert found[-1] is None
+    assert found[:-1] == pytest.approx(stats.false_discovery_control(given, method="bh"))
+
+
+def test_what_is_declared_is_tested_before_all_others() -> None:
+    """With a headline that is not significant nothing else is; what comes first pays nothing for what follows."""
+    given = [0.04, 0.001, 0.2, None, 0.01]
+    assert fixed_sequence(given, [0]) == [0.04, 0.04, 0.2, None, 0.04]
+    assert fixed_sequence(given, [2, 0]) == [0.2, 0.2, 0.2, None, 0.2]
+    assert fixed_sequence(given, [3, 1]) == pytest.approx([0.08, 0.001, 0.2, None, 0.03], nan_ok=True)
+    assert fixed_sequence(given) == holm(given)

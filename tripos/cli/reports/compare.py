@@ -178,6 +178,7 @@ def _data(one: Side, two: Side, changed: list[ChangeLine], found: Comparison) ->
                 "items": row.difference.clusters,
                 "p": row.difference.p,
                 "p_holm": row.p,
+                "q": row.q,
                 "verdict": told,
             }
             for section in found.sections

@@ -42,6 +42,11 @@ from .measure_rows import (
     MeasureRow as MeasureRow,
     MeasureTable as MeasureTable,
 )
+from .score_pairs import (
+    mean_of as mean_of,
+    paired_mean_of as paired_mean_of,
+    paired_means as paired_means,
+)
 from .sql.figures import (
     sql_of as sql_of,
 )

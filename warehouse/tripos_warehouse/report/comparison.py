@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from tripos_compiler.language.figures import ranges_of, score_spans
 from tripos_compiler.plan import (
-    Aggregate,
     BoolType,
     Grade,
     IntegerType,
@@ -27,9 +26,9 @@ from tripos_compiler.plan import (
 from tripos_warehouse import sql
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.exports import metric_weights
-from tripos_warehouse.measures import Half, aggregates, evaluate_or_tell, remeasure
+from tripos_warehouse.measures import Half, aggregates, evaluate_or_tell, mean_of, paired_mean_of, remeasure
 from tripos_warehouse.query import Connection
-from tripos_warehouse.statistics import StatisticResult, holm
+from tripos_warehouse.statistics import StatisticResult, benjamini_hochberg, fixed_sequence
 from tripos_warehouse.statistics.intervals import mean_of_cells
 from tripos_warehouse.views import (
     LANGUAGE,
@@ -64,8 +63,9 @@ class ComparedRow:
     """One row: the mean of each side over the shared pairs, and how they differ (`b` less `a`).
 
     `name` and `of` say what is compared, such as a scenario and a scorer. `p` is that of the difference, corrected for
-    the rows of its section. `graded`: a higher value is a better one, or a lower one where `lower_is_better`; else it
-    is a higher one and no more. `span` is how far apart two values can be, where the scale has bounds.
+    the rows of its section; `q` is the false discovery rate at which it counts among them. `graded`: a higher value is
+    a better one, or a lower one where `lower_is_better`; else it is a higher one and no more. `span` is how far apart
+    two values can be, where the scale has bounds.
     """
 
     name: str
@@ -77,6 +77,7 @@ class ComparedRow:
     graded: bool
     span: float | None = None
     lower_is_better: bool = False
+    q: float | None = None
 
 
 @dataclass(frozen=True)
@@ -104,6 +105,8 @@ class Comparison:
     unpaired: tuple[tuple[str, str], ...]
     together: tuple[str, ...] = ()
     people: tuple[str, ...] = ()
+    first: tuple[str, ...] = ()
+    """The measures of the headline, which are tested before the others."""
 
 
 @dataclass(frozen=True)
@@ -137,7 +140,7 @@ def compare(one: Side, two: Side, *, by_judge: bool = True) -> Comparison:
     """
     check_comparable(one, two)
     found, only_a, only_b, same = _read(one, two, by_judge)
-    judged = Judged(graded_scores(two.plan), _spans(two.plan))
+    judged = Judged(graded_scores(two.plan), spans_of(two.plan))
     together = _together(one, two)
     measures, unpaired = _measures(one, two, found, judged, together)
     sections = [
@@ -146,9 +149,10 @@ def compare(one: Side, two: Side, *, by_judge: bool = True) -> Comparison:
         Section("scenario", tuple(_scenarios(two.plan, found, judged))),
     ]
     items = len(set(found.columns["item"].tolist()))
-    corrected = tuple(map(_corrected, sections))
+    corrected = tuple(_corrected(section, two.plan) for section in sections)
     people = sorted({name for side in (one, two) for name in people_apart(side.connection, side.plan)})
-    return Comparison(corrected, len(found.a), items, only_a, only_b, same, unpaired, together, tuple(people))
+    first = tuple(name for name in _headline(two.plan) if name in {row.name for row in measures})
+    return Comparison(corrected, len(found.a), items, only_a, only_b, same, unpaired, together, tuple(people), first)
 
 
 def check_comparable(one: Side, two: Side) -> None:
@@ -189,7 +193,7 @@ def _given(type_: Type) -> str:
     return str(type_.kind)
 
 
-def _spans(plan: Plan) -> dict[str, float]:
+def spans_of(plan: Plan) -> dict[str, float]:
     """Return how far apart two values of a score can be, of those whose scale has bounds."""
     found = {metric.name: float(metric.ends[1] - metric.ends[0]) for metric in plan.metrics if metric.ends is not None}
     return found | {name: high - low for name, (low, high) in score_spans(plan).items() if low < high < low + math.inf}
@@ -262,16 +266,6 @@ def _row(name: str, of: str, found: _Pairs, cells: Sequence[str], weighted: bool
     return ComparedRow(name, of, a, b, difference, None, names <= judged.graded, span)
 
 
-def mean_of(measure: Measure) -> Aggregate | None:
-    """The mean that a measure is of scores, maybe in cells; `None` of any other, and of one that people correct."""
-    figure = measure.figure
-    if measure.corrected or not isinstance(figure, Aggregate):
-        return None
-    inner = figure.of or figure
-    means = figure.function == inner.function == "mean" and inner.of is None and len(inner.values) == 1
-    return inner if means else None
-
-
 def _together(one: Side, two: Side) -> tuple[str, ...]:
     """Return the measures that are one figure of all models of a run, where both sides are of one run."""
     if one.run.run_id != two.run.run_id:
@@ -297,12 +291,14 @@ def _measures(
     for measure in two.plan.measures:
         if measure.name in together:
             continue
-        if (mean := mean_of(measure)) is not None:
+        if (mean := paired_mean_of(measure)) is not None:
             rows += [means[measure.name]] if measure.name in means else []
             if stand_for[mean.values, mean.scenario, mean.by].name not in means:
                 unpaired.append((measure.name, _why_unpaired(one, two, measure)))
             continue
-        graded = measure.lower_is_better or measure.corrected or measure.name in two.plan.benchmark.headline
+        graded = measure.lower_is_better or bool(measure.corrected) or measure.name in two.plan.benchmark.headline
+        if (plain := mean_of(measure)) is not None:
+            graded |= set(plain.values) <= judged.graded
         lower = measure.lower_is_better
         values = remeasure(halves[0], halves[1], two.plan, measure, items)
         span = None if measure.low is None or measure.high is None else measure.high - measure.low
@@ -338,7 +334,7 @@ def _stand_for(plan: Plan) -> dict[Any, Measure]:
     """Of measures that are one and the same mean of cells, the one that is shown."""
     chosen: dict[Any, Measure] = {}
     for measure in sorted(plan.measures, key=lambda each: len(each.by)):
-        if (mean := mean_of(measure)) is not None:
+        if (mean := paired_mean_of(measure)) is not None:
             chosen.setdefault((mean.values, mean.scenario, mean.by), measure)
     return chosen
 
@@ -347,7 +343,7 @@ def _means(plan: Plan, found: _Pairs, judged: Judged) -> Iterable[ComparedRow]:
     """Yield every measure that is a mean: of one that goes by something, each cell counts alike."""
     chosen = _stand_for(plan)
     for measure in plan.measures:
-        mean = mean_of(measure)
+        mean = paired_mean_of(measure)
         if mean is None or chosen[mean.values, mean.scenario, mean.by] is not measure:
             continue
         mask = np.isin(found.columns["scorer"], mean.values) | np.isin(found.columns["metric"], mean.values)
@@ -379,7 +375,18 @@ def _scenarios(plan: Plan, found: _Pairs, judged: Judged) -> Iterable[ComparedRo
         yield _row(scenario, scorer, found.where(mask), (), True, judged)
 
 
-def _corrected(section: Section) -> Section:
-    corrected = holm([row.difference.p for row in section.rows])
-    rows = (replace(row, p=p) for row, p in zip(section.rows, corrected, strict=True))
+def _corrected(section: Section, plan: Plan) -> Section:
+    """Return a section whose p-values are corrected for its rows: those of the headline in their order, then Holm's."""
+    given = [row.difference.p for row in section.rows]
+    places = {row.name: place for place, row in enumerate(section.rows)}
+    first = [places[name] for name in _headline(plan) if name in places] if section.kind == "measure" else []
+    corrected, rates = fixed_sequence(given, first), benjamini_hochberg(given)
+    rows = (replace(row, p=p, q=q) for row, p, q in zip(section.rows, corrected, rates, strict=True))
     return Section(section.kind, tuple(rows))
+
+
+def _headline(plan: Plan) -> list[str]:
+    """Return the names under which the measures of the headline stand in a comparison."""
+    chosen, named = _stand_for(plan), {measure.name: measure for measure in plan.measures}
+    means = {name: paired_mean_of(named[name]) for name in plan.benchmark.headline if name in named}
+    return [name if mean is None else chosen[mean.values, mean.scenario, mean.by].name for name, mean in means.items()]

@@ -176,6 +176,7 @@ def _table(section: Section, width: int) -> Iterable[str]:
         TextColumn("B − A", tuple(f"{row.difference.value or 0.0:+.{decimals}f}" for row in rows), right=True),
         TextColumn("error", tuple(_figure(row.difference.standard_error, decimals) for row in rows), right=True),
         TextColumn("p", tuple(_p(row.p) for row in rows), right=True),
+        TextColumn("q", tuple(_p(row.q) for row in rows), right=True),
         TextColumn(localized("pairs"), tuple(f"{row.difference.n:,}" for row in rows), right=True),
         TextColumn(localized("items"), tuple(f"{row.difference.clusters:,}" for row in rows), right=True),
     ]
@@ -187,6 +188,9 @@ def _table(section: Section, width: int) -> Iterable[str]:
 def notes_of(comparison: Comparison) -> Iterable[str]:
     yield f"{_count(comparison.pairs, 'pair')} of {_count(comparison.items, 'item')}; errors are clustered by item."
     yield "Intervals are of 95 %; p is corrected for the rows of its table (Holm)."
+    if comparison.first:
+        yield f"The headline is tested first, and the other measures after it: {', '.join(comparison.first)}"
+    yield "q is the false discovery rate (Benjamini and Hochberg)."
     if comparison.same:
         yield f"{_count(comparison.same, 'pair')} of one and the same result on both sides: left out"
     for side, alone in (("A", comparison.only_a), ("B", comparison.only_b)):

@@ -7,10 +7,10 @@ from typing import Any
 
 from tripos_compiler.plan import Measure, Plan
 from tripos_warehouse.formats import Cell, PaperColumn, PaperEstimate, PaperTable, decimals_of
-from tripos_warehouse.measures import Half, MeasureRow, MeasureTable, remeasure_cells
+from tripos_warehouse.measures import Half, MeasureRow, MeasureTable, mean_of, remeasure_cells
 from tripos_warehouse.query import Connection
 from tripos_warehouse.report.board_facts import items_by_model
-from tripos_warehouse.report.comparison import Comparison, Section, graded_scores, mean_of
+from tripos_warehouse.report.comparison import Comparison, Section, graded_scores
 from tripos_warehouse.report.comparison_text import TITLES, notes_of, verdicts
 from tripos_warehouse.report.pivot_table import ALL, PivotLine, coverage, is_pooled, pivoted
 from tripos_warehouse.report.ranking import LEAST_ITEMS, LEVEL, Board, Standing
@@ -204,6 +204,7 @@ def _section(section: Section, caption: str, notes: Sequence[str]) -> PaperTable
             "B − A", tuple(PaperEstimate(each.value or 0.0, each.low, each.high) for each in differences), decimals
         ),
         PaperColumn("p", tuple(_p(row.p) for row in rows)),
+        PaperColumn("q", tuple(_p(row.q) for row in rows)),
         PaperColumn("pairs", tuple(each.n for each in differences)),
         PaperColumn("items", tuple(each.clusters for each in differences)),
         PaperColumn("verdict", tuple(verdicts(section, decimals))),

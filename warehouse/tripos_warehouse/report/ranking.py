@@ -11,6 +11,7 @@ from typing import Any
 
 from tripos_compiler.plan import Measure, Plan
 from tripos_warehouse.errors import StoreError
+from tripos_warehouse.exports import metric_weights
 from tripos_warehouse.measures import (
     Half,
     MeasureRow,
@@ -18,6 +19,7 @@ from tripos_warehouse.measures import (
     evaluate,
     has_people_apart,
     not_clear,
+    paired_means,
     remeasure_pairs,
 )
 from tripos_warehouse.query import Connection
@@ -33,6 +35,7 @@ from tripos_warehouse.report.board_facts import (
     parts_of,
     runs_of,
 )
+from tripos_warehouse.report.comparison import spans_of
 from tripos_warehouse.statistics import StatisticResult, rank_by
 from tripos_warehouse.views import RunRecord, copied_scores, get_selected, people_apart
 
@@ -316,6 +319,11 @@ def _differences(
         if len(both) >= LEAST_ITEMS and alike[first] == alike[second]:
             shared[both] |= {first, second}
             pairs[both].add(frozenset((first, second)))
+    half = Half(connection, plan.benchmark.name, tuple(sorted({model for some in shared.values() for model in some})))
+    wanted = {pair for some in pairs.values() for pair in some}
+    means = paired_means(half, plan, measure, metric_weights(plan), spans_of(plan)) if wanted else {}
+    if means is not None:
+        return {pair: difference for pair, difference in means.items() if frozenset(pair) in wanted}
     found = {}
     for both, some in shared.items():  # once for all pairs that share the same items
         half = Half(connection, plan.benchmark.name, tuple(sorted(some)))

@@ -1,4 +1,6 @@
 from .comparing import (
+    benjamini_hochberg as benjamini_hochberg,
+    fixed_sequence as fixed_sequence,
     holm as holm,
     rank_by as rank_by,
 )

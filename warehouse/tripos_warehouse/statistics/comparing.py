@@ -153,13 +153,58 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
     >>> [round(p, 3) for p in holm([0.01, 0.04, 0.03])]
     [0.03, 0.06, 0.06]
     """
-    # scipy's `false_discovery_control` has Benjamini and Hochberg's only, which bounds another risk.
     there = sorted((p, at) for at, p in enumerate(p_values) if p is not None)
     found: list[float | None] = [None] * len(p_values)
     least = 0.0
     for place, (p, at) in enumerate(there):
         least = min(1.0, max(least, (len(there) - place) * p))
         found[at] = least
+    return found
+
+
+def benjamini_hochberg(p_values: Sequence[float | None]) -> list[float | None]:
+    """p-values corrected by the step-up procedure of Benjamini and Hochberg (1995); missing ones stay, and do not
+    count.
+
+    The i-th smallest of m is multiplied by m / i, and is no more than the one after it, nor than 1. Of what is then
+    below a level, the expected share of false ones is no more than that level, where the tests are independent or
+    depend positively (Benjamini and Yekutieli 2001): many findings with a few false ones, where Holm allows none.
+
+    >>> [round(p, 3) for p in benjamini_hochberg([0.01, 0.04, 0.03, 0.5])]
+    [0.04, 0.053, 0.053, 0.5]
+    """
+    there = sorted((p, at) for at, p in enumerate(p_values) if p is not None)
+    found: list[float | None] = [None] * len(p_values)
+    most = 1.0
+    for place, (p, at) in reversed(list(enumerate(there, 1))):
+        most = min(most, len(there) / place * p)
+        found[at] = most
+    return found
+
+
+def fixed_sequence(p_values: Sequence[float | None], first: Sequence[int] = ()) -> list[float | None]:
+    """p-values of which those at the places `first` are tested in that order, each at the whole level, and the others
+    after Holm once all of these are significant (Maurer, Hothorn and Lehmacher 1995; Wiens 2003).
+
+    So what was declared beforehand pays nothing for what else is measured, and the risk of a single false one among
+    all stays below the level. A corrected p-value is no less than those that are tested before it. Missing ones stay,
+    and are passed over.
+
+    >>> [round(p, 3) for p in fixed_sequence([0.01, 0.04, 0.03], [1])]
+    [0.04, 0.04, 0.04]
+    >>> [round(p, 3) for p in fixed_sequence([0.03, 0.02, 0.001], [2])]
+    [0.04, 0.04, 0.001]
+    """
+    found: list[float | None] = [None] * len(p_values)
+    least = 0.0
+    for place in dict.fromkeys(first):
+        p = p_values[place]
+        if p is not None:
+            least = max(least, p)
+            found[place] = least
+    rest = [place for place in range(len(p_values)) if place not in set(first)]
+    for place, corrected in zip(rest, holm([p_values[place] for place in rest]), strict=True):
+        found[place] = None if corrected is None else max(least, corrected)
     return found
 
 

@@ -38,8 +38,9 @@ def mean_of_cells(
     an item the t test.
 
     `n` counts values and `clusters` items. Where the values lie between two `ends`, the interval does too (`bounded`),
-    and all may be alike: unless they are 0, the p-value is then the chance that G groups turned round at random agree,
-    2^(1 - G) (Fisher 1935). Without ends and without an error above zero there is no interval, and a reason.
+    and all may be alike. Without ends and without an error above zero there is no interval, and a reason. Of values
+    that are all alike and not 0, the p-value is the chance that G items turned round at random agree, 2^(1 - G) (Fisher
+    1935).
 
     >>> found = mean_of_cells([1.0, 2.0, 3.0, 2.0], ["a", "b", "c", "d"])
     >>> round(found.value, 4), round(found.standard_error, 4), round(found.low, 4), round(found.p, 4)
@@ -66,13 +67,13 @@ def mean_of_cells(
     pulls = pulls * np.sqrt(m / (m - 1))[of_cell]
     error = math.sqrt(float(np.square(np.bincount(of_item, pulls, number)).sum())) / parts
     df = int(min((m - 1).sum(), number - 1))
+    units = min(number, int(m.min()) * parts)
+    alike = 2.0 ** (1 - units) if abs(float(means.mean())) > ROUNDING else None
     if ends is not None:
-        units = min(number, int(m.min()) * parts)
         told = bounded(replace(found, clusters=units), error, df, ends, null=0.0)
-        alike = 2.0 ** (1 - units) if abs(float(means.mean())) > ROUNDING else None
         return replace(told, clusters=number, p=told.p if error > ROUNDING else alike)
     if error <= ROUNDING:
-        return replace(found, df=df).without_interval(ALIKE)
+        return replace(found, df=df, p=alike).without_interval(ALIKE)
     return with_t(found, error, df)
 
 

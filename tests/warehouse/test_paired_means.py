@@ -1,0 +1,86 @@
+"""A leaderboard and a comparison of two models say the same of a mean of scores."""
+
+from __future__ import annotations
+
+import json
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Command
+from tripos_compiler.plan import Plan
+from tripos_warehouse.exports import metric_weights
+from tripos_warehouse.measures import Half, paired_means
+from tripos_warehouse.report import Side, compare
+from tripos_warehouse.report.comparison import spans_of
+from tripos_warehouse.store.store import Store
+from tripos_warehouse.views import all_runs, connect, get_selected
+
+SPEC = """\
+benchmark pairs "1.0.0" {
+  languages en
+  headline  right, long
+}
+role candidate compared
+dataset item from "items.jsonl" { number integer }
+arm hint { none, some }
+scenario parity {
+  over item
+  arms hint
+  ask reply by candidate { prompt "{{ item.number }}{{ hint }}", samples 2 }
+  score even = contains(reply.text, "e")
+  score long = words(reply.text)
+}
+measure hinted = mean(parity.even) by hint
+measure right  = mean(parity.even)
+measure long   = mean(parity.long)
+measure level  = mean(hinted)
+measure zero   = mean(parity.even, missing: zero)
+"""
+MODELS = ("mock/careful", "mock/careless", "baseline/constant:e", "baseline/constant:o")
+
+
+@pytest.fixture
+def store(tmp_path: Path, tripos: Command, monkeypatch: pytest.MonkeyPatch) -> Store:
+    monkeypatch.chdir(tmp_path)
+    Path("pairs.tripos").write_text(SPEC, "utf-8")
+    Path("items.jsonl").write_text("\n".join(json.dumps({"number": n}) for n in range(9)), "utf-8")
+    outcome = tripos("run", "pairs.tripos", "--model", ",".join(MODELS))
+    assert outcome.code == 0, outcome.err
+    return Store.open(tmp_path / "results", create=False)
+
+
+def test_a_board_and_a_comparison_have_the_same_differences(store: Store) -> None:
+    connection = connect(store)
+    with connection:
+        [run] = all_runs(connection)
+        plan: Plan = get_selected(connection, run)
+        half = Half(connection, "pairs", MODELS)
+        weights, spans = metric_weights(plan), spans_of(plan)
+        boards = {each.name: paired_means(half, plan, each, weights, spans) for each in plan.measures}
+        assert boards["zero"] is None, "a missing score counts there"
+        compared = 0
+        for first, second in combinations(MODELS, 2):
+            sides = [Side(connection, plan, run, (model,)) for model in (second, first)]
+            found = compare(*sides)
+            rows = {row.name: row for row in found.sections[0].rows}
+            assert found.first == ("right", "long")
+            assert [rows[name].p for name in found.first] == sequence([rows[name].difference.p for name in found.first])
+            for name in ("right", "long"):
+                board = boards[name]
+                assert board is not None
+                assert board[first, second] == rows[name].difference
+                compared += 1
+        assert compared == 12
+        right = boards["right"]
+        assert right is not None
+        # All of the one are right, and none of the other: a chance of 2 in 2⁹ that nine items agree so.
+        assert right[MODELS[2], MODELS[3]].value == 1
+        assert right[MODELS[2], MODELS[3]].p == 2**-8
+
+
+def sequence(given: list[float | None]) -> list[float | None]:
+    """Return p-values of two tests, of which the second is made after the first."""
+    first, second = given
+    return [first, second if first is None or second is None else max(first, second)]

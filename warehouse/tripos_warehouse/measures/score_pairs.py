@@ -1,0 +1,101 @@
+"""How every two models differ in a mean of scores, paired score by score: what `tripos compare` does, of many models.
+
+Scores are read once, as numbers, and paired by scenario, item, metric, scorer, arms and evaluator; samples are averaged
+first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import combinations
+
+import numpy as np
+
+from tripos_compiler.plan import Aggregate, Measure, Plan
+from tripos_warehouse import sql
+from tripos_warehouse.measures.jackknife import Half
+from tripos_warehouse.statistics import StatisticResult
+from tripos_warehouse.statistics.intervals import mean_of_cells
+from tripos_warehouse.views import LANGUAGE, are_counted, arm_columns, axis_columns
+
+OF_SCORE = ("scenario", "item_id", "metric", "scorer", "evaluator")
+"""The columns, beside arms, that tell a score of a model from its others."""
+
+
+def mean_of(measure: Measure) -> Aggregate | None:
+    """The mean that a measure is of scores, maybe in cells; `None` of any other, and of one that people correct."""
+    figure = measure.figure
+    if measure.corrected or not isinstance(figure, Aggregate):
+        return None
+    inner = figure.of or figure
+    means = figure.function == inner.function == "mean" and inner.of is None and len(inner.values) == 1
+    return inner if means else None
+
+
+def paired_mean_of(measure: Measure) -> Aggregate | None:
+    """The same where scores without a value are left out, so that what both sides have can be paired."""
+    return mean_of(measure) if measure.missing == "skip" else None
+
+
+def paired_means(
+    half: Half,
+    plan: Plan,
+    measure: Measure,
+    weights: Mapping[str, Mapping[str, float]],
+    spans: Mapping[str, float],
+) -> dict[tuple[str, str], StatisticResult] | None:
+    """Return how every two models of `half` differ (first less second) over the scores that both have, and None of a
+    measure that is no mean of scores, or whose cells follow from no column of them.
+
+    `weights` are those of metrics by scenario, and `spans` how far apart two values of a score can be.
+    """
+    mean = paired_mean_of(measure)
+    if mean is None:
+        return None
+    arms = arm_columns(plan)
+    cells = ["evaluator" if name == "judge" else name for name in mean.by]
+    if not set(cells) <= {*OF_SCORE, *arms, "dimension", LANGUAGE, *axis_columns(plan)}:
+        return None
+    scores = half.connection.sql(_query(half, plan, mean, [*OF_SCORE, *arms], cells)).to_arrow_table()
+    columns = {name: scores.column(name).to_numpy() for name in ("key", "item", "cell", "value", "sample")}
+    models = np.asarray(scores.column("model").to_pylist(), dtype=object)
+    told = list(zip(scores.column("scenario").to_pylist(), scores.column("metric").to_pylist(), strict=True))
+    weighted = "metric" not in mean.by
+    weight = np.array([weights.get(scenario, {}).get(metric, 1.0) if weighted else 1.0 for scenario, metric in told])
+    known = [spans.get(metric) for metric in {metric for _, metric in told}]
+    span = max((each for each in known if each is not None), default=None) if None not in known else None
+    places = {model: np.flatnonzero(models == model) for model in half.models}
+    found = {}
+    for first, second in combinations(half.models, 2):
+        one, two = places[first], places[second]
+        _, left, right = np.intersect1d(columns["key"][one], columns["key"][two], True, return_indices=True)
+        one, two = one[left], two[right]
+        apart = columns["sample"][one] != columns["sample"][two]  # one and the same reply tells nobody apart
+        one, two = one[apart], two[apart]
+        if len(one):
+            found[first, second] = mean_of_cells(
+                columns["value"][one] - columns["value"][two],
+                columns["item"][one],
+                columns["cell"][one],
+                weight[one],
+                ends=None if span is None else (-span, span),
+            )
+    return found
+
+
+def _query(half: Half, plan: Plan, mean: Aggregate, keys: list[str], cells: list[str]) -> str:
+    """Return the SQL of the scores: a row for each of a model, with numbers for its key, its item and its cell."""
+    names = sql.texts(mean.values)
+    there = "" if mean.scenario is None else f"and scenario = {sql.text(mean.scenario)}"
+    key, cell = (", ".join(map(sql.name, columns)) for columns in (keys, cells))
+    every = ", ".join(dict.fromkeys(map(sql.name, [*keys, *cells])))
+    return f"""with given as (
+      select model, {every}, avg(value) as value, hash(min(sample_id)) as sample
+      from {sql.name(half.schema)}.scores
+      where value is not null and model in ({", ".join(map(sql.text, half.models))}) and {are_counted(plan)}
+        and (scorer in {names} or metric::varchar in {names}) {there}
+      group by all)
+    select model, scenario::varchar as scenario, metric::varchar as metric, value, sample,
+      dense_rank() over (order by {key}) as key, dense_rank() over (order by item_id) as item,
+      {f"dense_rank() over (order by {cell})" if cells else "0"} as cell
+    from given"""
