@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
+import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,7 +19,7 @@ from tripos_compiler.plan import Grade, Plan
 from tripos_compiler.source import DataError
 from tripos_runtime.asking import NO_OTHERS, CallCounters, Loaded, OtherReplies
 from tripos_runtime.datasets import CaseSource, Selection, drawn_counts
-from tripos_runtime.drivers import MOST_UNITS, Engine, Share, work_name
+from tripos_runtime.drivers import MOST_UNITS, Engine, Settler, Share, work_name
 from tripos_runtime.models import Model, ModelError, Warming
 from tripos_runtime.roles import RoleBinding
 from tripos_runtime.scheduling import Budget, Caller, Limits, Snapshot, Stopped, most_at_once, open_callers, snapshot
@@ -83,6 +84,10 @@ class Job:
     """The processes that make the calls, where those are others than this one."""
     batches: BatchCalls | None = None
     """The batches that the calls go in, where they do."""
+    settler: Settler | None = None
+    """The judge of when the run is settled, of one that stops then."""
+    settled: Mapping[str, Any] | None = None
+    """What was settled, and after how many items, once such a run is over."""
     _engine: Engine | None = None
     _running: asyncio.Task[None] | None = None
 
@@ -114,7 +119,10 @@ class Job:
                 ending = await self._call(ledger, models, around)
             else:
                 self.tally.reuse(done)
+                self.settled = done.get("settled")
                 ending = RunEnding("finished")
+            if ending.status == "finished" and self.settler is not None and done is None:
+                self.settled = self.settler.told()
             try:
                 if done is None and ending.failure is None:
                     self._carry_scores()
@@ -188,6 +196,7 @@ class Job:
                 workers=self._most_at_once(models),
                 tally=self.tally,
                 share=share,
+                settler=self.settler,
             )
             if self.batches is not None:
                 self.batches.leave = engine.stop
@@ -232,6 +241,8 @@ class Job:
         chosen: dict[str, Any] = {"limit": selection.limit, "seed": selection.seed, "only": dict(selection.only)}
         chosen |= {"subset": selection.subset.name} if selection.subset is not None else {}
         chosen |= {"shard": str(selection.shard)} if selection.shard is not None else {}
+        if (until := selection.until) is not None:
+            chosen["until"] = {"rule": "settled", "margin": until.margin, "seed": until.seed}
         if items_of == self.run_id and (drawn := drawn_counts(self.source)):
             chosen["drawn"] = drawn
         if withheld := self.source.withheld_counts(selection):
@@ -255,6 +266,7 @@ class Job:
             "failed": sum(tally.failed.values()),
             "cost_usd": None if tally.cost_unknown else tally.cost_usd,
             "finished_at": datetime.now(UTC),
+            "settled": None if self.settled is None else json.dumps(self.settled, sort_keys=True),
         }
         with _untold(ending):
             self.store.append({"run_ends": [row]})

@@ -17,10 +17,11 @@ from tripos.api.compilation import CompiledSpec
 from tripos.api.job import Around, Job, Pool, RunEnding
 from tripos.api.preparation import RunWarning, damage_note, damage_warning, family_warning, settings_warning
 from tripos.releases import origin_of
-from tripos.runs import open_others
+from tripos.runs import RunSettler, open_others
 from tripos.settings import Config, without_keys
 from tripos.ui import SOME_FAILED, Failure, told_interrupts
 from tripos_runtime.asking import CallCounters, PluginError
+from tripos_runtime.datasets import StopRule
 from tripos_runtime.drivers import PreparedRun, new_run_id
 from tripos_runtime.models import ModelError
 from tripos_runtime.scheduling import BudgetError
@@ -193,6 +194,8 @@ def open_run(
     `Failure`."""
     if pool is not None and prepared.wiring.batch:
         raise Failure("R0202", "`--batch` and `--workers` do not go together", "leave out --workers")
+    if pool is not None and prepared.selection.until is not None:
+        raise Failure("R0202", "`--until` and `--workers` do not go together", "leave out --workers")
     run_id = new_run_id(datetime.now(UTC))
     try:
         functions = prepared.functions
@@ -216,6 +219,7 @@ def open_run(
         from tripos_runtime.scheduling.batches import BatchCalls
 
         batches = BatchCalls(RecordedBatches(opened, run_id), detach=detach)
+    until = prepared.selection.until
     job = Job(
         plan=prepared.plan,
         binding=prepared.binding,
@@ -231,8 +235,14 @@ def open_run(
         origin=origin_of(spec.path, spec.main, spec.compilation.sources),
         pool=pool,
         batches=batches,
+        settler=None if until is None else _settler(prepared, until),
     )
     return Run(prepared, job)
+
+
+def _settler(prepared: PreparedRun, until: StopRule) -> RunSettler:
+    compared = prepared.binding.of(prepared.binding.compared)
+    return RunSettler(prepared.plan, compared, prepared.source, prepared.selection, until)
 
 
 def store_failure(error: StoreError) -> Failure:

@@ -15,7 +15,7 @@ from tripos.ui import Failure
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.plan import Plan, Subset
 from tripos_compiler.source import FoundRelease
-from tripos_runtime.datasets import CaseSource, Selection, Shard
+from tripos_runtime.datasets import CaseSource, Selection, Shard, StopRule
 from tripos_runtime.models.reward import pinned_name
 from tripos_runtime.roles import BindingError, RoleBinding, bind
 
@@ -34,6 +34,10 @@ class Choices:
     seed: int | None = None
     shard: str | None = None
     """A text such as `1/3`."""
+    until: bool = False
+    """True if the run stops when it is settled."""
+    margin: float | None = None
+    """How far every measure may be from what all items would show, where the run stops for that."""
     divide: bool = False
     """Whether the limits and the budget are those of all shards together."""
     batch: bool = False
@@ -49,6 +53,7 @@ class Choices:
             limit=self.limit,
             seed=self.seed,
             shard=self.shard,
+            until=self.until,
         )
 
 
@@ -63,6 +68,8 @@ def choices_of(options: Namespace) -> Choices:
         limit=getattr(options, "limit", None),
         seed=getattr(options, "seed", None),
         shard=getattr(options, "shard", None),
+        until=getattr(options, "until", None) is not None,
+        margin=getattr(options, "margin", None),
         divide=getattr(options, "divide", False),
         batch=getattr(options, "batch", False),
     )
@@ -155,12 +162,26 @@ def select_cases(spec: CompiledSpec, choices: Choices) -> tuple[CaseSource, Sele
     source = CaseSource(spec.plan, spec.folders, tuple(each.path for each in spec.compilation.sources))
     restore_given(source, spec.path, spec.compilation.releases)
     selection = with_subset(choices.cases, source, chosen_cases(choices.cases, spec.plan))
+    selection = replace(selection, until=_stop_rule(choices))
     if choices.shard is not None:
         selection = replace(selection, shard=_shard(choices.shard))
         if source.has_unmade(selection):
             message = f"`--shard {choices.shard}` would write the data sets of this benchmark once for every shard"
             raise Failure("R0202", message, "leave it out, use --workers N, or release the benchmark with its rows")
     return source, selection
+
+
+def _stop_rule(choices: Choices) -> StopRule | None:
+    """Return when the run stops before its last item, if it may. Raises `Failure` R0202."""
+    if not choices.until:
+        if choices.margin is not None:
+            raise Failure("R0202", "`--margin` says when a run is settled, and it does not stop", "add --until settled")
+        return None
+    for name, there in (("--batch", choices.batch), ("--shard", choices.shard is not None)):
+        if there:
+            hint = f"leave out {name}"
+            raise Failure("R0202", f"`{name}` asks for items at once that `--until settled` asks in turn", hint)
+    return StopRule(choices.margin, choices.seed or 0)
 
 
 def _shard(text: str) -> Shard:
@@ -174,7 +195,7 @@ def _shard(text: str) -> Shard:
 def chosen_cases(options: Namespace, plan: Plan) -> Selection:
     """Return which cases are run. Raises `Failure` for a scenario that the plan has not."""
     scenarios = chosen_scenarios(options, plan)
-    if options.seed is not None and options.limit is None:
+    if options.seed is not None and options.limit is None and not getattr(options, "until", None):
         raise Failure("R0202", "`--seed` draws items, but their number is missing", "give --limit N too")
     return Selection(scenarios, options.limit, options.seed, chosen_only(options, plan))
 

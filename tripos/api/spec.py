@@ -7,7 +7,7 @@ import os
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
 from pydantic import ValidationError
 
@@ -73,6 +73,10 @@ class RunOptions(CaseOptions, total=False):
     patience_s: float
     locked: str | Path | None
     """The lock file that the run is held to."""
+    until: Literal["settled"] | None
+    """`"settled"`: items come in random order, and the run stops once every comparison and expectation is settled."""
+    margin: float | None
+    """With `until`: the run stops once every measure is this close to what all items would show."""
     workers: int
     """The number of processes that make the calls; they share the limits and the budget."""
 
@@ -244,6 +248,8 @@ class Spec:
             limit=limit,
             seed=options.get("seed"),
             shard=options.get("shard"),
+            until=options.get("until") is not None,
+            margin=options.get("margin"),
         )
         return choices, _with_options(self.settings.config, store, options)
 

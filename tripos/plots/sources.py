@@ -12,7 +12,7 @@ from tripos_compiler.diagnostics import nearest
 from tripos_compiler.language.changes import are_comparable
 from tripos_compiler.plan import Measure, Plan
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.measures import MeasureTable, evaluate
+from tripos_warehouse.measures import MeasureTable, as_told, evaluate
 from tripos_warehouse.query import Connection
 from tripos_warehouse.report import PROVING, Board, leaderboard
 from tripos_warehouse.store import Store
@@ -103,7 +103,7 @@ class PictureSource:
             )
         rows.sort(key=lambda row: models.index(row.model))
         table = MeasureTable(measure, tuple(rows))
-        return table if self.run.ended else table.without_coverage()
+        return as_told(self.run, table)
 
     def board(self) -> Board:
         """Return the first board of the benchmark, or that of the wanted measure. Raises `StoreError` S0621 where no

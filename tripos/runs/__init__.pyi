@@ -16,3 +16,6 @@ from .rows import (
     run_row as run_row,
     step_rows as step_rows,
 )
+from .settling import (
+    RunSettler as RunSettler,
+)

@@ -37,6 +37,7 @@ from .selection import (
     NotRunnable as NotRunnable,
     Selection as Selection,
     Shard as Shard,
+    StopRule as StopRule,
     check_approved as check_approved,
     check_recordable as check_recordable,
 )

@@ -6,7 +6,7 @@ import heapq
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from tripos_compiler.language import (
@@ -78,6 +78,12 @@ class Case:
         return self.context["language"]
 
 
+def drawn_place(seed: int, case: Case) -> str:
+    """Return what puts a case into the order that a seed draws, whatever the order of its file. A run over a few items
+    of a scenario that are drawn with the same seed has the first ones of this order."""
+    return digest([seed, case.scenario.name, case.item_id])
+
+
 @dataclass(frozen=True)
 class CaseSource:
     """Makes the cases of a plan from its data files, which are looked for beside `spec_files`, the paths of the spec's
@@ -105,7 +111,12 @@ class CaseSource:
         return self.reader.trust
 
     def cases(self, selection: Selection) -> Iterator[Case]:
-        """The cases in turn, one of each scenario at a time, so that a run that is cut short has some of each."""
+        """The cases in turn, one of each scenario at a time, so that a run that is cut short has some of each. Those of
+        a run that stops when it is settled come in one random order."""
+        if selection.until is not None:
+            every = (case for scenario in selection.chosen(self.plan) for case in self.of(scenario, selection))
+            yield from sorted(every, key=partial(drawn_place, selection.until.seed))
+            return
         waiting = [self.of(scenario, selection) for scenario in selection.chosen(self.plan)]
         while waiting:
             going = []
@@ -133,9 +144,7 @@ class CaseSource:
                 yield case
         else:
             # The rows with the smallest seeded digests: the same draw whatever the order of the file.
-            yield from heapq.nsmallest(
-                selection.limit, every, key=lambda case: digest([selection.seed, scenario.name, case.item_id])
-            )
+            yield from heapq.nsmallest(selection.limit, every, key=partial(drawn_place, selection.seed))
 
     def count(self, scenario: Scenario, selection: Selection) -> int:
         """Return how many cases of a scenario are run. Where the plan does not say, they are read and counted."""

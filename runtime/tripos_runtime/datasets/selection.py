@@ -31,11 +31,20 @@ class Shard:
 
 
 @dataclass(frozen=True)
+class StopRule:
+    """The end of a run that stops when it is settled: its items come in an order that `seed` draws. With a `margin` it
+    is settled once every measure is known to that; without one once models and expectations are told apart."""
+
+    margin: float | None = None
+    seed: int = 0
+
+
+@dataclass(frozen=True)
 class Selection:
     """The cases of a plan that are run: those of `scenarios`, where an axis has one of the values in `only`; of these
     all, or `limit` a scenario, the first ones or drawn with `seed`. Of an arm in `only` the treatments with one of its
     values are run. A scenario without that axis or arm is run whole. With a `subset` only what was `drawn` for it. Of
-    all that a `shard` has its part."""
+    all that a `shard` has its part. `until` may stop the run before its last item."""
 
     scenarios: tuple[str, ...] = ()
     limit: int | None = None
@@ -44,6 +53,7 @@ class Selection:
     subset: Subset | None = None
     drawn: Drawn | None = None
     shard: Shard | None = None
+    until: StopRule | None = None
 
     def holds(self, scenario: str, name: str) -> bool:
         """Return true if an item is in the subset, or there is none."""

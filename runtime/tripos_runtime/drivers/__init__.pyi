@@ -8,9 +8,6 @@ from .engine import (
     new_run_id as new_run_id,
     work_name as work_name,
 )
-from .human import (
-    Human as Human,
-)
 from .live import (
     At as At,
     Live as Live,
@@ -20,8 +17,13 @@ from .lookup import (
     Lookup as Lookup,
     bound_treatments as bound_treatments,
 )
-from .person import (
+from .people import (
+    Human as Human,
     HumanModel as HumanModel,
+)
+from .prefix import (
+    ItemScore as ItemScore,
+    Settler as Settler,
 )
 from .prepared import (
     PreparedRun as PreparedRun,

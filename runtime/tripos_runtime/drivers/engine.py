@@ -23,6 +23,7 @@ from tripos_runtime.asking import NO_OTHERS, CallCounters, Ledger, OtherReplies,
 from tripos_runtime.datasets import Case, CaseSource, Selection, SubsetTags, planned_calls
 from tripos_runtime.drivers.live import Live
 from tripos_runtime.drivers.lookup import BATCH, Lookup, Task, bound_treatments
+from tripos_runtime.drivers.prefix import PrefixReader, Settler
 from tripos_runtime.drivers.share import Share
 from tripos_runtime.generate import DataMaker, origin_columns
 from tripos_runtime.program import Adoption, Here, Own, Shared, together
@@ -59,9 +60,12 @@ class Engine:
     sleep: Sleep = asyncio.sleep
     share: Share | None = None
     """The part of the cases that this process takes, where several share the run."""
+    settler: Settler | None = None
+    """The judge of when the run is settled, of one that stops then."""
     stopping: bool = False
     trouble: Exception | None = None
     """The error that stopped the run, if one did."""
+    prefix: PrefixReader | None = None
     _items: int = 0
     """How many items the ledger was told that this run has."""
 
@@ -83,6 +87,10 @@ class Engine:
         self.driver = Live(
             self.plan, self.source.sources, self.ledger, self.tally, work, self.run_id, self.now, callers=self.callers
         )
+        if self.settler is not None:
+            self.driver.scored = {}
+            self.prefix = PrefixReader(self.settler, self.ledger, self.driver.scored, self._list)
+            self.lookup.asked = self.prefix.asked
         self.driver.encoder = Encoder(
             self.callers, self.ledger, self.tally, self.run_id, self.now, self.binding.identities, self.others
         )
@@ -100,7 +108,8 @@ class Engine:
             await asyncio.gather(flusher, return_exceptions=True)
             self.ledger.flush()
             if every_case and self.driver.whole and self._maker.whole and self.trouble is None:
-                work.finish({"run_id": self.run_id, "items": self._items, **self.tally.summed()})
+                told = {} if self.settler is None else {"settled": self.settler.told()}
+                work.finish({"run_id": self.run_id, "items": self._items, **self.tally.summed(), **told})
             else:
                 work.abandon()
         if self.trouble is not None:
@@ -149,7 +158,8 @@ class Engine:
             await self._finish(share.take_back(self._cases, claim))
 
     def _cases(self) -> Iterator[Case]:
-        return self.source.cases(self.selection)
+        cases = self.source.cases(self.selection)
+        return cases if self.prefix is None else self.prefix.ordered(cases)
 
     async def _finish(self, cases: Iterator[Case]) -> None:
         """Go through some cases until nothing of them is put off."""
@@ -210,6 +220,8 @@ class Engine:
                 return
 
     async def _do(self, task: Task) -> None:
+        if self.prefix is not None:
+            task = self.prefix.still(task)
         shared = Shared(task.kept, task.rows, task.drafts, Here([*task.complete, *task.todo]))
         self._add_case(task)
         for unit in task.complete:
@@ -218,20 +230,25 @@ class Engine:
             await together([self.driver.go_through(unit, shared) for unit in task.todo])
         if task.pairs or task.paired:
             await self.driver.compare(task.pairs, task.paired, shared)
+        if self.prefix is not None:
+            self.prefix.done(task)
         await asyncio.sleep(0)  # let the others in where nothing had to be awaited
 
     def _add_case(self, task: Task) -> None:
-        case = task.case
+        if self.prefix is None:
+            self._list(task.case)
+        if task.todo:  # otherwise whoever completed the case has kept its item
+            self.ledger.keep({"items": [item_row(self.plan, task.case)]})
+
+    def _list(self, case: Case) -> None:
+        """Say that a case is one of the run's."""
         membership = {
             "run_id": self.run_id,
             "scenario": case.scenario.name,
             "item_id": case.item_id,
             "subsets": self._marks.of(case),
         }
-        rows: dict[str, list[Mapping[str, Any]]] = {"run_items": [membership]}
-        if task.todo:  # otherwise whoever completed the case has kept its item
-            rows["items"] = [item_row(self.plan, case)]
-        self.ledger.keep(rows)
+        self.ledger.keep({"run_items": [membership]})
         self._items += 1
 
     async def _flush_often(self) -> None:
@@ -272,6 +289,8 @@ def work_name(
         chosen.append(selection.subset.model_dump(mode="json"))
     if selection.shard is not None:
         chosen.append(str(selection.shard))
+    if selection.until is not None:
+        chosen.append({"until": [selection.until.margin, selection.until.seed]})
     if withheld:
         chosen.append({name: sorted(items) for name, items in withheld.items()})
     if plan.subsets:

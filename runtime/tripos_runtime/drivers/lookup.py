@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from tripos_compiler.plan import Plan, Scenario, digest
@@ -48,13 +48,16 @@ class Lookup:
     put_off: set[bytes] = field(default_factory=set)
     most: int = field(default_factory=lambda: BATCH)
     """The most cases that are looked up at once."""
+    asked: Callable[[Unit], bool] = lambda unit: True
+    """Whether a unit is still asked for, of a run that may settle before its end."""
 
     def tasks(self, cases: Iterable[Case], only: set[bytes] | None = None) -> Iterator[Task]:
         """Yield the tasks of these cases; with `only`, of the cases whose keys it has. What is to be worked on is
         claimed until `give_back`."""
         cases = iter(cases)
         while batch := list(itertools.islice(cases, self.at_once())):
-            found = [(case, self.units(case)) for case in batch]
+            found = [(case, [unit for unit in self.units(case) if self.asked(unit)]) for case in batch]
+            found = [(case, units) for case, units in found if units]
             if only is not None:
                 found = [(case, units) for case, units in found if bytes.fromhex(_key(units)) in only]
             yield from self._looked_up(found)

@@ -9,7 +9,18 @@ from functools import cached_property
 from typing import Any
 
 from tripos_compiler.plan import Plan
-from tripos_runtime.asking import AGAIN, NOT_ASKED, Adopted, Answer, CallCounters, Draft, Keeper, Listing, draft_of
+from tripos_runtime.asking import (
+    AGAIN,
+    NOT_APPLICABLE,
+    NOT_ASKED,
+    Adopted,
+    Answer,
+    CallCounters,
+    Draft,
+    Keeper,
+    Listing,
+    draft_of,
+)
 from tripos_runtime.datasets import Sources
 from tripos_runtime.drivers.rows import ResultRows, unasked
 from tripos_runtime.program import (
@@ -43,6 +54,8 @@ class Keeping:
     now: Callable[[], datetime]
     whole: bool = True
     """True if nothing failed so far that a later run would try again."""
+    scored: dict[str, float | None] | None = None
+    """Where values of scores that count are noted by name, for whoever looks at them during the run."""
 
     @cached_property
     def row(self) -> ResultRows:
@@ -213,6 +226,8 @@ class Keeping:
         rows: list[dict[str, Any]] = []
         for title, (_, status) in scored.values.items():
             name = names[title]
+            if self.scored is not None and status != NOT_APPLICABLE:
+                self.scored[name] = scored.values[title][0]
             if not shared.first(name):
                 continue
             if step.fingerprint not in part.bound.columns:

@@ -47,6 +47,7 @@ def add_run(parser: argparse.ArgumentParser) -> None:
     help_ = "make the calls in N processes, which share the limits and the budget (default: 1)"
     parser.add_argument("--workers", type=positive, metavar="N", default=1, help=help_)
     _add_cluster(parser)
+    _add_until(parser)
     _add_batch(parser)
     help_ = "with --batch: submit the batches and leave; the same command again collects them (exit code 75)"
     parser.add_argument("--detach", action="store_true", help=help_)
@@ -73,6 +74,14 @@ def _add_cluster(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--image", metavar="IMAGE", help="with --on k8s: a container image with Tripos and the benchmark"
     )
+
+
+def _add_until(parser: argparse.ArgumentParser) -> None:
+    """Add the options of a run that may stop before its last item."""
+    help_ = "take items in random order, and stop when every comparison of models and every `expect` is settled"
+    parser.add_argument("--until", choices=("settled",), help=help_)
+    help_ = "with --until: stop when every measure is this close to what all items would show, such as 0.02"
+    parser.add_argument("--margin", type=above_zero, metavar="M", help=help_)
 
 
 def _add_reuse(parser: argparse.ArgumentParser) -> None:

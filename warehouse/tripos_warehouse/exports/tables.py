@@ -20,7 +20,7 @@ from tripos_compiler.plan import Plan
 from tripos_warehouse import sql
 from tripos_warehouse.exports.files import appearing
 from tripos_warehouse.exports.replies import place_columns
-from tripos_warehouse.measures import evaluate
+from tripos_warehouse.measures import as_told, evaluate
 from tripos_warehouse.query import Connection, cell, export_cell
 from tripos_warehouse.views import RunRecord, arm_columns
 
@@ -113,8 +113,8 @@ def _text(value: Any) -> str | None:
 
 
 def _measures(connection: Connection, plan: Plan, run: RunRecord) -> TableSource:
-    tables = [evaluate(connection, plan, measure) for measure in plan.measures]
-    rows = [row for table in tables for row in (table if run.ended else table.without_coverage()).to_rows()]
+    tables = [as_told(run, evaluate(connection, plan, measure)) for measure in plan.measures]
+    rows = [row for table in tables for row in table.to_rows()]
     dims = list(dict.fromkeys(name for measure in plan.measures for name in measure.by))
     numbers = {"value": pa.float64(), "standard_error": pa.float64(), "low": pa.float64(), "high": pa.float64()}
     counts = {"items": pa.int64(), "n": pa.int64(), "total": pa.int64(), "coverage": pa.float64()}

@@ -47,6 +47,9 @@ from .score_pairs import (
     paired_mean_of as paired_mean_of,
     paired_means as paired_means,
 )
+from .settled import (
+    as_told as as_told,
+)
 from .sql.figures import (
     sql_of as sql_of,
 )

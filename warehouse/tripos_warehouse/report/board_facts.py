@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import difflib
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from tripos_compiler.language.figures import why_no_headline
 from tripos_compiler.plan import Ask, Converse, Measure, Plan, Retrieve
 from tripos_warehouse import sql
 from tripos_warehouse.errors import StoreError
+from tripos_warehouse.measures import MeasureRow, MeasureTable, as_told
 from tripos_warehouse.query import Connection
 from tripos_warehouse.report.remarks import selection_of
+from tripos_warehouse.statistics import StatisticResult
 from tripos_warehouse.views import RunRecord, are_counted, get_selected, step_counts
 
 WHOLE = "overall"
@@ -171,3 +174,37 @@ def _is_alone(plan: Plan, measure: Measure) -> bool:
 def nearest(name: str, known: Iterable[str]) -> str | None:
     """Return the known name that is most like another, if any is."""
     return next(iter(difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)), None)
+
+
+def stopped_early(shown: Mapping[str, tuple[str, ...]], runs: Sequence[RunRecord]) -> dict[str, tuple[RunRecord, ...]]:
+    """Return the models with rows of a run that stopped when it was settled, and the runs of their rows."""
+    by_id = {run.run_id: run for run in runs}
+    of_model = {model: tuple(by_id[each] for each in ids if each in by_id) for model, ids in shown.items()}
+    return {model: found for model, found in of_model.items() if any(run.stopped_early for run in found)}
+
+
+def as_of_runs(table: MeasureTable, early: Mapping[str, tuple[RunRecord, ...]]) -> Iterator[MeasureRow]:
+    """Yield the values of a measure; of models with rows of one run that stopped early as that run tells them, and of
+    those with more without an interval."""
+    for row in table.rows:
+        if row.model not in early:
+            yield row
+            continue
+        first, *others = early[row.model]
+        run = first if not others else replace(first, settled={"items": 0, "of": 1, "figures": []})
+        yield from as_told(run, replace(table, rows=(row,))).rows
+
+
+def settled_between(
+    measure: str, early: Mapping[str, tuple[RunRecord, ...]], first: str, second: str
+) -> StatisticResult:
+    """Return how two models differ, where a run stopped early: what that run found of both, and else nothing, as no
+    test for a fixed number of items holds."""
+    runs = {run.run_id: run for each in (first, second) for run in early.get(each, ())}
+    if len(runs) == 1 and first in early and second in early:
+        for each in next(iter(runs.values())).settled_figures:
+            pair = each["kind"] == "comparison" and each["name"] == measure and (each["model"], each["other"])
+            if pair in ((first, second), (second, first)) and each["value"] is not None:
+                value = each["value"] if each["model"] == first else -each["value"]
+                return StatisticResult(value, p=each["p"], n=each["items"])
+    return StatisticResult.undefined("a run stopped when it was settled: no test for a number of items holds")

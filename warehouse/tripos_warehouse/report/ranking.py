@@ -24,6 +24,7 @@ from tripos_warehouse.measures import (
 )
 from tripos_warehouse.query import Connection
 from tripos_warehouse.report.board_facts import (
+    as_of_runs,
     board_measure,
     company_of,
     graders_of,
@@ -34,6 +35,8 @@ from tripos_warehouse.report.board_facts import (
     partly_of,
     parts_of,
     runs_of,
+    settled_between,
+    stopped_early,
 )
 from tripos_warehouse.report.comparison import spans_of
 from tripos_warehouse.statistics import StatisticResult, rank_by
@@ -222,16 +225,20 @@ def _board(
 ) -> Board:
     models = {model for run in runs for model in run.models}
     gone = {} if anyway else other
-    rows = {row.model: row for row in evaluate(connection, plan, measure).rows if row.model in models}
+    shown_runs = runs_of(connection, newest.benchmark, measure)
+    early = stopped_early(shown_runs, runs)
+    table = evaluate(connection, plan, measure)
+    rows = {row.model: row for row in as_of_runs(table, early) if row.model in models}
     there = {model: row for model, row in rows.items() if row.value is not None and model not in gone}
     graders = graders_of(connection, plan, measure)
-    shown_runs = runs_of(connection, newest.benchmark, measure)
     company = company_of(plan, measure, shown_runs, runs)
     items = items_by_model(connection, plan, measure)
     alike = {model: (graders.get(model), company.get(model)) for model in there}
     differences = _differences(connection, plan, measure, items, alike)
 
     def compared(first: str, second: str) -> StatisticResult:
+        if early.keys() & {first, second}:
+            return settled_between(measure.name, early, first, second)
         if (first, second) in differences:
             return differences[first, second]
         back = differences.get((second, first))

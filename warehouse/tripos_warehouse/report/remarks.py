@@ -41,11 +41,23 @@ def several_snapshots(connection: Connection, plan: Plan) -> dict[str, dict[str,
 CAUTION = "These figures show that the pipeline works. They say nothing about any model's worth."
 FEWEST = 5
 """Fewer items than that may be alike by chance."""
+MOST_SETTLED = 5
+"""The most comparisons of a run that stopped early that are told one by one."""
 CUT = ("length", "max_tokens", "MAX_TOKENS")
 """How providers say that a reply was cut off."""
 
 Kind = Literal[
-    "selection", "left_out", "cut_off", "uneven", "one_value", "one_grade", "copies", "snapshots", "outdated", "repeats"
+    "selection",
+    "settled",
+    "left_out",
+    "cut_off",
+    "uneven",
+    "one_value",
+    "one_grade",
+    "copies",
+    "snapshots",
+    "outdated",
+    "repeats",
 ]
 
 
@@ -68,6 +80,7 @@ def find_remarks(connection: Connection, plan: Plan, run: RunRecord, only: Only)
         remark
         for found in (
             _selection(connection, plan, run),
+            _settled(run),
             _shown(connection, run, only),
             _treatments(plan, {**run.only, **only}),
             _left_out(connection, plan, schema),
@@ -100,6 +113,7 @@ def selection_of(connection: Connection, plan: Plan, run: RunRecord) -> str | No
     told += [f"--subset {options['subset']}"] if options.get("subset") else []
     told += [f"--shard {options['shard']}"] if options.get("shard") else []
     told += [f"--only {axis}={','.join(values)}" for axis, values in (options.get("only") or {}).items()]
+    told += ["--until settled"] if run.stopped_early else []
     if not told:
         return None
     counted = dict(
@@ -110,7 +124,28 @@ def selection_of(connection: Connection, plan: Plan, run: RunRecord) -> str | No
     )
     every = sum(scenario.row_count for scenario in plan.scenarios if scenario.name in counted)
     some = sum(counted.values())
-    return f"on {some:,} of {every:,} items: {' '.join(told)}" if some < every else None
+    if some >= every:
+        return None
+    if run.stopped_early:
+        return f"stopped after {some:,} of {every:,} items: {' '.join(told)}"
+    return f"on {some:,} of {every:,} items: {' '.join(told)}"
+
+
+def _settled(run: RunRecord) -> Iterator[Remark]:
+    """Yield what a run that stopped when it was settled found of every two models, the clearest first."""
+    if not run.stopped_early:
+        return
+    yield Remark("settled", "intervals are of confidence sequences: of what all items of the run would show")
+    found = sorted((each for each in run.settled_figures if each["kind"] == "comparison"), key=lambda each: each["p"])
+    for each in found[:MOST_SETTLED]:
+        first, other = (each["model"], each["other"]) if (each["value"] or 0) > 0 else (each["other"], each["model"])
+        size, items = f"{abs(each['value'] or 0):.3g}", each["items"]
+        if each["settled"]:
+            yield Remark("settled", f"{first} is above {other} by {size} in {each['name']}, after {items:,} items")
+        else:
+            yield Remark("settled", f"{first} and {other} are not told apart in {each['name']}, after {items:,} items")
+    if len(found) > MOST_SETTLED:
+        yield Remark("settled", f"{len(found) - MOST_SETTLED:,} more comparisons of models, in the column `settled`")
 
 
 def _shown(connection: Connection, run: RunRecord, only: Only) -> Iterator[Remark]:

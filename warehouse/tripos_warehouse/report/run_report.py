@@ -17,6 +17,7 @@ from tripos_warehouse.measures import (
     CheckedExpectation,
     MeasureTable,
     MissingResults,
+    as_told,
     evaluate_or_tell,
     expected,
     find_gaps,
@@ -251,7 +252,7 @@ def _reported(connection: Connection, plan: Plan, run: RunRecord, only: Only) ->
     schema = sql.name(run.benchmark)
     compared = f"where role = {sql.text(run.compared_role)}"
     several = shows_several_times(plan, run.compared_role)
-    tables = tuple(_told(run, evaluate_or_tell(connection, plan, measure)) for measure in plan.measures)
+    tables = tuple(as_told(run, evaluate_or_tell(connection, plan, measure)) for measure in plan.measures)
     apart = people_apart(connection, plan)
     return Report(
         plan,
@@ -282,14 +283,10 @@ def _unworked(connection: Connection, plan: Plan, run: RunRecord, tables: Sequen
     return {name: why for name, why in told if why is not None}
 
 
-def _told(run: RunRecord, table: MeasureTable) -> MeasureTable:
-    return table if run.ended else table.without_coverage()
-
-
 def _by_people(connection: Connection, plan: Plan, run: RunRecord) -> dict[str, MeasureTable]:
     plain = [measure.model_copy(update={"corrected": False}) for measure in plan.measures]
     measures = [measure for measure in plain if has_people_apart(plan, measure)]
-    tables = [_told(run, evaluate_or_tell(connection, plan, measure, by_people=True)) for measure in measures]
+    tables = [as_told(run, evaluate_or_tell(connection, plan, measure, by_people=True)) for measure in measures]
     return {table.measure.name: table for table in tables if any(row.n for row in table.rows)}
 
 

@@ -80,7 +80,7 @@ RUNS = make_table(
 
 RUN_ENDS = make_table(
     "run_ends",
-    1,
+    2,
     "run_id",
     "status",
     required("run_id", pa.string()),
@@ -91,6 +91,7 @@ RUN_ENDS = make_table(
     required("failed", pa.int64()),
     optional("cost_usd", pa.float64()),
     required("finished_at", TIMESTAMP),
+    optional("settled", pa.string()),  # JSON, of a run that stops when it is settled: the rule, the items, its figures
 )
 
 RUN_ITEMS = make_table(

@@ -109,6 +109,7 @@ MEANINGS: Mapping[str, str] = MappingProxyType(
         "started_at": "the start, UTC",
         "finished_at": "the end, UTC",
         "message": "the reason of the end, if the run did not finish",
+        "settled": "for a run [until it is settled](settled.md): the rule, the items and every figure, JSON; else null",
         "asked": "calls that were made",
         "reused": "calls with a reused reply",
         "failed": "calls without a reply",

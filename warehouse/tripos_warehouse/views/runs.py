@@ -21,7 +21,7 @@ _COLUMNS = (
     "run_id, benchmark, version, plan_digest, roles, identities, compared_role, models, scenarios, status, message,"
     " asked, reused, failed, cost_usd, started_at, finished_at, json_extract(options, '$.withheld') as withheld,"
     " json_extract(options, '$.only') as only, json_extract_string(options, '$.shard') as shard,"
-    " (select count(*) from main.run_items as listed where listed.run_id = runs.run_id) as items"
+    " settled, (select count(*) from main.run_items as listed where listed.run_id = runs.run_id) as items"
 )
 
 _MINE = """from main.{table} as row
@@ -62,6 +62,20 @@ class RunRecord:
     """The values of axes and arms that it was restricted to."""
     shard: str | None = None
     """`1/3` for the first of three parts of the items; `None` for all of them."""
+
+    settled: dict[str, Any] | None = None
+    """Of a run that stops when it is settled: its rule, how many of how many items it took, and every figure that it
+    followed."""
+
+    @property
+    def stopped_early(self) -> bool:
+        """True if it stopped before its last item, since it was settled."""
+        return self.settled is not None and bool(self.settled["items"] < self.settled["of"])
+
+    @property
+    def settled_figures(self) -> list[dict[str, Any]]:
+        """Return the figures that it followed until it was settled."""
+        return [] if self.settled is None else list(self.settled["figures"])
 
     @property
     def ended(self) -> bool:
@@ -194,8 +208,8 @@ def all_runs(connection: Connection) -> list[RunRecord]:
 
 
 def _run(row: tuple[Any, ...]) -> RunRecord:
-    run_id, benchmark, version, plan_digest, roles, identities, compared, *rest, withheld, only, shard, items = row
-    models, scenarios, *end = rest
+    run_id, benchmark, version, plan_digest, roles, identities, compared, *rest, settled, items = row
+    models, scenarios, *end, withheld, only, shard = rest
     filling = {role: tuple(names) for role, names in orjson.loads(roles).items()}
     by = orjson.loads(identities or "{}")
     lost = sum(orjson.loads(withheld or "{}").values())
@@ -203,4 +217,5 @@ def _run(row: tuple[Any, ...]) -> RunRecord:
         run_id, benchmark, version, plan_digest, filling, by, compared, tuple(models), tuple(scenarios), *end
     )
     selected = {name: tuple(values) for name, values in orjson.loads(only or "{}").items()}
-    return replace(told, withheld=lost, items=items, only=selected, shard=shard)
+    known = orjson.loads(settled) if settled else None
+    return replace(told, withheld=lost, items=items, only=selected, shard=shard, settled=known)

@@ -1,0 +1,6 @@
+from .human import (
+    Human as Human,
+)
+from .person import (
+    HumanModel as HumanModel,
+)

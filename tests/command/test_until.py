@@ -1,0 +1,151 @@
+"""Runs that stop when they are settled: when, at what, the same after an interruption, and what is told of it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import Command
+
+SPEC = """\
+benchmark sums "1.0.0" { languages en }
+role candidate compared
+axis level { low, high }
+dataset item from "items.jsonl" { question text, A text, B text, answer text secret, level level }
+scenario sums {
+  over item
+  context level
+  ask reply by candidate { prompt "{{ item.question }}\\nA. {{ item.A }}\\nB. {{ item.B }}\\nLevel: {{ level }}" }
+  score right = contains(reply.text, item.answer)
+}
+measure accuracy = mean(right)
+measure by_level = mean(right) by level
+"""
+MANY = 80
+MODELS = "mock/student-95-0,mock/student-20-0"
+
+
+@pytest.fixture
+def sums(tmp_path: Path, tripos: Command, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    rows = [
+        {
+            "question": f"{n} + 7 = ?",
+            "A": str(n + 7),
+            "B": str(n + 8),
+            "answer": str(n + 7),
+            "level": ("low", "high")[n % 2],
+        }
+        for n in range(MANY)
+    ]
+    (tmp_path / "items.jsonl").write_text("\n".join(map(json.dumps, rows)), "utf-8")
+    (tmp_path / "s.tripos").write_text(SPEC, "utf-8")
+    return tmp_path
+
+
+def run(tripos: Command, *options: str, models: str = MODELS) -> Any:
+    return json.loads(tripos("run", "s.tripos", "--model", models, "--json", *options).out)
+
+
+def settled(tripos: Command, *options: str) -> Any:
+    told = tripos("sql", "select settled from runs order by run_id desc limit 1", "--format", "json", *options).out
+    return json.loads(json.loads(told)[0]["settled"])
+
+
+def test_a_clear_comparison_stops_early_and_the_rest_is_asked_by_a_later_run_once(sums: Path, tripos: Command) -> None:
+    first = run(tripos, "--until", "settled", "--max-connections", "2")
+    told = settled(tripos)
+    assert told["items"] < told["of"] == MANY
+    [pair] = [each for each in told["figures"] if each["kind"] == "comparison" and each["name"] == "accuracy"]
+    assert pair["settled"]
+    assert pair["p"] <= 0.05
+    assert pair["low"] > 0
+    report = tripos("report").out
+    assert f"stopped after {told['items']} of {MANY} items: --until settled" in report
+    values = {row["model"]: row for row in json.loads(tripos("report", "--json").out)["measures"][0]["rows"]}
+    for each in told["figures"]:
+        if each["kind"] == "measure" and each["name"] == "accuracy":
+            row = values[each["model"]]
+            assert (row["low"], row["high"], row["method"]) == (each["low"], each["high"], "sequence")
+            assert row["value"] == pytest.approx(each["value"])
+            assert row["coverage"] is None
+            assert row["items"] == told["items"]
+    assert "promise too much" in " ".join(tripos("compare").out.split())
+    assert f"stopped after {told['items']} of {MANY} items" in tripos("leaderboard").out
+    again = run(tripos, "--until", "settled")
+    assert again["calls"]["asked"] == 0
+    assert settled(tripos) == told
+    whole = run(tripos)
+    assert first["calls"]["asked"] + whole["calls"]["asked"] == 2 * MANY
+    assert "stopped after" not in tripos("report").out
+
+
+def test_when_it_stops_follows_from_order_and_replies_alone(sums: Path, tripos: Command) -> None:
+    run(tripos, "--until", "settled", "--seed", "3", "--store", "wide", "--max-connections", "16")
+    tripos(
+        "run",
+        "s.tripos",
+        "--model",
+        MODELS,
+        "--until",
+        "settled",
+        "--seed",
+        "3",
+        "--store",
+        "cut",
+        "--budget",
+        "7calls",
+    )
+    run(tripos, "--until", "settled", "--seed", "3", "--store", "cut", "--max-connections", "1")
+    told = settled(tripos, "--store", "wide")
+    assert told == settled(tripos, "--store", "cut")
+    assert told["seed"] == 3
+
+
+def test_a_margin_stops_one_model_once_all_its_cells_are_known(sums: Path, tripos: Command) -> None:
+    run(tripos, "--until", "settled", "--margin", "0.2", models="mock/student-95-0")
+    told = settled(tripos)
+    assert told["items"] < MANY
+    assert [each["name"] for each in told["figures"]] == ["accuracy", "by_level", "by_level"]
+    assert all(each["high"] - each["low"] <= 0.4 + 1e-9 for each in told["figures"])
+    cells = [each for each in told["figures"] if each["by"]]
+    assert {each["by"]["level"]: each["of"] for each in cells} == {"low": MANY // 2, "high": MANY // 2}
+    assert sum(each["items"] for each in cells) == told["items"]
+
+
+def test_an_expectation_is_settled_too(sums: Path, tripos: Command) -> None:
+    (sums / "s.tripos").write_text(SPEC + "expect accuracy < 0.8\n", "utf-8")
+    run(tripos, "--until", "settled", models="mock/student-95-0")
+    told = settled(tripos)
+    [gate] = [each for each in told["figures"] if each["kind"] == "expect"]
+    assert gate["settled"]
+    assert gate["high"] < 0.8
+    assert told["items"] < MANY
+
+
+def test_a_run_that_is_never_settled_is_an_ordinary_one(sums: Path, tripos: Command) -> None:
+    done = run(tripos, "--until", "settled", "--limit", "6", models="mock/student-60-0:a,mock/student-60-0:b")
+    assert done["calls"]["asked"] == 12
+    assert settled(tripos)["items"] == 6
+    report = tripos("report").out
+    assert "stopped after" not in report
+    assert "on 6 of 80 items: --limit 6" in report
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (("--margin", "0.1"), "`--margin` says when a run is settled"),
+        (("--until", "settled", "--batch"), "`--batch` asks for items at once"),
+        (("--until", "settled", "--shard", "1/2"), "`--shard` asks for items at once"),
+        (("--until", "settled", "--workers", "2"), "`--until` and `--workers` do not go together"),
+        (("--until", "settled"), "nothing of this benchmark can be settled"),
+    ],
+)
+def test_what_cannot_be_settled_is_refused(sums: Path, tripos: Command, options: tuple[str, ...], told: str) -> None:
+    done = tripos("run", "s.tripos", "--model", "mock/student-95-0", *options)
+    assert done.code == 2
+    assert told in done.err

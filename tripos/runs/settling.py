@@ -1,0 +1,254 @@
+"""Settled figures: what a run that stops early reads of every item, and when nothing is left to find out.
+
+A figure that can settle is a mean of scores that have two ends, in each cell of its dimensions. Its value of an item is
+the mean of the item's scores there. Of each compared model it has a sequence over the items that the run was to have,
+which closes at the last of them. Two models are compared by the differences of their items, for items like these, and
+the p-values of all comparisons are corrected after Holm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+from statistics import fmean
+from typing import TYPE_CHECKING, Any
+
+from tripos.ui import Failure
+from tripos_compiler.language.figures import ScoredStep, scored_by, scored_values_of
+from tripos_compiler.plan import Aggregate, Expectation, Figure, Grade, Measure, Measured, Plan, Scenario
+from tripos_runtime.datasets import Case, CaseSource, Selection, StopRule
+from tripos_runtime.drivers import ItemScore
+
+if TYPE_CHECKING:
+    from tripos_warehouse.statistics.design import BettingSequence
+
+LEVEL = 0.05
+"""The probability that a sequence leaves the truth at any time, and that any comparison is settled wrongly."""
+Cell = tuple[str | None, ...]
+DECIDED = {"<": -1, "<=": -1, ">": 1, ">=": 1}
+"""The operators of expectations that a sequence can decide, and the side on which they hold."""
+
+
+@dataclass(frozen=True)
+class SettlingFigure:
+    """A mean of scores, by cell, that a sequence can follow."""
+
+    scored: ScoredStep
+    by: tuple[str, ...]
+    ends: tuple[float, float]
+
+    def cells(self, case: Case, scenario: Scenario) -> Iterator[Cell]:
+        """Yield the cells in which a case has scores, if nothing fails; `scenario` has the treatments that are run."""
+        own = {step.fingerprint for step in self.scored.steps}
+        found: dict[Cell, None] = {}
+        if any(each.name == scenario.name for each in self.scored.scenarios):
+            for treatment in scenario.treatments:
+                for step in treatment.steps:
+                    if getattr(step, "fingerprint", None) in own:
+                        titles = (
+                            step.metrics or (step.name,) if isinstance(step, Grade) else (getattr(step, "name", ""),)
+                        )
+                        for title in titles:
+                            if self.scored.kind != "metric" or title == self.scored.name:
+                                found[self._cell(case, treatment.arms, title)] = None
+        yield from found
+
+    def values(self, case: Case, scores: Sequence[ItemScore]) -> dict[tuple[str, Cell], list[float]]:
+        """Return the values of a case's scores, by model and cell."""
+        found: dict[tuple[str, Cell], list[float]] = {}
+        if self.scored.within not in (None, case.scenario.name):
+            return found
+        for score in scores:
+            named = score.scorer if self.scored.kind == "scorer" else score.metric
+            if named == self.scored.name:
+                there = found.setdefault((score.model, self._cell(case, score.arms, score.metric)), [])
+                there += [] if score.value is None else [score.value]
+        return found
+
+    def _cell(self, case: Case, arms: Mapping[str, str], metric: str) -> Cell:
+        known = {**case.context, **arms, "scenario": case.scenario.name, "metric": metric}
+        return tuple(known.get(name) for name in self.by)
+
+
+def settling_figure(plan: Plan, of: Measure | Expectation) -> SettlingFigure | str:
+    """Return the figure of a measure or an expectation as sequences follow it, or why none can."""
+    if getattr(of, "corrected", False):
+        return "is corrected by people"
+    figure: Figure = of.figure
+    measures = {measure.name: measure for measure in plan.measures}
+    if isinstance(figure, Measured) and not figure.slice:
+        figure = measures[figure.measure].figure
+    if not isinstance(figure, Aggregate) or figure.function != "mean" or figure.of is not None:
+        return "is no plain mean of scores"
+    scored = scored_by(scored_values_of(plan), figure)
+    if len(scored) != 1 or not scored[0].kept:
+        return "is no plain mean of scores"
+    if getattr(of, "missing", "skip") != "skip":
+        return "has a rule for missing scores"
+    if len({weight for step in scored[0].steps if isinstance(step, Grade) for weight in step.weights}) > 1:
+        return "weighs its metrics"
+    known = {*(axis.name for axis in plan.axes), *(arm.name for arm in plan.arms), "language", "scenario", "metric"}
+    if other := sorted(set(figure.by) - known):
+        return f"goes by {other[0]}"
+    if of.low is None or of.high is None or not of.low < of.high:
+        return "has a scale without two ends"
+    return SettlingFigure(scored[0], figure.by, (of.low, of.high))
+
+
+@dataclass
+class Followed:
+    """The sequence of one model's figure in one cell."""
+
+    name: str
+    model: str
+    by: dict[str, str | None]
+    sequence: BettingSequence
+    of: int
+    gate: tuple[int, float] | None = None
+    """Of an expectation: on which side of what value it holds."""
+
+    def is_settled(self, margin: float | None) -> bool:
+        """Return true if the figure is known to the margin, or the expectation is decided."""
+        low, high = self.sequence.interval(LEVEL)
+        if self.gate is not None:
+            return not low <= self.gate[1] <= high
+        return margin is not None and high - low <= 2 * margin + 1e-9
+
+    def told(self, margin: float | None) -> dict[str, Any]:
+        """Return it as JSON."""
+        low, high = self.sequence.interval(LEVEL)
+        kind = "measure" if self.gate is None else "expect"
+        where = {"name": self.name, "model": self.model, "by": self.by}
+        count = {"items": self.sequence.n, "of": self.of, "missing": self.sequence.missing}
+        figures = {"value": self.sequence.mean, "low": low, "high": high, "level": LEVEL}
+        return {"kind": kind, **where, **count, **figures, "settled": self.is_settled(margin)}
+
+
+@dataclass
+class Versus:
+    """The sequence of the differences of two models on a measure."""
+
+    name: str
+    model: str
+    other: str
+    sequence: BettingSequence
+    of: int
+
+
+@dataclass
+class RunSettler:
+    """Follows the figures of one run. Raises `Failure` R0202 where none of them can settle."""
+
+    plan: Plan
+    models: Sequence[str]
+    source: CaseSource
+    selection: Selection
+    rule: StopRule
+    items: int = 0
+    of: int = 0
+    """The items that the run would have."""
+    followed: dict[tuple[str, str, Cell], Followed] = field(default_factory=dict)
+    versus: list[Versus] = field(default_factory=list)
+    _figures: list[tuple[str, SettlingFigure]] = field(default_factory=list)
+    _settled: bool = False
+
+    def __post_init__(self) -> None:
+        from tripos_warehouse.statistics.design import BettingSequence
+
+        wanted: list[tuple[str, Measure | Expectation]] = [(each.name, each) for each in self.plan.measures]
+        wanted += [(each.shown, each) for each in self.plan.expectations if each.operator in DECIDED]
+        why: dict[str, str] = {}
+        self._scenarios = {scenario.name: scenario for scenario in self.selection.chosen(self.plan)}
+        for name, each in wanted:
+            found = settling_figure(self.plan, each)
+            if isinstance(found, str):
+                why[name] = found
+            else:
+                self._figures.append((name, found))
+        counts = self._counts()
+        own = dict(wanted)
+        for name, figure in self._figures:
+            each = own[name]
+            gate = (DECIDED[each.operator], each.value) if isinstance(each, Expectation) else None
+            for (of, cell), count in counts.items():
+                if of != name:
+                    continue
+                by = dict(zip(figure.by, cell, strict=True))
+                for model in self.models:
+                    sequence = BettingSequence(figure.ends, count)
+                    self.followed[name, model, cell] = Followed(name, model, by, sequence, count, gate)
+                span = figure.ends[1] - figure.ends[0]
+                if gate is None and not figure.by:
+                    self.versus += [
+                        Versus(name, one, two, BettingSequence((-span, span), planned=count), count)
+                        for one, two in combinations(self.models, 2)
+                    ]
+        if not self._questions():
+            raise Failure("R0202", "nothing of this benchmark can be settled before its last item", self._hint(why))
+
+    def _hint(self, why: Mapping[str, str]) -> str:
+        told = "; ".join(f"`{name}` {reason}" for name, reason in list(why.items())[:3])
+        if self.rule.margin is None and self.followed:
+            return "one model alone is compared with none: give --margin too, or declare an `expect`"
+        return f"leave out --until: {told}" if told else "leave out --until: there is no measure"
+
+    def _counts(self) -> dict[tuple[str, Cell], int]:
+        """Return how many items each cell of each figure has."""
+        counts: dict[tuple[str, Cell], int] = {}
+        for scenario in self._scenarios.values():
+            for case in self.source.of(scenario, self.selection):
+                self.of += 1
+                for name, figure in self._figures:
+                    for cell in figure.cells(case, scenario):
+                        counts[name, cell] = counts.get((name, cell), 0) + 1
+        return counts
+
+    def _questions(self) -> list[bool]:
+        """Return whether each of the questions is answered that the rule asks."""
+        gates = [each.is_settled(None) for each in self.followed.values() if each.gate is not None]
+        if self.rule.margin is not None:
+            return [each.is_settled(self.rule.margin) for each in self.followed.values() if each.gate is None]
+        return gates + [p <= LEVEL for p in self._corrected()]
+
+    def _corrected(self) -> list[float]:
+        from tripos_warehouse.statistics import holm
+
+        return [1.0 if p is None else p for p in holm([each.sequence.p(0.0) for each in self.versus])]
+
+    @property
+    def settled(self) -> bool:
+        """True if nothing is asked any more."""
+        return self._settled
+
+    def read(self, case: Case, scores: Sequence[ItemScore]) -> None:
+        """Take the scores of the next item."""
+        self.items += 1
+        scenario, means = self._scenarios[case.scenario.name], dict[tuple[str, str], float]()
+        for name, figure in self._figures:
+            values = figure.values(case, scores)
+            for cell in figure.cells(case, scenario):
+                for model in self.models:
+                    there = values.get((model, cell))
+                    mean = fmean(there) if there else None
+                    self.followed[name, model, cell].sequence.add(mean)
+                    if mean is not None and not figure.by:
+                        means[name, model] = mean
+        for each in self.versus:
+            one, two = means.get((each.name, each.model)), means.get((each.name, each.other))
+            if one is not None and two is not None:
+                each.sequence.add(one - two)
+        self._settled = all(self._questions())
+
+    def told(self) -> dict[str, Any]:
+        """Return what was settled and how, as JSON: the rule, how many items were read, and every figure."""
+        figures = [each.told(self.rule.margin) for each in self.followed.values()]
+        for each, p in zip(self.versus, self._corrected(), strict=True):
+            level = LEVEL / len(self.versus)
+            low, high = each.sequence.interval(level)
+            where = {"name": each.name, "model": each.model, "other": each.other}
+            found = {"value": each.sequence.mean, "low": low, "high": high, "level": level, "p": p}
+            count = {"items": each.sequence.n, "of": each.of}
+            figures.append({"kind": "comparison", **where, **count, **found, "settled": p <= LEVEL})
+        rule = {"until": "settled", "margin": self.rule.margin, "seed": self.rule.seed}
+        return {**rule, "items": self.items, "of": self.of, "figures": figures}
