@@ -15,7 +15,7 @@ from tripos.ui import Failure
 from tripos_compiler.language import Drawn
 from tripos_compiler.plan import Plan, digest
 from tripos_warehouse.query import Connection
-from tripos_warehouse.store import Store
+from tripos_warehouse.store import TABLES, Store
 from tripos_warehouse.views import RunRecord
 
 Show = Callable[[Sequence[GradableReply]], Mapping[str, ShownReply]]
@@ -57,6 +57,8 @@ class EarlierAssignments:
 
     own: Collection[tuple[str, str]] = ()
     others: Collection[tuple[str, str]] = ()
+    drawn_of: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    """Of how many each of these was drawn at random, at most; 0 of those that were not."""
 
 
 def draw(
@@ -176,12 +178,14 @@ class AssignmentDesk:
         every = list(replies.candidates())
         drawn = draw(every, choice, handed, replies.show)
         sought, graded = len(drawn), replies.graded()
+        sizes = _sizes(every, choice, handed)
+        again = [each for each in drawn if each.judgement_id in graded]
         drawn = {each: shown for each, shown in drawn.items() if each.judgement_id not in graded}
+        self._drawn_too({each.judgement_id: sizes[_stratum(each)] for each in again if _stratum(each) in sizes})
         if not drawn:
             raise Failure("S0707", *self._nothing(choice, sought))
         order = shuffled(drawn, choice.seed, self.name)
-        strata = Counter(map(_stratum, every)) if choice.whole else Counter()
-        rows = tuple(_row(each, drawn[each], choice.seed, self.name, strata[_stratum(each)]) for each in order)
+        rows = tuple(_row(each, drawn[each], choice.seed, self.name, sizes.get(_stratum(each))) for each in order)
         name = name_of(self.run.run_id, self.role, self.name, choice.seed, rows)
         told = dataclasses.asdict(dataclasses.replace(choice, items=None))
         chosen = {key: value for key, value in told.items() if value not in (None, (), {})}
@@ -219,12 +223,24 @@ class AssignmentDesk:
             )
         return Assignment(batch, shown)
 
+    def _drawn_too(self, sizes: Mapping[str, int]) -> None:
+        """Record of judgements that the person has given already that their replies were drawn now. Left out, they
+        would be missing among what was drawn at random."""
+        kept = self.store.rows("judgements", set(sizes), TABLES["judgements"].schema.names)
+        rows = [{**row, "drawn_of": sizes[name]} for name, row in kept.items() if (row["drawn_of"] or 0) < sizes[name]]
+        if rows:
+            self.store.append({"judgements": rows})
+
     def _handed(self) -> EarlierAssignments:
         own: set[tuple[str, str]] = set()
         others: set[tuple[str, str]] = set()
+        drawn_of: dict[tuple[str, str], int] = {}
         for each in (each for each in every_batch(self.store) if each.round == self.round):
             (own if each.name == self.name else others).update((row.sample_id, row.fingerprint) for row in each.rows)
-        return EarlierAssignments(own, others)
+            for row in each.rows:
+                key = row.sample_id, row.fingerprint
+                drawn_of[key] = max(drawn_of.get(key, 0), row.drawn_of or 0)
+        return EarlierAssignments(own, others, drawn_of)
 
     def _nothing(self, choice: AssignmentOptions, graded: int) -> tuple[str, str]:
         if graded:
@@ -242,7 +258,25 @@ def _stratum(each: GradableReply) -> tuple[str, str, str]:
     return each.scenario, each.model, each.step.scorer
 
 
-def _row(each: GradableReply, shown: ShownReply, seed: int, name: str, drawn_of: int) -> HandedReply:
+def _sizes(
+    every: Sequence[GradableReply], choice: AssignmentOptions, handed: EarlierAssignments
+) -> dict[tuple[str, str, str], int]:
+    """Return how many replies each stratum has of which what is drawn now was drawn at random.
+
+    With an overlap, what somebody was handed earlier is drawn apart. That leaves a random rest only where it was drawn
+    at random itself, from all that is there now.
+    """
+    if not choice.whole:
+        return {}
+    sizes = Counter(map(_stratum, every))
+    if choice.overlap is not None:
+        for each in every:
+            if handed.drawn_of.get(_key(each), sizes[_stratum(each)]) < sizes[_stratum(each)]:
+                sizes[_stratum(each)] = 0
+    return {stratum: size for stratum, size in sizes.items() if size}
+
+
+def _row(each: GradableReply, shown: ShownReply, seed: int, name: str, drawn_of: int | None) -> HandedReply:
     return HandedReply(
         row=row_name(seed, name, each.judgement_id),
         scenario=each.scenario,
@@ -256,5 +290,5 @@ def _row(each: GradableReply, shown: ShownReply, seed: int, name: str, drawn_of:
         judgement=each.step.judgement,
         fingerprint=each.step.fingerprint,
         marks=each.marks,
-        drawn_of=drawn_of or None,
+        drawn_of=drawn_of,
     )

@@ -1,0 +1,58 @@
+"""Grades of replies that were drawn at random: the store knows of how many, also where the person had them before."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.annotation.conftest import Rows, batches, fill
+from tests.conftest import Command
+
+DRAWN = "select drawn_of, count(*) as n from main.judgements where evaluator = 'human/anna' group by all order by all"
+
+
+def handed(tripos: Command, *more: str) -> None:
+    """Hand anna replies, and take them back filled in."""
+    for path in Path().glob("anna*.xlsx"):
+        path.unlink()
+    assert tripos("annotate", "--name", "anna", *more).code == 0
+    fill("anna.xlsx")
+    assert tripos("annotate", "--take", "anna.xlsx").code == 0
+
+
+def test_a_grade_says_of_how_many_its_reply_was_drawn(ran: Path, tripos: Command, ask: Rows) -> None:
+    handed(tripos, "--sample", "4")
+    sizes = {(row["scenario"], row["model"]): row["drawn_of"] for each in batches() for row in each["rows"]}
+    replies = ask("select scenario, model, count(*) as n from quiz.samples where role = 'candidate' group by all")
+    of_all = {(each["scenario"], each["model"]): each["n"] for each in replies}
+    assert {key: of_all[key] for key in sizes} == sizes
+    assert sum(each["n"] for each in ask(DRAWN) if each["drawn_of"]) == 4
+
+
+@pytest.mark.parametrize("some", [("--limit", "1"), ("--overlap", "0")], ids=["a limit", "beside what was no draw"])
+def test_what_could_not_all_be_drawn_is_no_random_draw(
+    ran: Path, tripos: Command, ask: Rows, some: tuple[str, str]
+) -> None:
+    if "--overlap" in some:
+        assert tripos("annotate", "--name", "ben", "--limit", "1").code == 0
+    handed(tripos, "--sample", "2", *some)
+    assert ask(DRAWN) == [{"drawn_of": None, "n": 2}]
+
+
+def test_a_reply_that_was_graded_before_counts_as_drawn_once_it_is(ran: Path, tripos: Command, ask: Rows) -> None:
+    handed(tripos, "--limit", "1")
+    before = ask(DRAWN)
+    assert [each["drawn_of"] for each in before] == [None]
+    handed(tripos)
+    assert None not in {each["drawn_of"] for each in ask(DRAWN)}
+
+
+def test_people_correct_a_later_run_of_the_same_replies(ran: Path, tripos: Command, ask: Rows) -> None:
+    handed(tripos)
+    spec = Path("quiz.tripos")
+    text = spec.read_text("utf-8").replace('"1.0.0"', '"1.0.1"', 1)
+    spec.write_text(text.replace("measure by_metric", "measure taught = mean(rubric) corrected by people\nmeasure by_metric"))
+    assert tripos("run", "quiz.tripos", "--model", "mock/careful,mock/careful:b", "--role", "judge=mock/fair").code == 0
+    rows = ask("select value, judged, reason from main.measures where measure = 'taught' and value is not null")
+    assert rows and {row["value"] for row in rows} == {7.0}
