@@ -52,7 +52,9 @@ def test_people_correct_a_later_run_of_the_same_replies(ran: Path, tripos: Comma
     handed(tripos)
     spec = Path("quiz.tripos")
     text = spec.read_text("utf-8").replace('"1.0.0"', '"1.0.1"', 1)
-    spec.write_text(text.replace("measure by_metric", "measure taught = mean(rubric) corrected by people\nmeasure by_metric"))
+    spec.write_text(
+        text.replace("measure by_metric", "measure taught = mean(rubric) corrected by people\nmeasure by_metric")
+    )
     assert tripos("run", "quiz.tripos", "--model", "mock/careful,mock/careful:b", "--role", "judge=mock/fair").code == 0
     rows = ask("select value, judged, reason from main.measures where measure = 'taught' and value is not null")
     assert rows and {row["value"] for row in rows} == {7.0}

@@ -13,6 +13,10 @@ from .carried_scores import (
     carry_scores as carry_scores,
     carry_to_other_runs as carry_to_other_runs,
 )
+from .expected_gain import (
+    ExpectedGain as ExpectedGain,
+    expected_gains as expected_gains,
+)
 from .grades_file import (
     GradesFile as GradesFile,
     read_grades as read_grades,

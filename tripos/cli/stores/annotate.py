@@ -22,6 +22,7 @@ from tripos.annotation import (
     carry_to_other_runs,
     check,
     chosen_role,
+    expected_gains,
     get_batch,
     read_grades,
 )
@@ -98,8 +99,12 @@ def _hand(options: Namespace) -> int:
         else:
             hand = desk.hand(choice, _now)
             _write_sheet(path, hand)
+        gains = tuple(expected_gains(connection, plan, hand.batch))
         of = None if choice.items is None else known_in_run(connection, run.run_id, options.subset, len(choice.items))
     _say(hand, path, options)
+    for each in gains:
+        now = f"{each.measure} of {each.model}: ±{each.now:.3g} with {each.items:,} graded items"
+        show_message(f"{now}, about ±{each.then:.3g} with {each.items_then:,}")
     if of is not None and not of.whole:
         show_message(f"{of.told(options.subset)} are in this run")
     return _serve(hand, path, options) if options.page else GOOD

@@ -4,6 +4,9 @@ from .components import (
     measure_components as measure_components,
     scored_step as scored_step,
 )
+from .corrected import (
+    find_corrected as find_corrected,
+)
 from .evaluation import (
     CONFIDENCE as CONFIDENCE,
     evaluate as evaluate,

@@ -8,24 +8,32 @@ from typing import Any
 
 import numpy as np
 
-from tripos_compiler.plan import Measure
+from tripos_compiler.plan import Measure, Plan
 from tripos_warehouse.measures.measure_rows import MeasureRow
+from tripos_warehouse.measures.sql import sql_of
+from tripos_warehouse.query import Connection, run_query
 from tripos_warehouse.statistics import Floats, StatisticResult
-from tripos_warehouse.statistics.validity import FEWEST_GRADED, Pulled, corrected_figure
+from tripos_warehouse.statistics.validity import FEWEST_GRADED, Pulled, corrected_figure, expected_reach
 
 
 @dataclass(frozen=True)
 class ThreeFigures:
     """A cell of a corrected measure: the figures of the judge on all, of the judge on what people graded, and of
-    people, with the pulls of the same items on each."""
+    people, with the pulls of the same items on each, which `names` are the names of."""
 
     judge: Pulled
     on_graded: Pulled
     people: Pulled
     graded: np.ndarray[tuple[int], np.dtype[np.bool_]]
+    names: tuple[str, ...]
     n: int
     df: int
     bearing: int
+
+    @property
+    def graded_items(self) -> frozenset[str]:
+        """Return the items of which people graded something."""
+        return frozenset(name for name, known in zip(self.names, self.graded, strict=True) if known)
 
     @property
     def items(self) -> int:
@@ -40,6 +48,21 @@ class ThreeFigures:
         return corrected_figure(
             base, self.people, self.on_graded, self.judge, self.graded, df=df, raised=raised, ends=ends, null=null
         )
+
+    def reach(self, items: int) -> float | None:
+        """Return how far the interval reaches with so many graded items, about (`expected_reach`)."""
+        return expected_reach(self.people, self.on_graded, self.judge, self.graded, items)
+
+
+def find_corrected(connection: Connection, plan: Plan, measure: Measure) -> dict[str, ThreeFigures]:
+    """Return the three figures of each model of a measure that people correct and that goes by nothing; of models that
+    they cannot correct yet none. Raises `StoreError` where the SQL fails."""
+    found: dict[str, ThreeFigures] = {}
+    for each in run_query(connection, sql_of(plan, measure)).to_pylist():
+        three, _ = three_figures(each)
+        if three is not None:
+            found[str(each["model"])] = three
+    return found
 
 
 def corrected_rows(
@@ -103,11 +126,12 @@ def three_figures(found: Mapping[str, Any]) -> tuple[ThreeFigures | None, str]:
         many = max(int(graded.sum()), 1)
         told = f"people graded replies to {many} of the items: it takes {FEWEST_GRADED}"
         return None, told if many < FEWEST_GRADED else "some of its cells have one item that people graded"
+    names = tuple(each["item_id"] for each in pulls)
     judge, labelled, people = (
         Pulled(value, each) for value, each in zip(values, (of_judge, on_graded, of_people), strict=True)
     )
     bearing = int(found["bearing"] or graded.sum())
-    return ThreeFigures(judge, labelled, people, graded, int(found["n"]), int(found["df"]), bearing), ""
+    return ThreeFigures(judge, labelled, people, graded, names, int(found["n"]), int(found["df"]), bearing), ""
 
 
 def _pulls(found: Sequence[Mapping[str, Any]], name: str) -> Floats:

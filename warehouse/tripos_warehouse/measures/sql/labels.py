@@ -108,7 +108,7 @@ from (
 )
 group by {columns(dims)}, item_id""",
     )
-    row = ", ".join(f"'{name}': {name}" for name in _PULLS)
+    row = ", ".join(f"'{name}': {name}" for name in ("item_id", *_PULLS))
     lists = parts.add(
         "lists",
         f"""select {columns(dims)}, list({{{row}}} order by item_id) as pulls

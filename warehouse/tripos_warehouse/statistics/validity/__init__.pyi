@@ -9,6 +9,7 @@ from .correction import (
     Pulled as Pulled,
     corrected_figure as corrected_figure,
     corrected_mean as corrected_mean,
+    expected_reach as expected_reach,
 )
 from .drift import (
     JudgeDrift as JudgeDrift,

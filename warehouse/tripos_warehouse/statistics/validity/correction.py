@@ -22,6 +22,7 @@ import numpy as np
 
 from tripos_warehouse.statistics.found import StatisticResult
 from tripos_warehouse.statistics.intervals import bounded, mean, with_t
+from tripos_warehouse.statistics.quantiles import t_quantile, two_sided
 from tripos_warehouse.statistics.ratings import Floats, Ints, cluster_codes, is_missing
 
 FOLDS = 10
@@ -149,6 +150,33 @@ def corrected_figure(
     if ends is not None:
         return bounded(found, error, df, ends, null=null, confidence=confidence), power
     return with_t(found, error, df, confidence=confidence), power
+
+
+def expected_reach(
+    people: Pulled,
+    on_graded: Pulled,
+    on_all: Pulled,
+    graded: np.ndarray[tuple[int], np.dtype[np.bool_]],
+    units: int,
+    confidence: float = 0.95,
+) -> float | None:
+    """Return how far the interval of a corrected figure will reach to either side, about, with `units` graded clusters.
+
+    The figures are those of `corrected_figure`, from the clusters that are graded now. What people and the judge differ
+    by on a graded cluster, h - λ l, counts by the share of now's clusters and of then's; the rest of the variance stays
+    as it is. λ stays too, so more grades do a little better than that. None with fewer than three clusters, now or
+    then.
+    """
+    now = int(graded.sum())
+    if min(now, units) < FEWEST_GRADED:
+        return None
+    power = _powers(people.pulls, on_all.pulls - on_graded.pulls, _folds(graded))
+    of_labels = people.pulls - power * on_graded.pulls
+    scaled = float((of_labels**2).sum())
+    whole = float(((of_labels + power * on_all.pulls) ** 2).sum())
+    variance = max(whole - scaled, 0.0) + scaled * now / units
+    reach = t_quantile(two_sided(confidence), units - 2)
+    return None if reach is None else reach * math.sqrt(variance * (units - 1) / (units - 2))
 
 
 def _weighted(values: Floats, weights: Floats, codes: Ints) -> tuple[float, Floats]:
