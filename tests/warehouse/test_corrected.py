@@ -73,8 +73,9 @@ def add(
     scenario: str = "sums",
     metrics: tuple[str, ...] = ("CLAR",),
     hint: str | None = "none",
+    arm: str = "hint",
 ) -> None:
-    arms = {} if hint is None else {"hint": hint}
+    arms = {} if hint is None else {arm: hint}
     for item, (said, true) in enumerate(zip(judge, people, strict=True)):
         for metric in metrics:
             about = (scenario, "rubric", f"i{item:02}")
@@ -155,6 +156,16 @@ def test_slices_cells_and_formulas_are_corrected(store: Store, plan: Plan) -> No
     rescaled, clear = single(store, plan, "rescaled"), single(store, plan, "clear")
     assert rescaled.value == pytest.approx((clear.value - 1) / 4)
     assert rescaled.interval_low == pytest.approx((clear.interval_low - 1) / 4)
+
+
+@pytest.mark.parametrize("name", ["judged", "labels", "people", "counts", "pulls"])
+def test_an_arm_may_be_called_like_what_the_query_has(store: Store, name: str) -> None:
+    plan = plan_of(compile_text(SPEC.replace("hint", name)))
+    judge, people = marks(4)
+    results = Results(plan)
+    add(results, judge, people, arm=name)
+    results.write(store)
+    near(measured(store, plan, f"by_{name}").rows[0], judge, people)
 
 
 def test_a_scenario_of_which_more_was_drawn_counts_no_more(store: Store, plan: Plan) -> None:

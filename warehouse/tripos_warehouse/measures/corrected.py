@@ -116,13 +116,13 @@ def corrected_rows(
 
 def three_figures(found: Mapping[str, Any]) -> tuple[ThreeFigures | None, str]:
     """Return the three figures of a row of the SQL of a corrected measure; none where one is missing, and why."""
-    values = [found[name] for name in ("judged", "on graded", "people")]
+    values = [found[name] for name in ("of judge", "on graded", "of people")]
     if any(value is None for value in values):
         return None, str(found["reason"] or "people graded nothing of it")
-    pulls = found["pulls"] or []
+    pulls = found["all pulls"] or []
     of_judge, on_graded, of_people = (_pulls(pulls, name) for name in ("of_judge", "of_graded", "of_people"))
     graded = np.array([each["of_people"] is not None for each in pulls], dtype=bool)
-    if not found["known"] or int(graded.sum()) < FEWEST_GRADED:
+    if not found["are known"] or int(graded.sum()) < FEWEST_GRADED:
         many = max(int(graded.sum()), 1)
         told = f"people graded replies to {many} of the items: it takes {FEWEST_GRADED}"
         return None, told if many < FEWEST_GRADED else "some of its cells have one item that people graded"
@@ -130,7 +130,7 @@ def three_figures(found: Mapping[str, Any]) -> tuple[ThreeFigures | None, str]:
     judge, labelled, people = (
         Pulled(value, each) for value, each in zip(values, (of_judge, on_graded, of_people), strict=True)
     )
-    bearing = int(found["bearing"] or graded.sum())
+    bearing = int(found["is bearing"] or graded.sum())
     return ThreeFigures(judge, labelled, people, graded, names, int(found["n"]), int(found["df"]), bearing), ""
 
 

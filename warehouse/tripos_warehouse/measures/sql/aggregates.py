@@ -44,7 +44,7 @@ class LeafSql(ClassMeasures):
         """Return the tables."""
         match self.figure.function:
             case "mean" | "share":
-                reason = "NULL::varchar" if self.cut.labels == "none" else "any_value(lacking)"
+                reason = "NULL::varchar" if self.cut.labels == "none" else 'any_value("is lacking")'
                 return self._mean(self._single(), reason)
             case "accuracy":
                 return self._mean(self._agreeing())

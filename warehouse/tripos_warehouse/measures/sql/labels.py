@@ -29,7 +29,8 @@ def labelled_rows(
     """Return the table of the values of a cut that have a label: of the judges or of people, each with what it weighs.
 
     `rows` is the SQL of the judges' scores, and `arms` are the columns that part those of one reply. A score without a
-    label has no value; in a cell that lacks labels none has, and `lacking` says of what.
+    label has no value; in a cell that lacks labels none has, and `is lacking` says of what. Names with a space are no
+    axis's.
     """
     labels = _labels(plan, parts, scored)
     cell = columns(cut.dims)
@@ -38,19 +39,17 @@ def labelled_rows(
     keys = ", ".join(dict.fromkeys([*part.split(", "), "sample_id", *map(named, arms)]))
     once = f"\n  qualify row_number() over (partition by {keys} order by evaluator) = 1" if by_people else ""
     where = "' in `' || scenario || '` on `' || metric || '`'"
-    told = (
-        f"case when labelled_here = 0 then 'people graded nothing' || {where} "
-        f"when counted_here = 0 then 'what people graded' || {where} || ' was not drawn at random from all of it' end"
-    )
+    told = f"""case when "labels here" = 0 then 'people graded nothing' || {where}
+    when "counted here" = 0 then 'what people graded' || {where} || ' was not drawn at random from all of it' end"""
     return parts.add(
         "rows",
-        f"""select {cell}, item_id, sample_id, counts and lacking is null as "has value",
-  case when counts and lacking is null then {"label" if by_people else "value"} end as value,
-  raised * {weight} as "its weight", lacking
+        f"""select {cell}, item_id, sample_id, "it counts" and "is lacking" is null as "has value",
+  case when "it counts" and "is lacking" is null then {'"its label"' if by_people else "value"} end as value,
+  "raised by" * {weight} as "its weight", "is lacking"
 from (
-  select *, max({told}) over (partition by {cell}) as lacking
+  select *, max({told}) over (partition by {cell}) as "is lacking"
   from (
-    select *, count(label) over part as labelled_here, count(*) filter (counts) over part as counted_here
+    select *, count("its label") over part as "labels here", count(*) filter ("it counts") over part as "counted here"
     from (
 {indented(indented(indented(rows)))}
     ) join {labels} using ({REPLY})
@@ -67,15 +66,15 @@ def _labels(plan: Plan, parts: Parts, scored: ScoredStep) -> str:
     judges, people = (condition(plan, scored, Cut(graders=graders)) for graders in ("counted", "people"))
     return parts.add(
         "labels",
-        f"""select *, graded / nullif(count(*) filter (counts) over stratum, 0) as raised
+        f"""select *, "all graded" / nullif(count(*) filter ("it counts") over stratum, 0) as "raised by"
 from (
-  select *, label is not null and (drawn_of >= graded or labels = graded) as counts
+  select *, "its label" is not null and ("drawn of" >= "all graded" or "all labels" = "all graded") as "it counts"
   from (
-    select *, count(*) over stratum as graded, count(label) over stratum as labels
+    select *, count(*) over stratum as "all graded", count("its label") over stratum as "all labels"
     from (
       select distinct {REPLY} from {schema}.scores where {judges} and value is not null
     ) left join (
-      select {REPLY}, avg(value) as label, coalesce(max(drawn_of), 0) as drawn_of
+      select {REPLY}, avg(value) as "its label", coalesce(max(drawn_of), 0) as "drawn of"
       from {schema}.scores left join (select judgement_id, drawn_of from {schema}.judgements) using (judgement_id)
       where {people} and value is not null
       group by {REPLY}
@@ -90,10 +89,10 @@ window stratum as (partition by {STRATUM})""",
 def corrected_sql(parts: Parts, on_all: FigureTables, on_graded: FigureTables, people: FigureTables) -> str:
     """Return the query of a figure that people correct: a row a cell of the judges' figure.
 
-    It yields `model`, the dimensions, `judged` (the judges' figure), `on graded` and `people` (those of the replies
-    with a label), `reason` (why one of them is missing), `n` (labels), `total` (scores by judges), `df`, `known` (that
-    the three have errors) and `bearing` of the labels, and `pulls`: for each item its pull on the three, in their
-    order.
+    It yields `model`, the dimensions, `of judge` (the figure on all), `on graded` and `of people` (those of the replies
+    with a label), `reason` (why one of them is missing), `n` (labels), `total` (scores by judges), `df`,
+    `are known` (that the three have errors) and `is bearing` of the labels, and `all pulls`: for each item its pull on
+    the three, in their order.
     """
     dims = on_all.dims
     each = "\nunion all\n".join(
@@ -111,14 +110,15 @@ group by {columns(dims)}, item_id""",
     row = ", ".join(f"'{name}': {name}" for name in ("item_id", *_PULLS))
     lists = parts.add(
         "lists",
-        f"""select {columns(dims)}, list({{{row}}} order by item_id) as pulls
+        f"""select {columns(dims)}, list({{{row}}} order by item_id) as "all pulls"
 from {pulls}
 group by {columns(dims)}""",
     )
     return f"""{parts.text}
-select {columns(dims, "c")}, c.value as judged, g.value as "on graded", p.value as people,
+select {columns(dims, "c")}, c.value as "of judge", g.value as "on graded", p.value as "of people",
   coalesce(c.reason, p.reason, g.reason) as reason, coalesce(p.n, 0) as n, c.total, coalesce(p.df, 0) as df,
-  c.known and g.known and p.known as known, p.bearing as bearing, l.pulls as pulls
+  c.known and g.known and p.known as "are known", p.bearing as "is bearing",
+  l."all pulls"
 from {on_all.cells} as c left join {on_graded.cells} as g on {same("c", "g", dims)}
   left join {people.cells} as p on {same("c", "p", dims)}
   left join {lists} as l on {same("c", "l", dims)}
