@@ -348,7 +348,7 @@ def test_nothing_is_let_go_of_before_it_is_done(bench: Bench) -> None:
 def _keys(bench: Bench) -> list[str]:
     ledger = MemoryLedger()
     keys: list[str] = []
-    ledger.claim = lambda key: keys.append(key) or True  # type: ignore[assignment,method-assign,func-returns-value]
+    ledger.claim = lambda key, later=False: keys.append(key) or True  # type: ignore[assignment,method-assign,func-returns-value]
     ledger.release = lambda key: None  # type: ignore[assignment,method-assign]
     bench.run(ledger)
     return keys
