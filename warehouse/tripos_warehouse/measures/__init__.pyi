@@ -1,3 +1,6 @@
+from .common_cells import (
+    shared_cells as shared_cells,
+)
 from .components import (
     MeasureComponents as MeasureComponents,
     call_costs as call_costs,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 from tripos_compiler.language.figures import scored_by, scored_values_of
@@ -38,7 +39,13 @@ def has_people_apart(plan: Plan, measure: Measure) -> bool:
     )
 
 
-def evaluate(connection: Connection, plan: Plan, measure: Measure, by_people: bool = False) -> MeasureTable:
+def evaluate(
+    connection: Connection,
+    plan: Plan,
+    measure: Measure,
+    by_people: bool = False,
+    shared: Mapping[str, str] = MappingProxyType({}),
+) -> MeasureTable:
     """Return the values of `measure` with 95 % intervals; with `by_people` those by people whose scores are apart.
 
     Of a share of independent items the interval is the exact one of Clopper and Pearson. Where the SQL draws items
@@ -46,12 +53,13 @@ def evaluate(connection: Connection, plan: Plan, measure: Measure, by_people: bo
     one where all items are alike too. Else it is `value ± t · standard_error`, with the 97.5 % quantile of Student's t
     at the `df` degrees of freedom that the SQL gives; there is none without an error above zero. No interval leaves the
     measure's bounds. What is not there has a `reason`. A measure that people correct has the figure of people, and
-    that of the judge beside it (`corrected_rows`).
+    that of the judge beside it (`corrected_rows`). `shared` are queries in other words (`shared_cells`).
 
     Raises `StoreError` S0201 where the SQL fails or lacks a column.
     """
+    query = sql_of(plan, measure, by_people)
     try:
-        table = run_query(connection, sql_of(plan, measure, by_people))
+        table = run_query(connection, shared.get(query, query))
     except StoreError as error:
         told = f"internal error: the SQL of measure `{measure.name}` failed: {error.message}"
         raise StoreError("S0201", told, "please report it with the spec") from error
@@ -89,13 +97,19 @@ def _failed(connection: Connection, plan: Plan, measure: Measure, row: MeasureRo
     return replace(row, reason=f"{reason}: {told}" if told else reason)
 
 
-def evaluate_or_tell(connection: Connection, plan: Plan, measure: Measure, by_people: bool = False) -> MeasureTable:
+def evaluate_or_tell(
+    connection: Connection,
+    plan: Plan,
+    measure: Measure,
+    by_people: bool = False,
+    shared: Mapping[str, str] = MappingProxyType({}),
+) -> MeasureTable:
     """Return the same, but a measure whose SQL fails has its error instead of rows, so that it hides no other.
 
     Raises `StoreError` where it is not the SQL that fails, which no measure would stand.
     """
     try:
-        return evaluate(connection, plan, measure, by_people)
+        return evaluate(connection, plan, measure, by_people, shared)
     except StoreError as error:
         if error.code != "S0201":
             raise

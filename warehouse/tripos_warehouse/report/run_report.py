@@ -24,6 +24,7 @@ from tripos_warehouse.measures import (
     find_unworked,
     has_people_apart,
     matched,
+    shared_cells,
 )
 from tripos_warehouse.measures.sql import sql_of
 from tripos_warehouse.query import Connection
@@ -252,7 +253,9 @@ def _reported(connection: Connection, plan: Plan, run: RunRecord, only: Only) ->
     schema = sql.name(run.benchmark)
     compared = f"where role = {sql.text(run.compared_role)}"
     several = shows_several_times(plan, run.compared_role)
-    tables = tuple(as_told(run, evaluate_or_tell(connection, plan, measure)) for measure in plan.measures)
+    with shared_cells(connection, plan) as shared:
+        found = [evaluate_or_tell(connection, plan, measure, shared=shared) for measure in plan.measures]
+    tables = tuple(as_told(run, table) for table in found)
     apart = people_apart(connection, plan)
     return Report(
         plan,

@@ -4,7 +4,9 @@ from .figures import (
 )
 from .parts import (
     Cut as Cut,
+    Query as Query,
     has_apart as has_apart,
+    query_in as query_in,
     rows_sql as rows_sql,
     weight_sql as weight_sql,
     weights_of as weights_of,

@@ -215,12 +215,13 @@ group by {self._by}""",
         pair = "rater = 'gold'" if function in JUDGED and len(self.scored) == 2 else ""
         counted = f'"has value" and {pair}' if pair else '"has value"'
         every = f"count(*) filter ({pair})" if pair else "count(*)"
+        by = columns(sorted(self.cut.dims))  # in one order, so that measures of the same cells have the same words
         return self.parts.add(
             "cells",
-            f"""select {self._by}, count(*) filter ({counted}) as n, {every} as total,
+            f"""select {by}, count(*) filter ({counted}) as n, {every} as total,
   tripos_statistic({quoted(function)}, {level}, list({row})) as found
 from {rows}
-group by {self._by}""",
+group by {by}""",
         )
 
     def _opened(self, found: str) -> FigureTables:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -17,6 +18,10 @@ Weights = Mapping[str, Mapping[str, float]]
 """What a metric counts, by scenario and metric."""
 OF_TALK = '"of talk"'
 """The column that says which of its conversations a reply follows. A name with a space is no axis's."""
+
+
+_PART = re.compile(r"(?:with |\), )(\w+) as \(\n((?:  .*\n)+)")
+_WORD = re.compile(r"\w+")
 
 
 def columns(dims: Sequence[str], of: str = "") -> str:
@@ -53,7 +58,56 @@ class Parts:
     @property
     def text(self) -> str:
         """All of them, with `with`."""
-        return "with " + ", ".join(f"{name} as (\n{indented(body)}\n)" for name, body in self.written)
+        return _with(self.written)
+
+
+def _with(parts: Iterable[tuple[str, str]]) -> str:
+    return "with " + ", ".join(f"{name} as (\n{indented(body)}\n)" for name, body in parts)
+
+
+@dataclass(frozen=True)
+class Query:
+    """A query as `Parts` writes it: its common table expressions by name, and what is asked of them."""
+
+    parts: Mapping[str, str]
+    answer: str
+
+    @property
+    def text(self) -> str:
+        """The query."""
+        return f"{_with(self.parts.items())}\n{self.answer}"
+
+    def needed(self, *names: str) -> dict[str, str]:
+        """Return these parts and those that they are made of, in their order."""
+        words = set(names)
+        found: dict[str, str] = {}
+        for name, body in reversed(list(self.parts.items())):
+            if name in words:
+                found[name] = body
+                words.update(_WORD.findall(body))
+        return dict(reversed(list(found.items())))
+
+    def without(self, *names: str) -> Query:
+        """Return the query without these parts, and without those that nothing but them is made of."""
+        rest = Query({name: body for name, body in self.parts.items() if name not in names}, self.answer)
+        return Query(rest.needed(*_WORD.findall(self.answer)), self.answer)
+
+
+def query_in(text: str) -> Query | None:
+    """Return a query that `Parts` wrote; None for another one.
+
+    >>> found = query_in("with rows1 as (\\n  select 1 as n\\n), cells1 as (\\n  from rows1\\n)\\nfrom cells1")
+    >>> dict(found.parts), found.answer
+    ({'rows1': 'select 1 as n', 'cells1': 'from rows1'}, 'from cells1')
+    """
+    parts: dict[str, str] = {}
+    at = 0
+    while (part := _PART.match(text, at)) is not None:
+        parts[part[1]] = "\n".join(line[2:] for line in part[2].splitlines())
+        at = part.end()
+    answer = text[at:].removeprefix(")\n")
+    found = Query(parts, answer)
+    return found if parts and found.text == text else None
 
 
 def indented(text: str) -> str:

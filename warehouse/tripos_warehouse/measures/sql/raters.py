@@ -58,7 +58,7 @@ def models_as_one(parts: Parts, rows: str) -> str:
 
 def for_every_model(parts: Parts, node: FigureTables, rows: str) -> FigureTables:
     """Return a figure of all models together, as that of each of them: what else is made of it goes by model."""
-    models = f"(select distinct model from {rows}) as m"
-    cells = parts.add("cells", f"select c.* replace (m.model as model)\nfrom {node.cells} as c cross join {models}")
-    pulls = parts.add("pulls", f"select p.* replace (m.model as model)\nfrom {node.pulls} as p cross join {models}")
-    return FigureTables(cells, pulls, node.dims)
+    models = parts.add("models", f"select distinct model\nfrom {rows}")
+    cells = f"select c.* replace (m.model as model)\nfrom {node.cells} as c cross join {models} as m"
+    pulls = f"select p.* replace (m.model as model)\nfrom {node.pulls} as p cross join {models} as m"
+    return FigureTables(parts.add("cells", cells), parts.add("pulls", pulls), node.dims)
