@@ -10,7 +10,8 @@ import pytest
 from tests.conftest import Command
 from tests.lengths import sized
 from tripos_compiler.plan import Plan
-from tripos_warehouse.measures import Half, jackknife, remeasure, remeasure_pairs
+from tripos_warehouse.measures import Half, remeasure, remeasure_pairs
+from tripos_warehouse.measures.differences import jackknife
 from tripos_warehouse.query import Connection
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.views import RunRecord, connect_run, copied_scores, copied_views, get_selected

@@ -10,6 +10,25 @@ from .components import (
 from .corrected import (
     find_corrected as find_corrected,
 )
+from .differences.floors import (
+    BASELINE as BASELINE,
+    Matched as Matched,
+    Placed as Placed,
+    is_baseline as is_baseline,
+    matched as matched,
+    not_clear as not_clear,
+)
+from .differences.jackknife import (
+    Half as Half,
+    remeasure as remeasure,
+    remeasure_cells as remeasure_cells,
+    remeasure_pairs as remeasure_pairs,
+)
+from .differences.score_pairs import (
+    mean_of as mean_of,
+    paired_mean_of as paired_mean_of,
+    paired_means as paired_means,
+)
 from .evaluation import (
     CONFIDENCE as CONFIDENCE,
     evaluate as evaluate,
@@ -25,33 +44,14 @@ from .expectations import (
 from .figure_walk import (
     aggregates as aggregates,
 )
-from .floors import (
-    BASELINE as BASELINE,
-    Matched as Matched,
-    Placed as Placed,
-    is_baseline as is_baseline,
-    matched as matched,
-    not_clear as not_clear,
-)
 from .gaps import (
     MissingResults as MissingResults,
     find_gaps as find_gaps,
-)
-from .jackknife import (
-    Half as Half,
-    remeasure as remeasure,
-    remeasure_cells as remeasure_cells,
-    remeasure_pairs as remeasure_pairs,
 )
 from .measure_rows import (
     OF_CORRECTED as OF_CORRECTED,
     MeasureRow as MeasureRow,
     MeasureTable as MeasureTable,
-)
-from .score_pairs import (
-    mean_of as mean_of,
-    paired_mean_of as paired_mean_of,
-    paired_means as paired_means,
 )
 from .settled import (
     as_told as as_told,

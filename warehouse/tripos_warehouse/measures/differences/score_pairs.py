@@ -13,7 +13,7 @@ import numpy as np
 
 from tripos_compiler.plan import Aggregate, Measure, Plan
 from tripos_warehouse import sql
-from tripos_warehouse.measures.jackknife import Half
+from tripos_warehouse.measures.differences.jackknife import Half
 from tripos_warehouse.statistics import StatisticResult
 from tripos_warehouse.statistics.intervals import mean_of_cells
 from tripos_warehouse.views import LANGUAGE, are_counted, arm_columns, axis_columns

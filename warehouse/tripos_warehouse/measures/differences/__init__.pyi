@@ -1,0 +1,19 @@
+from .floors import (
+    BASELINE as BASELINE,
+    Matched as Matched,
+    Placed as Placed,
+    is_baseline as is_baseline,
+    matched as matched,
+    not_clear as not_clear,
+)
+from .jackknife import (
+    Half as Half,
+    remeasure as remeasure,
+    remeasure_cells as remeasure_cells,
+    remeasure_pairs as remeasure_pairs,
+)
+from .score_pairs import (
+    mean_of as mean_of,
+    paired_mean_of as paired_mean_of,
+    paired_means as paired_means,
+)
