@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from tests.kills.counting_server import Asked
 
 MARGIN_S = 0.15
-"""A reply that was handed to the socket so shortly before a kill may not have been read yet."""
+"""A reply that was handed to the socket so shortly before a kill may have been read and not kept yet; one that was not
+read at all is known, however long it had lain there."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +98,7 @@ def _counts(other: Asked, at_s: float, stopped_s: Mapping[str, float | None]) ->
 
 def _is_lost(each: Asked, stopped_s: Mapping[str, float | None]) -> bool:
     stop = stopped_s[_process(each)]
-    return stop is not None and (each.handed_s is None or each.handed_s > stop - MARGIN_S)
+    return stop is not None and (each.unread or each.handed_s is None or each.handed_s > stop - MARGIN_S)
 
 
 def _process(each: Asked) -> str:

@@ -37,6 +37,8 @@ class Asked:
     handed_s: float | None = None
     connection: int = 0
     """The number of the connection that it came by, which is of one process."""
+    unread: bool = False
+    """True if the process ended before it had read the reply: its kernel then resets the connection."""
 
 
 @dataclass
@@ -178,6 +180,7 @@ class Connection(asyncio.Protocol):
         self._buffer = b""
         self._transport: asyncio.Transport | None = None
         self._number = next(_numbers)
+        self._last: Asked | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
@@ -185,7 +188,11 @@ class Connection(asyncio.Protocol):
 
     def connection_lost(self, error: Exception | None) -> None:
         self._transport = None
-        self._server.closed_s[self._number] = time.monotonic()
+        with self._server.changed:
+            if self._last is not None and isinstance(error, ConnectionError):
+                self._last.unread = True
+            self._server.closed_s[self._number] = time.monotonic()
+            self._server.changed.notify_all()
 
     def data_received(self, data: bytes) -> None:
         self._buffer += data
@@ -197,7 +204,7 @@ class Connection(asyncio.Protocol):
                 return
             body, self._buffer = self._buffer[end + 4 : whole], self._buffer[whole:]
             asked, reply, delay_s = self._server.take(first.split(" ")[1], body)
-            asked.connection = self._number
+            asked.connection, self._last = self._number, asked
             asyncio.get_running_loop().call_later(delay_s, self._reply, asked, reply)
 
     def _reply(self, asked: Asked, reply: bytes) -> None:

@@ -2,16 +2,31 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections import Counter
+from dataclasses import replace
 
 from tests.kills.accounts import MARGIN_S, Account, settle, wanted_of
 from tests.kills.contents import differences
-from tests.kills.counting_server import Asked
+from tests.kills.counting_server import Asked, serving
 from tests.kills.work import KEPT
 
 KILL_S = 10.0
 LONG_BEFORE_S = KILL_S - 2 * MARGIN_S
 SHORTLY_BEFORE_S = KILL_S - MARGIN_S / 2
+CLIENT = """
+import json, socket, sys, time
+port, reads = sys.argv[1:]
+body = json.dumps({"model": "m", "messages": [], "seed": 3}).encode()
+with socket.create_connection(("127.0.0.1", int(port))) as server:
+    head = f"POST /store/client/chat/completions HTTP/1.1\\r\\ncontent-length: {len(body)}\\r\\n\\r\\n"
+    server.sendall(head.encode() + body)
+    if reads == "True":
+        server.recv(65536)
+    print(flush=True)
+    time.sleep(60)
+"""
 
 
 def asked(process: str, arrived_s: float, handed_s: float | None, body: str = "body", status: int = 200) -> Asked:
@@ -42,6 +57,28 @@ def test_a_reply_that_came_shortly_before_the_kill_may_be_asked_for_again() -> N
     account = settled(asked("killed", 9.0, SHORTLY_BEFORE_S), asked("other", 11.0, 11.1))
     assert account.complaints == ()
     assert round(account.oldest_s, 6) == round(KILL_S - SHORTLY_BEFORE_S, 6)
+
+
+def test_a_reply_that_came_long_before_the_kill_and_was_never_read_may_be_asked_for_again() -> None:
+    unread = replace(asked("killed", 5.0, 6.0), unread=True)
+    assert settled(unread, asked("other", 11.0, 11.1)).complaints == ()
+    assert settled(replace(unread, place="/store/other"), asked("other", 11.0, 11.1)).complaints != ()
+
+
+def test_the_server_knows_which_reply_a_killed_process_had_not_read() -> None:
+    with serving(latency_s=0.0) as server:
+        for count, reads in enumerate((True, False), start=1):
+            process = subprocess.Popen(
+                [sys.executable, "-c", CLIENT, str(server.port), str(reads)], stdout=subprocess.PIPE
+            )
+            assert process.stdout is not None
+            process.stdout.readline()  # the request is sent, and where it reads, the reply is read
+            assert server.wait_for(lambda count=count: server.answered["store"] == count, 10)  # type: ignore[misc]
+            process.kill()
+            process.wait()
+            process.stdout.close()
+            assert server.wait_for(lambda: server.asked[-1].connection in server.closed_s, 10)
+    assert [each.unread for each in server.asked] == [False, True]
 
 
 def test_a_reply_that_came_shortly_before_the_kill_may_have_been_kept() -> None:
