@@ -20,6 +20,7 @@ from tripos_warehouse.errors import StoreError
 from tripos_warehouse.store import TABLES, Store
 from tripos_warehouse.store.parts import reading
 from tripos_warehouse.upkeep import check_store, compact, merge_stores
+from tripos_warehouse.upkeep.merge_rows import Held, Losses, Place
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 HINT, REPLY, JUDGE, SCORE, WORDS = (digest([name]) for name in ("hint", "reply", "judge", "score", "words"))
@@ -160,6 +161,30 @@ def assert_consistent(store: Store) -> None:
         else:
             reply = samples[sample_id(REPLY, each["item_id"], each["model"], 0, [each["sample_id"]])]
             assert each["error"] == reply["reply"]
+
+
+def test_what_only_the_later_laptop_graded_is_left_out_with_its_reply(tmp_path: Path) -> None:
+    first, later = (Store.open(tmp_path / each, create=True) for each in ("first", "later"))
+    first.append(asked(random.Random(100), "i", "m1", 100))
+    later.append(asked(random.Random(300), "i", "m1", 300))
+    assert (len(table(first, "judgements")), len(table(later, "judgements"))) == (0, 1)
+    for name, sources in (("one", [first, later]), ("two", [later, first])):
+        whole = Store.open(tmp_path / name, create=True)
+        done = merge_stores(whole, sources)
+        assert done.left_out == {"samples": 2, "judgements": 1, "scores": 1}
+        assert content(whole) == content(first)
+
+
+def test_two_stores_of_which_each_outdoes_what_the_other_may_build_on_are_merged_all_the_same() -> None:
+    """Of results whose origin nobody knows: each store lost a reply to the other, so nothing of them counts."""
+    held = [
+        Held(Place(store, Path(f"{store}/{name}"), 0), "samples", name, f"{store}", False, False, (False, at, f"{store}"),
+             {"item_id": "i", "fingerprint": "f", "model": "m", "sample_number": 0})
+        for store, name, at in ((0, "x", 2), (1, "x", 1), (0, "z", 1), (1, "z", 2))
+    ]  # fmt: skip
+    losses = Losses(held)
+    losses._origins = {row.place: None for row in held}
+    assert losses.find() == held
 
 
 def test_a_reply_replaces_a_failure_and_the_earliest_reply_counts(tmp_path: Path) -> None:

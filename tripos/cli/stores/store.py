@@ -98,9 +98,6 @@ def _merge(options: Namespace) -> int:
     try:
         sources = [Store.open(path, create=False, tell=tell, tolerant=True) for path in options.stores]
         target = Store.open(options.into, create=True)
-        if target.bucket is not None:
-            hint = "merge into a folder: --into DIR"
-            raise Failure("S0113", f"this command does not write to a store on a bucket yet: `{options.into}`", hint)
         if any(source.root == target.root for source in sources):
             raise Failure("R0202", f"`{options.into}` is merged into itself", "name another folder: --into DIR")
         for source in sources:

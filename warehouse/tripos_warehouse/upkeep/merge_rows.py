@@ -153,14 +153,19 @@ class Losses:
 
     def find(self) -> list[Held]:
         """Return the rows."""
-        lost: set[tuple[int, str]] = set()
+        outdone: set[tuple[int, str]] = set()
+        before: list[set[tuple[int, str]]] = []
         while True:
-            invalid = self._invalid(lost)
+            invalid = self._invalid(outdone)
             gone = {(row.place.store, row.reply) for row in invalid if row.table in VERSIONS}
-            now = gone | self._outdone(gone)
-            if now == lost:
+            now = self._outdone(gone)
+            if now in before:  # two stores each outdo what the other's result may build on: neither is kept
+                now |= outdone
+            if now == outdone:
+                lost = outdone | gone
                 return [row for row in self._rows if (row.place.store, row.reply) in lost or row in invalid]
-            lost = now
+            before.append(outdone)
+            outdone = now
 
     def _outdone(self, gone: set[tuple[int, str]]) -> set[tuple[int, str]]:
         """Return the replies, by store and name, in whose place another store's counts."""

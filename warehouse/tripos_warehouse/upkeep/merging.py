@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,6 +34,7 @@ from tripos_warehouse.store import (
     new_name,
     new_part,
     number_of,
+    only_one,
     place_of,
     reading,
 )
@@ -49,6 +50,9 @@ from tripos_warehouse.upkeep.merge_rows import (
     shared_rows,
     winner,
 )
+
+TRIES = 5
+"""So often a merge begins anew where others compacted the store before it could be committed."""
 
 Files = Mapping[str, list[Path]]
 """The parts of a store, by table."""
@@ -72,19 +76,20 @@ def merge_stores(target: Store, sources: Sequence[Store]) -> Merged:
     """Add the rows of the `sources` to the `target`. A source that is named twice is merged once.
 
     Raises `StoreError`: S0102 where the disk refuses, S0103 for a damaged part, S0104 for a newer schema, S0405 where
-    two stores have runs of one name that differ, S0406 where another process compacts or merges.
+    two stores have runs of one name that differ, S0406 where another process compacts or merges, and what `Bucket.sync`
+    does where the target is on a bucket.
     """
-    place = place_of(COMPACTION, "")
+    busy = StoreError("S0406", "another process compacts the store, or merges into it", "try again when it is over")
+    every = list({source.root: source for source in sources}.values())
     try:
-        if not target.locks.hold(place):
-            raise StoreError(
-                "S0406", "another process compacts the store, or merges into it", "try again when it is over"
-            )
-        try:
-            with closing(open_database()) as database:
-                return _merge(database, target, list({source.root: source for source in sources}.values()))
-        finally:
-            target.locks.free(place)
+        with _alone(target) as alone:
+            for _ in range(TRIES if alone else 0):
+                with closing(open_database()) as database:
+                    if (done := _merge(database, target, every)) is not None:
+                        return done
+                if target.bucket is not None:
+                    target.bucket.sync()
+            raise busy
     except pa.ArrowException as error:
         message = f"rows of a part do not fit their table ({' '.join(str(error).split())})"
         raise StoreError("S0103", message, "find the part with `tripos store check`") from error
@@ -92,7 +97,24 @@ def merge_stores(target: Store, sources: Sequence[Store]) -> Merged:
         raise unwritable(target.root, error) from error
 
 
-def _merge(database: DuckDBPyConnection, target: Store, sources: Sequence[Store]) -> Merged:
+@contextmanager
+def _alone(target: Store) -> Iterator[bool]:
+    """Keep other merges out of a store, and compactions where it is a folder; yield false where another one is."""
+    if target.bucket is not None:
+        with only_one(target.bucket, "merge") as alone:
+            yield alone
+        return
+    place = place_of(COMPACTION, "")
+    alone = target.locks.hold(place)
+    try:
+        yield alone
+    finally:
+        if alone:
+            target.locks.free(place)
+
+
+def _merge(database: DuckDBPyConnection, target: Store, sources: Sequence[Store]) -> Merged | None:
+    """Merge, or return None where others compacted the target meanwhile: nothing was written then."""
     commits = target.commits()
     files = [store.files() for store in (target, *sources)]
     lost: dict[Path, set[int]] = defaultdict(set)
@@ -119,7 +141,9 @@ def _merge(database: DuckDBPyConnection, target: Store, sources: Sequence[Store]
     added = {table: count for table, count in added.items() if count}
     replaces = commits if any(place.store == 0 for place in outdone) else []
     if added or replaces:
-        _write(target, replaces, files[1:], [table for table in TABLES if table in added], dropped)
+        commit = _write(target, replaces, files[1:], [table for table in TABLES if table in added], dropped)
+        if commit.repeated:
+            return None
     left_out = Counter(row.table for row in out)
     return Merged(added, conflicts, dict(left_out), sum(row.given for row in out))
 
@@ -156,7 +180,7 @@ def _count(path: Path, dropped: Mapping[Path, Numbers]) -> int:
 
 def _write(
     target: Store, replaces: Sequence[Commit], sources: Sequence[Files], tables: Sequence[str], dropped: Dropped
-) -> None:
+) -> Commit:
     """Commit the rows of the sources; with `replaces` in place of all commits of the target."""
     now = target.now
     if replaces:
@@ -175,7 +199,7 @@ def _write(
         for table in tables:
             yield from _copied(target.root, table, name, [path for store in sources for path in store[table]], dropped)
 
-    target.commit(name, now, written(), tuple(commit.name for commit in replaces))
+    return target.commit(name, now, written(), tuple(commit.name for commit in replaces))
 
 
 def _copied(root: Path, table: str, name: str, paths: Sequence[Path], dropped: Dropped) -> Iterator[ParquetPart]:

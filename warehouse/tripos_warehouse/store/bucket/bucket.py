@@ -202,7 +202,7 @@ class Bucket:
             with suppress(OldBaseError):
                 self.change(
                     lambda now, new=new: with_commit(now, new, commit.replaces, logs),  # type: ignore[misc]
-                    lambda now: now.has(commit.name),
+                    lambda now, new=new: now.has_landed(new),  # type: ignore[misc]
                 )
                 self.sync()
                 return commit

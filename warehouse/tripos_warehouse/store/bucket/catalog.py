@@ -95,6 +95,14 @@ class Catalog(BaseModel):
         """Return true if a commit was made under that name, as far as it is remembered."""
         return name in self.recent or any(commit.name == name for commit in self.commits)
 
+    def has_landed(self, new: CatalogCommit) -> bool:
+        """Return true if a commit was made, and not another one of its name: two machines may give a compaction the
+        same number. One of a compaction that was replaced since is not known any more, and is taken for lost."""
+        listed = next((commit for commit in self.commits if commit.name == new.name), None)
+        if listed is not None:
+            return listed.parts == new.parts
+        return not number_of(new.name) and new.name in self.recent
+
 
 @dataclass(frozen=True)
 class LogAdvance:
