@@ -46,6 +46,8 @@ def measure_components(
     With `models`, those of them that have scores are what is compared, else all. `Unknown` says why a measure has none:
     it is no mean of scores, or too little was scored.
     """
+    if measure.corrected:
+        return Unknown("people correct it, so its error is that of their grades too")
     figure, measure = _mean_of(plan, measure)
     scored = scored_step(plan, measure)
     if figure is None or scored is None:

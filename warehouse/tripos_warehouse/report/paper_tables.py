@@ -36,7 +36,7 @@ def report_tables(report: Report, best: Collection[BestValue] = ()) -> list[Pape
             told = f"{title_of(table.of_judge)} of the judge alone: {OF_JUDGE}"
             found.append(_measure(report, table.of_judge, (), (), f"{name}-judge", told))
         if (own := report.by_people.get(table.measure.name)) is not None:
-            told = f"{caption}, of people: {', '.join(report.apart)}"
+            told = f"{title_of(own)}, of people: {', '.join(report.apart)}"
             found.append(_measure(report, own, (), tuple(report.by_people.values()), f"{name}-people", told))
     return found
 

@@ -152,7 +152,7 @@ def render_report(
             lines = measure_lines(report.plan, table.of_judge, report.run.models, (), table_width)
             text.append("\n".join([*lines, *reason_lines(report.plan, table.of_judge, width)]) + "\n")
         if (own := report.by_people.get(table.measure.name)) is not None:
-            told = f"{shown_title(report.plan, table)}{localized(', of people: ')}{', '.join(report.apart)}"
+            told = f"{shown_title(report.plan, own)}{localized(', of people: ')}{', '.join(report.apart)}"
             text.append("\n" + wrapped(told, width) + "\n", style="bold")
             lines = measure_lines(report.plan, own, report.run.models, tuple(report.by_people.values()), table_width)
             text.append("\n".join([*lines, *reason_lines(report.plan, own, width)]) + "\n")
