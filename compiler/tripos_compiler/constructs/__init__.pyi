@@ -1,3 +1,6 @@
+from .construct import (
+    Construct as Construct,
+)
 from .reference import (
     page_of as page_of,
 )
@@ -23,7 +26,6 @@ from .statements import (
 from .table import (
     CONSTRUCTS as CONSTRUCTS,
     FILE as FILE,
-    Construct as Construct,
     constructs_in as constructs_in,
     places_of as places_of,
 )

@@ -10,8 +10,9 @@ import re
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 
+from tripos_compiler.constructs.construct import Construct
 from tripos_compiler.constructs.signature import Item, Maybe, Slot
-from tripos_compiler.constructs.table import CONSTRUCTS, FILE, Construct
+from tripos_compiler.constructs.table import CONSTRUCTS, FILE
 from tripos_compiler.diagnostics import CODES, find_page
 from tripos_compiler.language.figures import AGGREGATES, AggregateFunction
 
@@ -47,6 +48,7 @@ SLOTS: dict[str, str] = {
     "LIST": "an expression for a list, or a dialogue",
     "WHO": "an expression for a text: the author",
     "WORTH": "an expression for a number: the worth",
+    "STRONGER": "the name of a role: the stronger judge",
     "RANGE": "a range, `1..10`",
     "TYPE": "a [type](types.md)",
     "VALUE": "an [expression](expressions.md); in a `measure` a [figure](measure.md)",

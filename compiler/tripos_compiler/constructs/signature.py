@@ -19,6 +19,7 @@ Labels = list[tuple[Name | None, Text]]
 KINDS = {
     "NAME": "a name",
     "ROLE": "the name of a role",
+    "STRONGER": "the name of a role",
     "DATASET": "the name of a data set",
     "SCENARIO": "the name of a scenario",
     "SCORER": "the name of a scorer",
@@ -51,7 +52,7 @@ KINDS = {
 NAME_SLOTS = frozenset(
     {
         *("NAME", "ROLE", "DATASET", "SCENARIO", "SCORER", "ALIAS", "LANGUAGES", "STEP", "TREE", "SUBSETS", "NAMES"),
-        *("AXIS", "LOCALE"),
+        *("AXIS", "LOCALE", "STRONGER"),
     }
 )
 STRING_SLOTS = frozenset({"PATH", "STRING", "VERSION", "COLUMN", "PLACE", "DIGEST"})

@@ -2,39 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
-
+from tripos_compiler.constructs.construct import Construct
 from tripos_compiler.constructs.settings import SETTINGS
-from tripos_compiler.constructs.signature import Signature
-
-
-@dataclass(frozen=True)
-class Construct:
-    """A kind of statement. `keyword` is empty for the free entries of a body: fields, values of an axis.
-
-    `body` names the table its own block is read with; None where the block is data for the construct itself. `once`
-    says that a second one in the same block is a mistake.
-    """
-
-    name: str
-    inside: tuple[str, ...]
-    signature: str
-    summary: str
-    body: str | None = None
-    keyword: str | None = None
-    once: bool = False
-
-    @property
-    def starts_with(self) -> str:
-        """The word a statement of this kind begins with; empty for a free entry."""
-        return self.name if self.keyword is None else self.keyword
-
-    @cached_property
-    def shape(self) -> Signature:
-        """The parsed signature."""
-        return Signature(self.signature)
-
 
 FILE = "file"
 SETTLED = ("ask", "scorer", "made", "verify", "walk", "speaker")
@@ -271,7 +240,16 @@ CONSTRUCTS: tuple[Construct, ...] = (
     ),
     Construct("include", ("retrieve",), "include VALUE", "values that are always included"),
     # scoring and measuring
-    Construct("scorer", (FILE,), "scorer CALL by ROLE BLOCK", "a judge, or a reward model", body="scorer"),
+    Construct(
+        "scorer",
+        (FILE,),
+        "scorer CALL by ROLE [then STRONGER when unsure] BLOCK",
+        "a judge, or a reward model",
+        body="scorer",
+    ),
+    Construct(
+        "unsure", ("scorer",), "unsure below NUMBER", "the agreement below which the stronger role is asked", once=True
+    ),
     Construct("formula", (FILE,), "scorer CALL = VALUE", "a scorer that is an expression", keyword="scorer"),
     Construct("python_scorer", (FILE,), "scorer CALL -> TYPE from PATH [pure]", "a scorer in Python", keyword="scorer"),
     Construct(

@@ -88,7 +88,16 @@ class Scorer(Part):
     samples: int = 1
     """How many times each judge is asked about the same reply: a score is the mean of what it said, and of a bool or a
     choice what most of it was."""
+    then: str | None = None
+    """The role that is asked where the judges are unsure: where fewer of their verdicts than the share `unsure_below`
+    are the same. Its verdict is the score then."""
+    unsure_below: float = 0.0
     blind: bool = False
     """Whether it is told nothing that depends on which model it judges, but for the reply that it judges."""
     numbers: dict[str, str] = {}
     """As that of an `Ask`."""
+
+    @property
+    def roles(self) -> tuple[str, ...]:
+        """The role that judges, and the stronger one of a cascade."""
+        return (self.role,) if self.then is None else (self.role, self.then)

@@ -236,7 +236,7 @@ class Proof:
                 return tuple(speaker.role for speaker in speakers)
             case Grade(scorer=name) | Verdict(scorer=name) | Compare(scorer=name):
                 scorer = self.program.scorers.get(name)
-                return (scorer.role,) if scorer is not None else ()
+                return () if scorer is None else scorer.roles
         return ()
 
     def _report(self, leak: Leak) -> None:

@@ -3,6 +3,7 @@ from .counters import (
 )
 from .grading import (
     VERDICT as VERDICT,
+    confidence as confidence,
     repeated as repeated,
     score_rows as score_rows,
 )

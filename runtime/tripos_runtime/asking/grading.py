@@ -90,6 +90,25 @@ def score_rows(step: Grade, scorer: Scorer, answers: Sequence[Answer]) -> dict[s
     }
 
 
+def confidence(step: Grade, answers: Sequence[Answer]) -> float | None:
+    """Return how sure judges are: the share of their verdicts on a reply that are what most of them are, of several
+    metrics the least. A reply that could not be read agrees with none; None where one is to be asked for again.
+
+    >>> grade = Grade.model_construct(name="kind", metrics=())
+    >>> said = [Answer("ok", "", {VERDICT: (value, SCORED)}, "", {}) for value in (1.0, 1.0, 0.0)]
+    >>> round(confidence(grade, said), 3)
+    0.667
+    """
+    if any(answer.status in AGAIN for answer in answers):
+        return None
+    shares = []
+    for key in step.metrics or (VERDICT,):
+        told = [(answer.value or {}).get(key, (None, answer.status))[0] for answer in answers]
+        values = [value for value in told if value is not None]
+        shares.append(max((values.count(value) for value in values), default=0) / len(answers))
+    return min(shares)
+
+
 def repeated(scorer: Scorer, told: Sequence[tuple[float | None, str]]) -> tuple[float | None, str]:
     """Return the value and status of what a judge said several times of the same: of numbers the mean; of a bool or a
     choice what was said most often, and of several the one that was said first. More than half of the replies must have

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from tripos_compiler.plan import Grade, Plan, Verdict
 from tripos_runtime.asking import Adopted, EmptyLedger, PreparedQuestion, Row, reread
 from tripos_runtime.models import Message
 from tripos_runtime.program import Adoption, Here, ReplyNeed, Unit, Wanted, about
@@ -76,3 +77,8 @@ def foreseen_row(found: Adopted, question: PreparedQuestion) -> Row:
     replied, outcome = reread(question, kept, found.draft)
     status = row["status"] if outcome is None else outcome.status
     return {**row, **replied, key: replied.get("reply", row[key]), "status": status}
+
+
+def is_read(plan: Plan, step: object) -> bool:
+    """Return true if it matters what a judge said: to an expression, or to who is asked after it."""
+    return isinstance(step, Verdict) or (isinstance(step, Grade) and plan.scorer(step.scorer).then is not None)

@@ -12,7 +12,17 @@ from dataclasses import replace
 from typing import Any, cast
 
 from tripos_compiler.language import Unavailable, with_functions
-from tripos_compiler.plan import Ask, Compare, Converse, Judging, Plan, Retrieve, Scenario, Settings, Verdict
+from tripos_compiler.plan import (
+    Ask,
+    Compare,
+    Converse,
+    Grade,
+    Judging,
+    Plan,
+    Retrieve,
+    Scenario,
+    Settings,
+)
 from tripos_runtime.asking import (
     AGAIN,
     FAILED,
@@ -32,7 +42,7 @@ from tripos_runtime.forecast.driver import Foresight
 from tripos_runtime.forecast.estimates import estimates
 from tripos_runtime.forecast.generation import foresee_making
 from tripos_runtime.forecast.lines import Forecast, ForecastLine
-from tripos_runtime.forecast.prior_results import Kept
+from tripos_runtime.forecast.prior_results import Kept, is_read
 from tripos_runtime.forecast.reasons import NO_HISTORY, Cause, History, Reasons
 from tripos_runtime.forecast.sizes import NO_SIZE, Size, is_waiting
 from tripos_runtime.forecast.tables import alike, arms_of, times
@@ -149,12 +159,13 @@ class _Watcher:
                     line = self.lines.setdefault(self._where(scenario.name, step, step.using, model), ForecastLine())
                     line.load.place, line.load.settings = ("vectors", scenario.name, step.name), Settings(max_tokens=0)
                 if isinstance(step, Ask | Judging):
-                    role = bound.role_of(step)
-                    several = not isinstance(step, Ask) or role == binding.compared
-                    for model in binding.of(role) if several else binding.of(role)[:1]:
-                        line = self.lines.setdefault(self._where(scenario.name, step, role, model), ForecastLine())
-                        reward = not isinstance(step, Ask) and self.plan.scorer(step.scorer).reward
-                        line.load.open(step, self._question(step), scenario.name, reward)
+                    several = not isinstance(step, Ask) or step.role == binding.compared
+                    judge = None if isinstance(step, Ask) else self.plan.scorer(step.scorer)
+                    for role in [bound.role_of(step)] if judge is None else judge.roles:
+                        for model in binding.of(role) if several else binding.of(role)[:1]:
+                            line = self.lines.setdefault(self._where(scenario.name, step, role, model), ForecastLine())
+                            reward = judge is not None and judge.reward
+                            line.load.open(step, self._question(step), scenario.name, reward)
 
     def _question(self, step: Ask | Judging) -> PreparedQuestion:
         """Return what is sent, which is asked in the same form in every language."""
@@ -206,7 +217,7 @@ class _Watcher:
             left = [split(units, pairs, kept).open for _, units, pairs in found]
             todo = [part for each in left for part in each]
             rows = self._rows("samples", {c.name for u in todo for c in u.calls if c.table == "samples"} & kept.keys())
-            verdicts = {c.name for u in todo for c in u.calls if isinstance(c.step, Verdict)} & kept.keys()
+            verdicts = {c.name for u in todo for c in u.calls if is_read(self.plan, c.step)} & kept.keys()
             rows = {**rows, **self._rows("judgements", verdicts)}
             talks = list({talk.name: talk for u in todo for talk in u.talks.values()}.values())
             rows |= self._rows("samples", {talk.name for talk in talks} & kept.keys())
@@ -358,6 +369,8 @@ class _Watcher:
             calls: dict[tuple[str, str], set[str]] = {}
             for call in unit.calls:
                 calls.setdefault((call.step.fingerprint, call.model), set()).add(call.name)
+                if isinstance(call.step, Grade) and unit.stronger(call.step):  # all under one name
+                    calls.setdefault((call.step.fingerprint, unit.evaluators(call.step)[0]), set()).add(call.name)
             steps = {step.fingerprint: step for step in unit.bound.treatment.steps}
             for (step, evaluator), names in unit.scores.items():
                 if evaluator is not None:

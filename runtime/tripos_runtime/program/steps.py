@@ -19,6 +19,7 @@ from tripos_runtime.asking import (
     VERDICT,
     Answer,
     PreparedQuestion,
+    confidence,
     repeated,
     score_rows,
 )
@@ -118,11 +119,48 @@ class UnitProgram:
     def _grade(self, step: Grade) -> Program:
         against, certain = holds(step, self.names)
         question, prompt = self._judged(step)
-        programs = [
-            self._graded(step, calls, prompt, question, against, certain)
-            for calls in _by_judge(call for call in self.unit.calls if call.step is step)
-        ]
+        calls = [call for call in self.unit.calls if call.step is step]
+        if self.unit.stronger(step):
+            yield from self._cascade(step, calls, prompt, question, against, certain)
+            return
+        programs = [self._graded(step, each, prompt, question, against, certain) for each in _by_judge(calls)]
         yield from _side_by_side(programs)
+
+    def _cascade(
+        self,
+        step: Grade,
+        calls: Sequence[StepCall],
+        prompt: JudgePrompt,
+        question: PreparedQuestion,
+        against: Unavailable | None,
+        certain: bool,
+    ) -> Program:
+        """Take what the first judges say where enough of them say the same, and else what the stronger ones say."""
+        scorer, evaluator = self.world.plan.scorer(step.scorer), self.unit.evaluators(step)[0]
+        first = [call for call in calls if call.role == scorer.role]
+        stronger = [call for call in calls if call.role != scorer.role]
+        asked, open_ = first, calls
+        if against is None:
+            got = yield from _replies(first, prompt, question, certain)
+            if isinstance(got, Unavailable) and is_pending(got):
+                yield from _replies(stronger, prompt, question, False)
+                return
+            if not isinstance(got, Unavailable):
+                sure = confidence(step, got)
+                if sure is not None and sure < scorer.unsure_below:
+                    asked, got = stronger, (yield from _replies(stronger, prompt, question, certain))
+                else:
+                    settled = RuledOut(step.name, NOT_APPLICABLE, "the first judges are sure")
+                    self.out.extend(Unasked(call, settled) for call in stronger)
+            if not isinstance(got, Unavailable):
+                self.out.append(Scored(step, asked[0].name, evaluator, score_rows(step, scorer, got)))
+                return
+            if is_pending(got):
+                return
+            against, open_ = got, stronger if asked is stronger else calls
+        self.out.extend(Unasked(call, against) for call in open_)
+        empty = dict.fromkeys(step.metrics or (step.name,), (None, against.status))
+        self.out.append(Scored(step, None, evaluator, empty, reason=against.reason))
 
     def _graded(
         self,

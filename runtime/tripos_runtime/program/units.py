@@ -27,6 +27,9 @@ from tripos_runtime.models import encoder_id
 from tripos_runtime.program.calls import Conversation, StepCall
 from tripos_runtime.roles import RoleBinding, made_by
 
+AND, THEN = " + ", " then "
+"""What stands between the names of models in that of a cascade."""
+
 
 @dataclass(frozen=True, eq=False)
 class BoundTreatment:
@@ -195,10 +198,12 @@ class Unit:
     def _name_grade(self, step: Grade) -> None:
         role, samples = self.bound.role_of(step), self._built_on(step)
         titles = step.metrics or (step.name,)
+        asked = [(role, each, number) for each in self.judges(step) for number in self.bound.repeats(step, each)]
+        asked += [(then, each, 0) for then, each in self.stronger(step)]
+        for by, evaluator, number in asked:
+            name = judgement_id(step.judgement, samples, self._by(evaluator), number)
+            self.calls.append(StepCall("judgements", name, by, evaluator, step, number=number))
         for evaluator in self.evaluators(step):
-            for number in self.bound.repeats(step, evaluator):
-                name = judgement_id(step.judgement, samples, self._by(evaluator), number)
-                self.calls.append(StepCall("judgements", name, role, evaluator, step, number=number))
             names = {title: score_id(step.fingerprint, samples, title, self._by(evaluator)) for title in titles}
             self.scores[step.fingerprint, evaluator] = names
 
@@ -209,7 +214,10 @@ class Unit:
         return sample_id(ask.fingerprint, self.case.item_id, by, number, self._built_on(ask))
 
     def _by(self, model: str) -> str:
-        return self.bound.binding.identity_of(model)
+        identity_of = self.bound.binding.identity_of
+        if THEN not in model:
+            return identity_of(model)
+        return THEN.join(AND.join(map(identity_of, side.split(AND))) for side in model.split(THEN))
 
     def _name_talk(self, step: Converse) -> None:
         models = {speaker.role: self.bound.filling(speaker.role, self.model) for speaker in step.speakers}
@@ -293,8 +301,21 @@ class Unit:
         return [(number, self._sample(ask, model, number)) for number in sorted(same)]
 
     def evaluators(self, step: Judging) -> tuple[str, ...]:
-        """Return the models that judge a grade, or give a verdict. Where the compared role does, each of its models
-        judges for itself alone."""
+        """Return who gives the scores of a grade, or a verdict: its judges, or all of a cascade under one name."""
+        judges, stronger = self.judges(step), self.stronger(step)
+        return (f"{AND.join(judges)}{THEN}{AND.join(each for _, each in stronger)}",) if stronger else judges
+
+    def stronger(self, step: Judging) -> list[tuple[str, str]]:
+        """Return the models that a cascade asks where its first judges are unsure, each with its role. A person is sure
+        by himself."""
+        then = self.bound.plan.scorer(step.scorer).then
+        if then is None or any(each.startswith(PEOPLE) for each in self.judges(step)):
+            return []
+        return [(then, model) for model in self.bound.binding.of(then)]
+
+    def judges(self, step: Judging) -> tuple[str, ...]:
+        """Return the models that judge a grade first, or give a verdict. Where the compared role does, each of its
+        models judges for itself alone."""
         if self.bound.role_of(step) == self.bound.binding.compared:
             return (self.model,)
         return self.bound.evaluators[step.fingerprint]

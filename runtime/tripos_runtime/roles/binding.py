@@ -22,7 +22,7 @@ def reward_roles(plan: Plan) -> frozenset[str]:
 def misfilled_reward(plan: Plan, models: Mapping[str, Sequence[str]]) -> tuple[str, str, str] | None:
     """Code, message and hint of the first role whose models are not of its kind; None where all are."""
     giving = reward_roles(plan)
-    writing = {scorer.role for scorer in plan.scorers if not scorer.reward} | (
+    writing = {role for scorer in plan.scorers if not scorer.reward for role in scorer.roles} | (
         {step.role for scenario in plan.scenarios for step in scenario.steps if step.step == "ask"}
     )
     compared = next(role.name for role in plan.roles if role.kind == "compared")
@@ -143,7 +143,7 @@ def bind(plan: Plan, compared: tuple[str, ...], others: Mapping[str, tuple[str, 
         raise BindingError("R0201", f"no model fills the role `{role.name}`", "give one: --model PROVIDER/MODEL")
     used = {step.role for scenario in plan.scenarios for step in scenario.steps if step.step == "ask"}
     used |= {speaker.role for scenario in plan.scenarios for talk in scenario.talks for speaker in talk.speakers}
-    used |= {scorer.role for scorer in plan.scorers}
+    used |= {role for scorer in plan.scorers for role in scorer.roles}
     used |= made_roles(plan)
     trial = all(model.startswith("mock/") for model in models[role.name])  # there is nothing to learn of who grades
     empty = []

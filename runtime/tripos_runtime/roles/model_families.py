@@ -45,7 +45,7 @@ def _judges(plan: Plan, *, several: bool) -> list[str]:
         for step in scenario.steps
         if isinstance(step, Grade | Verdict) or (isinstance(step, Compare) and several)
     ]
-    return list(dict.fromkeys(scorers[name].role for name in used))
+    return list(dict.fromkeys(role for name in used for role in scorers[name].roles))
 
 
 def _of(role: str, judge: str, models: Sequence[str]) -> list[Kinship]:

@@ -43,5 +43,5 @@ def _given(plan: Plan) -> Iterator[tuple[str, str, Settings]]:
                 yield step.name, step.role, step.settings
             elif isinstance(step, Converse):
                 yield from ((step.name, speaker.role, speaker.settings) for speaker in step.speakers)
-    yield from ((scorer.name, scorer.role, scorer.settings) for scorer in plan.scorers)
+    yield from ((scorer.name, role, scorer.settings) for scorer in plan.scorers for role in scorer.roles)
     yield from ((made.name, ask.role, ask.settings) for made in plan.made for ask in made.asks)

@@ -197,6 +197,7 @@ class _Counter:
 
     def counts(self) -> Iterator[CallCount]:
         shared: dict[str, SharedStep] = {}
+        escalated: dict[str, SharedStep] = {}
         for treatment in self.scenario.treatments:
             times: dict[str, tuple[str, ...]] = {}
             samples: dict[str, int] = {}
@@ -208,11 +209,27 @@ class _Counter:
                 asked.samples = max(asked.samples, samples[step.name])
                 if isinstance(step, Verdict | Grade | Compare):
                     asked.repeats = max(asked.repeats, self.scorers[step.scorer].samples)
-                asked.places.append((places, step))
-                asked.arms.extend([treatment.arms] if treatment.arms else [])
+                both = [asked]
+                if isinstance(step, Grade) and (then := self.scorers[step.scorer].then) is not None:
+                    own = self._times(step, times, then)
+                    key = f"{step.judgement} {then}"
+                    both.append(escalated.setdefault(key, SharedStep(step, own, samples[step.name])))
+                for each in both:
+                    each.places.append((places, step))
+                    each.arms.extend([treatment.arms] if treatment.arms else [])
         for asked in shared.values():
             for count in self._of(asked):
                 yield count.model_copy(update={"arms": tuple(asked.arms)})
+        for asked in escalated.values():
+            yield self._escalated(asked).model_copy(update={"arms": tuple(asked.arms)})
+
+    def _escalated(self, asked: SharedStep) -> CallCount:
+        """Return the calls of the stronger judges of a cascade: at least none, and at most all."""
+        assert isinstance(asked.step, Grade)
+        then = self.scorers[asked.step.scorer].then
+        assert then is not None
+        most = self._span(asked.places).times(asked.samples).most
+        return self._count(asked.step.name, then, CallRange(most, 0, most), asked.times, (0, asked.samples))
 
     def _identity(self, step: Step) -> str:
         """Return what is asked once is counted once: a judge's reply may serve several scores. Judges of two roles are
@@ -221,7 +238,8 @@ class _Counter:
             return f"{step.judgement} {self.scorers[step.scorer].role}"
         return step.fingerprint
 
-    def _times(self, step: Step, times: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
+    def _times(self, step: Step, times: Mapping[str, tuple[str, ...]], judge: str | None = None) -> tuple[str, ...]:
+        """Return the roles for whose models a step is done each; `judge` stands in the place of a scorer's own role."""
         upstream = [role for name in step.needs for role in times[name]]
         own: tuple[str, ...] = ()
         match step:
@@ -230,7 +248,7 @@ class _Counter:
             case Converse():
                 own = tuple(speaker.role for speaker in step.speakers)
             case Verdict() | Grade() | Compare():
-                own = (self.scorers[step.scorer].role,)
+                own = (judge or self.scorers[step.scorer].role,)
         several = [role for role in own if self.roles[role].kind != "single"]
         return tuple(dict.fromkeys((*upstream, *several)))
 

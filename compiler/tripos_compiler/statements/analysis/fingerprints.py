@@ -107,9 +107,12 @@ class StepFingerprints:
         return [] if declared.reward else [declared.settings]
 
     def _repeated(self, scorer: str, source: object) -> object:
-        """Return what scores are taken from: of a judge that is asked several times, that many of its replies."""
-        samples = self.program.scorers[scorer].samples
-        return source if samples == 1 else [source, {"samples": samples}]
+        """Return what scores are taken from: of a judge that is asked several times, that many of its replies; and of a
+        cascade when it escalates."""
+        judge: Scorer = self.program.scorers[scorer]
+        more: dict[str, object] = {"samples": judge.samples} if judge.samples > 1 else {}
+        more |= {"unsure_below": judge.unsure_below} if judge.then is not None else {}
+        return [source, more] if more else source
 
     def _needed(self, needs: Iterable[str]) -> list[str]:
         return [self.done[name].fingerprint for name in sorted(needs)]
@@ -203,7 +206,7 @@ _APART: Mapping[type[Part], frozenset[str]] = {
     Score: _STEP,
     Column: _STEP | {"type"},
     Shots: frozenset(("dataset",)),
-    Scorer: frozenset(("name", "role", "params", "samples")),
+    Scorer: frozenset(("name", "role", "params", "samples", "then", "unsure_below")),
     Metric: frozenset(("dimension", "outside")),
 }
 """The fields of a part that change nothing of what a step yields, or count by the content of what they name."""

@@ -30,6 +30,11 @@ class Judging:
             message = f"`{scorer.name}` gives {what}, which is no value"
             self.steps.program.diagnostics.error("E0301", message, call.span, help=help_)
             return None
+        if scorer.then is not None:
+            message = f"`{scorer.name}` is a cascade, which grades a reply and is no value in an expression"
+            help_ = f"write `score {scorer.name} = {scorer.name}(…)`"
+            self.steps.program.diagnostics.error("E0301", message, call.span, help=help_)
+            return None
         when = self.when.expr if self.when is not None else None
         args = {key: typed.expr for key, typed in given.items()}
         known = [step for step in self.steps.lowered if isinstance(step, Verdict) and step.scorer == scorer.name]

@@ -22,6 +22,7 @@ from tripos_compiler.resolve import (
 from tripos_compiler.source import CallExpr, Name, Span
 from tripos_compiler.statements.analysis import template_expressions
 from tripos_compiler.statements.prompts import lower_samples, lower_settings
+from tripos_compiler.statements.scoring.cascades import Cascade, lower_cascade
 from tripos_compiler.statements.scoring.formulas import late_formulas, lower_formula, lower_formulas
 from tripos_compiler.statements.scoring.functions import Parameters, free_name, lower_parameters, lower_python_scorer
 from tripos_compiler.typing import Elaborator, FilledHole, Localised, lower_texts, read_type
@@ -127,8 +128,9 @@ def _judge(program: Program, statement: Statement, name: Name, parameters: Param
         forget_diagnostics(program, mark, "E0402")  # what was left out may be the text in the other language
     settings = lower_settings(program, statement)
     _check_repeats(program, statement, name, settings)
+    cascade = lower_cascade(program, statement, role, lower_samples(statement), given.type if given else None)
     chat = _chat(program, scope, statement, given)
-    if prompt is None or given is None or not fair or (systems and system is None) or chat is False:
+    if prompt is None or given is None or not fair or cascade is False or (systems and system is None) or chat is False:
         return
     if given.type is None and not _mentions_metrics(prompt.holes, system.holes if system else {}):
         help_ = "put `{{ metrics }}` into the prompt"
@@ -149,6 +151,8 @@ def _judge(program: Program, statement: Statement, name: Name, parameters: Param
         reward=given.reward,
         settings=settings,
         samples=lower_samples(statement),
+        then=cascade.role if isinstance(cascade, Cascade) else None,
+        unsure_below=cascade.unsure_below if isinstance(cascade, Cascade) else 0.0,
         blind=statement.one_of("blind") is not None,
         numbers={} if given.reward else numbers_of(program, given.type or NumberType()),
     )
@@ -260,7 +264,7 @@ def _fair(program: Program, statement: Statement, role: Name, gives: Gives) -> b
         help_ = "declare a role for the reward model: `role critic`"
         program.diagnostics.error("E0705", message, role.span, help=help_)
         return False
-    settings = [each for each in statement.body if each.construct in (*Settings.model_fields, "repeats")]
+    settings = [each for each in statement.body if each.construct in (*Settings.model_fields, "repeats", "unsure")]
     for each in settings:
         written = "samples" if each.construct == "repeats" else each.construct
         message = f"a reward model writes no text, so `{written}` changes nothing"

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import orjson
 
-from tripos_compiler.plan import Plan
+from tripos_compiler.plan import Grade, Plan
 from tripos_warehouse import sql
 from tripos_warehouse.query import Connection
 from tripos_warehouse.statistics.validity import RepeatedVerdict
@@ -56,7 +56,7 @@ def repeated_scorers(plan: Plan) -> frozenset[str]:
 
 def repeated_verdicts(connection: Connection, plan: Plan) -> dict[MetricKey, list[RepeatedVerdict]]:
     """Return every verdict of judges that are asked several times, by scorer and metric. Of a judge that gives one
-    value the metric is called like the scorer. Verdicts on two replies are known by what the judge was sent."""
+    value the metric is called like the score. Verdicts on two replies are known by what the judge was sent."""
     wanted = repeated_scorers(plan)
     found: dict[MetricKey, list[RepeatedVerdict]] = defaultdict(list)
     if not wanted:
@@ -64,16 +64,27 @@ def repeated_verdicts(connection: Connection, plan: Plan) -> dict[MetricKey, lis
     rows = connection.execute(
         f"""select distinct judgement.judgement_id, judgement.scorer, judgement.evaluator, judgement.item_id,
           judgement.fingerprint, judgement.sample_id, judgement.parsed,
-          case when judgement.scorer in {sql.texts(_of_pairs(plan))} then md5(judgement.messages) else '' end
+          case when judgement.scorer in {sql.texts(_of_pairs(plan))} then md5(judgement.messages) else '' end,
+          max(judgement.repeat) over (partition by judgement.scorer, judgement.evaluator)
         from {sql.name(plan.benchmark.name)}.judgements as judgement
         where judgement.scorer in {sql.texts(wanted)} and judgement.repeat is not null and judgement.parsed is not null
         order by 1"""
     )
-    for _, scorer, evaluator, item, fingerprint, sample, parsed, sent in rows.fetchall():
+    names = _titles(plan)
+    cascades = {scorer.name for scorer in plan.scorers if scorer.then is not None}
+    for _, scorer, evaluator, item, fingerprint, sample, parsed, sent, last in rows.fetchall():
+        if scorer in cascades and not last:
+            continue  # a stronger judge, which is asked once
         for metric, told in _read(parsed).items():
-            key = scorer, scorer if metric == VERDICT else metric
+            key = scorer, names.get(fingerprint, scorer) if metric == VERDICT else metric
             found[key].append(RepeatedVerdict(evaluator, (fingerprint, sample, sent), item, told))
     return dict(found)
+
+
+def _titles(plan: Plan) -> dict[str, str]:
+    """Return the names of scores of one value, by the fingerprint of the judge's reply."""
+    steps = (step for scenario in plan.scenarios for step in scenario.steps)
+    return {step.judgement: step.name for step in steps if isinstance(step, Grade) and not step.metrics}
 
 
 def _of_pairs(plan: Plan) -> list[str]:
