@@ -83,6 +83,29 @@ def test_a_clear_comparison_stops_early_and_the_rest_is_asked_by_a_later_run_onc
     assert "stopped after" not in tripos("report").out
 
 
+def test_a_model_is_asked_no_more_once_it_is_settled(sums: Path, tripos: Command) -> None:
+    models = "mock/student-95-0,mock/student-10-0,mock/student-0-0"
+    done = run(tripos, "--until", "settled", "--max-connections", "2", models=models)
+    told = settled(tripos)
+    items = told["models"]
+    assert items["mock/student-95-0"] < max(items.values()) <= MANY
+    assert done["calls"]["asked"] < 3 * max(items.values()) + 12
+    assert done["calls"]["left"] == 0
+
+    def shown() -> list[dict[str, Any]]:
+        rows: list[dict[str, Any]] = json.loads(tripos("report", "--json").out)["measures"][0]["rows"]
+        return rows
+
+    alone = shown()
+    assert {row["model"]: row["items"] for row in alone} == items
+    # Whatever else is in the store: a run that stops shows the items before it stopped, and no others.
+    run(tripos, models=models)
+    assert run(tripos, "--until", "settled", models=models)["calls"]["asked"] == 0
+    assert shown() == alone
+    run(tripos, "--until", "settled", "--seed", "1", models=models)
+    assert {row["model"]: row["items"] for row in shown()} == settled(tripos)["models"]
+
+
 def test_when_it_stops_follows_from_order_and_replies_alone(sums: Path, tripos: Command) -> None:
     run(tripos, "--until", "settled", "--seed", "3", "--store", "wide", "--max-connections", "16")
     tripos(

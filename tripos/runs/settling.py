@@ -145,13 +145,14 @@ class RunSettler:
     source: CaseSource
     selection: Selection
     rule: StopRule
-    items: int = 0
+    items: dict[str, int] = field(default_factory=dict)
+    """The items that were read of each model."""
     of: int = 0
     """The items that the run would have."""
     followed: dict[tuple[str, str, Cell], Followed] = field(default_factory=dict)
     versus: list[Versus] = field(default_factory=list)
     _figures: list[tuple[str, SettlingFigure]] = field(default_factory=list)
-    _settled: bool = False
+    _open: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         from tripos_warehouse.statistics.design import BettingSequence
@@ -184,7 +185,8 @@ class RunSettler:
                         Versus(name, one, two, BettingSequence((-span, span), planned=count), count)
                         for one, two in combinations(self.models, 2)
                     ]
-        if not self._questions():
+        self._open, self.items = list(self.models), dict.fromkeys(self.models, 0)
+        if not any(self._questions(model) for model in self.models):
             raise Failure("R0202", "nothing of this benchmark can be settled before its last item", self._hint(why))
 
     def _hint(self, why: Mapping[str, str]) -> str:
@@ -204,12 +206,14 @@ class RunSettler:
                         counts[name, cell] = counts.get((name, cell), 0) + 1
         return counts
 
-    def _questions(self) -> list[bool]:
-        """Return whether each of the questions is answered that the rule asks."""
-        gates = [each.is_settled(None) for each in self.followed.values() if each.gate is not None]
+    def _questions(self, model: str) -> list[bool]:
+        """Return whether each of the questions about a model is answered that the rule asks."""
+        own = [each for each in self.followed.values() if each.model == model]
         if self.rule.margin is not None:
-            return [each.is_settled(self.rule.margin) for each in self.followed.values() if each.gate is None]
-        return gates + [p <= LEVEL for p in self._corrected()]
+            return [each.is_settled(self.rule.margin) for each in own if each.gate is None]
+        apart = zip(self.versus, self._corrected(), strict=True)
+        pairs = [p <= LEVEL for each, p in apart if model in (each.model, each.other)]
+        return [each.is_settled(None) for each in own if each.gate is not None] + pairs
 
     def _corrected(self) -> list[float]:
         from tripos_warehouse.statistics import holm
@@ -217,18 +221,24 @@ class RunSettler:
         return [1.0 if p is None else p for p in holm([each.sequence.p(0.0) for each in self.versus])]
 
     @property
+    def asked(self) -> Sequence[str]:
+        """The models that are still asked."""
+        return self._open
+
+    @property
     def settled(self) -> bool:
-        """True if nothing is asked any more."""
-        return self._settled
+        """True if nobody is asked any more."""
+        return not self._open
 
     def read(self, case: Case, scores: Sequence[ItemScore]) -> None:
         """Take the scores of the next item."""
-        self.items += 1
+        for model in self._open:
+            self.items[model] += 1
         scenario, means = self._scenarios[case.scenario.name], dict[tuple[str, str], float]()
         for name, figure in self._figures:
             values = figure.values(case, scores)
             for cell in figure.cells(case, scenario):
-                for model in self.models:
+                for model in self._open:
                     there = values.get((model, cell))
                     mean = fmean(there) if there else None
                     self.followed[name, model, cell].sequence.add(mean)
@@ -238,7 +248,7 @@ class RunSettler:
             one, two = means.get((each.name, each.model)), means.get((each.name, each.other))
             if one is not None and two is not None:
                 each.sequence.add(one - two)
-        self._settled = all(self._questions())
+        self._open = [model for model in self._open if not all(self._questions(model))]
 
     def told(self) -> dict[str, Any]:
         """Return what was settled and how, as JSON: the rule, how many items were read, and every figure."""
@@ -251,4 +261,4 @@ class RunSettler:
             count = {"items": each.sequence.n, "of": each.of}
             figures.append({"kind": "comparison", **where, **count, **found, "settled": p <= LEVEL})
         rule = {"until": "settled", "margin": self.rule.margin, "seed": self.rule.seed}
-        return {**rule, "items": self.items, "of": self.of, "figures": figures}
+        return {**rule, "items": max(self.items.values()), "of": self.of, "models": self.items, "figures": figures}

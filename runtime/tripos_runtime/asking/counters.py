@@ -145,6 +145,11 @@ class CallCounters:
         planned = self.total if lane is None else max(self.planned[lane], done)
         return {"planned": planned, **came, "left": planned - done}
 
+    def end_early(self) -> None:
+        """Plan no more calls than there were: the run is settled, and needs no others."""
+        for lane in self.planned:
+            self.planned[lane] = self.asked[lane] + self.reused[lane] + self.skipped[lane] + self.failed[lane]
+
     def making(self, dataset: str) -> DatasetTally:
         """Return how a data set is coming along."""
         return self.makings.setdefault(dataset, DatasetTally())

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from types import MappingProxyType
@@ -89,7 +89,8 @@ class Engine:
         )
         if self.settler is not None:
             self.driver.scored = {}
-            self.prefix = PrefixReader(self.settler, self.ledger, self.driver.scored, self._list)
+            models = frozenset(self.binding.of(self.binding.compared))
+            self.prefix = PrefixReader(self.settler, self.ledger, self.driver.scored, models, self._list)
             self.lookup.asked = self.prefix.asked
         self.driver.encoder = Encoder(
             self.callers, self.ledger, self.tally, self.run_id, self.now, self.binding.identities, self.others
@@ -102,6 +103,8 @@ class Engine:
         try:
             await self._make(work)
             await self._passes()
+            if self.settler is not None and not self.stopping:
+                self.tally.end_early()
             every_case = not self.stopping and self.share is None  # of a share nobody can say that it is all
         finally:
             flusher.cancel()
@@ -236,17 +239,18 @@ class Engine:
 
     def _add_case(self, task: Task) -> None:
         if self.prefix is None:
-            self._list(task.case)
+            self._list(task.case, None)
         if task.todo:  # otherwise whoever completed the case has kept its item
             self.ledger.keep({"items": [item_row(self.plan, task.case)]})
 
-    def _list(self, case: Case) -> None:
-        """Say that a case is one of the run's."""
+    def _list(self, case: Case, models: Collection[str] | None) -> None:
+        """Say that a case is one of the run's, for some of its models or for all."""
         membership = {
             "run_id": self.run_id,
             "scenario": case.scenario.name,
             "item_id": case.item_id,
             "subsets": self._marks.of(case),
+            "models": None if models is None else sorted(models),
         }
         self.ledger.keep({"run_items": [membership]})
         self._items += 1

@@ -7,7 +7,7 @@ point all is kept, and nothing is read.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Protocol
 
@@ -15,7 +15,7 @@ from tripos_compiler.plan import Grade, Score
 from tripos_runtime.asking import NOT_APPLICABLE, Ledger
 from tripos_runtime.datasets import Case
 from tripos_runtime.drivers.lookup import Task
-from tripos_runtime.program import Unit
+from tripos_runtime.program import Pair, Unit
 
 
 class ItemScore(NamedTuple):
@@ -32,8 +32,13 @@ class Settler(Protocol):
     """Decides when a run is settled."""
 
     @property
+    def asked(self) -> Collection[str]:
+        """The compared models that are still asked."""
+        ...
+
+    @property
     def settled(self) -> bool:
-        """True if nothing is asked any more."""
+        """True if nobody is asked any more."""
         ...
 
     def read(self, case: Case, scores: Sequence[ItemScore]) -> None:
@@ -53,8 +58,10 @@ class PrefixReader:
     ledger: Ledger
     scored: dict[str, float | None]
     """The values of scores that came in this process, by name."""
-    listing: Callable[[Case], None]
-    """Say that a case is one of the run's."""
+    models: frozenset[str]
+    """The compared models."""
+    listing: Callable[[Case, Collection[str] | None], None]
+    """Say that a case is one of the run's, for some of its models or for all."""
     _places: dict[tuple[str, str], int] = field(default_factory=dict)
     _waiting: dict[int, tuple[Case, list[ItemScore]]] = field(default_factory=dict)
     _next: int = 0
@@ -69,13 +76,17 @@ class PrefixReader:
 
     def asked(self, unit: Unit) -> bool:
         """Return true if a unit is still asked for."""
-        return not self.settler.settled
+        return unit.model in self.settler.asked
 
     def still(self, task: Task) -> Task:
         """Return the part of a task that is still asked for."""
-        if not self.settler.settled:
-            return task
-        return replace(task, todo=[], complete=[], pairs=[], paired=[])
+        asked = self.settler.asked
+
+        def both(pairs: list[Pair]) -> list[Pair]:
+            return [pair for pair in pairs if pair.first.model in asked and pair.second.model in asked]
+
+        todo, complete = ([unit for unit in units if unit.model in asked] for units in (task.todo, task.complete))
+        return replace(task, todo=todo, complete=complete, pairs=both(task.pairs), paired=both(task.paired))
 
     def done(self, task: Task) -> None:
         """Take a case of which everything was gone through, and read what is complete by now."""
@@ -86,8 +97,9 @@ class PrefixReader:
         while self._next in self._waiting and not self.settler.settled:
             case, scores = self._waiting.pop(self._next)
             self._next += 1
-            self.listing(case)
-            self.settler.read(case, scores)
+            asked = frozenset(self.settler.asked)
+            self.listing(case, None if asked == self.models else asked)
+            self.settler.read(case, [score for score in scores if score.model in asked])
 
     def _scores(self, units: Sequence[Unit]) -> list[ItemScore]:
         named: list[tuple[str, Unit, Score | Grade, str]] = []

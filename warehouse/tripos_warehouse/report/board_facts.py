@@ -191,7 +191,7 @@ def as_of_runs(table: MeasureTable, early: Mapping[str, tuple[RunRecord, ...]]) 
             yield row
             continue
         first, *others = early[row.model]
-        run = first if not others else replace(first, settled={"items": 0, "of": 1, "figures": []})
+        run = first if not others else replace(first, settled={"models": {row.model: 0}, "of": 1, "figures": []})
         yield from as_told(run, replace(table, rows=(row,))).rows
 
 

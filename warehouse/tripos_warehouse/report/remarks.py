@@ -124,7 +124,7 @@ def selection_of(connection: Connection, plan: Plan, run: RunRecord) -> str | No
     )
     every = sum(scenario.row_count for scenario in plan.scenarios if scenario.name in counted)
     some = sum(counted.values())
-    if some >= every:
+    if some >= every and not run.stopped_early:
         return None
     if run.stopped_early:
         return f"stopped after {some:,} of {every:,} items: {' '.join(told)}"
@@ -136,14 +136,19 @@ def _settled(run: RunRecord) -> Iterator[Remark]:
     if not run.stopped_early:
         return
     yield Remark("settled", "intervals are of confidence sequences: of what all items of the run would show")
+    items = run.settled["models"] if run.settled is not None else {}
+    if len(set(items.values())) > 1:
+        first = sorted(items.items(), key=lambda each: each[1])[:MOST_SETTLED]
+        told = ", ".join(f"{model} {count:,}" for model, count in first)
+        yield Remark("settled", f"items until a model was settled: {told}{', …' if len(items) > len(first) else ''}")
     found = sorted((each for each in run.settled_figures if each["kind"] == "comparison"), key=lambda each: each["p"])
     for each in found[:MOST_SETTLED]:
         first, other = (each["model"], each["other"]) if (each["value"] or 0) > 0 else (each["other"], each["model"])
-        size, items = f"{abs(each['value'] or 0):.3g}", each["items"]
+        size, many = f"{abs(each['value'] or 0):.3g}", each["items"]
         if each["settled"]:
-            yield Remark("settled", f"{first} is above {other} by {size} in {each['name']}, after {items:,} items")
+            yield Remark("settled", f"{first} is above {other} by {size} in {each['name']}, after {many:,} items")
         else:
-            yield Remark("settled", f"{first} and {other} are not told apart in {each['name']}, after {items:,} items")
+            yield Remark("settled", f"{first} and {other} are not told apart in {each['name']}, after {many:,} items")
     if len(found) > MOST_SETTLED:
         yield Remark("settled", f"{len(found) - MOST_SETTLED:,} more comparisons of models, in the column `settled`")
 

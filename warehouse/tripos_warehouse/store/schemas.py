@@ -96,13 +96,14 @@ RUN_ENDS = make_table(
 
 RUN_ITEMS = make_table(
     "run_items",
-    2,
+    3,
     "run_id scenario item_id",
-    "run_id scenario item_id subsets.list.element",
+    "run_id scenario item_id subsets.list.element models.list.element",
     required("run_id", pa.string()),
     required("scenario", pa.string()),
     required("item_id", pa.string()),
     optional("subsets", TEXTS),  # those that the item is in, as the run drew them; null where the spec has none
+    optional("models", TEXTS),  # the compared ones that were asked, where others were settled before; null for all
 )
 
 # What a run yields of each of its items: together with `run_items` this says which rows are the run's

@@ -128,6 +128,10 @@ OF_TABLES: Mapping[tuple[str, str], str] = MappingProxyType(
         ("runs", "run_id"): "the run",
         ("runs", "status"): "`finished`, `interrupted`, `stopped`, `failed`, or `unfinished` while there is no end",
         ("run_items", "run_id"): "the run that covered the item",
+        (
+            "run_items",
+            "models",
+        ): "the models that were asked, if others were [settled](settled.md) before; null for all",
         ("run_steps", "run_id"): "the run with this binding",
         ("run_steps", "model"): "the model under test of the rows; null for generated data sets",
         ("batches", "marker"): "the name of the batch in the store",

@@ -69,6 +69,8 @@ class RunRows:
     run_id: str | None
     several: bool
     only: Only = field(default_factory=dict)
+    partly: bool = False
+    """True if runs of the store may have asked some of their models about some of their items only."""
 
     # Columns are named with their table also where they need not be: a macro whose parameter is called like a column
     # that stands alone, in whatever view it reads, cannot be made.
@@ -77,6 +79,7 @@ class RunRows:
         """The statements that make what the queries read: tables, since DuckDB knows how large these are. It takes
         views of files for larger than a million scores, and joins them the wrong way round."""
         step = "distinct step.scenario, step.fingerprint, step.binding, step.model, step.run_id"
+        step += ", step.other" if self.partly else ""
         if self.run_id is not None:
             of_run = f"run_id = {sql.text(self.run_id)}"
             steps = f"select {step} from main.run_steps as step where step.{of_run}"
@@ -88,8 +91,11 @@ class RunRows:
             runs = f"""semi join (select distinct shown.run_id, shown.scenario from ({self.shown}) as shown) as shown
               on shown.run_id = listed.run_id and shown.scenario = listed.scenario"""
         listed, slots = (
-            f"select listed.run_id, listed.scenario, listed.{name} as item_id from main.{table} as listed {runs}"
-            for table, name in (("run_items", "item_id"), ("run_slots", "made_id"))
+            f"select listed.run_id, listed.scenario, listed.{name} as item_id{more} from main.{table} as listed {runs}"
+            for table, name, more in (
+                ("run_items", "item_id", ", listed.models" if self.partly else ""),
+                ("run_slots", "made_id", ""),
+            )
         )
         if self.only:
             listed = f"{listed} {'and' if self.run_id is not None else 'where'} not exists ({self._elsewhere})"
@@ -97,7 +103,28 @@ class RunRows:
             f"create or replace table {self._name('steps')} as {steps} and {self.of.planned}",
             f"create or replace table {self._name('listed')} as {listed}",
             f"create or replace table {self._name('slots')} as {slots}",
+            *([f"create or replace table {self._name('asked')} as {self._asked}"] if self.partly else []),
         ]
+
+    @property
+    def _asked(self) -> str:
+        """A query for what every item yields, without that of models that were settled before it."""
+        asked = " and ".join(
+            f"(listed.models is null or step.{side} is null or list_contains(listed.models, step.{side}))"
+            for side in ("model", "other")
+        )
+        return f"""select distinct listed.run_id, listed.scenario, listed.item_id,
+          step.fingerprint, step.binding, step.model
+          from {self._name("listed")} as listed join {self._name("steps")} as step
+            on step.run_id = listed.run_id and step.scenario = listed.scenario and {asked}"""
+
+    def _is_listed(self, items: str, key: str) -> str:
+        """Return a semi join with the items that the rows of `step` are of."""
+        on = _LISTED.format(key if items == "slots" else "item_id")
+        if not self.partly or items == "slots":
+            return f"semi join {self._name(items)} as listed on {on}"
+        same = "listed.fingerprint = row.fingerprint and listed.binding = row.binding"
+        return f"semi join {self._name('asked')} as listed on {on} and {same}"
 
     @property
     def _elsewhere(self) -> str:
@@ -119,7 +146,7 @@ class RunRows:
           join (select distinct step.scenario, step.fingerprint, step.binding, step.run_id
             from {self._name("steps")} as step) as step
             on {_SAME}
-          semi join {self._name(each)} as listed on {_LISTED.format(key if each == "slots" else "item_id")}"""
+          {self._is_listed(each, key)}"""
             for each in (both if items == "samples" else [items])
         )
         if not self.several:
@@ -136,7 +163,7 @@ class RunRows:
         return f"""select row.* replace (step.model as model), step.run_id as shown_run
           from (from main.scores as kept where {self.of.mine("kept")}) as row
           join {self._name("steps")} as step on {_SAME} and step.model is not null
-          semi join {self._name("listed")} as listed on {_LISTED.format("item_id")}"""
+          {self._is_listed("listed", "item_id")}{" and listed.model = step.model" if self.partly else ""}"""
 
     def items(self) -> str:
         """Return a query for the items that are listed, with `shown_run`."""
@@ -178,12 +205,12 @@ def step_counts(connection: Connection, benchmark: str, scenario: str | None) ->
     return dict(connection.execute(query).fetchall())
 
 
-def rows_of_run(run_id: str, of: AskedSteps, only: Only) -> RunRows:
+def rows_of_run(run_id: str, of: AskedSteps, only: Only, *, partly: bool = False) -> RunRows:
     """Return the rows of one run, where axes have the values in `only`."""
-    return RunRows(of, (), run_id, several=False, only=only)
+    return RunRows(of, (), run_id, several=False, only=only, partly=partly)
 
 
-def latest_rows(connection: Connection, of: AskedSteps) -> RunRows:
+def latest_rows(connection: Connection, of: AskedSteps, *, partly: bool = False) -> RunRows:
     """Return the latest state of a benchmark."""
     steps = f"""select step.scenario, step.fingerprint, step.binding, step.model, step.other, step.run_id, run.status,
         run.started_at
@@ -193,7 +220,7 @@ def latest_rows(connection: Connection, of: AskedSteps) -> RunRows:
         select distinct scenario, model, other, run_id, status, started_at from ({steps}))
       qualify row_number() over (partition by scenario, model, other order by {LATEST}) = 1"""
     parts = tuple(ScenarioRows(*row) for row in connection.execute(f"from ({chosen}) order by all").fetchall())
-    rows = RunRows(of, parts, None, several=False)
+    rows = RunRows(of, parts, None, several=False, partly=partly)
     twice = f"""select count(*) > 0 from (
       select 1 from ({steps}) as step semi join ({rows.shown}) as shown on {_SHOWN}
       group by step.scenario, step.fingerprint, step.binding having count(distinct step.run_id) > 1)"""

@@ -70,7 +70,7 @@ class RunRecord:
     @property
     def stopped_early(self) -> bool:
         """True if it stopped before its last item, since it was settled."""
-        return self.settled is not None and bool(self.settled["items"] < self.settled["of"])
+        return self.settled is not None and any(items < self.settled["of"] for items in self.settled["models"].values())
 
     @property
     def settled_figures(self) -> list[dict[str, Any]]:

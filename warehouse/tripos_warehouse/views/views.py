@@ -41,6 +41,7 @@ from tripos_warehouse.views.runs import RunRecord, find_run
 
 MANY_BYTES = 2_000_000
 """Of so many bytes of scores, the means are taken from sums: of fewer, the scores themselves are as quick."""
+MAY_STOP_EARLY = "select 1 from main.runs where json_extract(options, '$.until') is not null limit 1"
 IMPORTED = "select 1 from main.scores where round is not null limit 1"
 
 
@@ -308,11 +309,13 @@ def _currents(
         chosen[of_run] = (run_id, *_selected(plan, fingerprints, {**orjson.loads(selected or "{}"), **only}), compared)
     several = len(latest) > 1  # else there is no other benchmark to share steps with
     shared = _shared(connection, {name: each for name, (_, _, each, _) in chosen.items()}) if several else set()
+    partly = bool(connection.execute(MAY_STOP_EARLY).fetchall())
     currents = []
     for name, (run, own_plan, fingerprints, compared) in sorted(chosen.items()):
         of = AskedSteps(name, frozenset(fingerprints), name in shared, bool(own_plan.made))
         axes = {axis.name: only[axis.name] for axis in own_plan.axes if axis.name in only}
-        rows = rows_of_run(run, of, axes) if name == of_run else latest_rows(connection, of)
+        of_one = name == of_run
+        rows = rows_of_run(run, of, axes, partly=partly) if of_one else latest_rows(connection, of, partly=partly)
         currents.append(Current(own_plan, compared, rows))
     return currents
 
