@@ -23,6 +23,7 @@ from .program import (
     ReadText as ReadText,
     forget_diagnostics as forget_diagnostics,
     has_lost_part as has_lost_part,
+    has_lost_values as has_lost_values,
     locale_in as locale_in,
     locale_of as locale_of,
     numbers_of as numbers_of,

@@ -100,6 +100,12 @@ def has_lost_part(program: Program, statement: Statement) -> bool:
     return lost.lost_files or (statement.block is not None and statement.block.span in lost.lost_blocks)
 
 
+def has_lost_values(program: Program, *axes: str) -> bool:
+    """Return true if a part of one of these axes was reported and left out: it may have had other values."""
+    written = (each for each in program.of("axis") if each.name().text in axes)
+    return any(has_lost_part(program, part) for axis in written for part in (axis, *axis.body))
+
+
 def forget_diagnostics(program: Program, mark: int, *codes: str) -> None:
     """Take back what was reported with these codes since there were `mark` diagnostics."""
     items = program.diagnostics.items

@@ -20,7 +20,7 @@ from tripos_compiler.language import (
 )
 from tripos_compiler.language.library import element_type, type_notation
 from tripos_compiler.plan import Axis, Branches as TreeValue, Call, Data, Expr
-from tripos_compiler.resolve import Binding, LoadedDataset, Program, Typed, record_fields, row_fields
+from tripos_compiler.resolve import Binding, LoadedDataset, Program, Typed, has_lost_values, record_fields, row_fields
 from tripos_compiler.resolve.plugins import is_known_early
 from tripos_compiler.source import BinaryExpr, Name, Syntax
 from tripos_compiler.statements.datasets.generation_scope import Making
@@ -58,6 +58,9 @@ def lower_context(making: Making) -> None:
             message = f"`{name.text}` is restricted by `{other}`, which is not in this context"
             making.error("E0607", message, name.span, help=f"add it: `context … * {other} * {name.text}`")
     if written is not None and making.sound and count_context(making, written) == 0:
+        making.sound = False
+        if has_lost_values(making.program, *(axis.name for axis in making.axes)):
+            return
         message = "no combination of these axes is allowed"
         making.error("E0603", message, written.head, help="look at the `when` conditions of the groups")
 

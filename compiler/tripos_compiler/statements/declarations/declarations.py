@@ -18,7 +18,7 @@ from tripos_compiler.plan import (
     Metric,
     Role,
 )
-from tripos_compiler.resolve import Binding, Program, forget_diagnostics, has_lost_part, locale_of
+from tripos_compiler.resolve import Binding, Program, forget_diagnostics, has_lost_part, has_lost_values, locale_of
 from tripos_compiler.resolve.plugins import is_known_early
 from tripos_compiler.source import Name, Number, RangeExpr, Syntax
 from tripos_compiler.statements.declarations.titles import plain_title
@@ -263,9 +263,8 @@ def _axis(program: Program, statement: Statement, scope: dict[str, Binding]) -> 
             values.append(AxisValue(name=name.text, labels=labels or {}, group=group, guard=guard))
     if not values:
         message = f"axis `{statement.name().text}` has no values"
-        help_, block = "write one value a line in its block", statement.block
-        lacking = block.span if block is not None else None
-        program.diagnostics.error("E0603", message, statement.head, help=help_, lacking=lacking)
+        if not has_lost_values(program, statement.name().text):
+            program.diagnostics.error("E0603", message, statement.head, help="write one value a line in its block")
         return None
     return Axis(name=statement.name().text, values=tuple(values)) if good else None
 

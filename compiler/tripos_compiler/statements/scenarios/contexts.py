@@ -8,7 +8,7 @@ from typing import Any
 from tripos_compiler.constructs import Statement
 from tripos_compiler.language import Unavailable, axes_in_guards, count_cells
 from tripos_compiler.plan import Arm, Axis, ChoiceType, Rows
-from tripos_compiler.resolve import Binding, LoadedDataset, Program, has_lost_part
+from tripos_compiler.resolve import Binding, LoadedDataset, Program, has_lost_part, has_lost_values
 from tripos_compiler.source import BinaryExpr, Name, Syntax
 from tripos_compiler.typing import axis_type
 
@@ -99,8 +99,9 @@ def _count(program: Program, statement: Statement, cases: ScenarioCases) -> None
         help_ = "look at the `when` conditions of the groups"
         tied = [(axis.name, " and ".join(f"`{name}`" for name in sorted(axes_in_guards(axis)))) for axis in cases.axes]
         note = ", ".join(f"`{name}` by {others}" for name, others in tied if others)
-        message = "no combination of these axes is allowed"
-        program.diagnostics.error("E0603", message, written.head, help=help_, notes=[f"restricted are {note}"])
+        message, notes = "no combination of these axes is allowed", [f"restricted are {note}"]
+        if not has_lost_values(program, *(axis.name for axis in cases.axes)):
+            program.diagnostics.error("E0603", message, written.head, help=help_, notes=notes)
         cases.sound = False
 
 
