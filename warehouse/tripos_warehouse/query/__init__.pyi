@@ -16,6 +16,9 @@ from .floor_sql import (
 from .functions import (
     add_functions as add_functions,
 )
+from .item_sql import (
+    ITEM_ANALYSIS as ITEM_ANALYSIS,
+)
 from .relations import (
     SHOWN as SHOWN,
     Table as Table,

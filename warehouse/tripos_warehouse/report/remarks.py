@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -12,9 +13,10 @@ from tripos_compiler.diagnostics import percent
 from tripos_compiler.language import Only, left_out_arm_values, names_in
 from tripos_compiler.plan import Ask, Converse, Grade, Plan, Score
 from tripos_warehouse import sql
+from tripos_warehouse.measures import is_baseline
 from tripos_warehouse.measures.judges import repeated_verdicts
 from tripos_warehouse.query import Connection
-from tripos_warehouse.statistics.validity import judge_stability
+from tripos_warehouse.statistics.validity import judge_stability, tested_correlation, wrongly_keyed
 from tripos_warehouse.store import HUMAN
 from tripos_warehouse.views import RunRecord
 
@@ -43,6 +45,12 @@ FEWEST = 5
 """Fewer items than that may be alike by chance."""
 MOST_SETTLED = 5
 """The most comparisons of a run that stopped early that are told one by one."""
+LEAST_MODELS = 3
+"""Of fewer models it is no wonder that all or none solve an item."""
+MANY = 0.2
+"""A share of the items that is worth a remark."""
+APART = 0.5
+"""Judges who are so much of a scale apart are at odds."""
 CUT = ("length", "max_tokens", "MAX_TOKENS")
 """How providers say that a reply was cut off."""
 
@@ -58,6 +66,7 @@ Kind = Literal[
     "snapshots",
     "outdated",
     "repeats",
+    "items",
 ]
 
 
@@ -88,6 +97,7 @@ def find_remarks(connection: Connection, plan: Plan, run: RunRecord, only: Only)
             _uneven(connection, schema),
             _one_value(connection, schema),
             _copies(connection, run, schema),
+            _items(connection, run, schema),
             _snapshots(connection, plan),
             _outdated(connection, run, schema),
             _repeats(connection, plan),
@@ -244,6 +254,38 @@ def _copies(connection: Connection, run: RunRecord, schema: str) -> Iterator[Rem
     for model, samples, count in counts:
         told = f"the {samples:,} samples of {model} are the same reply for every one of {count:,} items"
         yield Remark("copies", told)
+
+
+def _items(connection: Connection, run: RunRecord, schema: str) -> Iterator[Remark]:
+    """Yield that many items tell no models apart, that some go against the rest, and that judges are at odds on
+    many."""
+    if sum(not is_baseline(model) for model in run.models) < LEAST_MODELS:
+        return
+    found = _rows(
+        connection,
+        f"""select metric::varchar, item_id, models, discrimination, solved_by, apart
+        from {schema}.item_analysis() order by scenario, metric, item_id""",
+    )
+    by_metric: dict[str, list[tuple[Any, ...]]] = {}
+    for metric, *row in found:
+        by_metric.setdefault(metric, []).append(tuple(row))
+    for metric, rows in by_metric.items():
+        if len(rows) < FEWEST:
+            continue
+        solved = Counter(by for _, models, _, by, _ in rows if models >= LEAST_MODELS)
+        every, none = solved["every model"], solved["no model"]
+        if every + none >= MANY * len(rows):
+            told = f"`{metric}`: every model solves {every:,} of {len(rows):,} items and no model {none:,}"
+            yield Remark("items", f"{told}: these tell no models apart")
+        tested = [tested_correlation(value, models) for _, models, value, _, _ in rows]
+        if against := [rows[place][0] for place in wrongly_keyed(tested)]:
+            more = f" and {len(against) - 3:,} more" if len(against) > 3 else ""
+            told = f"`{metric}`: models that do better elsewhere do worse on {', '.join(against[:3])}{more}"
+            yield Remark("items", f"{told}: look at the key")
+        odds = sum(apart is not None and apart >= APART for *_, apart in rows)
+        if odds >= MANY * len(rows):
+            told = f"`{metric}`: judges are half of the scale or more apart on {odds:,} of {len(rows):,} items"
+            yield Remark("items", f"{told}: look at `from {run.benchmark}.disagreements()`")
 
 
 def _outdated(connection: Connection, run: RunRecord, schema: str) -> Iterator[Remark]:

@@ -21,6 +21,11 @@ from .escalation import (
     learned_threshold as learned_threshold,
     least_share as least_share,
 )
+from .items import (
+    item_discrimination as item_discrimination,
+    tested_correlation as tested_correlation,
+    wrongly_keyed as wrongly_keyed,
+)
 from .prevalence import (
     CorrectedPrevalence as CorrectedPrevalence,
     corrected_prevalence as corrected_prevalence,

@@ -1,0 +1,110 @@
+"""Items that tell nobody apart, that go against the rest, and that judges are at odds about."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.conftest import Command
+from tripos_warehouse.statistics.validity import item_discrimination, wrongly_keyed
+from tripos_warehouse.store.store import Store
+from tripos_warehouse.views.views import connect
+
+Build = Callable[..., dict[str, list[dict[str, Any]]]]
+ITEMS, WRONG = 20, 7
+SPEC = """\
+benchmark keyed "1.0.0" { languages en }
+role candidate compared
+dataset item from "items.jsonl" { number integer, answer text secret }
+scenario sums {
+  over item
+  ask reply by candidate { prompt "{{ item.number }}" }
+  score right = reply.text == item.answer
+}
+"""
+
+
+@pytest.fixture
+def keyed(tmp_path: Path, tripos: Command, monkeypatch: pytest.MonkeyPatch) -> list[list[float]]:
+    """Twelve models, of which a better one knows what a worse one knows; one item has the wrong key, one is solved by
+    everybody and one by nobody. Returns the scores, a row a model."""
+    monkeypatch.chdir(tmp_path)
+    Path("keyed.tripos").write_text(SPEC, "utf-8")
+    rows = [json.dumps({"number": item, "answer": "x"}) for item in range(ITEMS)]
+    Path("items.jsonl").write_text("\n".join(rows), "utf-8")
+    random = np.random.default_rng(4)
+    scores, replies = [], []
+    for model in range(12):
+        knows = random.random(ITEMS) < np.linspace(0.05, 0.95, 12)[model]
+        knows[WRONG] = model < 6
+        knows[3], knows[4] = True, False
+        scores.append(knows.astype(float).tolist())
+        replies += [
+            json.dumps({"number": item, "model": f"lab/m{model:02}", "reply": "x" if known else "y"})
+            for item, known in enumerate(knows)
+        ]
+    Path("replies.jsonl").write_text("\n".join(replies), "utf-8")
+    done = tripos("import", "samples", "replies.jsonl", "--spec", "keyed.tripos")
+    assert done.code == 0, done.err
+    return scores
+
+
+def test_the_macro_says_what_the_statistics_say(keyed: list[list[float]], tripos: Command) -> None:
+    wanted = item_discrimination(keyed)
+    with connect(Store.open(Path("results"), create=False)) as connection:
+        found = connection.execute(
+            """select number, models, share, discrimination, low, high, solved_by, apart
+            from keyed.item_analysis() join (select distinct item_id, (fields::json->>'number')::int as number
+              from keyed.items) using (item_id) order by number"""
+        ).fetchall()
+    assert len(found) == ITEMS
+    for number, models, share, discrimination, low, high, solved_by, apart in found:
+        own = wanted[number]
+        assert (models, share) == (12, pytest.approx(np.mean([row[number] for row in keyed])))
+        assert discrimination == (None if own.value is None else pytest.approx(own.value, abs=1e-9))
+        assert low == (None if own.low is None else pytest.approx(own.low, abs=1e-7))
+        assert high == (None if own.high is None else pytest.approx(own.high, abs=1e-7))
+        assert solved_by == {3: "every model", 4: "no model"}.get(number)
+        assert apart is None
+    assert wrongly_keyed(wanted) == [WRONG]
+
+
+def test_a_report_remarks_on_an_item_that_goes_against_the_rest(keyed: list[list[float]], tripos: Command) -> None:
+    remarks = [
+        each["text"] for each in json.loads(tripos("report", "--json").out)["remarks"] if each["kind"] == "items"
+    ]
+    assert len(remarks) == 1, "two of twenty items that tell nobody apart are not worth a remark"
+    assert remarks[0].startswith("`right`: models that do better elsewhere do worse on ")
+
+
+def test_of_items_without_a_wrong_key_hardly_any_is_said_to_have_one() -> None:
+    """Of 200 tests of 40 items, by ten models of like strength, at most one in ten names any."""
+    named = 0
+    for seed in range(200):
+        random = np.random.default_rng([11, seed])
+        ease, strength = random.normal(size=40), random.normal(size=(10, 1))
+        scores = (random.random((10, 40)) < 1 / (1 + np.exp(-strength - ease))).astype(float)
+        named += bool(wrongly_keyed(item_discrimination(scores)))
+    assert named <= 20
+
+
+def test_how_far_judges_are_apart_is_a_share_of_the_scale(store: Store, run_rows: Build) -> None:
+    """On 1 to 10 the second judge gives a point less to every second item."""
+    store.append(run_rows("r1", ("m1", "m2")))
+    both = run_rows(
+        "r2", ("m1", "m2"), judge="qwen/judge", value=lambda model, item: 5.0 + model + item % 3 - item % 2, minutes=1
+    )
+    both["runs"][0]["roles"] = json.dumps({"candidate": ["m1", "m2"], "judge": ["openai/judge", "qwen/judge"]})
+    store.append(both)
+    with connect(store) as connection:
+        found = connection.execute(
+            """select round(apart, 9) as apart, count(*), any_value(models) from edubench.item_analysis()
+            group by 1 order by 1"""
+        ).fetchall()
+    assert [row[0] for row in found] == [0, round(1 / 9, 9)]
+    assert found[0][1] == found[1][1] and found[0][2] == 2

@@ -1,0 +1,50 @@
+"""SQL of item analysis: how hard an item is, whether it tells models apart, and whether judges are at one about it.
+
+Discrimination is the corrected item-total correlation: of an item's mean with the mean of the model over its other
+items, with the models as those who sit the test (Lord and Novick 1968; Nunnally 1978). Its interval is Fisher's (1921).
+`statistics.validity` has the same of arrays. The respondents are models; baselines are none.
+"""
+
+LEAST_MODELS = 4
+"""With fewer models Fisher's interval has no width."""
+
+ITEM_ANALYSIS = """
+macro {schema}.item_analysis(metric := NULL, scenario := NULL) as table
+with given as (
+  select score.scenario, score.metric, score.item_id, score.model, avg(score.value) as value,
+    avg((score.value - score.low) / nullif(score.high - score.low, 0)) as share
+  from {schema}.scores as score
+  where score.value is not null and not starts_with(score.model, 'baseline/') and {counted}
+    and (metric is null or score.metric = metric) and (scenario is null or score.scenario = scenario)
+  group by all),
+beside as (
+  select given.*, (sum(given.value) over others - given.value) / nullif(count(*) over others - 1, 0) as rest
+  from given
+  window others as (partition by given.scenario, given.metric, given.model)),
+judged as (
+  select score.scenario, score.metric, score.item_id, score.sample_id,
+    (max(score.value) - min(score.value)) / nullif(any_value(score.high) - any_value(score.low), 0) as apart
+  from {schema}.scores as score
+  where score.value is not null and score.evaluator is not null and {counted}
+    and (metric is null or score.metric = metric) and (scenario is null or score.scenario = scenario)
+  group by all having min(score.evaluator) <> max(score.evaluator)),
+split as (
+  select judged.scenario, judged.metric, judged.item_id, avg(judged.apart) as apart from judged group by all),
+figured as (
+  select beside.scenario, beside.metric, beside.item_id, avg(beside.value) as mean, avg(beside.share) as share,
+    count(*) as models, bool_and(beside.share >= 1 - 1e-9) as easy, bool_and(beside.share <= 1e-9) as hard,
+    case when count(beside.rest) >= LEAST_MODELS and stddev_pop(beside.value) > 1e-9 and stddev_pop(beside.rest) > 1e-9
+      then greatest(-1 + 1e-6, least(1 - 1e-6, corr(beside.value, beside.rest))) end as discrimination
+  from beside group by all)
+select figured.scenario, figured.metric, figured.item_id, figured.models, figured.mean, figured.share,
+  figured.discrimination,
+  tanh(atanh(figured.discrimination) - 1.959963985 / sqrt(figured.models - 3)) as low,
+  tanh(atanh(figured.discrimination) + 1.959963985 / sqrt(figured.models - 3)) as high,
+  case when figured.models < 2 then null when figured.easy then 'every model' when figured.hard then 'no model' end
+    as solved_by,
+  split.apart
+from figured left join split on split.scenario is not distinct from figured.scenario
+  and split.metric is not distinct from figured.metric and split.item_id = figured.item_id
+order by figured.discrimination nulls last, figured.scenario, figured.metric, figured.item_id""".replace(
+    "LEAST_MODELS", str(LEAST_MODELS)
+)
