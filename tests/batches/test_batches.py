@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import tripos
 from tests.batches.batch_server import BatchServer, batch_serving
-from tests.batches.runs import Place, costs, make_place, without_cost
+from tests.batches.runs import Place, costs, make_place, quick, without_cost
 from tests.kills.contents import contents, differences
 from tripos_warehouse.ledger import StoredBatches
 from tripos_warehouse.store import Store
+from tripos_warehouse.views import connect
 
 EXPIRED = ["expired", "ended", "expired"]
 
@@ -38,9 +41,38 @@ def test_a_run_by_batches_has_the_tables_of_a_live_run_and_costs_half(place: Pla
     assert batch.summary["cost_usd"] == pytest.approx(live.summary["cost_usd"] / 2, rel=1e-12)
     assert place.server.billed == place.server.live  # the same requests, each as often
     assert set(place.server.submitted.values()) == {1}
+    assert marked(place.folder / "live") == {None}
+    assert len(found := marked(place.folder / "batch")) > 4 and found <= set(place.server.batches)
     again = place.run("batch", "--batch")
     assert again.code == 0 and again.summary["calls"]["asked"] == 0
     assert len(place.server.batches) <= 10  # a batch for each level and model, not one a request
+
+
+def marked(store: Path) -> set[str | None]:
+    """Return the batches that the replies of a store are marked with."""
+    with connect(Store.open(store, create=False)) as connection:
+        rows = connection.execute("select batch_id from samples union select batch_id from judgements").fetchall()
+    return {name for (name,) in rows}
+
+
+def test_python_asks_in_batches_and_leaves_them(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(place.folder)
+    place.server.delay_s = 0.4
+    spec, roles = (
+        tripos.compile(place.work.folder / "kills.tripos"),
+        {"judge": "openai/judge", "helper": "openai/helper"},
+    )
+    some: Any = {"roles": roles, "scenarios": "sums", "limit": 1, "store": place.folder / "batch"}
+    batches = spec.plan("openai/a", batch=True, **some).batches
+    assert batches is not None and batches.levels == 2
+    with quick():
+        first = spec.run("openai/a", batch=True, detach=True, **some)
+        assert first.status == "submitted" and first.asked == 0
+        place.server.delay_s = 0.05
+        second = spec.run("openai/a", batch=True, **some)
+    assert second.status == "finished" and second.asked and not place.server.live
+    with pytest.raises(tripos.RunError, match="detach"):
+        spec.run("openai/a", detach=True, **some)
 
 
 @pytest.mark.long

@@ -57,6 +57,7 @@ def sample(number: object, **changes: Any) -> dict[str, Any]:
         "request_digest": None,
         "adopted_from": None,
         "reused_from": None,
+        "batch_id": None,
         "release": None,
         "created_at": AT,
     }

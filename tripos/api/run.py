@@ -58,7 +58,8 @@ class Run:
 
     @property
     def status(self) -> str:
-        """`running`, or how the run ended: `finished`, `interrupted`, `stopped` or `failed`."""
+        """`running`, or how the run ended: `finished`, `interrupted`, `stopped`, `submitted` or
+        `failed`."""
         return "running" if self._ending is None else self._ending.status
 
     @property
@@ -196,6 +197,8 @@ def open_run(
         raise Failure("R0202", "`--batch` and `--workers` do not go together", "leave out --workers")
     if pool is not None and prepared.selection.until is not None:
         raise Failure("R0202", "`--until` and `--workers` do not go together", "leave out --workers")
+    if detach and not prepared.wiring.batch:
+        raise Failure("R0202", "`--detach` leaves batches, and there are none", "give --batch too")
     run_id = new_run_id(datetime.now(UTC))
     try:
         functions = prepared.functions

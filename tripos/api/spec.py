@@ -62,6 +62,8 @@ class CaseOptions(TypedDict, total=False):
     """Stores whose replies are taken over, and which are only read."""
     budget: Names
     """The most that the run may spend: `"5usd"`, `"200000tokens"`, `"1000calls"`."""
+    batch: bool
+    """Ask models in batches of their providers: half the price, and replies within a day."""
 
 
 class RunOptions(CaseOptions, total=False):
@@ -79,6 +81,8 @@ class RunOptions(CaseOptions, total=False):
     """With `until`: the run stops once every measure is this close to what all items would show."""
     workers: int
     """The number of processes that make the calls; they share the limits and the budget."""
+    detach: bool
+    """With `batch`: submit the batches and leave, with the status `submitted`; the same run collects them later."""
 
 
 @dataclass(frozen=True)
@@ -204,7 +208,8 @@ class Spec:
             choices, config = self._chosen(models, roles, store, options, RunOptions.__annotations__)
             prepared = prepare(self.compiled, choices, config, locked=options.get("locked"))
             pool = worker_pool(self.compiled, choices, config, options.get("workers", 1))
-            run = open_run(self.compiled, prepared, config, self._warner(warnings), pool)
+            detach = options.get("detach", False)
+            run = open_run(self.compiled, prepared, config, self._warner(warnings), pool, detach=detach)
         run.warnings = tuple(warnings)
         started.append(run)
         watcher = Watcher(run, progress, self.settings.secrets)
@@ -221,6 +226,8 @@ class Spec:
         if ending.failure is not None:
             failure = ending.failure
             raise RunError(failure.code, for_python(failure.message), for_python(failure.hint or ""), run) from failure
+        if ending.status == "submitted":  # a report would be of a part
+            return run
         await asyncio.to_thread(run.keep_report)
         with raised_as(RunError):
             run.check_served()
@@ -250,6 +257,7 @@ class Spec:
             shard=options.get("shard"),
             until=options.get("until") is not None,
             margin=options.get("margin"),
+            batch=options.get("batch", False),
         )
         return choices, _with_options(self.settings.config, store, options)
 

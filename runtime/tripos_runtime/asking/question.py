@@ -27,7 +27,7 @@ UNUSED: dict[str, Any] = {
 }
 NO_REPLY: dict[str, Any] = dict.fromkeys(("reply", "parsed", "error", "finish_reason", "model_served")) | UNUSED
 
-SENT_ANEW: dict[str, Any] = {"adopted_from": None, "reused_from": None}
+SENT_ANEW: dict[str, Any] = {"adopted_from": None, "reused_from": None, "batch_id": None}
 """The columns of a result that was asked for."""
 
 OF_CALL = ("finish_reason", "model_served", *UNUSED, "error")

@@ -108,7 +108,7 @@ def first_replies(asked: SentRequest, samples: int = 1, number: int = 0) -> Repl
         left_out, sent = less
     # The attempts and the wait were the same for all of them.
     replies = (came.reply, *came.reply.others)[:samples]
-    found = [First(Called(reply, came.attempts, came.latency_s), sent, left_out) for reply in replies]
+    found = [First(Called(reply, came.attempts, came.latency_s, came.batch_id), sent, left_out) for reply in replies]
     missing = ModelError("R0111", f"`{asked.model.name}` sent fewer replies than it was asked for", "")
     return found + [First(missing, asked.sent, left_out)] * (samples - len(found))
 
@@ -138,6 +138,7 @@ def adopted(asked: SentRequest, found: Adopted, number: int = 0) -> ReplyProgram
     row = found.row
     sent = _sent(asked, row["messages"]) if "messages" in row else asked.sent
     columns: dict[str, Any] = {"messages": messages_text(sent), **NO_REPLY, **{key: row[key] for key in OF_CALL}}
+    columns["batch_id"] = row.get("batch_id")
     columns["reply"] = row["reply"] if "reply" in row else row["text"]
     prompt = as_one_text(sent)
     if columns["reply"] is None:
@@ -165,7 +166,7 @@ def _repaired(
     second = _columns(came)
     for key in UNUSED:
         columns[key] = _sum(columns[key], second[key])
-    columns["model_served"] = second["model_served"]
+    columns |= {"model_served": second["model_served"], "batch_id": second["batch_id"]}
     after = yield from _read(asked.question, second)
     if after.error is not None and _usable(after) <= _usable(before):
         return before
@@ -231,6 +232,7 @@ def _columns(called: Called) -> dict[str, Any]:
         "tokens_reasoning": reply.tokens_reasoning,
         "cost_usd": reply.cost_usd,
         "latency_s": called.latency_s,
+        "batch_id": called.batch_id,
     }
 
 

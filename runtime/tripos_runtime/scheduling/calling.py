@@ -40,12 +40,13 @@ NO_LANE: Lane = ("", "")
 
 @dataclass(frozen=True, slots=True)
 class Called:
-    """A reply and what it took to get it: how many attempts, and how long the last of them in seconds, where that says
-    anything."""
+    """A reply and what it took to get it: how many attempts, how long the last of them in seconds, where that says
+    anything, and the batch of the provider that it came in, if it did."""
 
     reply: Reply
     attempts: int
     latency_s: float | None
+    batch_id: str | None = None
 
 
 class Caller:

@@ -241,6 +241,8 @@ def _took(row: Row) -> str:
     parts = [f"{row['tokens_in']:,} tokens in" if row["tokens_in"] is not None else "tokens in unknown"]
     parts.append(f"{row['tokens_out']:,} out" if row["tokens_out"] is not None else "out unknown")
     parts.append(f"{usd(row['cost_usd'])} USD" if row["cost_usd"] is not None else "cost unknown")
+    if row.get("batch_id"):
+        parts.append(f"in batch {row['batch_id']}")
     parts.append(f"{row['attempts']} {'attempt' if row['attempts'] == 1 else 'attempts'}")
     if row["latency_s"] is not None:
         parts.append(duration(row["latency_s"]))

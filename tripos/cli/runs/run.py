@@ -90,8 +90,6 @@ def run_compiled(
         return USAGE
     spec, warn = CompiledSpec(options.path, compilation, plan, folders), warning_printer(options, config)
     choices = choices_of(options)
-    if options.detach and not options.batch:
-        raise Failure("R0202", "`--detach` leaves batches, and there are none", "give --batch too")
     prepared = prepare(spec, choices, config, people=people, budget=budget, locked=options.locked)
     if options.dry_run:
         return _dry_run(prepared, options, config, warn)

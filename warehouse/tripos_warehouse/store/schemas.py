@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from tripos_warehouse.store.table_schema import (
     BATCHES,
+    CALL,
     CONTEXT,
     RELEASE,
     REQUEST,
@@ -27,26 +28,12 @@ from tripos_warehouse.store.table_schema import (
 
 _CONTEXT_LEAVES = "context.key_value.key context.key_value.value"
 
-# What is known of one model call; `samples` and `judgements` end with these. A cost or a count that
-# nobody told us is null, never zero.
-_CALL = (
-    required("status", pa.string()),
-    optional("error", pa.string()),
-    optional("finish_reason", pa.string()),
-    required("attempts", pa.int64()),
-    optional("tokens_in", pa.int64()),
-    optional("tokens_out", pa.int64()),
-    optional("tokens_reasoning", pa.int64()),  # those of `tokens_out` that nobody sees
-    optional("cost_usd", pa.float64()),
-    optional("latency_s", pa.float64()),
-    required("created_at", TIMESTAMP),
-)
-
 # A reply is an answer to what was sent: a row has the digest of that, and may have taken its reply from another row
 # with the same. What that reply took is in both rows, and was paid for once. `reused_from` says in which other store,
-# and in which commit of it, that row was found.
+# and in which commit of it, that row was found; `batch_id` in which batch of its provider the reply came, if it did.
 _REUSED = optional("reused_from", pa.string())
-_REQUEST = (optional(REQUEST, pa.string()), optional("adopted_from", pa.string()), _REUSED)
+_BATCH = optional("batch_id", pa.string())
+_REQUEST = (optional(REQUEST, pa.string()), optional("adopted_from", pa.string()), _REUSED, _BATCH)
 
 _RELEASE = optional(RELEASE, pa.string())
 """The digest of the release that a run was of; null where it was of a working tree. The ledger fills it in."""
@@ -177,10 +164,10 @@ SLOTS = make_table(
 # `messages` repeats from model to model; where it does not, the encoder falls back by itself.
 SAMPLES = make_table(
     "samples",
-    5,
+    6,
     "sample_id",
     "run_id benchmark scenario step fingerprint binding item_id role model identity model_served messages status "
-    "finish_reason " + _CONTEXT_LEAVES,
+    "finish_reason batch_id " + _CONTEXT_LEAVES,
     required("sample_id", pa.string()),
     required("run_id", pa.string()),  # the run that made it, not every run that uses it
     required("benchmark", pa.string()),
@@ -198,7 +185,7 @@ SAMPLES = make_table(
     required("messages", pa.string()),  # JSON
     optional("reply", pa.string()),
     optional("parsed", pa.string()),  # JSON
-    *_CALL,
+    *CALL,
     *_REQUEST,
     _RELEASE,
 )
@@ -207,10 +194,10 @@ SAMPLES = make_table(
 # `conversation_id`, and what it took is the sum of what its turns took.
 TURNS = make_table(
     "turns",
-    4,
+    5,
     "turn_id",
     "conversation_id run_id benchmark scenario step fingerprint binding item_id role model identity model_served "
-    "status finish_reason",
+    "status finish_reason batch_id",
     required("turn_id", pa.string()),
     required("conversation_id", pa.string()),
     required("run_id", pa.string()),
@@ -230,7 +217,7 @@ TURNS = make_table(
     required(
         "left_out", pa.int64()
     ),  # turns that were not shown to the model, since they would have passed its context
-    *_CALL,
+    *CALL,
     *_REQUEST,
     _RELEASE,
 )
@@ -238,7 +225,7 @@ TURNS = make_table(
 # Judgements and scores that were imported have a `round`, from 1 on; those of runs have none.
 JUDGEMENTS = make_table(
     "judgements",
-    9,
+    10,
     "judgement_id",
     "run_id benchmark scenario scorer fingerprint binding evaluator identity source model_served status finish_reason",
     required("judgement_id", pa.string()),
@@ -262,7 +249,7 @@ JUDGEMENTS = make_table(
     required("messages", pa.string()),  # JSON
     optional("reply", pa.string()),
     optional("parsed", pa.string()),  # JSON, {metric: {"score": 7, "reason": "…"}}
-    *_CALL,
+    *CALL,
     *_REQUEST,
     _RELEASE,
 )
@@ -333,7 +320,7 @@ VECTORS = make_table(
     optional("model_served", pa.string()),
     required("text", pa.string()),
     optional("vector", pa.string()),  # base64 of 32-bit numbers, the least significant byte first
-    *_CALL,
+    *CALL,
     _REUSED,
 )
 

@@ -83,7 +83,7 @@ class TableSchema:
 CIRCUMSTANCES = frozenset(
     (
         *("run_id", "items_of", "source", "created_at", "started_at", "finished_at", "latency_s", "attempts"),
-        *("release", "git_commit", "git_dirty", "spec", "adopted_from", "reused_from"),
+        *("release", "git_commit", "git_dirty", "spec", "adopted_from", "reused_from", "batch_id"),
     )
 )
 
@@ -100,6 +100,21 @@ def required(name: str, type: pa.DataType) -> pa.Field[Any]:
 def optional(name: str, type: pa.DataType) -> pa.Field[Any]:
     return pa.field(name, type)
 
+
+# What is known of one model call; `samples` and `judgements` end with these. A cost or a count that
+# nobody told us is null, never zero.
+CALL = (
+    required("status", pa.string()),
+    optional("error", pa.string()),
+    optional("finish_reason", pa.string()),
+    required("attempts", pa.int64()),
+    optional("tokens_in", pa.int64()),
+    optional("tokens_out", pa.int64()),
+    optional("tokens_reasoning", pa.int64()),  # those of `tokens_out` that nobody sees
+    optional("cost_usd", pa.float64()),
+    optional("latency_s", pa.float64()),
+    required("created_at", TIMESTAMP),
+)
 
 # A batch is `intended` before it is submitted, with its requests, then `submitted` with its name at its provider,
 # and in the end `collected` or `dropped`.

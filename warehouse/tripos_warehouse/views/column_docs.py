@@ -67,6 +67,7 @@ MEANINGS: Mapping[str, str] = MappingProxyType(
         "messages": "the request, JSON",
         "request_digest": "a hash of the first request; null if no run sent one",
         "adopted_from": "the result with the same request whose reply was adopted; null if the call was made",
+        "batch_id": "the batch of the provider that the reply came in, at the price of batches; null: a live call",
         "reused_from": "the other store that the reply was taken over from, and the commit there; null if it was none",
         "reply": "the text of the reply; null where there is none",
         "parsed": "the parsed reply, JSON",

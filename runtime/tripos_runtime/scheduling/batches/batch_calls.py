@@ -37,8 +37,8 @@ class BatchCaller(Caller):
 
     async def call(self, request: Request, lane: Lane = NO_LANE) -> Called:
         """Wait for the batch that has the request. Raises what `Caller.call` does."""
-        reply, attempts = await self._queue.call(request)
-        return Called(reply, attempts, None)
+        reply, attempts, batch_id = await self._queue.call(request)
+        return Called(reply, attempts, None, batch_id)
 
 
 @dataclass

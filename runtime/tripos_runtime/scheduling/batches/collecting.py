@@ -17,6 +17,9 @@ from tripos_runtime.scheduling.costs import Debit
 from tripos_runtime.scheduling.errors import Stopped
 from tripos_runtime.scheduling.times import Times
 
+BatchReply = tuple[Reply, int, str | None]
+"""A reply, in how many batches its request was, and the last of them, as its provider calls it."""
+
 
 @dataclass(eq=False)
 class WaitingBatch:
@@ -25,7 +28,7 @@ class WaitingBatch:
     name: str
     request: Request
     body: bytes
-    future: asyncio.Future[tuple[Reply, int]]
+    future: asyncio.Future[BatchReply]
     attempts: int = 0
     debit: Debit | None = None
 
@@ -173,7 +176,7 @@ class BatchCollector:
         if self._budget is not None and waiting.debit is not None:
             self._budget.settle(waiting.debit, reply, self._model.price)
         if not waiting.future.done():
-            waiting.future.set_result((reply, waiting.attempts))
+            waiting.future.set_result((reply, waiting.attempts, watched.batch.batch_id))
         return None
 
     def _lost(self, watched: WatchedBatch, error: ModelError) -> Unanswered:

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from tripos_compiler.plan import digest
-from tripos_runtime.models import ModelError, Reply, Request
+from tripos_runtime.models import ModelError, Request
 from tripos_runtime.models.batches import BatchedModel, BatchLine
 from tripos_runtime.scheduling.batches.collecting import (
     BatchCollector,
+    BatchReply,
     Patience,
     WaitingBatch,
     WatchedBatch,
@@ -96,8 +97,8 @@ class BatchQueue:
         """Make sure that the server has batches. Raises `Stopped` where it has none."""
         await self._patience.ask(self.model.service.check)
 
-    async def call(self, request: Request) -> tuple[Reply, int]:
-        """Return the reply to a request, and in how many batches it was. Raises as `Caller.call` does."""
+    async def call(self, request: Request) -> BatchReply:
+        """Return the reply to a request, in how many batches it was, and the last. Raises as `Caller.call` does."""
         if self._error is not None:
             raise self._error
         body = self.model.body_of(request)
