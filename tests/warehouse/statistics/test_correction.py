@@ -7,10 +7,13 @@ import math
 import numpy as np
 import pytest
 
+from tests.bench.real_labels import JUDGES, held as held_of_people, tutors_of
 from tests.bench.validity import FEWEST, WORLDS, World, held
-from tripos_warehouse.statistics.validity import corrected_mean
+from tests.conftest import SHARED_DATA
+from tripos_warehouse.statistics.validity import Pulled, corrected_mean, expected_reach
 
 REPETITIONS = 150
+MRBENCH = SHARED_DATA / "mrbench/MRBench_V1.json"
 
 
 @pytest.mark.parametrize("world", WORLDS, ids=lambda world: world.name)
@@ -36,6 +39,42 @@ def test_it_is_the_estimate_of_ppi_plus_plus_as_its_authors_write_it() -> None:
     assert found.result.standard_error == pytest.approx(math.sqrt(variance), rel=5e-3)
     # Over all replies the judge's mean has the graded ones too: it moves by less, and λ is larger by as much.
     assert found.power == pytest.approx(power * 6000 / 4000, rel=2e-2)
+
+
+def test_it_is_what_the_package_of_its_authors_gives() -> None:
+    random = np.random.default_rng(3)
+    people = random.normal(5, 2, 6000)
+    judge = people * 0.6 + random.normal(1, 1, 6000)
+    found = corrected_mean(judge.tolist(), [*people[:2000].tolist(), *[None] * 4000]).result
+    # ppi-python 0.2.3: ppi_mean_pointestimate and ppi_mean_ci of the first 2,000 as labelled
+    assert found.value == pytest.approx(5.03339089, abs=2e-4)
+    assert (found.low, found.high) == pytest.approx((4.96570829, 5.10107349), abs=3e-4)
+
+
+@pytest.mark.skipif(not MRBENCH.exists(), reason="the real data are not here")
+@pytest.mark.parametrize("difference", [False, True])
+def test_60_grades_of_real_people_hold_what_all_their_grades_say(difference: bool) -> None:
+    found = held_of_people(tutors_of(MRBENCH), JUDGES["another side of the reply"], difference, 3)
+    assert found.judge < 0.8
+    assert found.corrected >= FEWEST
+
+
+def test_more_grades_are_foreseen_as_they_come() -> None:
+    random = np.random.default_rng(11)
+    people = random.normal(5, 2, 4000)
+    judge = people + random.normal(1, 1, 4000)
+    reached = []
+    for graded in (100, 400):
+        known = np.arange(4000) < graded
+        weight = np.where(known, 1 / graded, 0.0)
+        of_people, on_graded = (weight * (each - each[known].mean()) for each in (people, judge))
+        three = Pulled(people[known].mean(), of_people), Pulled(judge[known].mean(), on_graded)
+        on_all = Pulled(judge.mean(), (judge - judge.mean()) / 4000)
+        now, then = (expected_reach(*three, on_all, known, many) for many in (graded, 400))
+        assert now is not None and then is not None
+        reached.append((now, then))
+    assert reached[0][1] == pytest.approx(reached[1][0], rel=0.15)
+    assert reached[0][1] < 0.7 * reached[0][0]
 
 
 def test_where_people_graded_all_the_judge_says_nothing_more() -> None:
