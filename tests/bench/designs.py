@@ -15,10 +15,11 @@ samples, and items by the variance that was learned. Nothing is asked in batches
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
+from scipy.special import ndtr
 
 from tripos_warehouse.statistics.design import (
     DifferenceComponents,
@@ -124,12 +125,17 @@ def scores(random: Draws, setting: Setting, items: int, samples: int, judges: in
 @lru_cache
 def shift_of(setting: Setting) -> float:
     """Return the shift of latent scores that makes the true difference the one that is to be detected."""
-    low, high = 0.0, setting.scale.high - setting.scale.low
-    bare = replace(setting, samples=1, prices=Prices(0, (0,)))
-    for _ in range(24):
+    scale, v = setting.scale, setting.varying
+    spread = scale.spread * (v.items + v.models + v.replies + v.judges + v.gradings) ** 0.5
+    steps = np.arange(scale.low, scale.high) + 0.5
+
+    def mean(shift: float) -> float:
+        return scale.low + float(ndtr((scale.middle + shift - steps) / spread).sum())
+
+    low, high = 0.0, scale.high - scale.low
+    for _ in range(40):
         middle = (low + high) / 2
-        drawn = scores(np.random.default_rng(7), bare, 200_000, 1, 1, middle)
-        low, high = (middle, high) if drawn[:, 0].mean() - drawn[:, 1].mean() < setting.difference else (low, middle)
+        low, high = (middle, high) if mean(middle) - mean(0) < setting.difference else (low, middle)
     return (low + high) / 2
 
 

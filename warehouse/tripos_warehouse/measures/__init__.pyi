@@ -56,6 +56,10 @@ from .measure_rows import (
 from .settled import (
     as_told as as_told,
 )
+from .sharpening import (
+    Sharpening as Sharpening,
+    find_sharpening as find_sharpening,
+)
 from .sql.figures import (
     sql_of as sql_of,
 )

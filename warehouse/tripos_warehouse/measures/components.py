@@ -53,6 +53,8 @@ def measure_components(
     if figure is None or scored is None:
         return Unknown("it is no mean of scores")
     inner = figure if figure.of is None else figure.of
+    if measure.corrected:
+        return Unknown("people correct it: their grades make its noise")
     if measure.by:
         return Unknown(f"it goes by {', '.join(measure.by)}")
     axes = [axis for axis in axis_columns(plan) if axis in inner.by]
@@ -112,21 +114,24 @@ def _query(
     cell = " || '/' || ".join(f"coalesce({quoted(axis)}::varchar, '')" for axis in axes) or "''"
     chosen = f"where model in {texts(models)}" if models else ""
     return f"""\
-with chosen as (
+with whole as (
+  select * from ({rows}) {chosen}
+), drawn as (
+  select distinct item_id from whole where value is not null order by item_id limit {MOST_ITEMS}
+), chosen as (
   select *, {cell} as "its cell", {weight_sql(weights)} as "its weight",
     dense_rank() over (partition by {reply} order by sample_id) as "its sample"
-  from ({rows}) {chosen}
+  from whole semi join drawn using (item_id)
 ), centred as (
   select *, {value} - avg({value}) over (partition by {kind}) as "its value"
   from chosen
-), limited as (
-  select *, dense_rank() over (order by item_id) as "its place" from centred where "its value" is not null
 )
 select model, item_id, "its sample", evaluator, any_value("its cell"),
-  sum("its weight" * "its value") / sum("its weight"), (select max("its place") from limited),
-  (select count(distinct (scenario, item_id)) from limited)
-from limited
-where "its place" <= {MOST_ITEMS}
+  sum("its weight" * "its value") / sum("its weight"),
+  (select count(distinct item_id) from whole where value is not null),
+  (select count(distinct (scenario, item_id)) from whole where value is not null)
+from centred
+where "its value" is not null
 group by model, item_id, "its sample", evaluator
 order by all
 """

@@ -159,6 +159,8 @@ def render_report(
     if alone:
         told = f"Of several evaluators, and here is one: {', '.join(table.measure.name for table in alone)}."
         text.append("\n" + wrapped(localized(told), width) + "\n")
+    for told in filter(None, (" ".join(map(localized, each.sentences)) for each in report.sharpening)):
+        text.append("\n" + wrapped(told, width) + "\n")
     if report.made:
         text.append(f"\n{localized('made data sets')}\n", style="bold")
         text.append("\n".join(acceptance_lines(report.plan, report.made, width, table_width)) + "\n")

@@ -17,10 +17,12 @@ from tripos_warehouse.measures import (
     CheckedExpectation,
     MeasureTable,
     MissingResults,
+    Sharpening,
     as_told,
     evaluate_or_tell,
     expected,
     find_gaps,
+    find_sharpening,
     find_unworked,
     has_people_apart,
     matched,
@@ -29,6 +31,7 @@ from tripos_warehouse.measures import (
 from tripos_warehouse.measures.sql import sql_of
 from tripos_warehouse.query import Connection
 from tripos_warehouse.report.acceptance import Acceptance, acceptances
+from tripos_warehouse.report.board_facts import headlines
 from tripos_warehouse.report.remarks import CAUTION, Remark, find_remarks
 from tripos_warehouse.store import HUMAN
 from tripos_warehouse.views import RunRecord, copied_scores, people_apart, shows_several_times
@@ -82,6 +85,8 @@ class Report:
     """Of measures without rows: why, where the run has not worked out what they look at, by the measure's name."""
     remarks: tuple[Remark, ...] = ()
     """What makes a figure mean less than it seems to."""
+    sharpening: tuple[Sharpening, ...] = ()
+    """What would have sharpened each headline measure more for the same money."""
     only: Only = field(default_factory=dict)
     """The values of axes and arms that the report is restricted to, beyond what the run was."""
 
@@ -130,6 +135,7 @@ class Report:
             "people": dict(self.people),
             "people_apart": list(self.apart),
             "remarks": [remark.to_json() for remark in self.remarks],
+            "sharpening": [each.to_json() for each in self.sharpening],
             "only_proves_the_pipeline": self.only_proves_the_pipeline,
             "no_better_than_a_baseline": [
                 each.to_json(table.measure.by) for table in self.measures for each in matched(table)
@@ -272,6 +278,7 @@ def _reported(connection: Connection, plan: Plan, run: RunRecord, only: Only) ->
         gaps=find_gaps(connection, run.benchmark),
         unworked=_unworked(connection, plan, run, tables),
         remarks=find_remarks(connection, plan, run, only),
+        sharpening=tuple(find_sharpening(connection, plan, measure) for measure in headlines(plan)),
         only=only,
     )
 

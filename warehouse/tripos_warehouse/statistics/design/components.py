@@ -154,15 +154,8 @@ def _expected(codes: Sequence[Ints], group: Ints, sizes: Floats) -> Floats:
     tr(V_f V_g) is the sum of squares of the joint counts; tr(P V_f V_g) and tr(P V_f P V_g) come from the counts of
     levels by group, which are sparse.
     """
-    from scipy import sparse
-
-    ones, share = np.ones(len(group)), sparse.diags_array(1 / np.sqrt(sizes))
     shapes = [(int(own.max()) + 1, len(sizes)) for own in codes]
-    by_group: list[Any] = [
-        sparse.csr_array((ones, (own, group)), shape=shape) @ share for own, shape in zip(codes, shapes, strict=True)
-    ]
-    if len(group) * len(sizes) <= DENSE:
-        by_group = [counts.toarray() for counts in by_group]
+    by_group = [_by_group(own, group, sizes, shape) for own, shape in zip(codes, shapes, strict=True)]
     inner = [counts.T @ counts for counts in by_group]
     found = np.zeros((len(codes), len(codes)))
     for f, first in enumerate(codes):
@@ -176,3 +169,14 @@ def _expected(codes: Sequence[Ints], group: Ints, sizes: Floats) -> Floats:
             twice = float((inner[f] * inner[g]).sum())
             found[f, g] = found[g, f] = whole - 2 * once + twice
     return found
+
+
+def _by_group(own: Ints, group: Ints, sizes: Floats, shape: tuple[int, int]) -> Any:
+    """Return the counts of levels by group over the roots of the groups' sizes."""
+    if len(group) * len(sizes) <= DENSE:
+        counts = np.bincount(own * shape[1] + group, minlength=shape[0] * shape[1]).reshape(shape)
+        return counts / np.sqrt(sizes)
+    from scipy import sparse
+
+    whole = sparse.csr_array((np.ones(len(group)), (own, group)), shape=shape)
+    return whole @ sparse.diags_array(1 / np.sqrt(sizes))

@@ -56,8 +56,8 @@ class DifferenceComponents:
     models: int = 2
     """The models that the parts are estimated from; of one alone, `CORRELATION` says how two go together."""
 
-    def variance(self, samples: int = 1, judges: int = 1, repeats: int = 1) -> float:
-        """Return the variance of the difference of one item."""
+    def variance(self, samples: float = 1, judges: float = 1, repeats: float = 1) -> float:
+        """Return the variance of the difference of one item; a part of a sample or a judge counts as such."""
         graded = self.gradings + self.repeats / repeats
         return self.items + self.samples / samples + self.judges / judges + graded / (samples * judges)
 

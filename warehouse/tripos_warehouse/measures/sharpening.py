@@ -1,0 +1,104 @@
+"""What would have sharpened a measure more for the same money: more items, more samples of each, or more judges.
+
+For a tenth more of what a run cost, spent on one of the three, the error of a difference of two models falls: from
+√V(I, S, J) to √V(1.1 I, S, J), and so on, with V of `DifferenceComponents` and each lever as far as the money goes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from tripos_compiler.plan import Measure, Plan
+from tripos_warehouse.measures.components import measure_components, scored_step
+from tripos_warehouse.query import Connection
+from tripos_warehouse.sql import name as quoted, texts
+from tripos_warehouse.statistics.design import DifferenceComponents, Unknown
+
+MORE = 0.1
+"""The share of the cost of a run that is spent on more."""
+
+
+@dataclass(frozen=True)
+class Sharpening:
+    """By what share the error of a difference falls for a tenth more money, by what it is spent on; or why nothing is
+    known."""
+
+    measure: str
+    falls: Mapping[str, float] = field(default_factory=dict)
+    """By lever, `items`, `samples` or `judges`, the most first."""
+    in_calls: bool = False
+    """True if calls are counted, since no cost is known."""
+    reason: str | None = None
+    """Why there are none."""
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """Return sentences for people; none where nothing is known."""
+        if not self.falls:
+            return ()
+        (best, most), *others = self.falls.items()
+        money = "calls" if self.in_calls else "money"
+        first = (
+            f"`{self.measure}`: a tenth more {money} for more {best} makes a difference of two models"
+            f" {100 * most:.1f} % sharper."
+        )
+        return first, *(f"For more {name} it is {100 * fall:.1f} %." for name, fall in others)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as JSON values."""
+        unit = {} if self.reason else {"unit": "calls" if self.in_calls else "USD"}
+        return {"measure": self.measure, "error_falls_by": dict(self.falls), **unit, "reason": self.reason}
+
+
+def find_sharpening(connection: Connection, plan: Plan, measure: Measure) -> Sharpening:
+    """Return what would have sharpened a measure of a run more, over what `connection` shows of the benchmark."""
+    scored = scored_step(plan, measure)
+    found = measure_components(connection, plan, measure)
+    if isinstance(found, Unknown) or scored is None:
+        return Sharpening(measure.name, reason=found.reason if isinstance(found, Unknown) else None)
+    schema, scenarios = quoted(plan.benchmark.name), texts(scenario.name for scenario in scored.scenarios)
+    replies, judged = (
+        _spent(connection, [f"{schema}.{table}" for table in tables], scenarios)
+        for tables in (("samples", "turns"), ("judgements",))
+    )
+    in_calls = replies[0] is None or judged[0] is None or replies[0] + judged[0] == 0
+    asked, graded = (replies[1], judged[1]) if in_calls else (replies[0] or 0.0, judged[0] or 0.0)
+    falls = error_falls(found.parts, asked, graded)
+    ranked = dict(sorted(falls.items(), key=lambda each: -each[1]))
+    return Sharpening(measure.name, ranked, in_calls, None if ranked else "no call was made")
+
+
+def error_falls(parts: DifferenceComponents, asked: float, graded: float) -> dict[str, float]:
+    """Return the share by which the error falls, by lever, of a run that spent `asked` on replies and `graded` on
+    judges.
+
+    >>> parts = DifferenceComponents(items=1.0, samples=2.0, judges=0.5, observed=(1, 2, 1))
+    >>> {name: round(fall, 3) for name, fall in error_falls(parts, 4.0, 4.0).items()}
+    {'items': 0.047, 'samples': 0.028, 'judges': 0.006}
+    """
+    samples, judges, repeats = parts.observed
+    spent = asked + graded
+    if spent <= 0:
+        return {}
+    now = parts.variance(samples, judges, repeats)
+    found = {"items": now / (1 + MORE)}
+    if "samples" in parts.known:
+        found["samples"] = parts.variance(samples * (1 + MORE), judges, repeats)
+    if "judges" in parts.known and graded > 0:
+        found["judges"] = parts.variance(samples, judges * (1 + MORE * spent / graded), repeats)
+    return {name: 1 - math.sqrt(after / now) for name, after in found.items()}
+
+
+def _spent(connection: Connection, tables: list[str], scenarios: str) -> tuple[float | None, int]:
+    """Return what calls cost in USD, `None` where one is not known, and how many they were."""
+    key = {"samples": "sample_id", "turns": "turn_id", "judgements": "judgement_id"}
+    parts = " union all ".join(
+        f"select distinct {key[table.rpartition('.')[2]]} as call, cost_usd from {table} where scenario in {scenarios}"
+        for table in tables
+    )
+    query = f"select case when count(cost_usd) = count(*) then coalesce(sum(cost_usd), 0) end, count(*) from ({parts})"
+    [(cost, calls)] = connection.execute(query).fetchall()
+    return cost, calls
