@@ -136,6 +136,8 @@ def selection_of(connection: Connection, plan: Plan, run: RunRecord) -> str | No
     some = sum(counted.values())
     if some >= every and not run.stopped_early:
         return None
+    if run.stopped_early and some >= every:
+        return f"some models stopped before the last of {every:,} items: {' '.join(told)}"
     if run.stopped_early:
         return f"stopped after {some:,} of {every:,} items: {' '.join(told)}"
     return f"on {some:,} of {every:,} items: {' '.join(told)}"

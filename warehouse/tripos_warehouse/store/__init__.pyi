@@ -80,7 +80,6 @@ from .rows import (
 from .schemas import (
     DRAFTS as DRAFTS,
     JUDGEMENTS as JUDGEMENTS,
-    RUN_ENDS as RUN_ENDS,
     RUN_ITEMS as RUN_ITEMS,
     RUN_SLOTS as RUN_SLOTS,
     RUN_STEPS as RUN_STEPS,
@@ -105,5 +104,6 @@ from .table_schema import (
     HUMAN as HUMAN,
     RELEASE as RELEASE,
     REQUEST as REQUEST,
+    RUN_ENDS as RUN_ENDS,
     TableSchema as TableSchema,
 )

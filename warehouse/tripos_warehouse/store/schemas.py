@@ -18,6 +18,7 @@ from tripos_warehouse.store.table_schema import (
     CONTEXT,
     RELEASE,
     REQUEST,
+    RUN_ENDS,
     TEXTS,
     TIMESTAMP,
     TableSchema,
@@ -63,22 +64,6 @@ RUNS = make_table(
     optional("git_commit", pa.string()),
     optional("git_dirty", pa.bool_()),
     optional("spec", pa.string()),  # JSON, [{"path": "quiz.tripos", "text": "…"}], the text null where it has no room
-)
-
-RUN_ENDS = make_table(
-    "run_ends",
-    2,
-    "run_id",
-    "status",
-    required("run_id", pa.string()),
-    required("status", pa.string()),  # finished, interrupted, stopped or failed
-    optional("message", pa.string()),
-    required("asked", pa.int64()),
-    required("reused", pa.int64()),
-    required("failed", pa.int64()),
-    optional("cost_usd", pa.float64()),
-    required("finished_at", TIMESTAMP),
-    optional("settled", pa.string()),  # JSON, of a run that stops when it is settled: the rule, the items, its figures
 )
 
 RUN_ITEMS = make_table(

@@ -133,3 +133,20 @@ BATCHES = make_table(
     optional("message", pa.string()),
     required("created_at", TIMESTAMP),
 )
+
+
+RUN_ENDS = make_table(
+    "run_ends",
+    2,
+    "run_id",
+    "status",
+    required("run_id", pa.string()),
+    required("status", pa.string()),  # finished, interrupted, stopped or failed
+    optional("message", pa.string()),
+    required("asked", pa.int64()),
+    required("reused", pa.int64()),
+    required("failed", pa.int64()),
+    optional("cost_usd", pa.float64()),
+    required("finished_at", TIMESTAMP),
+    optional("settled", pa.string()),  # JSON, of a run that stops when it is settled: the rule, the items, its figures
+)

@@ -30,6 +30,8 @@ _MINE = """from main.{table} as row
       semi join main.run_items as item
         on item.run_id = step.run_id and item.scenario = row.scenario and item.item_id = row.item_id"""
 """The rows of every run, as `run_rows` has those of one."""
+_ASKED = " and (item.models is null or row.model is null or list_contains(item.models, row.model))"
+"""Of a run that stopped early, those of a model that was still asked."""
 
 
 @dataclass(frozen=True)
@@ -143,7 +145,8 @@ def list_runs(connection: Connection) -> list[ListedRun]:
     """Return every run, newest first, with counts over what is current for it."""
     runs = {run.run_id: run for run in all_runs(connection)}
     counts: dict[str, list[int]] = {run_id: [0] * 4 for run_id in runs}
-    sampled = f"""select step.run_id, count(*) {_MINE.format(table="samples")}
+    asked = _ASKED if any(run.stopped_early for run in runs.values()) else ""
+    sampled = f"""select step.run_id, count(*) {_MINE.format(table="samples")}{asked}
       join main.runs as run on run.run_id = step.run_id and run.compared_role = row.role group by all"""
     for run_id, samples in connection.execute(sampled).fetchall():
         counts[run_id][0] = samples
@@ -151,7 +154,7 @@ def list_runs(connection: Connection) -> list[ListedRun]:
     scored = f"""select step.run_id, count(*) filter (not {person}),
       count(*) filter (not {person} and row.status = 'scored'),
       count(*) filter ({person} and row.status = 'scored')
-      {_MINE.format(table="scores")} group by all"""
+      {_MINE.format(table="scores")}{asked} group by all"""
     for run_id, *three in connection.execute(scored).fetchall():
         counts[run_id][1:] = three
     return [ListedRun(run, *counts[run.run_id]) for run in runs.values()]
