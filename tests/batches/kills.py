@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -48,7 +49,10 @@ def at_peace(place: Place) -> Contents:
 def _child(place: Place, store: str) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-c", IN_A_CHILD, *place.work.arguments(place.folder / store), "--batch"]
     root = os.fspath(Path(__file__).parents[2])
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join([root, os.environ.get("PYTHONPATH", "")])}
+    environment = os.environ | {
+        "PYTHONFAULTHANDLER": "1",
+        "PYTHONPATH": os.pathsep.join([root, os.environ.get("PYTHONPATH", "")]),
+    }
     output = (place.folder / f"{store}.txt").open("ab")
     with output:
         return subprocess.Popen(command, cwd=place.folder, env=environment, stdout=output, stderr=output)
@@ -68,7 +72,12 @@ def disturbed(place: Place, expected: Contents, store: str, rng: random.Random, 
         latest_s = time.monotonic() + LONGEST_S
         while child.poll() is None and (kills >= most or server.seen.total() < due):
             time.sleep(0.002)
-            assert time.monotonic() < latest_s, (place.folder / f"{store}.txt").read_text("utf-8")
+            if time.monotonic() > latest_s:
+                child.send_signal(signal.SIGABRT)  # says where it is
+                child.wait()
+                told = (place.folder / f"{store}.txt").read_text("utf-8")[-4000:]
+                tally.complaints.append(f"{store} took longer than {LONGEST_S:.0f} s, and was here: {told}")
+                return
         if child.poll() is None:
             time.sleep(delay_s)
             child.send_signal(signal.SIGKILL)
@@ -94,13 +103,22 @@ def disturbed(place: Place, expected: Contents, store: str, rng: random.Random, 
     tally.billed += server.billed.total()
 
 
-def prove(folder: Path, server: BatchServer, kills: int, seed: int, most: int = 12, until_s: float = 1e9) -> Tally:
-    """Kill runs so many times in all, or until a time."""
+def prove(
+    folder: Path,
+    server: BatchServer,
+    kills: int,
+    seed: int,
+    most: int = 12,
+    until_s: float = 1e9,
+    tell: Callable[[Tally], None] = lambda _: None,
+) -> Tally:
+    """Kill runs so many times in all, or until a time. `tell` is called with the counts after each run."""
     tally, rng = Tally(), random.Random(seed)
     place = make_place(folder, server, rows=4)
     expected = at_peace(place)
     while tally.kills < kills and time.monotonic() < until_s:
         disturbed(place, expected, f"store{tally.stores}", rng, min(most, kills - tally.kills), tally)
+        tell(tally)
     return tally
 
 

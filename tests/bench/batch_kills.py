@@ -1,6 +1,6 @@
 """Kills of runs by batches: each request is billed once, and the tables are those of a live run.
 
-python tests/bench/batch_kills.py [KILLS] [SECONDS]
+python tests/bench/batch_kills.py [KILLS] [SECONDS] [SEED]
 """
 
 from __future__ import annotations
@@ -17,14 +17,17 @@ from tests.batches.batch_server import batch_serving
 from tests.batches.kills import prove, told
 
 
-def main(kills: int = 300, seconds: float = 3600.0) -> int:
-    """Kill runs so many times; the exit code is 1 where anything was wrong."""
+def main(kills: int = 300, seconds: float = 3600.0, seed: int = 1) -> int:
+    """Kill runs so many times; the exit code is 1 where anything was wrong. The counts so far are told as it goes."""
     os.environ["OPENAI_API_KEY"] = "unused"
     with batch_serving(0.2) as server, tempfile.TemporaryDirectory() as folder:
-        tally = prove(Path(folder), server, kills, seed=1, until_s=time.monotonic() + seconds)
+        until_s = time.monotonic() + seconds
+        tally = prove(
+            Path(folder), server, kills, seed, until_s=until_s, tell=lambda each: print(told(each), file=sys.stderr)
+        )
     print(told(tally))
     return 1 if tally.complaints else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(*map(int, sys.argv[1:3])))
+    sys.exit(main(*map(int, sys.argv[1:4])))
