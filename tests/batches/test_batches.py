@@ -194,6 +194,15 @@ def test_a_server_without_batches_stops_the_run_with_an_error_that_says_so(place
     assert ran.code == 1 and "R0121" in ran.told and "status 404" in ran.told
 
 
+def test_nothing_is_submitted_where_a_server_of_any_role_has_no_batches(place: Place) -> None:
+    settings = place.folder / "tripos.toml"
+    head, judge, rest = settings.read_text("utf-8").partition('[endpoints."openai/judge"]\n')
+    settings.write_text(head + judge + rest.replace("/v1", "/vllm/v1", 1), "utf-8")
+    ran = place.run("batch", "--batch")
+    assert ran.code == 1 and "R0121" in ran.told and "/vllm/v1/batches" in ran.told, ran.told
+    assert not place.server.batches and not place.server.files and not place.server.live
+
+
 def test_options_that_do_not_go_together_are_refused(place: Place) -> None:
     assert "R0202" in place.run("batch", "--detach").told
     assert "R0202" in place.run("batch", "--batch", "--workers", "2").told
