@@ -136,6 +136,7 @@ class ListedRun:
             "withheld": run.withheld,
             "shard": run.shard,
             "status": run.status,
+            "stopped_early": run.stopped_early,
             "started_at": run.started_at.isoformat() + "Z",
             "cost_usd": None if run.cost_usd is None else round(run.cost_usd, 6),
         }

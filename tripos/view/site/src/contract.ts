@@ -24,6 +24,8 @@ export interface ListedRun {
   scored_share: number | null;
   items: number;
   status: string;
+  /** Whether it stopped before its last item, since it was settled. */
+  stopped_early: boolean;
   started_at: string;
   finished_at: string | null;
   cost_usd: number | null;

@@ -86,7 +86,7 @@ function keptBoards(listed: ListedRun, about: About): Board[] {
     notes: [],
     models: keptFigures(listed, measure, about.lower_is_better.includes(measure)).map((each) => ({
       model: each.model, rank: null, tied: false, letters: "", value: each.value!, low: each.low, high: each.high,
-      items: null, n: each.n, total: each.total, coverage: each.total && listed.status === "finished" ? each.n / each.total : null, runs: [listed.run_id],
+      items: null, n: each.n, total: each.total, coverage: each.total && listed.status === "finished" && !listed.stopped_early ? each.n / each.total : null, runs: [listed.run_id],
     })),
   }));
 }

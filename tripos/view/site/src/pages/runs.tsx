@@ -15,7 +15,7 @@ export function Runs({ index }: { index: Index }) {
         { title: t("headlineKept"), cell: headline },
         { title: t("status"), cell: (run) => <Status of={run.status} /> },
         { title: t("samples"), kind: "number", cell: (run) => count(run.samples) },
-        { title: t("coverage"), kind: "number", cell: (run) => (run.scored_share === null || run.status !== "finished" ? "—" : percent(run.scored_share)) },
+        { title: t("coverage"), kind: "number", cell: (run) => (run.scored_share === null || run.status !== "finished" || run.stopped_early ? "—" : percent(run.scored_share)) },
         { title: t("cost"), kind: "number", cell: (run) => money(run.cost_usd) },
       ]} />
     </Panel>
