@@ -106,3 +106,62 @@ def test_drift_since_a_run_of_another_benchmark_is_refused(ran: Path, tripos: Co
     done = tripos("judges", "--since", first)
     assert done.code != 0
     assert "R0202" in done.err
+
+
+CASCADE = KIND.replace("role judge panel", "role judge\nrole strong").replace(
+    'by judge { prompt "Is this kind? {{ reply }}", gives bool, samples 3, seed 5 }',
+    """by judge then strong when unsure {
+  prompt  "Is this kind? {{ reply }}"
+  gives   bool
+  samples 3
+  seed    5
+  unsure  below 0.9
+}""",
+)
+
+
+def test_a_cascade_shows_what_was_escalated_and_saved(tmp_path: Path, tripos: Command, monkeypatch: Any) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("items.jsonl").write_text("".join(f'{{"question": "What is {n} + {n}?"}}\n' for n in range(12)), "utf-8")
+    Path("tutor.tripos").write_text(CASCADE, "utf-8")
+    roles = ("--model", "mock/careful", "--role", "judge=mock/noisy", "--role", "strong=mock/severe")
+    planned = json.loads(tripos("plan", "tutor.tripos", *roles, "--json").out)
+    done = tripos("run", "tutor.tripos", *roles, "--json")
+    assert done.code == 0, done.err
+    [use] = judges(tripos)["cascades"]
+    rows = json.loads(
+        tripos("sql", "select evaluator, count(*) as n from tutor.judgements group by 1", "--format", "json").out
+    )
+    counts = {row["evaluator"]: row["n"] for row in rows}
+    assert counts["mock/noisy"] == 36
+    assert 0 < counts["mock/severe"] < 12
+    assert (use["calls"], use["saved_calls"]) == (counts["mock/severe"], 12 - counts["mock/severe"])
+    assert use["escalated"]["value"] == counts["mock/severe"] / 12
+    strong = [each for each in planned["calls"] if each["role"] == "strong"]
+    assert [(each["least"], each["most"]) for each in strong] == [(0, 12)]
+    assert "were escalated" in tripos("judges").out
+
+
+def test_a_threshold_is_learned_from_another_evaluator(tmp_path: Path, tripos: Command, monkeypatch: Any) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("items.jsonl").write_text("".join(f'{{"question": "What is {n} + {n}?"}}\n' for n in range(12)), "utf-8")
+    Path("tutor.tripos").write_text(KIND, "utf-8")
+    roles = ("--model", "mock/careful", "--role", "judge=mock/noisy,mock/severe")
+    assert tripos("run", "tutor.tripos", *roles, "--json").code == 0
+    found = judges(tripos, "--against", "mock/severe", "--agree", "0.2")
+    assert found["people"] == ["mock/severe"]
+    [threshold] = found["thresholds"]
+    tested = threshold["learned"]["tested"]
+    rows = json.loads(tripos("sql", "from tutor.judgements", "--format", "json").out)
+    said: dict[str, dict[str, list[float]]] = {}
+    for row in rows:
+        told = json.loads(row["parsed"]) if isinstance(row["parsed"], str) else row["parsed"]
+        said.setdefault(row["evaluator"], {}).setdefault(row["sample_id"], []).append(told["verdict"]["score"])
+    most = {judge: {key: float(sum(v) >= 2) for key, v in some.items()} for judge, some in said.items()}
+    sure = [key for key, values in said["mock/noisy"].items() if len(set(values)) == 1]
+    for each in tested:
+        keys = sure if each["threshold"] == 1 else list(said["mock/noisy"])
+        agreed = sum(most["mock/noisy"][key] == most["mock/severe"][key] for key in keys)
+        assert (each["n"], each["agreed"]) == (len(keys), agreed)
+    assert tripos("judges", "--against", "nobody").code != 0
+    assert tripos("judges", "--agree", "1").code != 0

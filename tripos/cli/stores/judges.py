@@ -11,9 +11,15 @@ from tripos_warehouse.errors import StoreError
 from tripos_warehouse.measures.judges import render_judges, report_judges
 from tripos_warehouse.views import connect_run, get_selected
 
+LEVEL = 0.9
+"""The agreement with people that a threshold is to have, where none is said."""
+
 
 def main(options: Namespace) -> int:
     """Print what is known of the judges of a run."""
+    if options.agree in (0.0, 1.0):
+        message = f"no labels can show an agreement of {options.agree:g}"
+        raise Failure("R0202", message, "give a share between 0 and 1, such as 0.9")
     try:
         store = open_store(options)
         with ExitStack() as stack:
@@ -27,7 +33,11 @@ def main(options: Namespace) -> int:
                 if earlier.benchmark != run.benchmark:
                     message = f"run `{since}` is of `{earlier.benchmark}`, and not of `{run.benchmark}`"
                     raise Failure("R0202", message, "name an earlier run of the same benchmark")
-            report = report_judges(connection, plan, run.run_id, before, since)
+            level = options.agree if options.agree is not None else LEVEL
+            report = report_judges(connection, plan, run, before, since, against=options.against, level=level)
+            if options.against is not None and not report.people:
+                message = f"`{options.against}` scored no reply of run `{run.run_id}`"
+                raise Failure("R0202", message, "name an evaluator of the run, or a person as `human/NAME`")
     except StoreError as error:
         raise Failure(error.code, error.message, error.hint) from error
     if options.json:

@@ -137,4 +137,8 @@ def add_judges(parser: argparse.ArgumentParser) -> None:
     add_store_options(parser)
     help_ = "count the drift of judges from this earlier run, on the same replies"
     parser.add_argument("--since", metavar="RUN", help=help_)
+    help_ = "hold the judges against this evaluator instead of people, such as a stronger judge"
+    parser.add_argument("--against", metavar="NAME", help=help_)
+    help_ = "learn thresholds of cascades that agree with people in this share of replies (default: 0.9)"
+    parser.add_argument("--agree", metavar="SHARE", type=share, help=help_)
     parser.add_argument("--json", action="store_true", help="print JSON")

@@ -8,6 +8,12 @@ from statistics import fmean, stdev
 from typing import Any
 
 from tripos_compiler.plan import Plan
+from tripos_warehouse.measures.judges.escalations import (
+    CascadeUse,
+    ScorerThreshold,
+    cascade_uses,
+    learned_thresholds,
+)
 from tripos_warehouse.measures.judges.judge_scores import (
     GradedScore,
     MetricKey,
@@ -31,6 +37,7 @@ from tripos_warehouse.statistics.validity import (
     judge_stability,
 )
 from tripos_warehouse.store import HUMAN
+from tripos_warehouse.views import RunRecord
 
 
 @dataclass(frozen=True)
@@ -91,6 +98,8 @@ class JudgeReport:
     people: tuple[str, ...]
     metrics: tuple[JudgedMetric, ...]
     since: str | None = None
+    cascades: tuple[CascadeUse, ...] = ()
+    thresholds: tuple[ScorerThreshold, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as JSON values."""
@@ -98,18 +107,34 @@ class JudgeReport:
 
 
 def report_judges(
-    connection: Connection, plan: Plan, run_id: str, before: Connection | None = None, since: str | None = None
+    connection: Connection,
+    plan: Plan,
+    run: RunRecord,
+    before: Connection | None = None,
+    since: str | None = None,
+    *,
+    against: str | None = None,
+    level: float = 0.9,
 ) -> JudgeReport:
     """Return what is known of the judges of the run that `connection` shows. `before` shows an earlier run, with other
-    judges of the same replies."""
+    judges of the same replies. `against` is the evaluator that stands in the place of people, and `level` the agreement
+    that the thresholds of cascades are to have."""
     scores, verdicts = graded_scores(connection, plan), repeated_verdicts(connection, plan)
     earlier = graded_scores(before, plan) if before is not None else {}
-    people = sorted({each.evaluator for some in scores.values() for each in some if each.evaluator.startswith(HUMAN)})
+    raters = {each.evaluator for some in scores.values() for each in some}
+    people = sorted(each for each in raters if (each.startswith(HUMAN) if against is None else each == against))
     keys = sorted({*scores, *verdicts})
     metrics = tuple(
         _metric(plan, key, scores.get(key, []), verdicts.get(key, []), people, earlier.get(key, [])) for key in keys
     )
-    return JudgeReport(run_id, tuple(people), metrics, since)
+    return JudgeReport(
+        run.run_id,
+        tuple(people),
+        metrics,
+        since,
+        cascade_uses(connection, plan, run.roles),
+        learned_thresholds(connection, plan, run.roles, scores, people, level),
+    )
 
 
 def _metric(

@@ -70,18 +70,18 @@ def repeated_verdicts(connection: Connection, plan: Plan) -> dict[MetricKey, lis
         where judgement.scorer in {sql.texts(wanted)} and judgement.repeat is not null and judgement.parsed is not null
         order by 1"""
     )
-    names = _titles(plan)
+    names = titles(plan)
     cascades = {scorer.name for scorer in plan.scorers if scorer.then is not None}
     for _, scorer, evaluator, item, fingerprint, sample, parsed, sent, last in rows.fetchall():
         if scorer in cascades and not last:
             continue  # a stronger judge, which is asked once
-        for metric, told in _read(parsed).items():
+        for metric, told in read_scores(parsed).items():
             key = scorer, names.get(fingerprint, scorer) if metric == VERDICT else metric
             found[key].append(RepeatedVerdict(evaluator, (fingerprint, sample, sent), item, told))
     return dict(found)
 
 
-def _titles(plan: Plan) -> dict[str, str]:
+def titles(plan: Plan) -> dict[str, str]:
     """Return the names of scores of one value, by the fingerprint of the judge's reply."""
     steps = (step for scenario in plan.scenarios for step in scenario.steps)
     return {step.judgement: step.name for step in steps if isinstance(step, Grade) and not step.metrics}
@@ -92,8 +92,10 @@ def _of_pairs(plan: Plan) -> list[str]:
     return [each.name for each in plan.scorers if each.gives is not None and each.gives.kind == "choice"] or [""]
 
 
-def _read(parsed: str) -> dict[str, float]:
+def read_scores(parsed: str | None) -> dict[str, float]:
     """Return the scores in the JSON of a judgement, by metric."""
+    if parsed is None:
+        return {}
     try:
         told = orjson.loads(parsed)
     except orjson.JSONDecodeError:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 
-from tripos_compiler.diagnostics import localized, percent, reader_language
+from tripos_compiler.diagnostics import localized, percent, reader_language, usd
 from tripos_compiler.plan import Plan
 from tripos_warehouse.formats import NOTHING, TextColumn, grid, wrapped
+from tripos_warehouse.measures.judges.escalations import CascadeUse, ScorerThreshold
 from tripos_warehouse.measures.judges.judge_report import JudgedMetric, JudgeReport
 from tripos_warehouse.statistics import StatisticResult
 from tripos_warehouse.views import dimension_label
@@ -22,6 +24,10 @@ def render_judges(report: JudgeReport, plan: Plan, width: int, table_width: int)
         for part in (_stability, _noise, _calibration, _curves, _prevalences, _drifts):
             found = list(part(metric, table_width))
             lines += ["", *found] if found else []
+    for use in report.cascades:
+        lines += ["", *_cascade(use, width)]
+    for each in report.thresholds:
+        lines += ["", *_threshold(each, width)]
     if not report.metrics:
         lines.append(wrapped(localized("no judge and no person scored a reply of this run"), width))
     elif not report.people:
@@ -88,7 +94,7 @@ def _curves(metric: JudgedMetric, width: int) -> list[str]:
     rows = [
         (
             judge if place == 0 else "",
-            f"{each.low:g}" if each.low == each.high else f"{each.low:g}–{each.high:g}",
+            f"{each.low:.4g}" if each.low == each.high else f"{each.low:.4g}–{each.high:.4g}",
             f"{each.graded.n:,}",
             _interval(each.graded),
         )
@@ -125,6 +131,39 @@ def _drifts(metric: JudgedMetric, width: int) -> list[str]:
         for each in metric.drifts
     ]
     return _table(("before", "after", "replies", "difference", "changed"), rows, width) if rows else []
+
+
+def _cascade(use: CascadeUse, width: int) -> Iterator[str]:
+    share = _interval(use.escalated, share=True)
+    told = f"{use.scorer}, unsure below {use.unsure_below:g}: {share} of {use.escalated.n:,} replies were escalated"
+    yield wrapped(localized(told), width)
+    calls = f"calls of stronger judges: {use.calls:,} made, {use.saved_calls:,} saved"
+    if use.cost_usd is not None and use.saved_usd is not None:
+        calls += f"; {usd(use.cost_usd)} USD paid, {usd(use.saved_usd)} USD saved"
+    yield wrapped(localized(calls), width)
+
+
+def _threshold(found: ScorerThreshold, width: int) -> Iterator[str]:
+    learned = found.learned
+    if learned.threshold is None:
+        yield wrapped(localized(f"{found.scorer}: no threshold is learned: {learned.reason}"), width)
+        return
+    below, level = _rounded_down(learned.threshold), percent(found.level)
+    told = f"{found.scorer}: `unsure below {below}` agrees with people in {level} or more"
+    yield wrapped(localized(told), width)
+    last = next(each for each in learned.tested if each.threshold == learned.threshold)
+    share, least = percent(last.agreed / last.n), percent(last.least)
+    yield wrapped(localized(f"of {last.n:,} graded items that are as sure {share} agree, {least} at the least"), width)
+    yield wrapped(localized(f"it saves the stronger judge {percent(learned.trusted)} of the replies"), width)
+
+
+def _rounded_down(threshold: float) -> str:
+    """Return a threshold in four digits, no higher than it is: a reply that is just as sure must not be below it.
+
+    >>> _rounded_down(2 / 3), _rounded_down(0.8), _rounded_down(1.0)
+    ('0.6666', '0.8', '1')
+    """
+    return f"{math.floor(threshold * 10_000 + 1e-9) / 10_000:g}"
 
 
 TEXTS = ("rater", "asked again", "beside people", "judge", "model", "before", "after")
