@@ -27,8 +27,8 @@ measure share = mean(said)
 def imported(folder: Path, *command: str) -> set[str]:
     """Return which of the watched libraries a command imports, which must succeed."""
     code = (
-        "import atexit, sys; from tripos.cli.main import main;"
-        f" atexit.register(lambda: print('IMPORTED', *({set(WATCHED)!r} & set(sys.modules)), file=sys.stderr)); main()"
+        "import sys; from tripos.cli.main import main\ntry:\n  main()\n"
+        f"finally:\n  print('IMPORTED', *({set(WATCHED)!r} & set(sys.modules)), file=sys.stderr)"
     )
     path = os.pathsep.join(str(ROOT / leg) for leg in (".", "compiler", "runtime", "warehouse"))
     done = subprocess.run(
@@ -69,3 +69,18 @@ def test_tables_become_frames_of_pandas_all_the_same() -> None:
         " assert pa.Table.from_pandas(frame).num_rows == 2 and pa.array(frame.a).to_pylist() == [1, 2]"
     )
     subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)
+
+
+def test_what_is_to_happen_at_the_end_of_a_command_happens(folder: Path) -> None:
+    """Python is not taken apart at the end, but threads are waited for, and what was registered is called."""
+    code = (
+        "import atexit, sys, threading, time, tripos.cli.main as cli\n"
+        "def late():\n  time.sleep(0.1)\n  print('late')\n"
+        "def run(arguments):\n  atexit.register(print, 'last')\n  threading.Thread(target=late).start()\n  return 7\n"
+        "class Whole:\n  def __del__(self):\n    print('taken apart')\n"
+        "kept = Whole()\ncli.run_command = run\ncli.main()"
+    )
+    path = os.pathsep.join(str(ROOT / leg) for leg in (".", "compiler", "runtime", "warehouse"))
+    environ = {**os.environ, "PYTHONPATH": path}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, env=environ)
+    assert (done.returncode, done.stdout.split("\n"), done.stderr) == (7, ["late", "last", ""], "")
