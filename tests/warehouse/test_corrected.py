@@ -189,8 +189,8 @@ def test_a_scenario_of_which_more_was_drawn_counts_no_more(store: Store, plan: P
     ("graded", "drawn_of", "reason"),
     [
         (0, ITEMS, "people graded nothing in `sums` on `CLAR`"),
-        (15, None, "what people graded in `sums` on `CLAR` was not drawn at random"),
-        (15, ITEMS - 1, "was not drawn at random"),
+        (15, None, "the replies that people graded in `sums` on `CLAR` were not drawn at random"),
+        (15, ITEMS - 1, "were not drawn at random"),
         (2, ITEMS, "it takes 3"),
     ],
     ids=["no grades", "not drawn", "the run has grown since", "two items"],

@@ -149,6 +149,7 @@ class Report:
                     "sql": sql_of(self.plan, table.measure),
                     "rows": table.to_rows() if table.error is None else None,
                     "error": table.error,
+                    **({"judge": table.of_judge.to_rows()} if table.measure.corrected else {}),
                     **({"people": each.to_rows()} if (each := self.by_people.get(table.measure.name)) else {}),
                     **({"reason": why} if (why := self.unworked.get(table.measure.name)) else {}),
                 }

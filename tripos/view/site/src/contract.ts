@@ -64,6 +64,9 @@ export interface Measure {
   rows: MeasureRow[] | null;
   error: string | null;
   reason?: string;
+  /** Whether people correct it: then `rows` are of people, and `judge` of the judge alone. */
+  corrected?: boolean;
+  judge?: MeasureRow[];
   /** The values by people, where their scores are apart from those of models. */
   people?: MeasureRow[];
 }

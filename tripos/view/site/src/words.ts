@@ -138,6 +138,8 @@ const ENGLISH = {
   nextOpen: "Next without grade",
   keys: "Keys: 1–9 give a grade (0 for 10) and go to the next criterion, n next, p previous, u next without grade, r rationale, Esc leaves a text, Backspace takes a grade away.",
   ofPeople: "People, apart from the models",
+  ofJudge: "The judge alone: the interval speaks of the judge, and not of people",
+  corrected: ", corrected by people",
 };
 
 export type Word = keyof typeof ENGLISH;
@@ -278,6 +280,8 @@ const CHINESE: Record<Word, string> = {
   nextOpen: "下一条未评",
   keys: "快捷键：1–9 打分（0 为 10 分）并跳到下一指标，n 下一条，p 上一条，u 下一条未评，r 理由，Esc 退出输入框，退格键撤销打分。",
   ofPeople: "人的评分（与模型分开）",
+  ofJudge: "仅评审模型：区间说的是评审模型，而不是人",
+  corrected: "，经人工评分校正",
 };
 
 interface Explaining {

@@ -40,7 +40,8 @@ def labelled_rows(
     once = f"\n  qualify row_number() over (partition by {keys} order by evaluator) = 1" if by_people else ""
     where = "' in `' || scenario || '` on `' || metric || '`'"
     told = f"""case when "labels here" = 0 then 'people graded nothing' || {where}
-    when "counted here" = 0 then 'what people graded' || {where} || ' was not drawn at random from all of it' end"""
+    when "counted here" = 0
+      then 'the replies that people graded' || {where} || ' were not drawn at random from all' end"""
     return parts.add(
         "rows",
         f"""select {cell}, item_id, sample_id, "it counts" and "is lacking" is null as "has value",

@@ -299,10 +299,16 @@ const MOST_ROWS = 60;
 
 function MeasurePanel({ measure, about, run, people }: { measure: Measure; about: About; run: string; people: string[] }) {
   return (
-    <Panel title={visible(measured(about, measure.name)) + (measure.lower_is_better ? t("lower") : "")}>
+    <Panel title={visible(measured(about, measure.name)) + (measure.corrected ? t("corrected") : "") + (measure.lower_is_better ? t("lower") : "")}>
       {measure.error && <p class="problem">{visible(measure.error)}</p>}
       {measure.reason && <p class="small">{visible(sentence(measure.reason))}</p>}
       <Values measure={measure} about={about} rows={measure.rows ?? []} label={measure.name} />
+      {measure.judge && measure.judge.length > 0 && (
+        <>
+          <h3>{t("ofJudge")}</h3>
+          <Values measure={measure} about={about} rows={measure.judge} label={`${measure.name}: ${t("ofJudge")}`} />
+        </>
+      )}
       {measure.people && (
         <>
           <h3>{t("ofPeople")}{t("colon")}<bdi>{visible(people.join(", "))}</bdi></h3>
