@@ -11,7 +11,7 @@ from tripos_compiler.language.figures.aggregates import AGGREGATES, AggregateFun
 
 ALL = pytest.mark.parametrize("aggregate", AGGREGATES.values(), ids=lambda aggregate: aggregate.name)
 PROMISED = """mean median stdev count share f1 pass_at pass_all kendall_w kendall_tau spearman krippendorff_alpha
-cohen_kappa quadratic_kappa win_rate bradley_terry position_bias self_preference"""
+cohen_kappa quadratic_kappa gwet_ac1 gwet_ac2 win_rate bradley_terry position_bias self_preference"""
 
 
 def test_the_aggregates_that_the_language_promises_are_there() -> None:

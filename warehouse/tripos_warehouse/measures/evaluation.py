@@ -22,7 +22,12 @@ from tripos_warehouse.statistics.intervals import ROUNDING, bounded, clopper_pea
 from tripos_warehouse.views import dimension_place
 
 CONFIDENCE = 0.95
-JACKKNIFED = frozenset(("kendall_w", "krippendorff_alpha", "kendall_tau", "spearman", "cohen_kappa", "quadratic_kappa"))
+JACKKNIFED = frozenset(
+    (
+        *("kendall_w", "krippendorff_alpha", "kendall_tau", "spearman"),
+        *("cohen_kappa", "quadratic_kappa", "gwet_ac1", "gwet_ac2"),
+    )
+)
 NO_MORE_THAN_ROUNDING = 1e-12
 """What rounding leaves of a value of 0 between bounds that are about 1 apart."""
 CORRELATED = JACKKNIFED | {"bradley_terry", "self_preference"}
@@ -185,7 +190,7 @@ def _interval(
         return "bootstrap", *_drawn(found, still)
     method = "jackknife" if function in JACKKNIFED else None
     low, high = ends
-    if function == "krippendorff_alpha" and low is None and value > -1:
+    if function in ("krippendorff_alpha", "gwet_ac2") and low is None and value > -1:
         low = -1.0  # it may be less, but hardly ever is: two raters who never agree come to -1 as items grow
     if low is None or high is None:
         half = _half_width(error, df)

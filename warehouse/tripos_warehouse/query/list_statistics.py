@@ -23,7 +23,7 @@ from tripos_warehouse.query.coded_texts import (
     read_numbers,
     to_list,
 )
-from tripos_warehouse.query.raters import COMPLETE, find_statistic, find_values
+from tripos_warehouse.query.raters import COMPLETE, WITH_SINGLES, find_statistic, find_values
 from tripos_warehouse.statistics import Floats, Ints
 from tripos_warehouse.statistics.agreement import tau_of_stacks
 from tripos_warehouse.statistics.preferences import NOBODY_ELSE, Preference, bradley_terry, fondness
@@ -174,7 +174,7 @@ def _matrix(
 ) -> tuple[Floats, Ints, list[str]] | str:
     """Return the ratings (raters, subjects), the place of each subject's item, and the items; or why there are none."""
     key, numbers = code_texts(keys), read_numbers(values)
-    if what == "cohen_kappa" or level == "nominal":
+    if what in ("cohen_kappa", "gwet_ac1") or level == "nominal":
         numbers = np.where(key.codes >= 0, key.codes, np.nan)
     elif ((key.codes >= 0) & np.isnan(numbers)).any():
         return "the values are no numbers: take them as `level: nominal`"
@@ -187,7 +187,7 @@ def _matrix(
     matrix = np.full((len(rater), len(subject)), np.nan)
     matrix[rater.codes[rows], subject.codes[rows]] = numbers[rows]
     rated = (~np.isnan(matrix)).sum(axis=0)
-    kept = rated == len(rater) if what in COMPLETE else rated >= 2
+    kept = rated == len(rater) if what in COMPLETE else rated >= (1 if what in WITH_SINGLES else 2)
     if len(rater) < 2:
         return ALONE
     if kept.sum() < 2:

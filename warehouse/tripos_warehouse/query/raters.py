@@ -11,7 +11,9 @@ import numpy as np
 from tripos_warehouse.statistics import Floats, Ints, StatisticResult
 from tripos_warehouse.statistics.agreement import (
     Level,
+    Weights,
     cohen_kappa,
+    gwet_ac,
     kendall_tau_b,
     kendall_w,
     krippendorff_alpha,
@@ -22,6 +24,9 @@ from tripos_warehouse.statistics.agreement import (
 
 COMPLETE = frozenset({"kendall_w"})
 """What takes only subjects that every rater rated."""
+
+WITH_SINGLES = frozenset({"gwet_ac1", "gwet_ac2"})
+"""What looks at subjects with one rating too, for how often each category is given."""
 
 
 def find_statistic(what: str, level: str, ratings: Floats) -> StatisticResult:
@@ -40,6 +45,10 @@ def find_values(what: str, level: str, ratings: Floats, groups: Ints, count: int
     the jackknife has no use for."""
     if what == "kendall_w":
         return w_without(ratings, groups, count)
+    if what in WITH_SINGLES:  # a category that some items carry alone is one all the same
+        used = np.unique(ratings[~np.isnan(ratings)]).tolist()
+        weights: Weights = "none" if what == "gwet_ac1" else "quadratic"
+        return [gwet_ac(ratings[:, groups != each], weights, used).value for each in range(count)]
     return [find_statistic(what, level, ratings[:, groups != each]).value for each in range(count)]
 
 
@@ -87,4 +96,6 @@ _STATISTICS: Mapping[str, Callable[[Floats, str], StatisticResult]] = {
     "spearman": lambda ratings, level: pairwise(_rho, ratings).mean,
     "cohen_kappa": lambda ratings, level: pairwise(_unweighted_kappa, ratings).mean,
     "quadratic_kappa": _quadratic,
+    "gwet_ac1": lambda ratings, level: gwet_ac(ratings),
+    "gwet_ac2": lambda ratings, level: gwet_ac(ratings, "quadratic"),
 }

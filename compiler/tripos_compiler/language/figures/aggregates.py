@@ -254,6 +254,25 @@ _ALL: tuple[AggregateFunction, ...] = (
         missing=_SKIP_ONLY,
     ),
     AggregateFunction(
+        "gwet_ac1",
+        (_VALUES, _OTHER_VALUES, _MODELS),
+        "how far raters agree beyond chance on which class an item is of, for any number of them, with gaps; where "
+        "nearly all items are of one class it stays near the share of pairs that agree, and κ does not",
+        "Gwet, Computing Inter-Rater Reliability and its Variance in the Presence of High Agreement, 2008",
+        _BOTH_WAYS,
+        across="optional",
+        missing=_SKIP_ONLY,
+    ),
+    AggregateFunction(
+        "gwet_ac2",
+        (_SCORES, _OTHER, _MODELS),
+        "the same of numbers, a difference counting by its square",
+        "Gwet, Handbook of Inter-Rater Reliability, 2014",
+        _between(None, 1.0),
+        across="optional",
+        missing=_SKIP_ONLY,
+    ),
+    AggregateFunction(
         "mean_tau_agreement",
         (_SCORES,),
         "how far raters put the replies to an item in the same order, (τ_b + 1) / 2 of two raters over the replies of "

@@ -85,6 +85,8 @@ JUDGED = (
     "spearman",
     "cohen_kappa",
     "quadratic_kappa",
+    "gwet_ac1",
+    "gwet_ac2",
     "mean_tau_agreement",
 )
 RATED = ("scorer", "round")

@@ -5,6 +5,9 @@ from .concordance import (
     spearman_rho as spearman_rho,
     w_without as w_without,
 )
+from .gwet import (
+    gwet_ac as gwet_ac,
+)
 from .icc import (
     intraclass as intraclass,
 )
@@ -16,6 +19,7 @@ from .items import (
     over_items as over_items,
 )
 from .kappa import (
+    Weights as Weights,
     cohen_kappa as cohen_kappa,
     percent_agreement as percent_agreement,
 )

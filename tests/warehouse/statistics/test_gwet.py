@@ -1,0 +1,75 @@
+"""Gwet's AC1 and AC2, against values of the package irrCAC 0.4.4, and where kappa fails."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tripos_warehouse.query.raters import find_statistic, find_values
+from tripos_warehouse.statistics.agreement import Weights, cohen_kappa, gwet_ac, krippendorff_alpha
+
+GAPS = [
+    [1, 2, 3, 3, 2, 1, 4, 1, 2, None, None, None],
+    [1, 2, 3, 3, 2, 2, 4, 1, 2, 5, None, None],
+    [None, 3, 3, 3, 2, 3, 4, 2, 2, 5, 1, 3],
+    [1, 2, 3, 3, 2, 4, 4, 1, 2, 5, 1, None],
+]
+"""Four raters and twelve items, with gaps: the ratings of Krippendorff (2011)."""
+
+
+@pytest.mark.parametrize(
+    ("weights", "value", "error", "low"),
+    [
+        ("none", 0.77544407, 0.14294995, 0.46081335),
+        ("linear", 0.85873914, 0.11732902, 0.6004997),
+        ("quadratic", 0.91400072, 0.10396224, 0.68518137),
+    ],
+)
+def test_it_has_the_values_of_irrcac(weights: Weights, value: float, error: float, low: float) -> None:
+    for found in (gwet_ac(GAPS, weights), gwet_ac(GAPS, weights, [1, 2, 3, 4, 5])):
+        assert (found.value, found.standard_error, found.low) == pytest.approx((value, error, low), abs=1e-7)
+        assert (found.high, found.n, found.df) == (1, 12, 11)
+
+
+def test_two_raters_have_the_values_of_irrcac() -> None:
+    found = gwet_ac([[0, 1, 1, 1, 1, 1, 1, 0], [0, 1, 1, 0, 1, 1, 1, 1]])
+    assert (found.value, found.standard_error, found.low) == pytest.approx((0.6, 0.30687364, -0.12564084), abs=1e-7)
+
+
+def test_where_one_class_is_frequent_it_stays_near_the_agreement() -> None:
+    """The paradox of Feinstein and Cicchetti (1990): 90 of 100 are the same, and kappa says hardly more than chance."""
+    one, other = [1] * 90 + [1] * 5 + [0] * 5, [1] * 90 + [0] * 5 + [1] * 5
+    kappa, ac1 = cohen_kappa(one, other).value, gwet_ac([one, other]).value
+    assert kappa is not None and kappa < 0
+    assert ac1 is not None and 0.85 < ac1 < 0.9
+
+
+def test_it_is_undefined_with_a_reason() -> None:
+    assert gwet_ac([[1, None], [None, 2]]).reason == "no item has two ratings"
+    assert gwet_ac([[1, 1], [1, 1]]).reason == "all ratings are the same: there is one category"
+    assert gwet_ac([[1, 2], [1, 2]]).value == krippendorff_alpha([[1, 2], [1, 2]]).value == 1
+
+
+def test_measures_have_it_and_leave_items_out_without_losing_a_category() -> None:
+    matrix = np.array(GAPS, dtype=float)
+    assert find_statistic("gwet_ac1", "", matrix).value == pytest.approx(0.77544407)
+    assert find_statistic("gwet_ac2", "", matrix).value == pytest.approx(0.91400072)
+    # Only the tenth item is of the fifth category.
+    without = find_values("gwet_ac1", "", matrix, np.arange(12), 12)[9]
+    kept = np.delete(matrix, 9, axis=1)
+    assert without == gwet_ac(kept, "none", [1, 2, 3, 4, 5]).value != gwet_ac(kept).value
+
+
+@pytest.mark.parametrize("same", [0.3, 0.8])
+def test_its_interval_holds_the_truth(same: float) -> None:
+    """Two raters agree on a share of the items and else by chance, over three classes: 40 items, 300 times."""
+    random, held, alike = np.random.default_rng(5), 0, 0
+    for _ in range(300):
+        one, chance = random.integers(0, 3, (2, 40))
+        other = np.where(random.random(40) < same, one, chance)
+        found = gwet_ac([one, other], "none", [0, 1, 2])
+        if found.low is None or found.high is None:
+            alike += 1
+        else:
+            held += found.low <= same <= found.high
+    assert alike <= 3 and held >= 0.92 * 300
