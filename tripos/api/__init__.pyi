@@ -6,13 +6,6 @@ from .compilation import (
     holds_benchmark as holds_benchmark,
     holds_parts as holds_parts,
 )
-from .design import (
-    DesignPlan as DesignPlan,
-    Learned as Learned,
-    Wanted as Wanted,
-    design_run as design_run,
-    learned_components as learned_components,
-)
 from .errors import (
     ReleaseError as ReleaseError,
     RunError as RunError,
@@ -29,6 +22,17 @@ from .forecast import (
 from .job import (
     Job as Job,
     RunEnding as RunEnding,
+)
+from .planning.design import (
+    DesignPlan as DesignPlan,
+    Learned as Learned,
+    Wanted as Wanted,
+    design_run as design_run,
+    learned_components as learned_components,
+)
+from .planning.run_plan import (
+    RunPlan as RunPlan,
+    plan_run as plan_run,
 )
 from .preparation import (
     RunWarning as RunWarning,
@@ -56,10 +60,6 @@ from .run import (
     Run as Run,
     open_run as open_run,
     store_failure as store_failure,
-)
-from .run_plan import (
-    RunPlan as RunPlan,
-    plan_run as plan_run,
 )
 from .selection import (
     choices_of as choices_of,

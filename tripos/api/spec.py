@@ -13,9 +13,9 @@ from pydantic import ValidationError
 
 from tripos.api.compilation import CompiledSpec, find_spec
 from tripos.api.errors import RunError, SpecError, for_python, raised_as
+from tripos.api.planning import RunPlan, plan_run
 from tripos.api.preparation import RunWarning, check_denied, prepare
 from tripos.api.run import Callback, Run, Watcher, open_run, run_here, store_failure
-from tripos.api.run_plan import RunPlan, plan_run
 from tripos.api.selection import Choices
 from tripos.api.workers import worker_pool
 from tripos.releases.fetching import TYPED

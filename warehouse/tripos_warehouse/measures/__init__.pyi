@@ -1,14 +1,14 @@
 from .common_cells import (
     shared_cells as shared_cells,
 )
-from .components import (
+from .corrected import (
+    find_corrected as find_corrected,
+)
+from .differences.components import (
     MeasureComponents as MeasureComponents,
     call_costs as call_costs,
     measure_components as measure_components,
     scored_step as scored_step,
-)
-from .corrected import (
-    find_corrected as find_corrected,
 )
 from .differences.floors import (
     BASELINE as BASELINE,
@@ -28,6 +28,10 @@ from .differences.score_pairs import (
     mean_of as mean_of,
     paired_mean_of as paired_mean_of,
     paired_means as paired_means,
+)
+from .differences.sharpening import (
+    Sharpening as Sharpening,
+    find_sharpening as find_sharpening,
 )
 from .evaluation import (
     CONFIDENCE as CONFIDENCE,
@@ -55,10 +59,6 @@ from .measure_rows import (
 )
 from .settled import (
     as_told as as_told,
-)
-from .sharpening import (
-    Sharpening as Sharpening,
-    find_sharpening as find_sharpening,
 )
 from .sql.figures import (
     sql_of as sql_of,

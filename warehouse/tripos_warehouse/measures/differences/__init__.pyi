@@ -1,3 +1,9 @@
+from .components import (
+    MeasureComponents as MeasureComponents,
+    call_costs as call_costs,
+    measure_components as measure_components,
+    scored_step as scored_step,
+)
 from .floors import (
     BASELINE as BASELINE,
     Matched as Matched,
@@ -16,4 +22,8 @@ from .score_pairs import (
     mean_of as mean_of,
     paired_mean_of as paired_mean_of,
     paired_means as paired_means,
+)
+from .sharpening import (
+    Sharpening as Sharpening,
+    find_sharpening as find_sharpening,
 )

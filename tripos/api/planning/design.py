@@ -29,7 +29,7 @@ from tripos_warehouse.statistics.design import (
 from tripos_warehouse.views import all_runs, connect, get_selected
 
 if TYPE_CHECKING:
-    from tripos.api.run_plan import RunPlan
+    from tripos.api.planning.run_plan import RunPlan
     from tripos.settings import Config
 
 CORRELATION = 0.5

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tripos_compiler.plan import Measure, Plan
-from tripos_warehouse.measures.components import measure_components, scored_step
+from tripos_warehouse.measures.differences.components import measure_components, scored_step
 from tripos_warehouse.query import Connection
 from tripos_warehouse.sql import name as quoted, texts
 from tripos_warehouse.statistics.design import DifferenceComponents, Unknown

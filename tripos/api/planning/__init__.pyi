@@ -1,0 +1,11 @@
+from .design import (
+    DesignPlan as DesignPlan,
+    Learned as Learned,
+    Wanted as Wanted,
+    design_run as design_run,
+    learned_components as learned_components,
+)
+from .run_plan import (
+    RunPlan as RunPlan,
+    plan_run as plan_run,
+)
