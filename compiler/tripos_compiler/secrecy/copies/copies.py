@@ -46,14 +46,14 @@ def held_in(secret: ComparedColumn, other: ComparedColumn, together: Together) -
     pairs = together.pairs
     if len(pairs) < 2 and not together.whole:
         return None
-    found = _place(secret, other, together, 0, ENOUGH - _worth(secret, other), occurrences)
-    if found is not None:
-        place, count = found
+    found = _place(secret, other, together, 0, occurrences)
+    if found is not None and found[2] >= ENOUGH - _worth(secret, other):
+        place, count, _ = found
         return HeldColumn(said(place), _rows(count, pairs, together))
     if secret.loaded is not other.loaded:
         # The end of a solution is the solution.
-        found = _place(other, secret, together, 1, ENOUGH, _ends)
-        if found is not None:
+        found = _place(other, secret, together, 1, _ends)
+        if found is not None and found[2] >= ENOUGH:
             return HeldColumn("has what ends the value of", _rows(found[1], pairs, together))
     return _renamed(secret, other, pairs, together)
 
@@ -80,11 +80,10 @@ def _place(
     holder: ComparedColumn,
     together: Together,
     side: int,
-    wanted: float,
     looked: Callable[[Said, Said], set[Place]],
-) -> tuple[Place, int] | None:
-    """Return the place at which one column has the values of another in nearly all pairs of rows, and in how many.
-    `side` of the pairs, 0 or 1, is the row of the column that is held."""
+) -> tuple[Place, int, float] | None:
+    """Return the place at which one column has the values of another in nearly all pairs of rows, in how many, and how
+    many digits of surprise that is. `side` of the pairs, 0 or 1, is the row of the column that is held."""
     few, speaking = together.few(held, side)
     if _most(few, together.few(holder, 1 - side)[0], looked, 0.75 * speaking) is None:
         return None
@@ -103,7 +102,7 @@ def _place(
     by_chance = accident / len(turned) if differ and len(turned) >= 10 else 0.0
     chances = [held.chance(one) for one, _ in pairs]
     mean = max(sum(chances) / len(chances) * (1 if place[1] == "all" or len(turned) >= 10 else 3), by_chance)
-    return best if _surprise(count, len(pairs), mean) >= wanted else None
+    return place, count, _surprise(count, len(pairs), mean)
 
 
 def _most(
