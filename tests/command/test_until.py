@@ -98,6 +98,18 @@ def test_a_model_is_asked_no_more_once_it_is_settled(sums: Path, tripos: Command
 
     alone = shown()
     assert {row["model"]: row["items"] for row in alone} == items
+    for row in alone:
+        assert (row["method"] == "sequence") == (items[row["model"]] < MANY)
+        assert (row["coverage"] is None) == (items[row["model"]] < MANY)
+    board = {row["model"]: row for row in json.loads(tripos("leaderboard", "--json").out)["boards"][0]["models"]}
+    apart = {
+        frozenset(each[name] for name in ("model", "other"))
+        for each in told["figures"]
+        if each["kind"] == "comparison" and each["settled"]
+    }
+    for pair in apart:
+        one, other = (set(board[model]["letters"]) for model in pair)
+        assert not one & other
     # Whatever else is in the store: a run that stops shows the items before it stopped, and no others.
     run(tripos, models=models)
     assert run(tripos, "--until", "settled", models=models)["calls"]["asked"] == 0

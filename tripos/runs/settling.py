@@ -254,10 +254,11 @@ class RunSettler:
         """Return what was settled and how, as JSON: the rule, how many items were read, and every figure."""
         figures = [each.told(self.rule.margin) for each in self.followed.values()]
         for each, p in zip(self.versus, self._corrected(), strict=True):
+            alone = each.sequence.p(0.0)
             level = LEVEL / len(self.versus)
             low, high = each.sequence.interval(level)
             where = {"name": each.name, "model": each.model, "other": each.other}
-            found = {"value": each.sequence.mean, "low": low, "high": high, "level": level, "p": p}
+            found = {"value": each.sequence.mean, "low": low, "high": high, "level": level, "p": p, "p_alone": alone}
             count = {"items": each.sequence.n, "of": each.of}
             figures.append({"kind": "comparison", **where, **count, **found, "settled": p <= LEVEL})
         rule = {"until": "settled", "margin": self.rule.margin, "seed": self.rule.seed}

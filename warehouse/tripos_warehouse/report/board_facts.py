@@ -206,5 +206,5 @@ def settled_between(
             pair = each["kind"] == "comparison" and each["name"] == measure and (each["model"], each["other"])
             if pair in ((first, second), (second, first)) and each["value"] is not None:
                 value = each["value"] if each["model"] == first else -each["value"]
-                return StatisticResult(value, p=each["p"], n=each["items"])
+                return StatisticResult(value, p=each["p_alone"], n=each["items"])
     return StatisticResult.undefined("a run stopped when it was settled: no test for a number of items holds")

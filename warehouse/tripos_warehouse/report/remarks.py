@@ -147,7 +147,7 @@ def _settled(run: RunRecord) -> Iterator[Remark]:
     """Yield what a run that stopped when it was settled found of every two models, the clearest first."""
     if not run.stopped_early:
         return
-    yield Remark("settled", "intervals are of confidence sequences: of what all items of the run would show")
+    yield Remark("settled", "intervals of models that stopped are of what all items of the run would show")
     items = run.settled["models"] if run.settled is not None else {}
     if len(set(items.values())) > 1:
         first = sorted(items.items(), key=lambda each: each[1])[:MOST_SETTLED]

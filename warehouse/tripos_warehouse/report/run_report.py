@@ -297,7 +297,10 @@ def _unworked(connection: Connection, plan: Plan, run: RunRecord, tables: Sequen
 def _by_people(connection: Connection, plan: Plan, run: RunRecord) -> dict[str, MeasureTable]:
     plain = [measure.model_copy(update={"corrected": False}) for measure in plan.measures]
     measures = [measure for measure in plain if has_people_apart(plan, measure)]
-    tables = [as_told(run, evaluate_or_tell(connection, plan, measure, by_people=True)) for measure in measures]
+    tables = [
+        as_told(run, evaluate_or_tell(connection, plan, measure, by_people=True), by_people=True)
+        for measure in measures
+    ]
     return {table.measure.name: table for table in tables if any(row.n for row in table.rows)}
 
 
