@@ -59,7 +59,10 @@ def begun(place: Place, fate: str, *options: str) -> None:
 
 
 @pytest.mark.parametrize("provider", ["openai", pytest.param("anthropic", marks=pytest.mark.long)])
-@pytest.mark.parametrize(("fate", "twice"), [("missing", 0), ("doubled", 0), ("garbled", 1)])
+@pytest.mark.parametrize(
+    ("fate", "twice"),
+    [("garbled", 1), *(pytest.param(fate, 0, marks=pytest.mark.long) for fate in ("missing", "doubled"))],
+)
 def test_a_damaged_file_of_replies_costs_what_cannot_be_read(
     place: Place, provider: str, fate: str, twice: int
 ) -> None:
@@ -73,6 +76,7 @@ def test_a_damaged_file_of_replies_costs_what_cannot_be_read(
     assert billed_twice(place.server) == twice and not place.server.live - place.server.billed
 
 
+@pytest.mark.long
 def test_a_batch_with_a_file_of_errors_only_is_asked_again_in_another(place: Place) -> None:
     place.server.fates = ["errors"]
     batch = place.run("batch", *SOME, "--batch")
@@ -82,7 +86,8 @@ def test_a_batch_with_a_file_of_errors_only_is_asked_again_in_another(place: Pla
     assert place.server.billed.total() == len(place.server.submitted)
 
 
-@pytest.mark.parametrize("again", [(), pytest.param(("--batch",), marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("again", [(), ("--batch",)])
 def test_what_a_cancelled_batch_did_not_answer_is_asked_by_the_next_run(place: Place, again: tuple[str, ...]) -> None:
     begun(place, "cancelled", "--scenario", "sums")
     some = ("--scenario", "sums", "--limit", "5")  # the batch has more: it is collected in part
