@@ -131,6 +131,26 @@ def test_of_two_compactions_at_once_one_wins(store: Store, monkeypatch: pytest.M
     assert len(list((store.root / "parts/samples").iterdir())) == 5
 
 
+def test_who_opens_a_compacted_store_reads_none_of_the_commits_that_were_replaced(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(4):
+        store.append({"samples": [sample(number)]})
+    compact(store)
+    store.append({"samples": [sample(5)]})
+    compact(store)
+    store.append({"samples": [sample(6)]})
+    read: list[str] = []
+    real = commits.read_commit
+    monkeypatch.setattr(commits, "read_commit", lambda path: read.append(path.stem) or real(path))
+    again = Store.open(store.root, create=False)
+    live = [commit.name for commit in again.commits()]
+    assert live[0] == "compaction-000002"
+    assert sorted(read) == sorted(["compaction-000001", *live])
+    assert len(live) == 2 and len(again.all_commits()) == 8
+    assert [commit.name for commit in again.commits()] == live
+
+
 def test_while_one_compacts_another_does_not_begin(store: Store) -> None:
     fill(store, 2)
     other = Store.open(store.root, create=False)

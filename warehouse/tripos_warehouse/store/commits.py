@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import uuid
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -166,6 +167,49 @@ def _damaged(path: Path, why: str) -> StoreError:
         f"the commit `{path}` is unreadable ({why})",
         "restore the file from a backup, or delete it: the next run repeats its calls",
     )
+
+
+class CommitFiles:
+    """The commit files of a store, of which each is read once."""
+
+    def __init__(self, root: Path) -> None:
+        self._folder = root / COMMITS
+        self.known: dict[str, Commit] = {}
+        """What was read, by the name of the file."""
+
+    def live(self, leave_out: Callable[[StoreError], None]) -> list[Commit]:
+        """Return every commit that no other replaces, oldest first; `leave_out` is told of one that cannot be read, and
+        may raise.
+
+        Only compactions replace commits, and perhaps many times as many as there are: what they replaced is not read.
+        """
+        files = self._listed()
+        compactions = self._read([file for file in files if number_of(file.removesuffix(".json"))], leave_out)
+        replaced = {f"{name}.json" for commit in compactions for name in commit.replaces}
+        return self._read([file for file in files if file not in replaced], leave_out)
+
+    def all(self, leave_out: Callable[[StoreError], None]) -> list[Commit]:
+        """Return every commit there is, oldest first, as `live` does."""
+        return self._read(self._listed(), leave_out)
+
+    def _listed(self) -> list[str]:
+        there = self._folder.is_dir()
+        return [entry.name for entry in os.scandir(self._folder) if entry.name.endswith(".json")] if there else []
+
+    def _read(self, files: Sequence[str], leave_out: Callable[[StoreError], None]) -> list[Commit]:
+        found = []
+        for name in files:
+            if name not in self.known:
+                # Only a commit that another replaces is ever taken away, and that other one is older than the listing.
+                try:
+                    self.known[name] = read_commit(self._folder / name)
+                except FileNotFoundError:
+                    continue
+                except StoreError as error:
+                    leave_out(error)
+            if name in self.known:
+                found.append(self.known[name])
+        return sorted(found, key=lambda commit: (commit.written_at, commit.name))
 
 
 def publish(root: Path, commit: Commit) -> Commit:

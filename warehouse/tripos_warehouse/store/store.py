@@ -16,7 +16,6 @@ files that nobody reads, and a journal that the next one commits.
 
 from __future__ import annotations
 
-import os
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -33,7 +32,7 @@ from obstore.store import LocalStore
 
 from tripos_warehouse.errors import StoreError, unwritable
 from tripos_warehouse.store.bucket import Bucket, OvertakenError, address_of, recover_segment
-from tripos_warehouse.store.commits import COMMITS, Commit, ParquetPart, check_name, new_name, publish, read_commit
+from tripos_warehouse.store.commits import COMMITS, Commit, CommitFiles, ParquetPart, check_name, new_name, publish
 from tripos_warehouse.store.folders import check_marker, why_no_folder
 from tripos_warehouse.store.index import rows_by_id
 from tripos_warehouse.store.journal import JOURNAL, REJECTED, SUFFIX, merge, read_segment, segments, set_aside
@@ -79,7 +78,7 @@ class Store:
         """What is damaged and was left out, by its message."""
         self._left_out: set[Path] = set()
         self._sound: set[Path] = set()
-        self._read: dict[str, Commit] = {}
+        self._commit_files = CommitFiles(root)
         self._locks: Locks | None = None
 
     @property
@@ -272,27 +271,11 @@ class Store:
 
         Raises `StoreError` S0103 or S0104 for one that cannot be read.
         """
-        commits = self.all_commits()
-        replaced = {name for commit in commits for name in commit.replaces}
-        return [commit for commit in commits if commit.name not in replaced]
+        return self._commit_files.live(self.leave_out)
 
     def all_commits(self) -> list[Commit]:
         """Every commit there is, also those that another replaces, oldest first. Raises what `commits` does."""
-        folder = self.root / COMMITS
-        names = [entry.name for entry in os.scandir(folder) if entry.name.endswith(".json")] if folder.is_dir() else []
-        found = []
-        for name in names:
-            if name not in self._read:
-                # Only a commit that another replaces is ever taken away, and that other one is older than the listing.
-                try:
-                    self._read[name] = read_commit(folder / name)
-                except FileNotFoundError:
-                    continue
-                except StoreError as error:
-                    self.leave_out(error)
-            if name in self._read:
-                found.append(self._read[name])
-        return sorted(found, key=lambda commit: (commit.written_at, commit.name))
+        return self._commit_files.all(self.leave_out)
 
     def files(self) -> dict[str, list[Path]]:
         """Return the committed files of every table at one moment, oldest commit first.
@@ -362,7 +345,7 @@ class Store:
         """Return the tables that have, among `files`, one of an earlier version of the schema, which lacks columns."""
         old = {
             self.root / part.path
-            for commit in self._read.values()
+            for commit in self._commit_files.known.values()
             for part in commit.parts
             if part.table in TABLES and part.version < TABLES[part.table].version
         }
