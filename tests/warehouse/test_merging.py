@@ -175,6 +175,33 @@ def test_what_only_the_later_laptop_graded_is_left_out_with_its_reply(tmp_path: 
         assert content(whole) == content(first)
 
 
+def test_of_equal_replies_and_grades_the_time_that_decides_is_kept_for_a_third_store(tmp_path: Path) -> None:
+    def store(at: int, reply: str, value: float) -> Store:
+        made = Store.open(tmp_path / f"laptop{at}", create=True)
+        sample = sample_id(HINT, "i", "helper", 0, [])
+        hint = {"sample_id": sample, "item_id": "i", "fingerprint": HINT, "model": "helper", "step": "hint"}
+        person = {"score_id": score_id(SCORE, [sample], "m", "human/anna"), "sample_id": sample, "metric": "m"}
+        person |= {
+            "evaluator": "human/anna",
+            "fingerprint": SCORE,
+            "model": "helper",
+            "status": "scored",
+            "item_id": "i",
+        }
+        rows = {
+            "samples": [row("samples", 1000 - at, **hint, reply=reply)],
+            "scores": [row("scores", at, **person, value=value)],
+        }
+        made.append(rows)
+        return made
+
+    stores = [store(100, "same", 7.0), store(300, "same", 7.0), store(200, "other", 4.0)]
+    for number, order in enumerate(itertools.permutations(stores)):
+        whole = merged(tmp_path, f"order{number}", order)
+        assert [each["reply"] for each in table(whole, "samples")] == ["same"]
+        assert [each["value"] for each in table(whole, "scores")] == [7.0]
+
+
 def test_two_stores_of_which_each_outdoes_what_the_other_may_build_on_are_merged_all_the_same() -> None:
     """Of results whose origin nobody knows: each store lost a reply to the other, so nothing of them counts."""
     held = [

@@ -129,7 +129,10 @@ def shared_rows(
 
 
 def winner(rows: Sequence[Held]) -> Held:
-    """Return the row of a name that counts; of equal ones that of the first store, so that it need not be written."""
+    """Return the row of a name that counts. Of equal ones it is that of the first store, which need not be written; but
+    of replies, and of what people said, the one whose time decides, or that of a third store might count instead."""
+    if rows[0].table in VERSIONS or any(row.given for row in rows):
+        return min(rows, key=lambda row: (row.order, row.place.store))
     content = min(row.order for row in rows)[-1]
     return min((row for row in rows if row.order[-1] == content), key=lambda row: row.place.store)
 
