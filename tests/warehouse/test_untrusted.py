@@ -82,6 +82,14 @@ def test_no_verb_takes_a_path_that_is_not_one_of_a_part(store: Store, thesis: Pa
     bait(store, path.format(folder=thesis.parent))
     again = Store.open(store.root, create=False)
     assert [damage.code for damage in check_store(again).damages] == ["S0402"]
+    for verb in (compact, collect):
+        with pytest.raises(StoreError, match="S0402"):
+            verb(again)
+    # Who reads only what counts does not read a commit that was replaced.
+    assert [each.name for each in again.commits()] == ["compaction-000001"]
+    assert not any(again.files().values())
+    (store.root / "commits" / "compaction-000001.json").unlink()
+    again = Store.open(store.root, create=False)
     for verb in (compact, collect, connect, Store.files, Store.commits):
         with pytest.raises(StoreError, match="S0402"):
             verb(again)
