@@ -182,13 +182,18 @@ class Benchmark:
             if table in ("samples", "judgements") and row["status"] in NOT_ASKED:
                 continue
             if table == "judgements":
-                yield self._where(row["scenario"], row["fingerprint"], self.plan.scorer(row["scorer"]).role), row
+                yield self._where(row["scenario"], row["fingerprint"], self._judging(row)), row
             elif table == "turns":
                 yield self._where(row["scenario"], talks[row["fingerprint"]], row["role"]), row
             elif table == "vectors":
                 yield VECTORS, row
             elif table == "samples" and row["fingerprint"] not in talks:
                 yield self._where(row["scenario"], row["step"], row["role"]), row
+
+    def _judging(self, row: Row) -> str:
+        """Return the role that judged: of a cascade the stronger one where its model is in no other."""
+        scorer, bound = self.plan.scorer(row["scorer"]), self.bound()
+        return next(role for role in scorer.roles if row["evaluator"] in bound.of(role))
 
     def _where(self, scenario: str, step: str, role: str) -> Where:
         if role == "encoder":

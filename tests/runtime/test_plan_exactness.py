@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.generated_specs import SCORERS
+from tests.generated_specs import SCORERS, _Writer
 from tests.lengths import spread
 from tests.plan_exactness import check
 
@@ -33,3 +33,17 @@ def test_judges_that_are_asked_several_times_are_counted(
     checked = check(seed, tmp_path)
     assert checked.wrong == []
     assert "samples 3 }" in next(tmp_path.rglob("s.tripos")).read_text("utf-8")
+
+
+@pytest.mark.parametrize("seed", spread((27, 3, 31), 1))
+def test_what_a_cascade_escalates_lies_between_the_ends_of_the_forecast(
+    seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mentions = _Writer._mentions
+    monkeypatch.setattr(_Writer, "_mentions", lambda own, body, role: role == "helper" or mentions(own, body, role))
+    for name in ("good", "level"):
+        text = SCORERS[name].replace("by judge {", "by judge then helper when unsure {")
+        monkeypatch.setitem(SCORERS, name, f"{text.removesuffix('}')}, samples 3, unsure below 0.9 }}")
+    checked = check(seed, tmp_path)
+    assert checked.wrong == []
+    assert "then helper" in next(tmp_path.rglob("s.tripos")).read_text("utf-8")

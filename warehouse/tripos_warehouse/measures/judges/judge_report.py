@@ -153,7 +153,7 @@ def _metric(
         _uses(scores, raters),
         judge_stability(verdicts),
         judge_noise(verdicts) if verdicts else None,
-        {judge: _calibration(scores, judge, told) for judge in judges} if told else {},
+        {judge: _calibration(plan, key[0], scores, judge, told) for judge in judges} if told else {},
         tuple(_prevalences(scores, judges, told)) if told and _is_binary(plan, key[0]) else (),
         tuple(_drifts(earlier, scores, people)),
     )
@@ -185,9 +185,18 @@ def _uses(scores: Sequence[GradedScore], raters: Sequence[str]) -> tuple[RaterUs
     return tuple(found)
 
 
-def _calibration(scores: Sequence[GradedScore], judge: str, told: Mapping[str, float]) -> Calibration:
+def _calibration(
+    plan: Plan, scorer: str, scores: Sequence[GradedScore], judge: str, told: Mapping[str, float]
+) -> Calibration:
     own = [each for each in scores if each.evaluator == judge and each.reply in told]
-    return calibrate([each.value for each in own], [told[each.reply] for each in own], [each.item for each in own])
+    low, high = (0.0, 1.0) if _is_binary(plan, scorer) else next(((each.low, each.high) for each in own), (None, None))
+    inside = low is not None and high is not None and all(low <= told[each.reply] <= high for each in own)
+    return calibrate(
+        [each.value for each in own],
+        [told[each.reply] for each in own],
+        [each.item for each in own],
+        ends=(low, high) if inside and low is not None and high is not None else None,
+    )
 
 
 def _is_binary(plan: Plan, scorer: str) -> bool:

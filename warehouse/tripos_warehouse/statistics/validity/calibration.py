@@ -58,12 +58,20 @@ class Calibration:
     reason: str | None = None
 
 
-def calibrate(judged: Values, graded: Values, clusters: Clusters = None, *, confidence: float = 0.95) -> Calibration:
+def calibrate(
+    judged: Values,
+    graded: Values,
+    clusters: Clusters = None,
+    *,
+    ends: tuple[float, float] | None = None,
+    confidence: float = 0.95,
+) -> Calibration:
     """Return the calibration of a judge on the replies of which it and people gave a score; others do not count.
 
-    Up to eleven different scores of the judge are a bin each; others fall into ten bins of as many replies each. The
-    slope is that of least squares (Cox 1958, "Two further applications of a model for binary regression"), its error by
-    item with two degrees of freedom less than there are items (Liang and Zeger 1986).
+    `ends` are those of the scale, between which the intervals of the bins lie. Up to eleven different scores of the
+    judge are a bin each; others fall into ten bins of as many replies each. The slope is that of least squares (Cox
+    1958, "Two further applications of a model for binary regression"), its error by item with two degrees of freedom
+    less than there are items (Liang and Zeger 1986).
 
     >>> judge = [1, 2, 3, 4, 5] * 6
     >>> found = calibrate(judge, [value - 1 for value in judge], [place // 5 for place in range(30)])
@@ -78,7 +86,7 @@ def calibrate(judged: Values, graded: Values, clusters: Clusters = None, *, conf
     if n < FEWEST_REPLIES:
         return Calibration(n=n, reason=f"{n} replies have both scores: it takes {FEWEST_REPLIES}")
     scores, places, counts = np.unique(f, return_inverse=True, return_counts=True)
-    bins = tuple(_bin(f, y, codes, where, confidence) for where in _parts(f, places, len(scores)))
+    bins = tuple(_bin(f, y, codes, where, ends, confidence) for where in _parts(f, places, len(scores)))
     fitted = isotonic(np.bincount(places, weights=y) / counts, counts.astype(np.float64))
     left = float(np.mean((y - fitted[places]) ** 2))
     uncertain = float(np.var(y))
@@ -122,11 +130,11 @@ def _parts(f: Floats, places: Ints, scores: int) -> list[Ints]:
     return [part for part in np.split(order, cuts) if len(part)]
 
 
-def _bin(f: Floats, y: Floats, codes: Ints, where: Ints, confidence: float) -> CalibrationBin:
-    own = f[where]
-    return CalibrationBin(
-        float(own.min()), float(own.max()), float(own.mean()), mean(y[where], codes[where], confidence=confidence)
-    )
+def _bin(
+    f: Floats, y: Floats, codes: Ints, where: Ints, ends: tuple[float, float] | None, confidence: float
+) -> CalibrationBin:
+    own, people = f[where], mean(y[where], codes[where], ends=ends, confidence=confidence)
+    return CalibrationBin(float(own.min()), float(own.max()), float(own.mean()), people)
 
 
 def _slope(f: Floats, y: Floats, codes: Ints, confidence: float) -> StatisticResult:
