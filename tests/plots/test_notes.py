@@ -12,7 +12,7 @@ from tripos.plots.i18n import words_for
 from tripos.plots.sources import PlotOptions
 from tripos_compiler.diagnostics import localized
 from tripos_warehouse.report import board_notes
-from tripos_warehouse.report.ranking import Board, Standing
+from tripos_warehouse.report.boards import Board, Standing
 
 STANDING = Standing("lab/one", 0.5, 0.4, 0.6, 10, 20, 20, 1.0, 1, False, "a", ())
 

@@ -23,15 +23,13 @@ from .job import (
     Job as Job,
     RunEnding as RunEnding,
 )
-from .planning.design import (
+from .planning import (
     DesignPlan as DesignPlan,
+    DesignQuestion as DesignQuestion,
     Learned as Learned,
-    Wanted as Wanted,
+    RunPlan as RunPlan,
     design_run as design_run,
     learned_components as learned_components,
-)
-from .planning.run_plan import (
-    RunPlan as RunPlan,
     plan_run as plan_run,
 )
 from .preparation import (

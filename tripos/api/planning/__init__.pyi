@@ -1,7 +1,7 @@
 from .design import (
     DesignPlan as DesignPlan,
+    DesignQuestion as DesignQuestion,
     Learned as Learned,
-    Wanted as Wanted,
     design_run as design_run,
     learned_components as learned_components,
 )

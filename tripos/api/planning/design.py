@@ -36,7 +36,7 @@ CORRELATION = 0.5
 
 
 @dataclass(frozen=True)
-class Wanted:
+class DesignQuestion:
     """The question: a difference to `detect`, in the unit of the measure, or an amount to `spend` of `unit`."""
 
     detect: float | None = None
@@ -59,7 +59,7 @@ class LabelledDesign:
 class DesignPlan:
     """The designs that answer a question, the best first, and what they rest on."""
 
-    wanted: Wanted
+    wanted: DesignQuestion
     measure: Measure
     learned: MeasureComponents | None
     """What the store teaches; `None` where the worst case is taken."""
@@ -163,7 +163,7 @@ def learned_components(plan: Plan, store_path: str, wanted: str | None = None, m
         raise Failure(error.code, error.message, error.hint) from error
 
 
-def design_run(found: RunPlan, config: Config, wanted: Wanted) -> DesignPlan:
+def design_run(found: RunPlan, config: Config, wanted: DesignQuestion) -> DesignPlan:
     """Return the designs that detect a difference for least, or that are sharpest for a sum of money.
 
     Costs are those of two models on every item, as `found` foresees them. Raises `Failure`: S0602 for a measure that is
@@ -262,7 +262,7 @@ class _Places:
     costs: Mapping[str, float]
 
 
-def _prices(found: RunPlan, config: Config, wanted: Wanted, places: _Places) -> tuple[str, Prices]:
+def _prices(found: RunPlan, config: Config, wanted: DesignQuestion, places: _Places) -> tuple[str, Prices]:
     """Return what costs are counted in, and the prices of both models' replies to an item and of each judge."""
     if wanted.unit == "USD":
         by_usd = _usd(found, places)

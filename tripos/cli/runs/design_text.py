@@ -6,7 +6,7 @@ import math
 from argparse import Namespace
 from collections.abc import Iterator
 
-from tripos.api import DesignPlan, RunPlan, Wanted, design_run
+from tripos.api import DesignPlan, DesignQuestion, RunPlan, design_run
 from tripos.settings import Config
 from tripos.ui import GOOD, Failure, columns_of, print_json, show_text, table_lines, terminal_width
 from tripos_compiler.diagnostics import localized, usd, wrap
@@ -15,7 +15,7 @@ SHOWN = 7
 PILOT = 20
 
 
-def wanted_of(options: Namespace) -> Wanted | None:
+def wanted_of(options: Namespace) -> DesignQuestion | None:
     """Return the question of `--detect` or `--spend`; `None` without. Raises `Failure`."""
     from tripos_runtime.scheduling import BudgetError, read_amounts
 
@@ -27,17 +27,17 @@ def wanted_of(options: Namespace) -> Wanted | None:
     if options.detect is not None and options.spend is not None:
         raise Failure("R0202", "`--detect` and `--spend` exclude each other", "give one of them")
     if options.detect is not None:
-        return Wanted(detect=options.detect, measure=options.measure)
+        return DesignQuestion(detect=options.detect, measure=options.measure)
     try:
         ((unit, amount),) = read_amounts([options.spend]).items()
     except BudgetError as error:
         raise Failure(error.code, error.message, error.hint) from error
     if unit == "tokens":
         raise Failure("R0401", f"`{options.spend}` is no sum to plan with", "write it as `5usd` or `1000calls`")
-    return Wanted(spend=float(amount), unit=unit, measure=options.measure)
+    return DesignQuestion(spend=float(amount), unit=unit, measure=options.measure)
 
 
-def show_designs(found: RunPlan, wanted: Wanted, config: Config, options: Namespace) -> int:
+def show_designs(found: RunPlan, wanted: DesignQuestion, config: Config, options: Namespace) -> int:
     """Print the designs that answer a question, or all that is known of them as JSON."""
     plan = design_run(found, config, wanted)
     if options.json:

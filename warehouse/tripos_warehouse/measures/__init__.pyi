@@ -51,20 +51,16 @@ from .figure_walk import (
 from .gaps import (
     MissingResults as MissingResults,
     find_gaps as find_gaps,
+    find_unworked as find_unworked,
+    is_called as is_called,
+    looked_at as looked_at,
 )
 from .measure_rows import (
     OF_CORRECTED as OF_CORRECTED,
     MeasureRow as MeasureRow,
     MeasureTable as MeasureTable,
-)
-from .settled import (
     as_told as as_told,
 )
 from .sql.figures import (
     sql_of as sql_of,
-)
-from .unavailable import (
-    find_unworked as find_unworked,
-    is_called as is_called,
-    looked_at as looked_at,
 )

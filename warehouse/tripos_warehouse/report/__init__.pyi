@@ -1,11 +1,12 @@
-from .board_facts import (
-    headlines as headlines,
-    items_by_model as items_by_model,
-)
-from .board_remarks import (
+from .boards import (
+    Board as Board,
     BoardNote as BoardNote,
+    Standing as Standing,
     board_notes as board_notes,
+    headlines as headlines,
     is_short as is_short,
+    items_by_model as items_by_model,
+    leaderboard as leaderboard,
 )
 from .comparison import (
     Comparison as Comparison,
@@ -36,11 +37,6 @@ from .paper_tables import (
     counts_of as counts_of,
     estimate as estimate,
     report_tables as report_tables,
-)
-from .ranking import (
-    Board as Board,
-    Standing as Standing,
-    leaderboard as leaderboard,
 )
 from .remarks import (
     CAUTION as CAUTION,

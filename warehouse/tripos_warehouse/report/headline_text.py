@@ -14,7 +14,7 @@ from rich.text import Text
 from tripos_compiler.diagnostics import localized, usd
 from tripos_warehouse.formats import GAP, NOTHING, TextColumn, grid, wrapped
 from tripos_warehouse.measures import MeasureRow, MeasureTable, is_baseline, matched
-from tripos_warehouse.report.board_facts import headlines
+from tripos_warehouse.report.boards import headlines
 from tripos_warehouse.report.pivot_table import counts_of, coverage, number_range, with_interval
 from tripos_warehouse.report.remarks import CAUTION
 from tripos_warehouse.report.report_text import (

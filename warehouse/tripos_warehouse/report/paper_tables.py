@@ -9,11 +9,10 @@ from tripos_compiler.plan import Measure, Plan
 from tripos_warehouse.formats import Cell, PaperColumn, PaperEstimate, PaperTable, decimals_of
 from tripos_warehouse.measures import Half, MeasureRow, MeasureTable, mean_of, remeasure_cells
 from tripos_warehouse.query import Connection
-from tripos_warehouse.report.board_facts import items_by_model
+from tripos_warehouse.report.boards import LEAST_ITEMS, LEVEL, Board, Standing, items_by_model
 from tripos_warehouse.report.comparison import Comparison, Section, graded_scores
 from tripos_warehouse.report.comparison_text import TITLES, notes_of, verdicts
 from tripos_warehouse.report.pivot_table import ALL, PivotLine, coverage, is_pooled, pivoted
-from tripos_warehouse.report.ranking import LEAST_ITEMS, LEVEL, Board, Standing
 from tripos_warehouse.report.remarks import CAUTION
 from tripos_warehouse.report.report_text import NO_SCORES, OF_JUDGE, is_alone, of_same, title_of
 from tripos_warehouse.report.run_report import Report

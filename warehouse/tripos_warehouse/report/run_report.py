@@ -31,7 +31,7 @@ from tripos_warehouse.measures import (
 from tripos_warehouse.measures.sql import sql_of
 from tripos_warehouse.query import Connection
 from tripos_warehouse.report.acceptance import Acceptance, acceptances
-from tripos_warehouse.report.board_facts import headlines
+from tripos_warehouse.report.boards import headlines
 from tripos_warehouse.report.remarks import CAUTION, Remark, find_remarks
 from tripos_warehouse.store import HUMAN
 from tripos_warehouse.views import RunRecord, copied_scores, people_apart, shows_several_times

@@ -244,8 +244,7 @@ def _measures(before: Plan, after: Plan) -> Iterator[Change]:
             headlines = (*before.benchmark.headline, *after.benchmark.headline)
             turned = "is better when lower" if new.lower_is_better else "is better when lower no longer"
             yield Change("major" if new.name in headlines else "minor", "measure", new.name, turned)
-        computed = ("figure", "by", "missing", "corrected")
-        if any(getattr(old, name) != getattr(new, name) for name in computed):
+        if any(getattr(old, name) != getattr(new, name) for name in ("figure", "by", "missing", "corrected")):
             yield Change("major", "measure", new.name, "is computed another way")
         elif old.model_copy(update={"lower_is_better": new.lower_is_better}) != new:
             yield Change("major", "measure", new.name, "is taken over other scores")

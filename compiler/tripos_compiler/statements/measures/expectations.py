@@ -11,9 +11,8 @@ from tripos_compiler.language.figures import why_no_headline
 from tripos_compiler.plan import Expectation
 from tripos_compiler.resolve import Program
 from tripos_compiler.source import Argument, BinaryExpr, Group, Syntax
-from tripos_compiler.statements.measures.corrections import is_expected_of_people
 from tripos_compiler.statements.measures.figures import read_figure
-from tripos_compiler.statements.measures.measures import bounds_of, find_cells, read_measures
+from tripos_compiler.statements.measures.measures import bounds_of, find_cells, is_expected_of_people, read_measures
 from tripos_compiler.statements.measures.operands import find_measure
 from tripos_compiler.statements.measures.scales import rounded, spoken
 from tripos_compiler.statements.measures.typed_figures import FigureContext, TypedFigure, written_as

@@ -16,10 +16,9 @@ from contextlib import suppress
 from datetime import UTC, datetime
 
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.store.bucket.background import Background
 from tripos_warehouse.store.bucket.bucket import Bucket
 from tripos_warehouse.store.bucket.catalog import LogAdvance, OvertakenError
-from tripos_warehouse.store.bucket.leases import Leases
+from tripos_warehouse.store.bucket.leases import Background, Leases
 from tripos_warehouse.store.bucket.logs import seal_content, slot_content, slot_name
 from tripos_warehouse.store.bucket.takeovers import Takeovers
 from tripos_warehouse.store.commits import Commit, new_name

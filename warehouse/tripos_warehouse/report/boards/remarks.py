@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from tripos_compiler.diagnostics import percent
 from tripos_warehouse.measures import OF_CORRECTED, MeasureRow
-from tripos_warehouse.report.ranking import Board, Standing
+from tripos_warehouse.report.boards.ranking import Board, Standing
 
 
 class BoardNote(NamedTuple):

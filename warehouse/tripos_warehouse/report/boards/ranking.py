@@ -23,7 +23,7 @@ from tripos_warehouse.measures import (
     remeasure_pairs,
 )
 from tripos_warehouse.query import Connection
-from tripos_warehouse.report.board_facts import (
+from tripos_warehouse.report.boards.facts import (
     as_of_runs,
     board_measure,
     company_of,

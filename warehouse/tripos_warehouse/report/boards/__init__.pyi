@@ -1,0 +1,16 @@
+from .facts import (
+    headlines as headlines,
+    items_by_model as items_by_model,
+)
+from .ranking import (
+    LEAST_ITEMS as LEAST_ITEMS,
+    LEVEL as LEVEL,
+    Board as Board,
+    Standing as Standing,
+    leaderboard as leaderboard,
+)
+from .remarks import (
+    BoardNote as BoardNote,
+    board_notes as board_notes,
+    is_short as is_short,
+)
