@@ -53,7 +53,7 @@ def tested_correlation(value: float | None, n: int, *, confidence: float = 0.95)
 
     >>> found = tested_correlation(-0.9, 9)
     >>> round(found.low, 2), round(found.high, 2), round(found.p, 4)
-    (-0.98, -0.58, 0.0003)
+    (-0.98, -0.59, 0.0003)
     """
     if value is None or n < 4:
         return StatisticResult.undefined(FEW if n < 4 else STILL, n=n)
