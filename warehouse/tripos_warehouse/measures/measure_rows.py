@@ -97,6 +97,7 @@ class MeasureTable:
         ]
 
 
+ROUNDING = 1e-9
 METHOD = "sequence"
 """The method of an interval that a confidence sequence gives."""
 
