@@ -127,7 +127,13 @@ def test_a_run_teaches_the_noise_and_the_cheapest_judge_is_chosen(why: Path, tri
     sharp = found(tripos, "--spend", f"{planned['cost'] / 4:.6f}usd")["designs"][0]
     assert sharp["cost"] <= planned["cost"] / 4
     text = tripos("plan", "why.tripos", *TWO, "--detect", "2.5")
-    assert "From 12 items with scores of 2 models in the store" in " ".join(text.out.split())
+    told = " ".join(text.out.split())
+    assert "From 12 items in the store, with scores of mock/careful, mock/careful:b: an item's difference has a" in told
+    assert "The store has no item with several samples, so nothing says what more would bring" in told
+    assert "The best design has these judges alone, taken to be as good as others: mock/noisy:b." in told
+    assert data["not_learned_from"] == []
+    other = tripos("plan", "why.tripos", "--model", "mock/careful", "--role", "judge=mock/severe", "--detect", "2.5")
+    assert "The store has no scores of or by mock/severe: they are taken to vary alike." in " ".join(other.out.split())
     assert max(map(len, text.out.splitlines())) <= 80
 
 

@@ -72,6 +72,8 @@ class DesignPlan:
     designs: tuple[LabelledDesign, ...]
     beyond: int | None
     """The items of the cheapest design, where there are not as many and none reaches the difference."""
+    others: tuple[str, ...]
+    """The models and judges of the plan that the store has no scores of or by, so that it speaks of others."""
     per_item: float
     """What an item costs as it is planned, so that a pilot has a price."""
 
@@ -105,6 +107,7 @@ class DesignPlan:
                 "judgements": list(self.prices.judgements),
                 "batch": self.prices.batch,
             },
+            "not_learned_from": list(self.others),
             "items_beyond": self.beyond,
             "designs": [
                 {
@@ -215,6 +218,7 @@ def design_run(found: RunPlan, config: Config, wanted: DesignQuestion) -> Design
         prices,
         designs,
         beyond,
+        () if isinstance(learned, Unknown) else _others((*models, *panel), learned),
         space.per_item(now),
     )
 
@@ -239,6 +243,11 @@ def _panel(found: RunPlan, roles: Sequence[str], learned: MeasureComponents | Un
     if found.prepared is not None:
         return tuple(model for role in roles for model in found.prepared.binding.models.get(role, ()))
     return () if isinstance(learned, Unknown) else learned.judges
+
+
+def _others(names: Sequence[str], learned: MeasureComponents) -> tuple[str, ...]:
+    known = {*learned.models, *learned.judges}
+    return tuple(dict.fromkeys(name for name in names if name not in known))
 
 
 def _worst(measure: Measure, samples: int, judges: int) -> DifferenceComponents:

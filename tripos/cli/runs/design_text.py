@@ -102,7 +102,7 @@ def _notes(plan: DesignPlan, path: str, pilot: int) -> Iterator[str]:
         yield f"No design detects that with the {best.design.items:,} items that there are."
         if plan.beyond is not None:
             yield f"The cheapest that does needs {plan.beyond:,} items."
-    if best is not None and plan.learned is not None and len(best.judges) < len(plan.learned.judges):
+    if best is not None and plan.learned is not None and len(best.judges) < len(plan.designs[1].judges):
         yield f"The best design has these judges alone, taken to be as good as others: {', '.join(best.judges)}."
         if plan.parts.panel:
             yield (
@@ -135,11 +135,12 @@ def _learned(plan: DesignPlan, path: str, pilot: int) -> Iterator[str]:
         "repeats": parts.repeats / samples / judges / repeats,
     }
     told = ", ".join(f"{100 * part / whole:.0f} % {name}" for name, part in shares.items() if part >= 0.005 * whole)
-    models = f"{len(learned.models)} models" if len(learned.models) > 1 else "1 model"
     yield (
-        f"From {learned.items:,} items with scores of {models} in the store: an item's difference has a variance of"
-        f" {whole:.3g} ({told})."
+        f"From {learned.items:,} items in the store, with scores of {', '.join(learned.models)}: an item's difference"
+        f" has a variance of {whole:.3g}, of which {told}."
     )
+    if plan.others:
+        yield f"The store has no scores of or by {', '.join(plan.others)}: they are taken to vary alike."
     if parts.models > 1:
         yield f"Scores of two models on an item correlate by {parts.correlation(samples, judges, repeats):.2f}."
     else:
@@ -147,8 +148,7 @@ def _learned(plan: DesignPlan, path: str, pilot: int) -> Iterator[str]:
     unknown = [name for name in ("samples", "judges") if name not in parts.known]
     if "judges" in unknown and not learned.judges:
         unknown.remove("judges")
-    if unknown:
+    for name in unknown:
         yield (
-            f"Scores with one of the {' and of the '.join(unknown)} an item do not say what more would bring:"
-            " these stay as they were."
+            f"The store has no item with several {name}, so nothing says what more would bring: they stay as they were."
         )
