@@ -170,6 +170,21 @@ def test_a_run_that_is_never_settled_is_an_ordinary_one(sums: Path, tripos: Comm
     assert "on 6 of 80 items: --limit 6" in report
 
 
+def test_a_headline_that_no_sequence_follows_is_refused_and_other_measures_are_named(
+    sums: Path, tripos: Command
+) -> None:
+    extra = "measure twice = 2 * accuracy\n"
+    (sums / "s.tripos").write_text(SPEC + extra, "utf-8")
+    done = tripos("run", "s.tripos", "--model", MODELS, "--until", "settled", "--limit", "4")
+    assert "no interval if the run stops: twice" in " ".join(done.err.split())
+    (sums / "s.tripos").write_text(
+        SPEC.replace("{ languages en }", "{\n  languages en\n  headline twice\n}") + extra, "utf-8"
+    )
+    refused = tripos("run", "s.tripos", "--model", MODELS, "--until", "settled")
+    assert refused.code == 2
+    assert "`twice` is no plain mean of scores" in " ".join(refused.err.split())
+
+
 @pytest.mark.parametrize(
     ("options", "told"),
     [

@@ -223,6 +223,10 @@ def open_run(
 
         batches = BatchCalls(RecordedBatches(opened, run_id), detach=detach)
     until = prepared.selection.until
+    settler = None if until is None else _settler(prepared, until)
+    if settler is not None and settler.unfollowed:
+        names = ", ".join(settler.unfollowed)
+        tally.notes.append(f"no sequence follows these measures, so they have no interval if the run stops: {names}")
     job = Job(
         plan=prepared.plan,
         binding=prepared.binding,
@@ -238,7 +242,7 @@ def open_run(
         origin=origin_of(spec.path, spec.main, spec.compilation.sources),
         pool=pool,
         batches=batches,
-        settler=None if until is None else _settler(prepared, until),
+        settler=settler,
     )
     return Run(prepared, job)
 

@@ -151,6 +151,8 @@ class RunSettler:
     """The items that the run would have."""
     followed: dict[tuple[str, str, Cell], Followed] = field(default_factory=dict)
     versus: list[Versus] = field(default_factory=list)
+    unfollowed: tuple[str, ...] = ()
+    """The measures that no sequence can follow."""
     _figures: list[tuple[str, SettlingFigure]] = field(default_factory=list)
     _open: list[str] = field(default_factory=list)
 
@@ -167,6 +169,12 @@ class RunSettler:
                 why[name] = found
             else:
                 self._figures.append((name, found))
+        self.unfollowed = tuple(name for name in why if name in {measure.name for measure in self.plan.measures})
+        headline = next((name for name in self.plan.benchmark.headline if name in why), None)
+        if headline is not None:
+            raise Failure(
+                "R0202", "the headline cannot be settled before the last item", self._hint({headline: why[headline]})
+            )
         counts = self._counts()
         own = dict(wanted)
         for name, figure in self._figures:
