@@ -48,7 +48,7 @@ _BRIEF = {
 _MEANING = frozenset(("scorer", "metric", "allocation", "grade", "verdict", "compare", "score"))
 """The kinds of change after which a score means something else, but for the fields `_SAME_MEANING`."""
 _SAME_MEANING = frozenset(("name", "when", "of"))
-_NO_REPLY = frozenset(("name", "samples", "repeat", "weights", "when", "of"))
+_NO_REPLY = frozenset(("name", "samples", "repeat", "then", "unsure_below", "weights", "when", "of"))
 """Fields that change no reply and no judgement."""
 LONGEST = 40
 """Characters of a value that is shown."""
