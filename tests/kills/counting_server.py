@@ -217,9 +217,9 @@ class Connection(asyncio.Protocol):
 
 
 @contextmanager
-def serving(latency_s: float = 0.03) -> Iterator[CountingServer]:
+def serving(latency_s: float = 0.03, kind: type[CountingServer] = CountingServer) -> Iterator[CountingServer]:
     """A server that runs in a thread of its own."""
-    server = CountingServer(latency_s)
+    server = kind(latency_s)
     loop = server._loop = asyncio.new_event_loop()
     listening = loop.run_until_complete(loop.create_server(lambda: Connection(server), "127.0.0.1", 0))
     server.port = listening.sockets[0].getsockname()[1]
