@@ -18,6 +18,7 @@ from .functions import (
 )
 from .item_sql import (
     ITEM_ANALYSIS as ITEM_ANALYSIS,
+    SUBSET_GAP as SUBSET_GAP,
 )
 from .relations import (
     SHOWN as SHOWN,

@@ -5,6 +5,8 @@ items, with the models as those who sit the test (Lord and Novick 1968; Nunnally
 `statistics.validity` has the same of arrays. The respondents are models; baselines are none.
 """
 
+from tripos_warehouse.query.floor_sql import T_QUANTILE
+
 LEAST_MODELS = 4
 """With fewer models Fisher's interval has no width."""
 
@@ -48,3 +50,45 @@ from figured left join split on split.scenario is not distinct from figured.scen
 order by figured.discrimination nulls last, figured.scenario, figured.metric, figured.item_id""".replace(
     "LEAST_MODELS", str(LEAST_MODELS)
 )
+
+SUBSET_GAP = """
+macro {schema}.subset_gap(subset, metric := NULL, scenario := NULL) as table
+with given as (
+  select score.metric, score.model, score.scenario, score.item_id, avg(score.value) as value,
+    any_value(score.low) as low, any_value(score.high) as high,
+    bool_or(marked.item_id is not null) as inside
+  from {schema}.scores as score
+    left join (
+      select distinct listed.scenario::varchar as scenario, listed.item_id from main.run_items as listed
+      join main.runs as run on run.run_id = listed.run_id
+      where run.benchmark = {benchmark} and list_contains(listed.subsets, subset)) as marked
+      on marked.item_id = score.item_id and marked.scenario = score.scenario::varchar
+  where score.value is not null and {counted} and (metric is null or score.metric = metric)
+    and (scenario is null or score.scenario = scenario)
+  group by all),
+side as (
+  select given.metric, given.model, given.inside, count(*) as n, avg(given.value) as mean,
+    count(*) + 2 * (any_value(given.low) is not null)::int as more,
+    sum(given.value) + coalesce(any_value(given.low) + any_value(given.high), 0) as total,
+    sum(pow(given.value, 2)) + coalesce(pow(any_value(given.low), 2) + pow(any_value(given.high), 2), 0) as squares
+  from given group by all),
+enlarged as (
+  select side.*, side.total / side.more as middle,
+    (side.squares - pow(side.total, 2) / side.more) / nullif(side.more - 1, 0) / side.more as variance
+  from side),
+paired as (
+  select out.metric, out.model, own.n as items_inside, out.n as items_outside, own.mean as inside, out.mean as outside,
+    out.mean - own.mean as gap, out.middle - own.middle as middle, sqrt(out.variance + own.variance) as error,
+    (1 + floor(pow(out.variance + own.variance, 2)
+      / nullif(pow(out.variance, 2) / (out.more - 1) + pow(own.variance, 2) / (own.more - 1), 0)))::bigint as items
+  from enlarged as out join enlarged as own on out.inside = false and own.inside and out.model = own.model
+    and out.metric is not distinct from own.metric
+  where out.n > 1 and own.n > 1),
+reached as (select paired.*, T_QUANTILE * paired.error as reach from paired)
+select reached.metric, reached.model, reached.items_inside, reached.items_outside, reached.inside, reached.outside,
+  reached.gap, least(reached.gap, reached.middle - reached.reach) as low,
+  greatest(reached.gap, reached.middle + reached.reach) as high
+from reached order by reached.metric, reached.model""".replace("T_QUANTILE", T_QUANTILE)
+"""How much better each model is outside of a subset than in it: Welch's interval (1947) of the difference, where the
+scale has ends with one more item at each end on either side (Agresti and Caffo 2000), since few items near an end hide
+what lies far off."""

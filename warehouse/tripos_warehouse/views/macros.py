@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from tripos_warehouse import sql
-from tripos_warehouse.query import ITEM_ANALYSIS, placed
+from tripos_warehouse.query import ITEM_ANALYSIS, SUBSET_GAP, placed
 from tripos_warehouse.views.dimensions import Enumerations
 
 
@@ -284,11 +284,11 @@ def benchmark_macros(
     schema = sql.name(benchmark)
     per = _per([*TOLD, *columns], types.types)
     filled = {"schema": schema, "per": per, "source": schema, "first": "", "where_sample": "", "where_judgement": ""}
-    filled["counted"] = counted
+    filled |= {"counted": counted, "benchmark": sql.text(benchmark)}
     filled["once"] = "distinct" if several else ""
     filled["arms"] = f"concat_ws(', ', {', '.join(f'score.{sql.name(arm)}::varchar' for arm in arms)})"
     filled |= {"not_told": "", "told": "", "told_items": "", "with_value": "given"}
-    texts = [_MEANS, _WORST, _REASONS, _DISAGREEMENTS, _AGREEMENT, _FAILURES, _SPENDING, ITEM_ANALYSIS]
+    texts = [_MEANS, _WORST, _REASONS, _DISAGREEMENTS, _AGREEMENT, _FAILURES, _SPENDING, ITEM_ANALYSIS, SUBSET_GAP]
     texts += [_UNPAIRED] if arms else []
     if moments is not None:
         is_told = f"(per is null or per in ({', '.join(map(sql.text, TOLD))}))"
