@@ -18,6 +18,7 @@ from tripos_compiler.plan import (
     Retrieve,
     Scenario,
     Score,
+    Scorer,
     Treatment,
     Verdict,
 )
@@ -110,9 +111,14 @@ class BoundTreatment:
         grades = [step for step in self.treatment.steps if isinstance(step, Grade | Verdict)]
         return {step.fingerprint: self.binding.of(self.role_of(step)) for step in grades}
 
+    @cached_property
+    def scorers(self) -> dict[str, Scorer]:
+        """The scorers that ask a role, by name."""
+        return {scorer.name: scorer for scorer in self.plan.scorers}
+
     def repeats(self, step: Judging, evaluator: str) -> range:
         """Return the numbers of the replies that a judge gives; a person is asked once."""
-        return range(1 if evaluator.startswith(PEOPLE) else self.plan.scorer(step.scorer).samples)
+        return range(1 if evaluator.startswith(PEOPLE) else self.scorers[step.scorer].samples)
 
     @cached_property
     def before(self) -> dict[str, tuple[int, ...]]:
@@ -149,7 +155,7 @@ class BoundTreatment:
         """Return who makes the calls of a step; of a conversation whom it stands for."""
         if isinstance(step, Converse):
             return self.told_by(step)
-        return step.role if isinstance(step, Ask) else self.plan.scorer(step.scorer).role
+        return step.role if isinstance(step, Ask) else self.scorers[step.scorer].role
 
     def model_of(self, ask: Ask, compared: str) -> str:
         """Return the model that answers a step where `compared` fills the compared role."""
@@ -308,7 +314,7 @@ class Unit:
     def stronger(self, step: Judging) -> list[tuple[str, str]]:
         """Return the models that a cascade asks where its first judges are unsure, each with its role. A person is sure
         by himself."""
-        then = self.bound.plan.scorer(step.scorer).then
+        then = self.bound.scorers[step.scorer].then
         if then is None or any(each.startswith(PEOPLE) for each in self.judges(step)):
             return []
         return [(then, model) for model in self.bound.binding.of(then)]
