@@ -248,3 +248,15 @@ def test_two_people_who_grade_a_reply_are_one_label(store: Store, plan: Plan) ->
     results.write(store)
     means = [(one + two) / 2 for one, two in zip(people, twice, strict=True)]
     near(single(store, plan, "clear"), judge, means)
+
+
+def test_labels_of_a_run_with_other_items_correct_nothing(store: Store, plan: Plan) -> None:
+    judge, people = marks(12)
+    results = Results(plan)
+    add(results, judge, people)
+    for row in results.drawn.values():
+        row["run_id"] = "r0"  # which had 40 replies too, and no item of these
+    results.write(store)
+    row = single(store, plan, "clear")
+    assert row.value is None
+    assert "were not drawn at random" in (row.reason or "")

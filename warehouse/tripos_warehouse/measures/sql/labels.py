@@ -1,7 +1,8 @@
 """SQL of the scores of replies that people graded in a judge's place: the judge's, or people's.
 
 A label is the mean of people's grades of a reply on a metric. It counts where the reply was drawn at random from no
-fewer replies of its scenario and model than the judge has graded, or where people graded all of these. The labels of a
+fewer replies of its scenario and model than the judge has graded, in a run that has all their items, or where people
+graded all of these. The labels of a
 scenario, model, scorer and metric weigh as much together as all that the judge graded there, so a scenario of which
 more was drawn counts no more than it should. A cell where one of them has no label has no value: it would be a figure
 of the others.
@@ -65,21 +66,39 @@ def _labels(plan: Plan, parts: Parts, scored: ScoredStep) -> str:
     """Return the table of the replies that judges graded, a row a reply and metric, each with the mean of people."""
     schema = named(plan.benchmark.name)
     judges, people = (condition(plan, scored, Cut(graders=graders)) for graders in ("counted", "people"))
+    said = parts.add(
+        "said",
+        f"""select {REPLY}, avg(value) as "its label", coalesce(max(drawn_of), 0) as "drawn of",
+  max_by(run_id, coalesce(drawn_of, 0)) as "drawn from"
+from (select {REPLY}, judgement_id, value from {schema}.scores where {people} and value is not null)
+  left join (select judgement_id, drawn_of, run_id from {schema}.judgements) using (judgement_id)
+group by {REPLY}""",
+    )
+    judged = f"from {schema}.scores where {judges} and value is not null"
+    frames = parts.add(
+        "frames",
+        f"""select {STRATUM}, "drawn from", bool_and("is there") as "has all"
+from (
+  select every.*, listed.item_id is not null as "is there"
+  from (
+    select {STRATUM}, item_id, "drawn from"
+    from (select distinct {STRATUM}, item_id {judged})
+      cross join (select distinct "drawn from" from {said} where "drawn of" > 0)
+  ) as every left join main.run_items as listed
+    on listed.run_id = "drawn from" and listed.scenario = every.scenario::varchar and listed.item_id = every.item_id
+)
+group by all""",
+    )
     return parts.add(
         "labels",
         f"""select *, "all graded" / nullif(count(*) filter ("it counts") over stratum, 0) as "raised by"
 from (
-  select *, "its label" is not null and ("drawn of" >= "all graded" or "all labels" = "all graded") as "it counts"
+  select *, "its label" is not null
+    and (("drawn of" >= "all graded" and coalesce("has all", false)) or "all labels" = "all graded") as "it counts"
   from (
     select *, count(*) over stratum as "all graded", count("its label") over stratum as "all labels"
-    from (
-      select distinct {REPLY} from {schema}.scores where {judges} and value is not null
-    ) left join (
-      select {REPLY}, avg(value) as "its label", coalesce(max(drawn_of), 0) as "drawn of"
-      from {schema}.scores left join (select judgement_id, drawn_of from {schema}.judgements) using (judgement_id)
-      where {people} and value is not null
-      group by {REPLY}
-    ) using ({REPLY})
+    from (select distinct {REPLY} {judged}) left join {said} using ({REPLY})
+      left join {frames} using ({STRATUM}, "drawn from")
     window stratum as (partition by {STRATUM})
   )
 )
