@@ -133,7 +133,11 @@ def test_any_order_gives_the_same_rows_and_merging_again_adds_none(seeds: list[i
         merge_stores(whole, stores)
         expected = content(whole)
         for place, order in enumerate(itertools.permutations(stores)):
-            assert content(merged(folder, f"order{place}", order)) == expected
+            merge_stores(at_once := Store.open(folder / f"order{place}", create=True), order)
+            assert content(at_once) == expected
+            # One after the other, what built on a reply that did not count at the time is gone for good.
+            assert_consistent(each := merged(folder, f"apart{place}", order))
+            assert hints(each) == hints(whole)
         before = {path.name for path in (whole.root / "commits").iterdir()}
         for sources in ([stores[0]], stores):
             done = merge_stores(whole, sources)
@@ -142,6 +146,12 @@ def test_any_order_gives_the_same_rows_and_merging_again_adds_none(seeds: list[i
         merge_stores(whole, stores)
         assert content(whole) == expected
         assert_consistent(whole)
+
+
+def hints(store: Store) -> dict[str, str]:
+    """Return the replies that build on no other, by name."""
+    rows = (each for each in table(store, "samples") if each["step"] == "hint" and each["status"] == "ok")
+    return {each["sample_id"]: each["reply"] for each in rows}
 
 
 def assert_consistent(store: Store) -> None:
