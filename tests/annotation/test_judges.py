@@ -140,6 +140,10 @@ def test_a_cascade_shows_what_was_escalated_and_saved(tmp_path: Path, tripos: Co
     strong = [each for each in planned["calls"] if each["role"] == "strong"]
     assert [(each["least"], each["most"]) for each in strong] == [(0, 12)]
     assert "were escalated" in tripos("judges").out
+    first = judges(tripos)["run_id"]
+    Path("tutor.tripos").write_text(CASCADE.replace("samples 3", "samples 4").replace("below 0.9", "below 1"), "utf-8")
+    assert tripos("run", "tutor.tripos", *roles, "--json").code == 0
+    assert judges(tripos, first)["cascades"] == [use], "verdicts that another threshold asked for are not this run's"
 
 
 def test_a_threshold_is_learned_from_another_evaluator(tmp_path: Path, tripos: Command, monkeypatch: Any) -> None:

@@ -75,17 +75,19 @@ def _use(connection: Connection, plan: Plan, scorer: Scorer, roles: Roles) -> Ca
         where scorer = ? and evaluator in {sql.texts(stronger) if stronger else "['']"} and round is null""",
         [scorer.name],
     ).fetchall()
-    asked = {(fingerprint, sample) for _, fingerprint, sample, _ in rows}
-    escalated = [float(reply in asked) for reply in replies]
-    saved = (len(replies) - len(asked & replies.keys())) * len(stronger)
-    costs = [cost for *_, cost in rows]
+    # A stronger verdict on a reply may be there for another run, with another threshold: what the first judges said
+    # decides, as it did in the run.
+    unsure = {key for key, reply in replies.items() if reply.confidence < scorer.unsure_below}
+    escalated = [float(key in unsure) for key in replies]
+    saved = (len(replies) - len(unsure)) * len(stronger)
+    costs = [cost for _, fingerprint, sample, cost in rows if (fingerprint, sample) in unsure]
     known = [cost for cost in costs if cost is not None]
     cost = sum(known) if len(known) == len(costs) else None
     return CascadeUse(
         scorer.name,
         scorer.unsure_below,
         mean(escalated, [each.item for each in replies.values()], ends=(0.0, 1.0)),
-        len(rows),
+        len(costs),
         saved,
         cost,
         None if cost is None or not costs else cost / len(costs) * saved,
@@ -140,7 +142,7 @@ def _replies(
     """Return what these judges said of each reply, by the fingerprint of what they were asked and the sample."""
     names = titles(plan)
     rows = connection.execute(
-        f"""select distinct judgement_id, fingerprint, sample_id, item_id, parsed, repeat
+        f"""select distinct judgement_id, fingerprint, sample_id, item_id, parsed, repeat, status
         from {sql.name(plan.benchmark.name)}.judgements
         where scorer = ? and evaluator in {sql.texts(judges) if judges else "['']"} and round is null
           and sample_id is not null and status not in ('undefined', 'not_applicable')
@@ -148,9 +150,12 @@ def _replies(
         [scorer.name],
     ).fetchall()
     found: dict[tuple[str, str], _Reply] = {}
-    for _, fingerprint, sample, item, parsed, _ in rows:
+    failed: set[tuple[str, str]] = set()
+    for _, fingerprint, sample, item, parsed, _, status in rows:
+        if status == "provider_error":  # nothing is decided until it arrives
+            failed.add((fingerprint, sample))
         reply = found.setdefault((fingerprint, sample), _Reply(item))
         reply.asked += 1
         for metric, value in read_scores(parsed).items():
             reply.said[names.get(fingerprint, scorer.name) if metric == VERDICT else metric].append(value)
-    return found
+    return {key: reply for key, reply in found.items() if key not in failed}
