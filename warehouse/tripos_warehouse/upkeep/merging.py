@@ -1,8 +1,9 @@
 """Merging: the rows of other stores are added to one, each once, and nothing of the others is touched.
 
 What is added is one commit. Where a reply of the store itself does not count any more, since another store has an
-earlier one, that commit is a compaction, which replaces all of the store's. The same stores in another order, or one
-after the other, give the same rows, and merged again they add none.
+earlier one, that commit is a compaction, which replaces all of the store's. The same stores in another order give the
+same rows, and merged again they add none. One after the other, a result may be missing that builds on a reply which
+counts only since a later store came.
 """
 
 from __future__ import annotations
