@@ -83,14 +83,14 @@ def test_a_report_remarks_on_an_item_that_goes_against_the_rest(keyed: list[list
 
 
 def test_of_items_without_a_wrong_key_hardly_any_is_said_to_have_one() -> None:
-    """Of 200 tests of 40 items, by ten models of like strength, at most one in ten names any."""
+    """Of 60 tests of 40 items, by ten models of like strength, at most one in seven names any."""
     named = 0
-    for seed in range(200):
+    for seed in range(60):
         random = np.random.default_rng([11, seed])
         ease, strength = random.normal(size=40), random.normal(size=(10, 1))
         scores = (random.random((10, 40)) < 1 / (1 + np.exp(-strength - ease))).astype(float)
         named += bool(wrongly_keyed(item_discrimination(scores)))
-    assert named <= 20
+    assert named <= 8
 
 
 def test_how_far_judges_are_apart_is_a_share_of_the_scale(store: Store, run_rows: Build) -> None:
