@@ -30,6 +30,8 @@ NOT_FOR_PEOPLE = {
         "LearnedThreshold",
         "MOST_ITEMS",
         "Level",
+        "Pulled",
+        "Weights",
         "Paired",
         "Pairwise",
         "Rank",
@@ -44,7 +46,7 @@ NOT_FOR_PEOPLE = {
         "weighted_medians",
         "with_t",
     ),
-    *("ALIKE", "FEW_OF_A_CLASS", "NOBODY_ELSE", "ROUNDING"),
+    *("ALIKE", "FEWEST_GRADED", "FEW_OF_A_CLASS", "NOBODY_ELSE", "ROUNDING"),
 }
 """What the functions are made of, or return."""
 
