@@ -1,4 +1,4 @@
-"""Whatever becomes of a batch: what it answered is kept, and what it did not answer is free at once."""
+"""The ends of a batch: its replies are kept, and a request without one is free at once."""
 
 from __future__ import annotations
 

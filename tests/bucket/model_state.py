@@ -1,4 +1,4 @@
-"""What there is in the model of a store on a bucket: logs, claims, catalog, objects, requests in flight, and who is where."""
+"""The state of the model of a store on a bucket: logs, claims, catalog, objects, requests in flight, and who is where."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What nobody knows of an expression counts as told."""
+"""An unknown part of an expression counts as told."""
 
 from __future__ import annotations
 

@@ -58,7 +58,8 @@ def test_every_view_and_macro_gets_all_that_it_needs_and_no_query_fails_first(fu
     assert {"scores", "edubench.scores", "edubench.means()", "spending()"} <= names.keys()
     statements = snippet(full)
     for number, name in enumerate(names):
-        query = f"from {name} order by all"
+        written = name.replace("subset_gap()", "subset_gap('half')")  # the one macro that has to be told something
+        query = f"from {written} order by all"
         wanted = every.execute(query).fetchall()
         with duckdb.connect() as alone:
             for statement in Views(statements).needed(query):

@@ -127,7 +127,7 @@ class DesignPlan:
 
 @dataclass(frozen=True)
 class Learned:
-    """What a store teaches about a measure."""
+    """The lessons of a store about a measure."""
 
     measure: Measure | None
     """`None` where no measure comes to one value for each model."""

@@ -1,4 +1,4 @@
-"""What several measures of a plan compute alike: agreements of raters, which take longest, are computed once."""
+"""Cells that several measures share: agreements of raters, which take longest, are computed once."""
 
 from __future__ import annotations
 

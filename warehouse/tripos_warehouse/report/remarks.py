@@ -277,17 +277,24 @@ def _items(connection: Connection, run: RunRecord, schema: str) -> Iterator[Rema
         solved = Counter(by for _, models, _, by, _ in rows if models >= LEAST_MODELS)
         every, none = solved["every model"], solved["no model"]
         if every + none >= MANY * len(rows):
-            told = f"`{metric}`: every model solves {every:,} of {len(rows):,} items and no model {none:,}"
-            yield Remark("items", f"{told}: these tell no models apart")
+            told = (
+                f"`{metric}`: every model solves {every:,} of {len(rows):,} items and no model {none:,}:"
+                " these tell no models apart"
+            )
+            yield Remark("items", told)
         tested = [tested_correlation(value, models) for _, models, value, _, _ in rows]
         if against := [rows[place][0] for place in wrongly_keyed(tested)]:
             more = f" and {len(against) - 3:,} more" if len(against) > 3 else ""
-            told = f"`{metric}`: models that do better elsewhere do worse on {', '.join(against[:3])}{more}"
-            yield Remark("items", f"{told}: look at the key")
+            told = ", ".join(against[:3])
+            worse = f"`{metric}`: models that do better elsewhere do worse on {told}{more}: look at the key"
+            yield Remark("items", worse)
         odds = sum(apart is not None and apart >= APART for *_, apart in rows)
         if odds >= MANY * len(rows):
-            told = f"`{metric}`: judges are half of the scale or more apart on {odds:,} of {len(rows):,} items"
-            yield Remark("items", f"{told}: look at `from {run.benchmark}.disagreements()`")
+            told = (
+                f"`{metric}`: judges are half of the scale or more apart on {odds:,} of {len(rows):,} items:"
+                f" look at `from {run.benchmark}.disagreements()`"
+            )
+            yield Remark("items", told)
 
 
 def _outdated(connection: Connection, run: RunRecord, schema: str) -> Iterator[Remark]:

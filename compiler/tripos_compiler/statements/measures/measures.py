@@ -256,8 +256,9 @@ def bounds_of(figured: TypedFigure) -> tuple[float | None, float | None]:
 def _detail(by: tuple[str, ...], low: float | None, high: float | None, corrected: bool) -> str:
     """Return what editors say of a measure."""
     goes = f" by {', '.join(by)}" if by else ""
-    goes += " that people correct" if corrected else ""
-    return f"a measure{goes}" + (f", {spoken((low, high))}" if low is not None and high is not None else "")
+    people = " that people correct" if corrected else ""
+    ends = f", {spoken((low, high))}" if low is not None and high is not None else ""
+    return f"a measure{goes}{people}{ends}"
 
 
 CODE = "E0624"

@@ -1,4 +1,4 @@
-"""What would have sharpened a measure more for the same money: more items, more samples of each, or more judges.
+"""The lever that would have sharpened a measure most for the same money: items, samples of each, or judges.
 
 For a tenth more of what a run cost, spent on one of the three, the error of a difference of two models falls: from
 √V(I, S, J) to √V(1.1 I, S, J), and so on, with V of `DifferenceComponents` and each lever as far as the money goes.

@@ -23,7 +23,7 @@ Roles = Mapping[str, Sequence[str]]
 
 @dataclass(frozen=True)
 class CascadeUse:
-    """What a cascade asked of its stronger judges. Costs are None where a provider did not tell."""
+    """The calls of a cascade to its stronger judges. Costs are None where a provider did not tell."""
 
     scorer: str
     unsure_below: float
@@ -47,7 +47,7 @@ class ScorerThreshold:
 
 @dataclass
 class _Reply:
-    """What the first judges of a scorer said of a reply, by metric, and how many of them were asked."""
+    """The verdicts of the first judges of a scorer on a reply, by metric, and how many of them were asked."""
 
     item: str
     asked: int = 0

@@ -1,4 +1,4 @@
-"""What is known of the judges of a run: severity, use of the scale, stability, calibration by people, and drift."""
+"""The judges of a run: severity, use of the scale, stability, calibration by people, and drift."""
 
 from __future__ import annotations
 

@@ -21,8 +21,8 @@ MetricKey = tuple[str, str]
 
 
 class GradedScore(NamedTuple):
-    """What one judge or person gave a reply on a metric. `fingerprint` is that of the score: the same in two runs where
-    both asked the same."""
+    """The score that one judge or person gave a reply on a metric. `fingerprint` is that of the score: the same in
+    two runs where both asked the same."""
 
     evaluator: str
     reply: str

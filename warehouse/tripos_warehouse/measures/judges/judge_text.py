@@ -137,9 +137,9 @@ def _cascade(use: CascadeUse, width: int) -> Iterator[str]:
     share = _interval(use.escalated, share=True)
     told = f"{use.scorer}, unsure below {use.unsure_below:g}: {share} of {use.escalated.n:,} replies were escalated"
     yield wrapped(localized(told), width)
-    calls = f"calls of stronger judges: {use.calls:,} made, {use.saved_calls:,} saved"
-    if use.cost_usd is not None and use.saved_usd is not None:
-        calls += f"; {usd(use.cost_usd)} USD paid, {usd(use.saved_usd)} USD saved"
+    known = use.cost_usd is not None and use.saved_usd is not None
+    money = f"; {usd(use.cost_usd or 0.0)} USD paid, {usd(use.saved_usd or 0.0)} USD saved" if known else ""
+    calls = f"calls of stronger judges: {use.calls:,} made, {use.saved_calls:,} saved{money}"
     yield wrapped(localized(calls), width)
 
 

@@ -49,7 +49,7 @@ class LabelComponents:
 
 @dataclass(frozen=True)
 class Levers:
-    """What may be chosen besides the number of items."""
+    """The choices besides the number of items."""
 
     samples: int = 1
     judges: int = 1
