@@ -102,7 +102,7 @@ def echo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     (tmp_path / "echo.tripos").write_text(SPEC, "utf-8")
     Echo.sent, Echo.status = [], 200
     server = ThreadingHTTPServer(("127.0.0.1", 0), Echo)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
     table = f'base_url = "http://127.0.0.1:{server.server_port}/v1"\n'
     (tmp_path / "tripos.toml").write_text(f'[endpoints."openai/echo"]\n{table}')
     yield tmp_path

@@ -53,7 +53,7 @@ def endpoint(quiz: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[type[Endpo
     monkeypatch.delenv("QUIZ_KEY")
     Endpoint.sent = []
     server = ThreadingHTTPServer(("127.0.0.1", 0), Endpoint)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
     table = f'base_url = "http://127.0.0.1:{server.server_port}/v1"\napi_key_env = "QUIZ_KEY"\n'
     (quiz / "tripos.toml").write_text(f'[endpoints."openai/tester"]\n{table}')
     yield Endpoint

@@ -91,7 +91,7 @@ def endpoint(quiz: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setenv("TRIPOS_DEBUG", "1")
     Careless.sent = []
     server = ThreadingHTTPServer(("127.0.0.1", 0), Careless)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
     tables = [
         f'[endpoints."{name}"]\nbase_url = "http://127.0.0.1:{server.server_port}/v1"\napi_key_env = "QUIZ_TUTOR"\n'
         for name in MODELS.values()

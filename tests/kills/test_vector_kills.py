@@ -107,7 +107,7 @@ class Handler(BaseHTTPRequestHandler):
 @pytest.fixture
 def server() -> Iterator[EmbeddingServer]:
     serving = EmbeddingServer()
-    thread = threading.Thread(target=serving.serve_forever)
+    thread = threading.Thread(target=serving.serve_forever, args=(0.01,))
     thread.start()
     yield serving
     serving.closing.set()

@@ -58,7 +58,7 @@ def server(tmp_path: Path) -> Iterator[_Server]:
     shutil.copytree(made, served / "lessons")
     one = _Server(("127.0.0.1", 0), lambda *args: _Handler(*args, directory=str(served)))
     one.asked = []
-    thread = threading.Thread(target=one.serve_forever, daemon=True)
+    thread = threading.Thread(target=one.serve_forever, args=(0.01,), daemon=True)
     thread.start()
     yield one
     one.shutdown()
@@ -287,7 +287,7 @@ def test_headers_are_sent_to_the_first_server_alone(server: _Server, tmp_path: P
         handler.wfile.write(b"x")
 
     server.answer, other.answer = redirect, answer
-    threading.Thread(target=other.serve_forever, daemon=True).start()
+    threading.Thread(target=other.serve_forever, args=(0.01,), daemon=True).start()
     try:
         web = download.Web(url_of(server), Reach(private=True), headers={"Authorization": "Bearer mine"})
         assert web.save("x", tmp_path / "x", 10) == 1

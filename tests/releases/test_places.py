@@ -35,7 +35,7 @@ def url(made: WrittenRelease) -> Iterator[str]:
     """Yield where a web server on this machine has the release."""
     handler = partial(_Silent, directory=str(made.path.parent))
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
     thread.start()
     yield f"http://127.0.0.1:{server.server_address[1]}/{made.path.name}"
     server.shutdown()
