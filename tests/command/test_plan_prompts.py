@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
+import tripos as api
 from tests.conftest import Command
 
 SPECS = Path(__file__).parents[2] / "specs"
@@ -23,6 +26,7 @@ def test_prompts_are_those_of_the_run_with_replies_in_their_places(quiz: Path, t
     ran = {(row["scenario"], row["item_id"]): row for row in json.loads(Path("rows.json").read_text("utf-8"))}
     asked = {(each["scenario"], each["item_id"]): each for each in found.data if each["step"] == "reply"}
     judged = {(each["scenario"], each["item_id"]): each for each in found.data if each["step"] == "rubric"}
+    assert len(ran) == 5
     assert ran.keys() <= asked.keys() == judged.keys()
     for key, row in ran.items():
         sent, shown = json.loads(row["messages"]), json.loads(row["judged"])
@@ -50,3 +54,17 @@ def test_shots_and_arms_are_there(tripos: Command) -> None:
     [solved] = [each for each in found if each["scenario"] == "problem_solving"]
     assert [each["role"] for each in solved["messages"]] == ["user", "assistant"] * 2 + ["user"]
     assert {each["arms"] for each in found if each["step"] == "mistaken"} == {"solution wrong", "solution right"}
+
+
+def test_prompts_are_shown_without_a_forecast_and_in_python(quiz: Path, tripos: Command) -> None:
+    models = ("--model", "mock/careful", "--role", "judge=mock/careful:a")
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("tripos.cli.runs.plan.plan_run", None)
+        shown = tripos("plan", "quiz.tripos", *models, "--prompts", "--json")
+    assert shown.code == 0, shown.err
+    planned = api.compile("quiz.tripos").plan(models=["mock/careful"], roles={"judge": "mock/careful:a"})
+    assert [(each.scenario, each.step, each.role) for each in planned.prompts()] == [
+        (each["scenario"], each["step"], each["role"]) for each in shown.data
+    ]
+    refused = tripos("plan", "quiz.tripos", "--prompts", "--detect", "0.2")
+    assert (refused.code, "R0202" in refused.err) == (2, True)

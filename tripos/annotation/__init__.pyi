@@ -2,6 +2,8 @@ from .assign import (
     Assignment as Assignment,
     AssignmentDesk as AssignmentDesk,
     AssignmentOptions as AssignmentOptions,
+    ExpectedGain as ExpectedGain,
+    expected_gains as expected_gains,
 )
 from .batch import (
     Answers as Answers,
@@ -12,10 +14,6 @@ from .batch import (
 from .carried_scores import (
     carry_scores as carry_scores,
     carry_to_other_runs as carry_to_other_runs,
-)
-from .expected_gain import (
-    ExpectedGain as ExpectedGain,
-    expected_gains as expected_gains,
 )
 from .grades_file import (
     GradesFile as GradesFile,

@@ -1,4 +1,5 @@
-"""Hands a person replies to grade: draws them, puts them in an order, records that in the store."""
+"""Hands a person replies to grade: draws them, puts them in an order, records that in the store, and tells how much
+narrower their grades will make corrected measures."""
 
 from __future__ import annotations
 
@@ -14,6 +15,7 @@ from tripos.annotation.replies import GradableReply, RunReplies, ShownReply, cho
 from tripos.ui import Failure
 from tripos_compiler.language import Drawn
 from tripos_compiler.plan import Plan, digest
+from tripos_warehouse.measures import find_corrected
 from tripos_warehouse.query import Connection
 from tripos_warehouse.store import TABLES, Store
 from tripos_warehouse.views import RunRecord
@@ -292,3 +294,32 @@ def _row(each: GradableReply, shown: ShownReply, seed: int, name: str, drawn_of:
         marks=each.marks,
         drawn_of=drawn_of,
     )
+
+
+@dataclass(frozen=True)
+class ExpectedGain:
+    """How far the interval of a corrected measure reaches `now`, with so many graded `items`, and about `then`, with
+    those of a batch too."""
+
+    measure: str
+    model: str
+    now: float
+    items: int
+    then: float
+    items_then: int
+
+
+def expected_gains(connection: Connection, plan: Plan, batch: Batch) -> Iterator[ExpectedGain]:
+    """Yield what the grades of a batch will bring to every measure that people correct, where some are there already
+    and the batch has items of which nobody has graded anything."""
+    handed: dict[str, set[str]] = {}
+    for row in batch.rows:
+        handed.setdefault(row.model, set()).add(row.item_id)
+    for measure in plan.measures:
+        if not measure.corrected or measure.by:
+            continue
+        for model, three in sorted(find_corrected(connection, plan, measure).items()):
+            more = three.items + len(handed.get(model, set()) & set(three.names) - three.graded_items)
+            now, then = three.reach(three.items), three.reach(more)
+            if now is not None and then is not None and more > three.items:
+                yield ExpectedGain(measure.name, model, now, three.items, then, more)

@@ -31,6 +31,7 @@ from .planning import (
     design_run as design_run,
     learned_components as learned_components,
     plan_run as plan_run,
+    preview_run as preview_run,
 )
 from .preparation import (
     RunWarning as RunWarning,

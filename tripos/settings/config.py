@@ -174,7 +174,7 @@ class Config(ProfileSettings):
 
     @property
     def max_retries(self) -> int:
-        """Tries after a call that failed in passing."""
+        """Retries after a transient error."""
         return self.limits.max_retries
 
 

@@ -8,4 +8,5 @@ from .design import (
 from .run_plan import (
     RunPlan as RunPlan,
     plan_run as plan_run,
+    preview_run as preview_run,
 )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tripos.api.compilation import CompiledSpec
 from tripos.api.preparation import RunWarning, damage_warning, family_warning, settings_warning
-from tripos.api.selection import Choices, has_models, select_cases
+from tripos.api.selection import Choices, chosen_binding, has_models, select_cases
 from tripos.settings import Config
 from tripos.ui import Failure
 from tripos_compiler.diagnostics import usd
@@ -20,6 +20,7 @@ from tripos_runtime.forecast import EstimateSpan
 if TYPE_CHECKING:
     from tripos_runtime.drivers import PreparedRun
     from tripos_runtime.forecast import BatchForecast, Forecast, PromptPreview
+    from tripos_runtime.roles import RoleBinding
 
 
 @dataclass(frozen=True)
@@ -81,13 +82,8 @@ class RunPlan:
     def prompts(self, items: int = 1) -> Sequence[PromptPreview]:
         """Return what models would be sent, whole, for the first items of each scenario; parts that replies will fill
         stand in ⟨⟩. No store is read and nothing is asked. Raises `Failure`."""
-        from tripos_runtime.forecast import preview_prompts, stand_ins
-
-        binding = stand_ins(self.plan) if self.prepared is None else self.prepared.binding
-        try:
-            return list(preview_prompts(self.plan, self.source, self.selection, binding, items))
-        except DataError as error:
-            raise Failure("E0307", error.message, error.help) from error
+        binding = None if self.prepared is None else self.prepared.binding
+        return _prompts(self.plan, self.source, self.selection, binding, items)
 
     def to_json(self) -> dict[str, Any]:
         """Return the plan as JSON values: what `tripos run --dry-run --json` prints, where models are named."""
@@ -134,6 +130,31 @@ def plan_run(
     steps = tuple(planned(found, selection.under(plan)))
     batches = foresee_batches(found, prepared, config)
     return RunPlan(plan, source, selection, items, slots, roles, steps, prepared, found, batches=batches)
+
+
+def preview_run(
+    spec: CompiledSpec, choices: Choices, config: Config, items: int
+) -> tuple[Sequence[PromptPreview], tuple[str, ...]]:
+    """Return what models would be sent for the first items of each scenario, and the scenarios of which nothing can be
+    shown, without a forecast. Raises `Failure`."""
+    source, selection = select_cases(spec, choices)
+    binding = None
+    if has_models(choices, config):
+        binding, _ = chosen_binding(choices, spec.path, config, spec.plan, spec.compilation.releases)
+    found = _prompts(spec.plan, source, selection, binding, items)
+    shown = {each.scenario for each in found}
+    return found, tuple(each.name for each in selection.chosen(spec.plan) if each.name not in shown)
+
+
+def _prompts(
+    plan: Plan, source: CaseSource, selection: Selection, binding: RoleBinding | None, items: int
+) -> Sequence[PromptPreview]:
+    from tripos_runtime.forecast import preview_prompts, stand_ins
+
+    try:
+        return list(preview_prompts(plan, source, selection, binding or stand_ins(plan), items))
+    except DataError as error:
+        raise Failure("E0307", error.message, error.help) from error
 
 
 def _ones(plan: Plan) -> dict[str, int]:

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 
 from tripos.api import budget_rows
 from tripos.cli.progress import taken_text
-from tripos.cli.runs.batch_text import batch_lines
 from tripos.ui import harmless
 from tripos_compiler.diagnostics import abbreviated, localized, reader_language, usd, wrap
 from tripos_compiler.plan import Plan
@@ -218,3 +217,36 @@ def _hung(text: str, width: int, margin: int) -> list[str]:
 
 def _wrapped(text: str, width: int) -> list[str]:
     return wrap(localized(text), width) if reader_language() != "en" else textwrap.wrap(text, width)
+
+
+def batch_lines(found: BatchForecast, width: int) -> list[str]:
+    """Return the lines about batches, none wider than `width` columns."""
+    if not found.batches:
+        return wrap(localized("No call goes into a batch."), width)
+    cells = [
+        (
+            each.model,
+            f"{each.level:,}",
+            f"{each.least:,}",
+            f"{each.most:,}",
+            f"{each.batches:,}",
+            localized("unknown") if each.cost_usd is None else usd(each.cost_usd.expected),
+            localized("unknown") if each.live_usd is None else usd(each.live_usd),
+        )
+        for each in found.batches
+    ]
+    heads = ("in batches", "level", "at least", "at most", "batches", "USD", "live USD")
+    columns = [
+        TextColumn(localized(head), tuple(row[place] for row in cells), place > 0, place == 0)
+        for place, head in enumerate(heads)
+    ]
+    told = (
+        f"{found.levels:,} level{'' if found.levels == 1 else 's'}, one after another: {found.latest_h:,} hours at the"
+        " latest, if no request fails, expires or is repaired."
+    )
+    lines = [*grid(columns, width), *wrap(localized(told), width)]
+    if found.live:
+        lines += wrap(
+            localized(f"Live, beside the batches: {found.live:,} call{'' if found.live == 1 else 's'}."), width
+        )
+    return lines

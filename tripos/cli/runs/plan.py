@@ -7,7 +7,7 @@ from argparse import Namespace
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from tripos.api import CompiledSpec, choices_of, plan_run
+from tripos.api import CompiledSpec, choices_of, plan_run, preview_run
 from tripos.cli.inputs import compile_given, warning_printer
 from tripos.cli.runs.benchmarks import each_of
 from tripos.cli.runs.prompts import show_prompts
@@ -113,11 +113,12 @@ def _plan_compiled(options: Namespace, chosen: ChosenSettings, compilation: Comp
         show_json(plan.to_json())
         return GOOD
     spec = CompiledSpec(options.path, compilation, plan, folders)
-    found = plan_run(spec, choices_of(options), config, warning_printer(options, config))
     if options.prompts:
-        chosen_names = [scenario.name for scenario in found.selection.chosen(plan)]
-        show_prompts(found.prompts(options.prompts), chosen_names, as_json=options.json)
+        if wanted is not None:
+            raise Failure("R0202", "`--prompts` shows no design", "leave out `--detect` and `--spend`")
+        show_prompts(*preview_run(spec, choices_of(options), config, options.prompts), as_json=options.json)
         return GOOD
+    found = plan_run(spec, choices_of(options), config, warning_printer(options, config))
     if wanted is not None:
         return show_designs(found, wanted, config, options)
     items, models, slots = dict(found.items), dict(found.roles), dict(found.slots)

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 INDENT = "    "
 
 
-def show_prompts(prompts: Sequence[PromptPreview], scenarios: Sequence[str], *, as_json: bool) -> None:
-    """Print prompts as text, item by item, or as a list of JSON objects; as text also which scenarios have none."""
+def show_prompts(prompts: Sequence[PromptPreview], without: Sequence[str], *, as_json: bool) -> None:
+    """Print prompts as text, item by item, or as a list of JSON objects; as text also the scenarios `without` one."""
     if as_json:
         show_json(orjson.dumps([_to_data(each) for each in prompts], option=orjson.OPT_INDENT_2).decode())
         return
@@ -36,9 +36,9 @@ def show_prompts(prompts: Sequence[PromptPreview], scenarios: Sequence[str], *, 
         show_text()
     if any("⟨" in message.content for each in prompts for message in each.messages):
         show_text("\n".join(wrap(localized("Parts in ⟨⟩ are not known before models reply."), width)))
-    without = [f"`{name}`" for name in scenarios if all(each.scenario != name for each in prompts)]
     if without:
-        told = f"No prompt of {', '.join(without)}: the rows are yet to be made, or no item is selected."
+        names = ", ".join(f"`{name}`" for name in without)
+        told = f"No prompt of {names}: the rows are yet to be made, or no item is selected."
         show_text("\n".join(wrap(localized(told), width)))
 
 

@@ -21,7 +21,7 @@ class Pauses:
     longest_look_s: float = 60.0
     grace_s: float = 15.0
     again_s: float = 5.0
-    """Before what failed in passing is tried again."""
+    """Wait before transient errors are retried."""
 
 
 class BatchLevel:

@@ -279,7 +279,7 @@ class BatchQueue:
         watched.waiting.update({each.name: each for each in part})
 
     async def _watch(self, watched: WatchedBatch) -> None:
-        """Wait for a batch to end. What failed in passing goes into another batch, and the others are told."""
+        """Wait for a batch to end. Requests with transient errors go into another batch, and the others are told."""
         found = await self._collector.collect(watched)
         del self._watched[watched.batch.marker]
         self._level.stir()

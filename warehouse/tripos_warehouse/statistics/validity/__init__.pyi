@@ -11,10 +11,6 @@ from .correction import (
     corrected_mean as corrected_mean,
     expected_reach as expected_reach,
 )
-from .drift import (
-    JudgeDrift as JudgeDrift,
-    judge_drift as judge_drift,
-)
 from .escalation import (
     LearnedThreshold as LearnedThreshold,
     TestedThreshold as TestedThreshold,
@@ -31,9 +27,11 @@ from .prevalence import (
     corrected_prevalence as corrected_prevalence,
 )
 from .repeats import (
+    JudgeDrift as JudgeDrift,
     JudgeNoise as JudgeNoise,
     JudgeStability as JudgeStability,
     RepeatedVerdict as RepeatedVerdict,
+    judge_drift as judge_drift,
     judge_noise as judge_noise,
     judge_stability as judge_stability,
 )
