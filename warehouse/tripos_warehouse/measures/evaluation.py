@@ -183,8 +183,8 @@ def _interval(
     if found.get("is share") and ends == (0, 1):
         share = clopper_pearson(value * items, items)
         return "exact", share.low, share.high
-    if found.get("classes"):
-        classes = found["classes"]
+    if found.get("its classes"):
+        classes = found["its classes"]
         return "exact", *of_classes([each["share"] for each in classes], [each["items"] for each in classes])
     if "low" in found:
         return "bootstrap", *_drawn(found, still)
@@ -195,7 +195,7 @@ def _interval(
     if low is None or high is None:
         half = _half_width(error, df)
         return (method or "t", None, None) if half is None else (method or "t", value - half, value + half)
-    units = items if found.get("bearing") is None else int(found["bearing"])
+    units = items if found.get("is bearing") is None else int(found["is bearing"])
     if error is None:
         return method or "logit", None, None
     if error <= ROUNDING:

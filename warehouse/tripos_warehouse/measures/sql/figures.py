@@ -20,9 +20,9 @@ from tripos_warehouse.measures.sql.counts import OF_ONE_CELL, counted_once, seen
 from tripos_warehouse.measures.sql.derivatives import Arithmetic, FormulaSql, NumberSql, PartSql
 from tripos_warehouse.measures.sql.labels import LABELS, corrected_sql
 from tripos_warehouse.measures.sql.means import find_sql
-from tripos_warehouse.measures.sql.parts import Cut, Parts, columns, same
+from tripos_warehouse.measures.sql.parts import Cut, Parts, columns, renamed, same
 from tripos_warehouse.measures.sql.raters import PAIR, FigureTables
-from tripos_warehouse.views import Graders
+from tripos_warehouse.views import Graders, arm_columns, axis_columns
 
 
 def sql_of(plan: Plan, measure: Measure, by_people: bool = False) -> str:
@@ -38,10 +38,16 @@ def sql_of(plan: Plan, measure: Measure, by_people: bool = False) -> str:
     from which `evaluate` takes one.
     """
     if measure.corrected and not by_people:
-        writer = _FigureWriter(plan, scored_values_of(plan), Parts())
-        cuts = (Cut(measure.by, labels=each) for each in LABELS)
-        return corrected_sql(writer.parts, *(writer.node(measure.figure, cut, measure.missing) for cut in cuts))
-    return _sql_of(plan, measure, graders_of(measure, by_people))
+        text = _corrected_sql_of(plan, measure)
+    else:
+        text = _sql_of(plan, measure, graders_of(measure, by_people))
+    return renamed(text, plan.benchmark.name, [*axis_columns(plan), *arm_columns(plan)], measure.by)
+
+
+def _corrected_sql_of(plan: Plan, measure: Measure) -> str:
+    writer = _FigureWriter(plan, scored_values_of(plan), Parts())
+    cuts = (Cut(measure.by, labels=each) for each in LABELS)
+    return corrected_sql(writer.parts, *(writer.node(measure.figure, cut, measure.missing) for cut in cuts))
 
 
 def graders_of(measure: Measure, by_people: bool = False) -> Graders:
@@ -304,11 +310,11 @@ group by {columns(node.dims)}""",
         df = "greatest(least(c.df, i.items - 1), 0)"
         if node.drawn is not None:
             return bounded(self.parts, node, node.drawn, items, df)
-        told = ", c.classes" if node.classes else ""
+        told = ', c.classes as "its classes"' if node.classes else ""
         return f"""{self.parts.text}
 select {columns(node.dims, "c")}, c.value, case when c.known and c.value is not null then i.error end as standard_error,
   {df} as df, coalesce(i.items, 0) as items, c.n, c.total, c.reason, c."is share",
-  least(c.bearing, i.items) as bearing{told}
+  least(c.bearing, i.items) as "is bearing"{told}
 from {node.cells} as c left join {items} as i on {same("c", "i", node.dims)}
 order by all
 """

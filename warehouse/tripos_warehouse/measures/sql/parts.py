@@ -251,3 +251,47 @@ def _path(name: str) -> str:
 def given_value(missing: Missing) -> str:
     """Return a value, where one that is missing counts as zero or not at all."""
     return "coalesce(value, 0)" if missing == "zero" else "value"
+
+
+WITH_AXES = ("scores", "columns", "comparisons")
+"""The views that have a column for each axis and arm."""
+_TOKEN = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"(?P<schema>\.)?|(?P<word>\w+)""")
+
+
+def renamed(text: str, schema: str, axes: Iterable[str], dims: Iterable[str]) -> str:
+    """Return a query in which no axis or arm is called like something of the query's own; the query itself where none
+    is. `dims` are those that the answer has.
+
+    What is written of a measure quotes the names of axes and arms, and no other name without a space. So the words that
+    stand without quotes are the query's own, and a quoted name that is one of them becomes another, which the query
+    gives that column of the views.
+
+    >>> print(renamed('select "n", count(*) as n\\nfrom "b".scores group by "n"', "b", ["n"], ["n"]))
+    select * exclude ("its n"), "its n" as "n"
+    from (
+      select "its n", count(*) as n
+      from (select * exclude ("n"), "n" as "its n" from "b".scores) group by "its n"
+    )
+    """
+    own = {found["word"].casefold() for found in _TOKEN.finditer(text) if found["word"]}
+    awkward = {axis: named(f"its {axis}") for axis in axes if axis.casefold() in own}
+    inside = {named(axis): other for axis, other in awkward.items()}
+
+    def other_name(found: re.Match[str]) -> str:
+        return found[0] if found["schema"] else inside.get(found[0], found[0])
+
+    written = _TOKEN.sub(other_name, text)
+    if written == text:
+        return text
+    columns = ", ".join(inside)
+    given = ", ".join(f"{column} as {other}" for column, other in inside.items())
+    for view in WITH_AXES:
+        read = f"{named(schema)}.{view}"
+        written = re.sub(
+            rf"{re.escape(read)}\b", lambda found: f"(select * exclude ({columns}), {given} from {found[0]})", written
+        )
+    told = {dim: awkward[dim] for dim in dims if dim in awkward}
+    if not told:
+        return written
+    back = ", ".join(f"{other} as {named(dim)}" for dim, other in told.items())
+    return f"select * exclude ({', '.join(told.values())}), {back}\nfrom (\n{indented(written)}\n)"
