@@ -198,10 +198,20 @@ def notes_of(comparison: Comparison) -> Iterable[str]:
             yield f"{_count(alone, 'score')} of {side} {'has' if alone == 1 else 'have'} no counterpart: left out"
     for name, why in comparison.unpaired:
         yield f"{name} is not compared: {why}"
+    if apart := _estimated_as_one(comparison):
+        yield f"B − A is corrected by people as one figure, and so not quite the difference of both: {', '.join(apart)}"
     if comparison.people:
         yield f"scores by {', '.join(comparison.people)} are apart: no part of these figures"
     if comparison.together:
         yield f"one figure of all models of the run, so not compared: {', '.join(comparison.together)}"
+
+
+def _estimated_as_one(comparison: Comparison) -> tuple[str, ...]:
+    """Return the measures whose difference is not that of the values of both sides."""
+    rows = [row for section in comparison.sections for row in section.rows]
+    return tuple(
+        dict.fromkeys(row.name for row in rows if abs((row.difference.value or 0.0) - (row.b - row.a)) > ROUNDING)
+    )
 
 
 def _figure(value: float | None, decimals: int) -> str:

@@ -16,11 +16,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import combinations
+from statistics import fmean
 from typing import Any
 
 from tripos_compiler.plan import Aggregate, Constant, Figure, Formula, Measure, Measured, Plan
 from tripos_warehouse import sql
 from tripos_warehouse.errors import StoreError
+from tripos_warehouse.measures.differences.corrected_pairs import Threes, corrected_difference, three_by_cell
 from tripos_warehouse.measures.evaluation import evaluate
 from tripos_warehouse.measures.figure_walk import aggregates
 from tripos_warehouse.measures.sql import sql_of
@@ -118,6 +120,8 @@ def remeasure(
     something that does not grow is added, or a cell that some items carry alone. Where all groups of items differ by
     the same, that has a p-value: turned round at random (Fisher 1935), all G groups would agree with chance 2^(1 - G).
     """
+    if measure.corrected:
+        return _remeasure_corrected(one, two, plan, measure, items)
     groups, power = _groups(items, seed), degree(plan, measure.figure)
     reason = JUMPS if _jumps(plan, measure) else GROWS_IN_PART if power is None else None
     wanted = range(len(groups)) if len(groups) > 1 and reason is None else range(0)
@@ -153,6 +157,8 @@ def remeasure_cells(
     all of them should have. Two that lack a value, or all where its SQL cannot be asked, are not in it. Reasons are
     those of `remeasure`.
     """
+    if measure.corrected:
+        return _remeasure_corrected_cells(half, plan, measure, items)
     groups, power = _groups(items, seed), degree(plan, measure.figure)
     reason = JUMPS if _jumps(plan, measure) else GROWS_IN_PART if power is None else None
     wanted = range(len(groups)) if len(groups) > 1 and reason is None else range(0)
@@ -173,6 +179,49 @@ def remeasure_cells(
             ]
             found[cell, first, second] = _with_error(base, cell, rest, reason, _ends(measure))
     return found
+
+
+def _remeasure_corrected(one: Half, two: Half, plan: Plan, measure: Measure, items: Sequence[str]) -> list[Remeasured]:
+    """Return the same of a measure that people correct: its differences have an error of their own, and a λ."""
+    try:
+        before = _threes(one, plan, measure, items)
+        after = before if one.connection is two.connection and one.models == two.models else None
+        after = _threes(two, plan, measure, items) if after is None else after
+    except StoreError:
+        return []
+    found = []
+    for cell in dict.fromkeys(cell for cell, _ in after):
+        keys = [(before, [(cell, model) for model in one.models]), (after, [(cell, model) for model in two.models])]
+        if not all(key in threes for threes, wanted in keys for key in wanted):
+            continue
+        a, b = ([threes[key] for key in wanted] for threes, wanted in keys)
+        difference, _ = corrected_difference(a, b, _ends(measure))
+        before_it, after_it = (fmean(each.corrected(None)[0].value or 0.0 for each in side) for side in (a, b))
+        labels = tuple(dimension_label(plan, name, value) for name, value in zip(measure.by, cell, strict=True))
+        found.append(Remeasured(labels, before_it, after_it, difference))
+    return found
+
+
+def _remeasure_corrected_cells(
+    half: Half, plan: Plan, measure: Measure, items: Sequence[str]
+) -> dict[tuple[Cell, str, str], StatisticResult]:
+    try:
+        threes = _threes(half, plan, measure, items)
+    except StoreError:
+        return {}
+    return {
+        (cell, first, second): corrected_difference([threes[cell, second]], [threes[cell, first]], _ends(measure))[0]
+        for cell in dict.fromkeys(cell for cell, _ in threes)
+        for first, second in combinations(half.models, 2)
+        if (cell, first) in threes and (cell, second) in threes
+    }
+
+
+def _threes(half: Half, plan: Plan, measure: Measure, items: Sequence[str]) -> Threes:
+    """Return the three figures of each cell and model over some items alone."""
+    with _dealt(half, plan, measure, [items]) as (leave_out, _):
+        leave_out([WHOLE])
+        return three_by_cell(half.connection, plan, measure)
 
 
 def _with_error(
@@ -249,18 +298,30 @@ def _dealt_values(
         numbers = list(found)
         for start in range(0, len(numbers), at_once):
             some = numbers[start : start + at_once]
-            for number, rows in leave_out(some).items():
+            leave_out(some)
+            for number, rows in _values_without(half, plan, measure, some).items():
                 found[number] |= rows
     whole = found.pop(WHOLE)
     return whole, [_grown(values, whole, power) for values in found.values()]
 
 
-LeaveOut = Callable[[Sequence[int]], dict[int, Values]]
+LeaveOut = Callable[[Sequence[int]], None]
+
+
+def _values_without(half: Half, plan: Plan, measure: Measure, some: Sequence[int]) -> dict[int, Values]:
+    """Return what a measure comes to where these groups were left out, one of them or several side by side."""
+    apart = len(some) > 1
+    found: dict[int, Values] = {number: {} for number in some}
+    for row in evaluate(half.connection, plan, measure).rows:
+        if row.value is not None:
+            model, _, number = row.model.rpartition("\x1f") if apart else (row.model, "", some[0])
+            found[int(number)][row.by, model] = _Value(row.value, row.n, row.items)
+    return found
 
 
 @contextmanager
 def _dealt(half: Half, plan: Plan, measure: Measure, groups: Sequence[Sequence[str]]) -> Iterator[tuple[LeaveOut, int]]:
-    """Give what takes a measure without groups of items, and of how many groups at once; at the end all is as it was.
+    """Give what leaves groups of items out of the views, and how many groups at once; at the end all is as it was.
 
     What the measure reads is copied once. Without several groups at once, each model stands there once for each of
     them, as if it were as many models, which the SQL of a measure keeps apart. Where it does not, since it looks at all
@@ -287,7 +348,7 @@ def _dealt(half: Half, plan: Plan, measure: Measure, groups: Sequence[Sequence[s
         ).fetchall()
         most = max(most, rows)
 
-    def leave_out(some: Sequence[int]) -> dict[int, Values]:
+    def leave_out(some: Sequence[int]) -> None:
         apart = len(some) > 1
         for view in read:
             named = " replace (every.model || chr(31) || gone.number as model)" if apart else ""
@@ -296,12 +357,6 @@ def _dealt(half: Half, plan: Plan, measure: Measure, groups: Sequence[Sequence[s
                 from main.{_copy(view)} as every
                   join (select unnest({list(some)}) as number) as gone on every."its group" <> gone.number"""
             )
-        found: dict[int, Values] = {number: {} for number in some}
-        for row in evaluate(connection, plan, measure).rows:
-            if row.value is not None:
-                model, _, number = row.model.rpartition("\x1f") if apart else (row.model, "", some[0])
-                found[int(number)][row.by, model] = _Value(row.value, row.n, row.items)
-        return found
 
     try:
         for view in read:
