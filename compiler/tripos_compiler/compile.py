@@ -23,7 +23,13 @@ from tripos_compiler.statements.declarations import (
     lower_trees,
 )
 from tripos_compiler.statements.exports import lower_exports
-from tripos_compiler.statements.measures import lower_expectations, lower_headline, lower_measures, lower_subsets
+from tripos_compiler.statements.measures import (
+    check_settling,
+    lower_expectations,
+    lower_headline,
+    lower_measures,
+    lower_subsets,
+)
 from tripos_compiler.statements.scenarios import lower_scenarios
 from tripos_compiler.statements.scenarios.checks import check_kept_out, check_learned, check_unused_declarations
 from tripos_compiler.statements.scoring import lower_allocation, lower_early_scorers, lower_functions, lower_scorers
@@ -104,6 +110,9 @@ def compile_spec(
         check_released(program)
         check_unused_declarations(program)
     plan = None if program.diagnostics.failed else _plan(program)
+    if plan is not None:
+        check_settling(program, plan)
+        plan = None if program.diagnostics.failed else plan
     if plan is not None and against is not None:
         check_version(against, plan, program.of("benchmark")[0].text("version").span, program.diagnostics)
         plan = None if program.diagnostics.failed else plan

@@ -185,6 +185,50 @@ def test_a_headline_that_no_sequence_follows_is_refused_and_other_measures_are_n
     assert "`twice` is no plain mean of scores" in " ".join(refused.err.split())
 
 
+def test_the_spec_says_what_a_run_goes_on_for(sums: Path, tripos: Command) -> None:
+    said = SPEC.replace("mean(right) by level", "mean(right) until settled by level")
+    said = said.replace("contains(reply.text, item.answer)", 'choice_letters(reply.text) == choice_letters("A")')
+    (sums / "s.tripos").write_text(said + "expect accuracy > 0.1\n", "utf-8")
+    done = run(tripos, "--max-connections", "2")
+    told = settled(tripos)
+    assert told["until"] == "spec"
+    assert told["items"] < MANY
+    pairs = [each for each in told["figures"] if each["kind"] == "comparison"]
+    assert [(each["name"], each["by"]["level"], each["settled"]) for each in pairs] == [
+        ("by_level", "low", True),
+        ("by_level", "high", True),
+    ]
+    report = " ".join(tripos("report").out.split())
+    assert f"stopped after {told['items']} of {MANY} items: `until settled` in the spec" in report
+    assert "is above mock/student-20-0 by" in report
+    assert "in by_level [level low]" in report
+    whole = run(tripos, "--until", "end")
+    assert done["calls"]["asked"] + whole["calls"]["asked"] == 2 * MANY
+    assert "stopped after" not in tripos("report").out
+    one = tripos("run", "s.tripos", "--model", "mock/student-95-0", "--seed", "2")
+    assert "one model alone is compared with none: the run goes on to its last item" in " ".join(one.err.split())
+    refused = tripos("run", "s.tripos", "--model", MODELS, "--batch")
+    assert (refused.code, "give --until end" in refused.err) == (2, True)
+
+
+def test_the_spec_asks_for_a_margin_a_gate_or_the_leaderboard(sums: Path, tripos: Command) -> None:
+    close = "mean(right) until settled within 0.2\nmeasure by_level"
+    (sums / "s.tripos").write_text(SPEC.replace("mean(right)\nmeasure by_level", close), "utf-8")
+    run(tripos, models="mock/student-95-0")
+    told = {each["name"]: each for each in settled(tripos)["figures"] if not each["by"]}
+    assert told["accuracy"]["settled"]
+    assert told["accuracy"]["items"] < MANY
+    (sums / "s.tripos").write_text(SPEC + "expect accuracy < 0.8 until settled\n", "utf-8")
+    run(tripos, models="mock/student-95-0")
+    [gate] = [each for each in settled(tripos)["figures"] if each["kind"] == "expect"]
+    assert (gate["settled"], gate["items"] < MANY) == (True, True)
+    board = SPEC.replace("{ languages en }", "{\n  languages en\n  headline accuracy\n  until settled\n}", 1)
+    (sums / "s.tripos").write_text(board, "utf-8")
+    run(tripos)
+    [pair] = [each for each in settled(tripos)["figures"] if each["kind"] == "comparison"]
+    assert (pair["name"], pair["settled"]) == ("accuracy", True)
+
+
 @pytest.mark.parametrize(
     ("options", "told"),
     [

@@ -242,7 +242,8 @@ class Job:
         chosen |= {"subset": selection.subset.name} if selection.subset is not None else {}
         chosen |= {"shard": str(selection.shard)} if selection.shard is not None else {}
         if (until := selection.until) is not None:
-            chosen["until"] = {"rule": "settled", "margin": until.margin, "seed": until.seed}
+            rule = "spec" if until.declared else "settled"
+            chosen["until"] = {"rule": rule, "margin": until.margin, "seed": until.seed}
         if items_of == self.run_id and (drawn := drawn_counts(self.source)):
             chosen["drawn"] = drawn
         if withheld := self.source.withheld_counts(selection):

@@ -196,7 +196,10 @@ def open_run(
     if pool is not None and prepared.wiring.batch:
         raise Failure("R0202", "`--batch` and `--workers` do not go together", "leave out --workers")
     if pool is not None and prepared.selection.until is not None:
-        raise Failure("R0202", "`--until` and `--workers` do not go together", "leave out --workers")
+        hint = "leave out --workers"
+        if prepared.selection.until.declared:
+            hint += ", or give --until end: the spec says `until settled`"
+        raise Failure("R0202", "`--until` and `--workers` do not go together", hint)
     if detach and not prepared.wiring.batch:
         raise Failure("R0202", "`--detach` leaves batches, and there are none", "give --batch too")
     run_id = new_run_id(datetime.now(UTC))
@@ -227,6 +230,8 @@ def open_run(
     if settler is not None and settler.unfollowed:
         names = ", ".join(settler.unfollowed)
         tally.notes.append(f"no sequence follows these measures, so they have no interval if the run stops: {names}")
+    if settler is not None and not settler.asks:
+        tally.notes.append("one model alone is compared with none: the run goes on to its last item")
     job = Job(
         plan=prepared.plan,
         binding=prepared.binding,

@@ -13,6 +13,7 @@ from tripos.runs import Recording, find_recording
 from tripos.settings import Config, with_identities
 from tripos.ui import Failure
 from tripos_compiler.diagnostics import nearest
+from tripos_compiler.language.figures import says_until
 from tripos_compiler.plan import Plan, Subset
 from tripos_compiler.source import FoundRelease
 from tripos_runtime.datasets import CaseSource, Selection, Shard, StopRule
@@ -34,8 +35,9 @@ class Choices:
     seed: int | None = None
     shard: str | None = None
     """A text such as `1/3`."""
-    until: bool = False
-    """True if the run stops when it is settled."""
+    until: str | None = None
+    """`settled` where the run stops when it is settled, `end` where it goes on to its last item; `None` where it does
+    as the benchmark says."""
     margin: float | None = None
     """How far every measure may be from what all items would show, where the run stops for that."""
     divide: bool = False
@@ -68,7 +70,7 @@ def choices_of(options: Namespace) -> Choices:
         limit=getattr(options, "limit", None),
         seed=getattr(options, "seed", None),
         shard=getattr(options, "shard", None),
-        until=getattr(options, "until", None) is not None,
+        until=getattr(options, "until", None),
         margin=getattr(options, "margin", None),
         divide=getattr(options, "divide", False),
         batch=getattr(options, "batch", False),
@@ -162,7 +164,7 @@ def select_cases(spec: CompiledSpec, choices: Choices) -> tuple[CaseSource, Sele
     source = CaseSource(spec.plan, spec.folders, tuple(each.path for each in spec.compilation.sources))
     restore_given(source, spec.path, spec.compilation.releases)
     selection = with_subset(choices.cases, source, chosen_cases(choices.cases, spec.plan))
-    selection = replace(selection, until=_stop_rule(choices))
+    selection = replace(selection, until=_stop_rule(choices, spec.plan))
     if choices.shard is not None:
         selection = replace(selection, shard=_shard(choices.shard))
         if source.has_unmade(selection):
@@ -171,17 +173,19 @@ def select_cases(spec: CompiledSpec, choices: Choices) -> tuple[CaseSource, Sele
     return source, selection
 
 
-def _stop_rule(choices: Choices) -> StopRule | None:
+def _stop_rule(choices: Choices, plan: Plan) -> StopRule | None:
     """Return when the run stops before its last item, if it may. Raises `Failure` R0202."""
-    if not choices.until:
-        if choices.margin is not None:
-            raise Failure("R0202", "`--margin` says when a run is settled, and it does not stop", "add --until settled")
+    if choices.margin is not None and choices.until != "settled":
+        raise Failure("R0202", "`--margin` says when a run is settled, and it does not stop", "add --until settled")
+    declared = choices.until is None and says_until(plan)
+    if choices.until != "settled" and not declared:
         return None
     for name, there in (("--batch", choices.batch), ("--shard", choices.shard is not None)):
         if there:
-            hint = f"leave out {name}"
-            raise Failure("R0202", f"`{name}` asks for items at once that `--until settled` asks in turn", hint)
-    return StopRule(choices.margin, choices.seed or 0)
+            hint = f"leave out {name}, or give --until end" if declared else f"leave out {name}"
+            said = "the `until settled` of the spec" if declared else "`--until settled`"
+            raise Failure("R0202", f"`{name}` asks for items at once that {said} asks in turn", hint)
+    return StopRule(choices.margin, choices.seed or 0, declared)
 
 
 def _shard(text: str) -> Shard:
@@ -195,7 +199,9 @@ def _shard(text: str) -> Shard:
 def chosen_cases(options: Namespace, plan: Plan) -> Selection:
     """Return which cases are run. Raises `Failure` for a scenario that the plan has not."""
     scenarios = chosen_scenarios(options, plan)
-    if options.seed is not None and options.limit is None and not getattr(options, "until", None):
+    until = getattr(options, "until", None)
+    draws = until == "settled" or (hasattr(options, "until") and until is None and says_until(plan))
+    if options.seed is not None and options.limit is None and not draws:
         raise Failure("R0202", "`--seed` draws items, but their number is missing", "give --limit N too")
     return Selection(scenarios, options.limit, options.seed, chosen_only(options, plan))
 

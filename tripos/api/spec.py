@@ -75,8 +75,9 @@ class RunOptions(CaseOptions, total=False):
     patience_s: float
     locked: str | Path | None
     """The lock file that the run is held to."""
-    until: Literal["settled"] | None
-    """`"settled"`: items come in random order, and the run stops once every comparison and expectation is settled."""
+    until: Literal["settled", "end"] | None
+    """`"settled"`: items come in random order, and the run stops once every comparison and expectation is settled.
+    `"end"`: the run goes on to its last item, also where the spec says `until settled`."""
     margin: float | None
     """With `until`: the run stops once every measure is this close to what all items would show."""
     workers: int
@@ -255,7 +256,7 @@ class Spec:
             limit=limit,
             seed=options.get("seed"),
             shard=options.get("shard"),
-            until=options.get("until") is not None,
+            until=options.get("until"),
             margin=options.get("margin"),
             batch=options.get("batch", False),
         )

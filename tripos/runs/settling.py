@@ -15,8 +15,8 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from tripos.ui import Failure
-from tripos_compiler.language.figures import ScoredStep, scored_by, scored_values_of
-from tripos_compiler.plan import Aggregate, Expectation, Figure, Grade, Measure, Measured, Plan, Scenario
+from tripos_compiler.language.figures import DECIDED, ScoredStep, settling_figure
+from tripos_compiler.plan import Expectation, Grade, Measure, Plan, Scenario, Settling
 from tripos_runtime.datasets import Case, CaseSource, Selection, StopRule
 from tripos_runtime.drivers import ItemScore
 
@@ -26,13 +26,11 @@ if TYPE_CHECKING:
 LEVEL = 0.05
 """The probability that a sequence leaves the truth at any time, and that any comparison is settled wrongly."""
 Cell = tuple[str | None, ...]
-DECIDED = {"<": -1, "<=": -1, ">": 1, ">=": 1}
-"""The operators of expectations that a sequence can decide, and the side on which they hold."""
 
 
 @dataclass(frozen=True)
-class SettlingFigure:
-    """A mean of scores, by cell, that a sequence can follow."""
+class FollowedFigure:
+    """A mean of scores, by cell, and how a case is read for it."""
 
     scored: ScoredStep
     by: tuple[str, ...]
@@ -71,31 +69,6 @@ class SettlingFigure:
         return tuple(known.get(name) for name in self.by)
 
 
-def settling_figure(plan: Plan, of: Measure | Expectation) -> SettlingFigure | str:
-    """Return the figure of a measure or an expectation as sequences follow it, or why none can."""
-    if getattr(of, "corrected", False):
-        return "is corrected by people"
-    figure: Figure = of.figure
-    measures = {measure.name: measure for measure in plan.measures}
-    if isinstance(figure, Measured) and not figure.slice:
-        figure = measures[figure.measure].figure
-    if not isinstance(figure, Aggregate) or figure.function != "mean" or figure.of is not None:
-        return "is no plain mean of scores"
-    scored = scored_by(scored_values_of(plan), figure)
-    if len(scored) != 1 or not scored[0].kept:
-        return "is no plain mean of scores"
-    if getattr(of, "missing", "skip") != "skip":
-        return "has a rule for missing scores"
-    if len({weight for step in scored[0].steps if isinstance(step, Grade) for weight in step.weights}) > 1:
-        return "weighs its metrics"
-    known = {*(axis.name for axis in plan.axes), *(arm.name for arm in plan.arms), "language", "scenario", "metric"}
-    if other := sorted(set(figure.by) - known):
-        return f"goes by {other[0]}"
-    if of.low is None or of.high is None or not of.low < of.high:
-        return "has a scale without two ends"
-    return SettlingFigure(scored[0], figure.by, (of.low, of.high))
-
-
 @dataclass
 class Followed:
     """The sequence of one model's figure in one cell."""
@@ -107,31 +80,38 @@ class Followed:
     of: int
     gate: tuple[int, float] | None = None
     """Of an expectation: on which side of what value it holds."""
+    margin: float | None = None
+    """Of a measure: how close it is known once it is settled."""
+    wanted: bool = False
+    """True if the run goes on until it is settled."""
 
-    def is_settled(self, margin: float | None) -> bool:
-        """Return true if the figure is known to the margin, or the expectation is decided."""
+    @property
+    def settled(self) -> bool:
+        """True if the figure is known to the margin, or the expectation is decided."""
         low, high = self.sequence.interval(LEVEL)
         if self.gate is not None:
             return not low <= self.gate[1] <= high
-        return margin is not None and high - low <= 2 * margin + 1e-9
+        return self.margin is not None and high - low <= 2 * self.margin + 1e-9
 
-    def told(self, margin: float | None) -> dict[str, Any]:
+    def told(self) -> dict[str, Any]:
         """Return it as JSON."""
         low, high = self.sequence.interval(LEVEL)
         kind = "measure" if self.gate is None else "expect"
         where = {"name": self.name, "model": self.model, "by": self.by}
         count = {"items": self.sequence.n, "of": self.of, "missing": self.sequence.missing}
         figures = {"value": self.sequence.mean, "low": low, "high": high, "level": LEVEL}
-        return {"kind": kind, **where, **count, **figures, "settled": self.is_settled(margin)}
+        return {"kind": kind, **where, **count, **figures, "settled": self.settled}
 
 
 @dataclass
 class Versus:
-    """The sequence of the differences of two models on a measure."""
+    """The sequence of the differences of two models on a measure, in one cell."""
 
     name: str
     model: str
     other: str
+    cell: Cell
+    by: dict[str, str | None]
     sequence: BettingSequence
     of: int
 
@@ -153,14 +133,12 @@ class RunSettler:
     versus: list[Versus] = field(default_factory=list)
     unfollowed: tuple[str, ...] = ()
     """The measures that no sequence can follow."""
-    _figures: list[tuple[str, SettlingFigure]] = field(default_factory=list)
+    _figures: list[tuple[str, FollowedFigure]] = field(default_factory=list)
     _open: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        from tripos_warehouse.statistics.design import BettingSequence
-
-        wanted: list[tuple[str, Measure | Expectation]] = [(each.name, each) for each in self.plan.measures]
-        wanted += [(each.shown, each) for each in self.plan.expectations if each.operator in DECIDED]
+        measures: list[tuple[str, Measure | Expectation]] = [(each.name, each) for each in self.plan.measures]
+        wanted = [*measures, *((each.shown, each) for each in self.plan.expectations if each.operator in DECIDED)]
         why: dict[str, str] = {}
         self._scenarios = {scenario.name: scenario for scenario in self.selection.chosen(self.plan)}
         for name, each in wanted:
@@ -168,34 +146,53 @@ class RunSettler:
             if isinstance(found, str):
                 why[name] = found
             else:
-                self._figures.append((name, found))
-        self.unfollowed = tuple(name for name in why if name in {measure.name for measure in self.plan.measures})
+                self._figures.append((name, FollowedFigure(found.scored, found.by, found.ends)))
+        self.unfollowed = tuple(name for name, _ in measures if name in why)
         headline = next((name for name in self.plan.benchmark.headline if name in why), None)
-        if headline is not None:
+        if headline is not None and not self.rule.declared:
             raise Failure(
                 "R0202", "the headline cannot be settled before the last item", self._hint({headline: why[headline]})
             )
-        counts = self._counts()
-        own = dict(wanted)
-        for name, figure in self._figures:
-            each = own[name]
-            gate = (DECIDED[each.operator], each.value) if isinstance(each, Expectation) else None
-            for (of, cell), count in counts.items():
-                if of != name:
-                    continue
-                by = dict(zip(figure.by, cell, strict=True))
-                for model in self.models:
-                    sequence = BettingSequence(figure.ends, count)
-                    self.followed[name, model, cell] = Followed(name, model, by, sequence, count, gate)
-                span = figure.ends[1] - figure.ends[0]
-                if gate is None and not figure.by:
-                    self.versus += [
-                        Versus(name, one, two, BettingSequence((-span, span), planned=count), count)
-                        for one, two in combinations(self.models, 2)
-                    ]
+        self._follow(dict(wanted))
         self._open, self.items = list(self.models), dict.fromkeys(self.models, 0)
-        if not any(self._questions(model) for model in self.models):
+        if not self.rule.declared and not self.asks:
             raise Failure("R0202", "nothing of this benchmark can be settled before its last item", self._hint(why))
+
+    @property
+    def asks(self) -> bool:
+        """True if there is any question that the run goes on for. One model alone is compared with none."""
+        return any(self._questions(model) for model in self.models)
+
+    def _follow(self, wanted: Mapping[str, Measure | Expectation]) -> None:
+        """Open the sequences: of every figure, and of the comparisons that the run goes on for."""
+        from tripos_warehouse.statistics.design import BettingSequence
+
+        figures = dict(self._figures)
+        for (name, cell), count in self._counts().items():
+            each, figure = wanted[name], figures[name]
+            until = self._until(each)
+            gate = (DECIDED[each.operator], each.value) if isinstance(each, Expectation) else None
+            margin = until.within if until is not None else None
+            asked = until is not None and (gate is not None or margin is not None)
+            by = dict(zip(figure.by, cell, strict=True))
+            for model in self.models:
+                sequence = BettingSequence(figure.ends, count)
+                self.followed[name, model, cell] = Followed(name, model, by, sequence, count, gate, margin, asked)
+            compares = until is not None and margin is None if self.rule.declared else not figure.by
+            if gate is None and compares:
+                span = figure.ends[1] - figure.ends[0]
+                self.versus += [
+                    Versus(name, one, two, cell, by, BettingSequence((-span, span), planned=count), count)
+                    for one, two in combinations(self.models, 2)
+                ]
+
+    def _until(self, each: Measure | Expectation) -> Settling | None:
+        """Return until when the run goes on for a measure or an expectation; None where it does not."""
+        if not self.rule.declared:
+            of_measures = isinstance(each, Measure) and self.rule.margin is not None
+            return Settling(within=self.rule.margin) if of_measures or self.rule.margin is None else None
+        headline = isinstance(each, Measure) and each.name in self.plan.benchmark.headline
+        return each.until or (self.plan.benchmark.until if headline else None)
 
     def _hint(self, why: Mapping[str, str]) -> str:
         told = "; ".join(f"`{name}` {reason}" for name, reason in list(why.items())[:3])
@@ -216,12 +213,11 @@ class RunSettler:
 
     def _questions(self, model: str) -> list[bool]:
         """Return whether each of the questions about a model is answered that the rule asks."""
-        own = [each for each in self.followed.values() if each.model == model]
+        own = [each.settled for each in self.followed.values() if each.model == model and each.wanted]
         if self.rule.margin is not None:
-            return [each.is_settled(self.rule.margin) for each in own if each.gate is None]
+            return own
         apart = zip(self.versus, self._corrected(), strict=True)
-        pairs = [p <= LEVEL for each, p in apart if model in (each.model, each.other)]
-        return [each.is_settled(None) for each in own if each.gate is not None] + pairs
+        return own + [p <= LEVEL for each, p in apart if model in (each.model, each.other)]
 
     def _corrected(self) -> list[float]:
         from tripos_warehouse.statistics import holm
@@ -242,7 +238,7 @@ class RunSettler:
         """Take the scores of the next item."""
         for model in self._open:
             self.items[model] += 1
-        scenario, means = self._scenarios[case.scenario.name], dict[tuple[str, str], float]()
+        scenario, means = self._scenarios[case.scenario.name], dict[tuple[str, str, Cell], float]()
         for name, figure in self._figures:
             values = figure.values(case, scores)
             for cell in figure.cells(case, scenario):
@@ -250,24 +246,30 @@ class RunSettler:
                     there = values.get((model, cell))
                     mean = fmean(there) if there else None
                     self.followed[name, model, cell].sequence.add(mean)
-                    if mean is not None and not figure.by:
-                        means[name, model] = mean
+                    if mean is not None:
+                        means[name, model, cell] = mean
         for each in self.versus:
-            one, two = means.get((each.name, each.model)), means.get((each.name, each.other))
+            one, two = (means.get((each.name, model, each.cell)) for model in (each.model, each.other))
             if one is not None and two is not None:
                 each.sequence.add(one - two)
-        self._open = [model for model in self._open if not all(self._questions(model))]
+        questions = {model: self._questions(model) for model in self._open}
+        self._open = [model for model, own in questions.items() if not own or not all(own)]
 
     def told(self) -> dict[str, Any]:
         """Return what was settled and how, as JSON: the rule, how many items were read, and every figure."""
-        figures = [each.told(self.rule.margin) for each in self.followed.values()]
+        figures = [each.told() for each in self.followed.values()]
         for each, p in zip(self.versus, self._corrected(), strict=True):
             alone = each.sequence.p(0.0)
             level = LEVEL / len(self.versus)
             low, high = each.sequence.interval(level)
-            where = {"name": each.name, "model": each.model, "other": each.other}
+            where: dict[str, Any] = {"name": each.name, "model": each.model, "other": each.other}
+            where |= {"by": each.by} if each.by else {}
             found = {"value": each.sequence.mean, "low": low, "high": high, "level": level, "p": p, "p_alone": alone}
             count = {"items": each.sequence.n, "of": each.of}
             figures.append({"kind": "comparison", **where, **count, **found, "settled": p <= LEVEL})
-        rule = {"until": "settled", "margin": self.rule.margin, "seed": self.rule.seed}
+        rule = {
+            "until": "spec" if self.rule.declared else "settled",
+            "margin": self.rule.margin,
+            "seed": self.rule.seed,
+        }
         return {**rule, "items": max(self.items.values()), "of": self.of, "models": self.items, "figures": figures}

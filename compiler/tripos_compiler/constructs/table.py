@@ -26,6 +26,14 @@ CONSTRUCTS: tuple[Construct, ...] = (
         once=True,
     ),
     Construct("headline", ("benchmark",), "headline MEASURES...", "the main measures of the benchmark", once=True),
+    Construct(
+        "settling",
+        ("benchmark",),
+        "until settled [within NUMBER]",
+        "a run stops once its models are told apart in every headline, or known to that",
+        keyword="until",
+        once=True,
+    ),
     Construct("use", (FILE,), "use PATH", "imports the declarations of another file"),
     Construct(
         "use_release",
@@ -266,10 +274,11 @@ CONSTRUCTS: tuple[Construct, ...] = (
     Construct(
         "measure",
         (FILE, "scenario"),
-        "measure NAME [LABELS] = VALUE [lower is better] [corrected by people] [across ROLE] [by DIMS...]",
+        "measure NAME [LABELS] = VALUE [lower is better] [corrected by people] [across ROLE]"
+        " [until settled [within NUMBER]] [by DIMS...]",
         "a figure from scores, for each model under test",
     ),
-    Construct("expect", (FILE, "scenario"), "expect COND", "a condition on a measure"),
+    Construct("expect", (FILE, "scenario"), "expect COND [until settled]", "a condition on a measure"),
     Construct("subset", (FILE,), "subset NAME BLOCK", "a stratified sample of the items", body="subset"),
     Construct("take", ("subset",), "take COUNT [per DIMS...]", "the number of items from each stratum", once=True),
     Construct(

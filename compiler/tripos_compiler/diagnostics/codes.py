@@ -62,6 +62,7 @@ CODES: dict[str, str] = {
     "E0622": "more tries than replies",
     "E0623": "not taken across a panel",
     "E0624": "people cannot correct this",
+    "E0625": "runs cannot settle this",
     "E0630": "not one value for each model",
     # E07 scorers
     "E0701": "no metrics to give",

@@ -34,6 +34,7 @@ from tripos_compiler.plan.declarations import (
     Metric,
     Plugin,
     Role,
+    Settling,
     Tree,
     TreeFile,
 )
@@ -193,6 +194,7 @@ __all__ = [
     "Scorer",
     "SetType",
     "Settings",
+    "Settling",
     "Shots",
     "Speaker",
     "Step",

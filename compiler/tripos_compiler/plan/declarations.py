@@ -8,6 +8,13 @@ from tripos_compiler.plan.base import Ordered, Part
 from tripos_compiler.plan.expressions import Expr, Labels, Type
 
 
+class Settling(Part):
+    """Says that a run goes on until something is settled: a measure once every two models are told apart in it, or once
+    it is known to `within` on either side; an expectation once it is decided; a benchmark once its headlines are."""
+
+    within: float | None = None
+
+
 class Benchmark(Part):
     name: str
     version: str
@@ -17,6 +24,7 @@ class Benchmark(Part):
     languages: tuple[str, ...]
     headline: tuple[str, ...] = ()
     """The measures that stand for it, the first first; none where it does not say."""
+    until: Settling | None = None
 
 
 class Extended(Part):

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from tripos_compiler.plan.base import Part
+from tripos_compiler.plan.declarations import Settling
 from tripos_compiler.plan.expressions import Expr, Template
 
 
@@ -137,6 +138,7 @@ class Measure(Part):
     lower_is_better: bool = False
     corrected: bool = False
     """Whether the figure is that of people, as a judge's grades of everything and people's of a sample show it."""
+    until: Settling | None = None
     figure: Figure
 
 
@@ -153,6 +155,7 @@ class Expectation(Part):
     high: float | None = None
     corrected: bool = False
     """As in a `Measure`, of which it is one."""
+    until: Settling | None = None
 
 
 class Subset(Part):

@@ -33,10 +33,12 @@ class Shard:
 @dataclass(frozen=True)
 class StopRule:
     """The end of a run that stops when it is settled: its items come in an order that `seed` draws. With a `margin` it
-    is settled once every measure is known to that; without one once models and expectations are told apart."""
+    is settled once every measure is known to that; without one once models and expectations are told apart. One that is
+    `declared` goes on until what the benchmark names is settled, and nothing else."""
 
     margin: float | None = None
     seed: int = 0
+    declared: bool = False
 
 
 @dataclass(frozen=True)

@@ -294,7 +294,8 @@ def work_name(
     if selection.shard is not None:
         chosen.append(str(selection.shard))
     if selection.until is not None:
-        chosen.append({"until": [selection.until.margin, selection.until.seed]})
+        until = selection.until
+        chosen.append({"until": ["spec" if until.declared else until.margin, until.seed]})
     if withheld:
         chosen.append({name: sorted(items) for name, items in withheld.items()})
     if plan.subsets:

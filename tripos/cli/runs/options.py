@@ -78,8 +78,11 @@ def _add_cluster(parser: argparse.ArgumentParser) -> None:
 
 def _add_until(parser: argparse.ArgumentParser) -> None:
     """Add the options of a run that may stop before its last item."""
-    help_ = "take items in random order, and stop when every comparison of models and every `expect` is settled"
-    parser.add_argument("--until", choices=("settled",), help=help_)
+    help_ = (
+        "settled: take items in random order, and stop when every comparison of models and every `expect` is settled;"
+        " end: go on to the last item (default: as the spec says)"
+    )
+    parser.add_argument("--until", choices=("settled", "end"), help=help_)
     help_ = "with --until: stop when every measure is this close to what all items would show, such as 0.02"
     parser.add_argument("--margin", type=above_zero, metavar="M", help=help_)
 

@@ -123,7 +123,8 @@ def selection_of(connection: Connection, plan: Plan, run: RunRecord) -> str | No
     told += [f"--subset {options['subset']}"] if options.get("subset") else []
     told += [f"--shard {options['shard']}"] if options.get("shard") else []
     told += [f"--only {axis}={','.join(values)}" for axis, values in (options.get("only") or {}).items()]
-    told += ["--until settled"] if run.stopped_early else []
+    if run.stopped_early and run.settled is not None:
+        told.append("--until settled" if run.settled["until"] == "settled" else "`until settled` in the spec")
     if not told:
         return None
     counted = dict(
@@ -157,10 +158,12 @@ def _settled(run: RunRecord) -> Iterator[Remark]:
     for each in found[:MOST_SETTLED]:
         first, other = (each["model"], each["other"]) if (each["value"] or 0) > 0 else (each["other"], each["model"])
         size, many = f"{abs(each['value'] or 0):.3g}", each["items"]
+        cell = ", ".join(f"{axis} {value}" for axis, value in (each.get("by") or {}).items())
+        where = f"{each['name']} [{cell}]" if cell else each["name"]
         if each["settled"]:
-            yield Remark("settled", f"{first} is above {other} by {size} in {each['name']}, after {many:,} items")
+            yield Remark("settled", f"{first} is above {other} by {size} in {where}, after {many:,} items")
         else:
-            yield Remark("settled", f"{first} and {other} are not told apart in {each['name']}, after {many:,} items")
+            yield Remark("settled", f"{first} and {other} are not told apart in {where}, after {many:,} items")
     if len(found) > MOST_SETTLED:
         yield Remark("settled", f"{len(found) - MOST_SETTLED:,} more comparisons of models, in the column `settled`")
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from tripos_compiler.language.changes.steps import NEW, WEIGHTS, Change, Weight, step_changes
+from tripos_compiler.language.changes.steps import NEW, WEIGHTS, Change, Weight, settling_changes, step_changes
 from tripos_compiler.language.contexts import allowed_cells
 from tripos_compiler.plan import (
     Aggregate,
@@ -86,9 +86,8 @@ def _titles(before: Plan, after: Plan) -> Iterator[Change]:
     for (kind, old), new in zip(_titled(before).items(), _titled(after).values(), strict=True):
         for name in sorted(old & new):
             if before.titles.get(kind, {}).get(name) != after.titles.get(kind, {}).get(name):
-                yield Change(
-                    "patch", "text", "title" if kind == "benchmark" else f"title of {name}", "is other than before"
-                )
+                what = "title" if kind == "benchmark" else f"title of {name}"
+                yield Change("patch", "text", what, "is other than before")
 
 
 def _titled(plan: Plan) -> dict[str, set[str]]:
@@ -246,7 +245,7 @@ def _measures(before: Plan, after: Plan) -> Iterator[Change]:
             yield Change("major" if new.name in headlines else "minor", "measure", new.name, turned)
         if any(getattr(old, name) != getattr(new, name) for name in ("figure", "by", "missing", "corrected")):
             yield Change("major", "measure", new.name, "is computed another way")
-        elif old.model_copy(update={"lower_is_better": new.lower_is_better}) != new:
+        elif old.model_copy(update={"lower_is_better": new.lower_is_better, "until": new.until}) != new:
             yield Change("major", "measure", new.name, "is taken over other scores")
 
 
@@ -259,6 +258,7 @@ def _outside(before: Plan, after: Plan) -> Iterator[Change]:
         elif old.withheld != new.withheld:
             what = "is withheld now" if new.withheld else "is withheld no longer"
             yield Change("minor", "subset", new.name, what)
+    yield from settling_changes(before, after)
     gates = [{each.shown for each in plan.expectations} for plan in (before, after)]
     yield from (Change("minor", "expect", each, "is gone") for each in sorted(gates[0] - gates[1]))
     yield from (Change("minor", "expect", each, "is new") for each in sorted(gates[1] - gates[0]))

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from pydantic import BaseModel
 
 from tripos_compiler.language.references import outside_changes
-from tripos_compiler.plan import Grade, Judging, Part, Plan, Settings, Speaker, Step, Treatment, canonical
+from tripos_compiler.plan import Grade, Judging, Part, Plan, Settings, Settling, Speaker, Step, Treatment, canonical
 
 Weight = Literal["major", "minor", "patch"]
 WEIGHTS: tuple[Weight, ...] = ("major", "minor", "patch")
@@ -305,3 +305,17 @@ def _json_value(value: Any) -> Any:
 
 def _prints(step: Step) -> frozenset[str]:
     return frozenset((step.fingerprint, *([step.judgement] if isinstance(step, Judging) else [])))
+
+
+def settling_changes(before: Plan, after: Plan) -> Iterator[Change]:
+    """Yield what runs go on for until it is settled, and did not, or the other way round."""
+    was, now = map(_settling, (before, after))
+    for part, name in sorted(was.keys() & now.keys()):
+        if was[part, name] != now[part, name]:
+            yield Change("patch", part, name, "ends runs otherwise")
+
+
+def _settling(plan: Plan) -> dict[tuple[str, str], Settling | None]:
+    found = {("measure", each.name): each.until for each in plan.measures}
+    found |= {("expect", each.shown): each.until for each in plan.expectations}
+    return found | {("benchmark", plan.benchmark.name): plan.benchmark.until}

@@ -15,6 +15,12 @@ from .scored_steps import (
     scored_values_of as scored_values_of,
     why_no_headline as why_no_headline,
 )
+from .settled import (
+    DECIDED as DECIDED,
+    SettlingFigure as SettlingFigure,
+    says_until as says_until,
+    settling_figure as settling_figure,
+)
 from .value_ranges import (
     Range as Range,
     Ranges as Ranges,

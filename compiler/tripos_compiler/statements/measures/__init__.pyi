@@ -4,6 +4,7 @@ from .dimensions import (
     read_dimension as read_dimension,
 )
 from .expectations import (
+    check_settling as check_settling,
     lower_expectations as lower_expectations,
     lower_headline as lower_headline,
 )

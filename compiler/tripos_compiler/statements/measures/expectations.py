@@ -1,4 +1,5 @@
-"""Lowers `expect` and `headline`: what a figure must come to, and the measures that stand for the benchmark."""
+"""Lowers `expect` and `headline`: what a figure must come to, and the measures that stand for the benchmark. Checks
+what runs go on `until` it is settled."""
 
 from __future__ import annotations
 
@@ -7,12 +8,19 @@ from dataclasses import replace
 from typing import Literal
 
 from tripos_compiler.constructs import Statement
-from tripos_compiler.language.figures import why_no_headline
-from tripos_compiler.plan import Expectation
+from tripos_compiler.language.figures import settling_figure, why_no_headline
+from tripos_compiler.plan import Expectation, Measure, Plan, Settling
 from tripos_compiler.resolve import Program
-from tripos_compiler.source import Argument, BinaryExpr, Group, Syntax
+from tripos_compiler.source import Argument, BinaryExpr, Group, Span, Syntax
 from tripos_compiler.statements.measures.figures import read_figure
-from tripos_compiler.statements.measures.measures import bounds_of, find_cells, is_expected_of_people, read_measures
+from tripos_compiler.statements.measures.measures import (
+    bounds_of,
+    declared_settling,
+    find_cells,
+    is_expected_of_people,
+    read_measures,
+    settling_of,
+)
 from tripos_compiler.statements.measures.operands import find_measure
 from tripos_compiler.statements.measures.scales import rounded, spoken
 from tripos_compiler.statements.measures.typed_figures import FigureContext, TypedFigure, written_as
@@ -21,6 +29,9 @@ from tripos_compiler.statements.measures.typed_figures import FigureContext, Typ
 def lower_headline(program: Program) -> None:
     """The `headline` of the benchmark, once its measures are lowered. Each is one that comes to one value for each
     model, and stands there once."""
+    settling = program.of("benchmark")[0].one_of("settling")
+    if settling is not None and program.benchmark is not None:
+        program.benchmark = program.benchmark.model_copy(update={"until": settling_of(settling)})
     statement = program.of("benchmark")[0].one_of("headline")
     if statement is None or program.benchmark is None:
         return
@@ -62,7 +73,7 @@ def lower_expectations(program: Program) -> None:
         reading = replace(base, scenario=scenario, terms=[], missing=None)
         found = _expectation(reading, statement.syntax("cond"))
         if found is not None:
-            program.expectations.append(found)
+            program.expectations.append(found.model_copy(update={"until": settling_of(statement)}))
 
 
 def _statements(program: Program) -> Iterator[tuple[str | None, Statement]]:
@@ -72,6 +83,33 @@ def _statements(program: Program) -> Iterator[tuple[str | None, Statement]]:
         elif program.declared["scenario"].get(statement.name().text) is statement.name():
             for inner in statement.of("expect"):
                 yield statement.name().text, inner
+
+
+def check_settling(program: Program, plan: Plan) -> None:
+    """Report what a run cannot go on for until it is settled, once everything is lowered."""
+    measures = {measure.name: measure for measure in plan.measures}
+    said: list[tuple[str, Measure | Expectation, Settling, Span]] = []
+    for statement in program.of("benchmark"):
+        settling, headline = statement.one_of("settling"), statement.one_of("headline")
+        if settling is not None and headline is None:
+            message = "a run goes on until the models are told apart in the headline, and there is none"
+            program.diagnostics.error("E0625", message, settling.head, help="name it: `headline MEASURE`")
+        elif settling is not None and plan.benchmark.until is not None:
+            said += [(name, measures[name], plan.benchmark.until, settling.head) for name in plan.benchmark.headline]
+    for key, span in declared_settling(program):
+        if key in measures and (until := measures[key].until) is not None:
+            said.append((key, measures[key], until, span))
+    for (_, statement), each in zip(_statements(program), plan.expectations, strict=True):
+        if each.until is not None:
+            said.append((each.shown, each, each.until, statement.head))
+    for name, of, until, span in said:
+        found = settling_figure(plan, of)
+        if isinstance(found, str):
+            help_ = "leave `until settled` out here, and say it of a mean of scores"
+            program.diagnostics.error("E0625", f"runs cannot settle `{name}`: it {found}", span, help=help_)
+        elif until.within is not None and not 0 < 2 * until.within < found.ends[1] - found.ends[0]:
+            message = f"`{name}` runs from {spoken(found.ends)}: `within` is above 0 and below half of that"
+            program.diagnostics.error("E0625", message, span, help="write another number")
 
 
 def _expectation(reading: FigureContext, condition: Syntax) -> Expectation | None:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from tripos_compiler.constructs import Statement
 from tripos_compiler.diagnostics import Diagnostics, Label
-from tripos_compiler.plan import Measure, Missing
+from tripos_compiler.plan import Measure, Missing, Settling
 from tripos_compiler.resolve import Index, NamedColumn, Program
-from tripos_compiler.source import Member, Name, Span, Syntax
+from tripos_compiler.source import Member, Name, Number, Span, Syntax
 from tripos_compiler.statements.measures.dimensions import check_names, dimension_text, read_dimension
 from tripos_compiler.statements.measures.figure_syntax import column_arguments, means_a_figure, measures_in
 from tripos_compiler.statements.measures.figures import read_figure
@@ -164,6 +164,20 @@ def _declared(program: Program) -> Iterator[Declared]:
             yield Declared(key, scenario.text, name, inner)
 
 
+def settling_of(statement: Statement) -> Settling | None:
+    """Return until when a run goes on for something that is stated; None where the statement does not say."""
+    within = statement.values.get("number")
+    number = float(within.value) if isinstance(within, Number) else None
+    return Settling(within=number) if statement.has("until") else None
+
+
+def declared_settling(program: Program) -> Iterator[tuple[str, Span]]:
+    """Yield the measures that a run goes on for until they are settled, and where they stand."""
+    for each in _declared(replace(program, diagnostics=Diagnostics(), index=Index())):
+        if each.statement.has("until"):
+            yield each.key, each.statement.head
+
+
 def _in_order(
     program: Program,
     scores: Scores,
@@ -241,6 +255,7 @@ def _measure(program: Program, reading: FigureContext, each: Declared) -> Lowere
         missing=missing,
         lower_is_better=statement.has("lower"),
         corrected=corrected,
+        until=settling_of(statement),
         figure=figured.figure,
     )
     return LoweredMeasure(measure, figured)

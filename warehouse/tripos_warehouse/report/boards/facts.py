@@ -203,7 +203,8 @@ def settled_between(
     runs = {run.run_id: run for each in (first, second) for run in early.get(each, ())}
     if len(runs) == 1 and first in early and second in early:
         for each in next(iter(runs.values())).settled_figures:
-            pair = each["kind"] == "comparison" and each["name"] == measure and (each["model"], each["other"])
+            whole = each["kind"] == "comparison" and each["name"] == measure and not each.get("by")
+            pair = whole and (each["model"], each["other"])
             if pair in ((first, second), (second, first)) and each["value"] is not None:
                 value = each["value"] if each["model"] == first else -each["value"]
                 return StatisticResult(value, p=each["p_alone"], n=each["items"])
