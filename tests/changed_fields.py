@@ -18,6 +18,7 @@ from tripos_compiler.plan import (
     Literal_,
     NumberType,
     Part,
+    Plain,
     Plan,
     Ref,
     Retrieve,
@@ -117,6 +118,8 @@ _SPEAKER = {"role": "judge", "system": texts("Ask more."), "settings": Settings(
 OTHER: dict[str, Sequence[Any]] = {
     "role": ["helper"],
     "system": [texts("Be brief."), texts("Be brief.", "简")],
+    "plain": [Plain(), Plain(parted="\n"), Plain(link="")],
+    "options": [ITEM],
     "shots": [(), *((each,) for each in _each(SHOTS, _SHOTS))],
     "chat": [ITEM],
     "continues": ["talk"],

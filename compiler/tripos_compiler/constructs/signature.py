@@ -43,6 +43,8 @@ KINDS = {
     "TYPE": "a type",
     "PLACE": "a string",
     "DIGEST": "a string",
+    "SEPARATOR": "a string",
+    "LINK": "a string",
     "NAMES": "a name",
     "LOCALE": "a locale such as `de`",
     "AXIS": "the name of an axis",
@@ -55,7 +57,7 @@ NAME_SLOTS = frozenset(
         *("AXIS", "LOCALE", "STRONGER"),
     }
 )
-STRING_SLOTS = frozenset({"PATH", "STRING", "VERSION", "COLUMN", "PLACE", "DIGEST"})
+STRING_SLOTS = frozenset({"PATH", "STRING", "VERSION", "COLUMN", "PLACE", "DIGEST", "SEPARATOR", "LINK"})
 
 
 @dataclass(frozen=True)

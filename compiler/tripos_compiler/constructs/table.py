@@ -198,6 +198,20 @@ CONSTRUCTS: tuple[Construct, ...] = (
         body="shots",
     ),
     Construct(
+        "plain",
+        ("ask",),
+        "plain [parted by SEPARATOR] [answers after LINK]",
+        "one text without a chat: the text between examples, and that before an answer",
+        once=True,
+    ),
+    Construct(
+        "likelihood",
+        ("ask",),
+        "likelihood of OPTIONS",
+        "the probability of each of these texts after the prompt, in place of a reply",
+        once=True,
+    ),
+    Construct(
         "returns",
         ("ask", "made", "verify", "walk"),
         "returns [TYPE] [BLOCK]",

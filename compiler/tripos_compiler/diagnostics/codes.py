@@ -103,6 +103,7 @@ CODES: dict[str, str] = {
     "R0122": "not answered by a batch",
     "R0123": "held by a batch",
     "R0124": "batch unknown",
+    "R0125": "no token probabilities",
     "R0201": "role not filled",
     "R0202": "unknown option value",
     "R0203": "bad configuration",

@@ -69,6 +69,13 @@ from tripos_compiler.plan.expressions import (
     Type,
     Unary,
 )
+from tripos_compiler.plan.likelihoods import (
+    LIKELIHOODS,
+    NoLikelihoods,
+    OptionLikelihood,
+    read_likelihoods,
+    write_likelihoods,
+)
 from tripos_compiler.plan.plan import (
     CallCount,
     Plan,
@@ -110,6 +117,7 @@ from tripos_compiler.plan.steps import (
     Converse,
     Grade,
     Judging,
+    Plain,
     Retrieve,
     Score,
     Shots,
@@ -122,6 +130,7 @@ from tripos_compiler.plan.steps import (
 __all__ = [
     "FIXED",
     "LEFT",
+    "LIKELIHOODS",
     "RESERVED",
     "Aggregate",
     "Arm",
@@ -173,7 +182,9 @@ __all__ = [
     "MetricsType",
     "Missing",
     "Named",
+    "NoLikelihoods",
     "NumberType",
+    "OptionLikelihood",
     "OptionalType",
     "PairedReply",
     "Pairing",
@@ -181,6 +192,7 @@ __all__ = [
     "Partner",
     "Passage",
     "PathType",
+    "Plain",
     "Plan",
     "Plugin",
     "RecordType",
@@ -215,4 +227,6 @@ __all__ = [
     "canonical",
     "digest",
     "named",
+    "read_likelihoods",
+    "write_likelihoods",
 ]

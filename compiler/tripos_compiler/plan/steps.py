@@ -23,11 +23,20 @@ class Shots(Part):
     reply: Texts
 
 
+class Plain(Part):
+    """A question is one text without the roles of a chat, which the model goes on with: `parted` stands between worked
+    examples, `link` before each answer."""
+
+    parted: str = "\n\n"
+    link: str = " "
+
+
 class Ask(Part):
     """One call of `role` a row and sample. `returns` makes the reply a record, read into the step's fields.
 
     What is sent is: the system message; the shots; the turns of `chat`, or of the conversation that `continues` names,
-    seen from the role's side; the prompt.
+    seen from the role's side; the prompt. Of a `plain` one it is a text; with `options` the model says how likely each
+    of them is after it, and writes nothing.
     """
 
     step: Literal["ask"] = "ask"
@@ -38,6 +47,8 @@ class Ask(Part):
     chat: Expr | None = None
     continues: str | None = None
     prompt: Texts | None = None
+    plain: Plain | None = None
+    options: Expr | None = None
     returns: Type | None = None
     numbers: dict[str, str] = {}
     """For a language the locale in which numbers are read that a reply writes outside JSON; `en` where none is said."""

@@ -172,6 +172,11 @@ class Following:
             written = statement.one_of("continue")
             span = written.name("step").span if written is not None else statement.head
             yield Told(flows.all(Ref(path=(step.continues,))), span, "continuing it tells")
+        if step.options is not None:
+            known.add(id(step.options))
+            written = statement.one_of("likelihood")
+            span = written.syntax("options").span if written is not None else statement.head
+            yield Told(flows.all(step.options), span, "these options tell")
         for shots in step.shots:
             yield from self._shots(shots, step.name, statement)
             known |= {id(expr) for expr in expressions_of(shots)}

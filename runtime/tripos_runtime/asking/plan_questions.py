@@ -6,10 +6,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from tripos_compiler.language.library import DEFAULT
-from tripos_compiler.plan import Ask, Axis, Compare, Converse, Judging, Metric, Plan, Type
+from tripos_compiler.plan import (
+    Ask,
+    Axis,
+    Compare,
+    Converse,
+    Judging,
+    Metric,
+    NoLikelihoods,
+    Plan,
+    Type,
+    read_likelihoods,
+)
 from tripos_runtime.asking.grading import grade_reader, grade_schema, verdict_reader
 from tripos_runtime.asking.question import PreparedQuestion, Reader, ReadOutcome, text_reader
-from tripos_runtime.asking.statuses import status_of_reply
+from tripos_runtime.asking.statuses import PARSE_FAILURE, status_of_reply
 from tripos_runtime.reading import read, schema_of
 
 
@@ -44,6 +55,8 @@ class Questions:
         return tuple(self.plan.metric(each) for each in getattr(step, "metrics", ()))
 
     def _asked(self, step: Ask, locale: str) -> PreparedQuestion:
+        if step.options is not None:
+            return PreparedQuestion(step.system, step.prompt, step.settings, None, likelihood_reader, chooses=True)
         schema = schema_of(step.returns) if step.returns is not None else None
         return PreparedQuestion(
             step.system, step.prompt, step.settings, schema, reply_reader(step.returns, self.axes, locale)
@@ -54,6 +67,15 @@ class Questions:
         reader = verdict_reader(scorer) if isinstance(step, Compare) else grade_reader(scorer, metrics, locale)
         schema = grade_schema(scorer, metrics)
         return PreparedQuestion(scorer.system, scorer.prompt, scorer.settings, schema, reader, scorer.chat)
+
+
+def likelihood_reader(text: str, finish_reason: str | None) -> ReadOutcome:
+    """Read how likely options are."""
+    try:
+        found = read_likelihoods(text)
+    except NoLikelihoods as error:
+        return ReadOutcome(None, None, f"no likelihoods: {error}", status_of_reply(PARSE_FAILURE, finish_reason))
+    return ReadOutcome(found, found)
 
 
 def reply_reader(returns: Type | None, axes: Sequence[Axis], locale: str) -> Reader:

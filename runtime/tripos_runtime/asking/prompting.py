@@ -21,12 +21,12 @@ from tripos_compiler.language import (
     seen_by,
 )
 from tripos_compiler.language.library import Turn
-from tripos_compiler.plan import Ask, Axis, Converse, Expr, Judging, Metric, Ref, Shots, Texts
+from tripos_compiler.plan import Ask, Axis, Converse, Expr, Judging, Metric, Plain, Ref, Shots, Texts
 from tripos_runtime.asking.question import PreparedQuestion
 from tripos_runtime.asking.shots import shot_messages
 from tripos_runtime.asking.statuses import NOT_APPLICABLE
 from tripos_runtime.datasets import Case, Sources
-from tripos_runtime.models import DialogueTurn, Message
+from tripos_runtime.models import OPTION, PLAIN, DialogueTurn, Message
 
 ASSISTANTS = frozenset(("assistant", "gpt", "model"))
 """The names by which data sets of chats call the side that is asked."""
@@ -150,9 +150,43 @@ def ask_messages(
             placeholders,
         )
     sent = messages(question, names, case.language, sources.axes, before=(shots, chat), placeholders=placeholders)
+    if step.plain is not None:
+        sent = (plain_text(sent, step.plain, choosing=step.options is not None),)
     if not sent:
         raise Unavailable(step.name, NOT_APPLICABLE, f"`{step.name}` has nothing to ask")
-    return sent
+    return sent if step.options is None else (*sent, *_options(step.name, step.options, names, placeholders))
+
+
+def plain_text(sent: Sequence[Message], plain: Plain, *, choosing: bool = False) -> Message:
+    """Return messages as one text: the system message, every worked example and the prompt, with a separator between
+    them. Before an answer stands the link; where the model is `choosing` an answer, at the end too.
+
+    >>> sent = (Message("user", "2 + 2 ="), Message("assistant", "4"), Message("user", "3 + 3 ="))
+    >>> plain_text(sent, Plain(parted="; ")).content
+    '2 + 2 = 4; 3 + 3 ='
+    """
+    parts: list[str] = []
+    for before, each in zip((None, *sent), sent, strict=False):
+        if each.role == "assistant" and before is not None and before.role == "user":
+            parts[-1] += f"{plain.link}{each.content}"
+        else:
+            parts.append(each.content)
+    return Message(PLAIN, plain.parted.join(parts) + (plain.link if choosing else ""))
+
+
+def _options(
+    step: str, options: Expr, names: Mapping[str, Any], placeholders: PromptPlaceholders | None
+) -> Sequence[Message]:
+    """Return the texts that are chosen from. Raises `Unavailable` where there is none, or one is empty."""
+    try:
+        found = [str(each) for each in evaluate(options, names)]
+    except Unavailable as reason:
+        if placeholders is None:
+            raise
+        return [Message(OPTION, each.content) for each in placeholders.dialogue(options, reason)]
+    if not found or not all(found):
+        raise Unavailable(step, NOT_APPLICABLE, f"`{step}` has no options, or an empty one")
+    return [Message(OPTION, each) for each in found]
 
 
 def _examples(

@@ -63,6 +63,8 @@ class PreparedQuestion:
     reader: Reader
     chat: Expr | None = None
     """Of a reward model: the dialogue that it judges."""
+    chooses: bool = False
+    """The likelihood of texts is asked for: nothing is written."""
 
     def digest(self, identity: str, sent: Sequence[Message], number: int = 0) -> str:
         """Return the digest of a request that has these messages, to the model of that identity. The number of a sample

@@ -30,7 +30,7 @@ from tripos_runtime.asking.question import (
     messages_text,
     reread,
 )
-from tripos_runtime.models import Message, Model, ModelError, Reply, Request
+from tripos_runtime.models import OPTION, PLAIN, Message, Model, ModelError, Reply, Request
 from tripos_runtime.models.over_http import reply_share
 from tripos_runtime.reading import LONG_REPLY
 from tripos_runtime.scheduling import Called, Caller
@@ -74,9 +74,12 @@ class SentRequest:
     def request(self, sent: Sent, samples: int = 1, number: int = 0) -> Request:
         """Return the request that sends these messages, for so many samples from `number` on."""
         settings, model = self.question.settings, self.model
+        plain = any(each.role == PLAIN for each in sent)
         return Request(
             model=model.name,
-            messages=sent,
+            messages=tuple(Message("user", each.content) for each in sent if each.role == PLAIN) if plain else sent,
+            plain=plain,
+            options=tuple(each.content for each in sent if each.role == OPTION),
             settings=settings.of_sample(number),
             schema=self.question.schema if model.structured else None,
             samples=samples,

@@ -35,6 +35,8 @@ NARROW, WIDE = 1 / 4, 1 / 1.5
 MOST_NARROW, MOST_WIDE, MOST_MESSAGE = 1 / 2, 2.0, 8
 """Tokens that a character is at the most, and those that go with a message."""
 FIELD, TEXT, FREE_TEXT = 12, 60, 400
+CHOSEN = 64
+"""Tokens that a server writes at the most where likelihoods are asked for: one for each option, which nobody reads."""
 REPAIR = 64
 """Tokens of the message that asks for a reply once more, at the most."""
 ITEMS = 3
@@ -192,6 +194,8 @@ class Load:
         table, title = ("samples", step.name) if isinstance(step, Ask) else ("judgements", step.scorer)
         self.place = (table, scenario, title)
         self.settings, self.schema = Settings(max_tokens=0) if reward else question.settings, question.schema
+        if question.chooses:
+            self.settings = Settings(max_tokens=CHOSEN)
 
     def open_turns(self, step: Converse, role: str, scenario: str) -> None:
         """Say that the calls are the turns of a role."""

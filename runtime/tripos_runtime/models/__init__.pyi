@@ -1,5 +1,7 @@
 from .base import (
     FREE as FREE,
+    OPTION as OPTION,
+    PLAIN as PLAIN,
     CodedError as CodedError,
     DialogueTurn as DialogueTurn,
     Endpoint as Endpoint,
@@ -10,6 +12,7 @@ from .base import (
     Reply as Reply,
     Request as Request,
     Warming as Warming,
+    texts_read as texts_read,
 )
 from .embeddings import (
     LOCAL as LOCAL,

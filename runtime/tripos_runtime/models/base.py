@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, runtime_checkable
 
@@ -28,8 +29,26 @@ class Message:
     """One message of a conversation."""
 
     role: str
-    """`system`, `user` or `assistant`."""
+    """`system`, `user` or `assistant`; of a text without a chat `PLAIN`, and `OPTION` of what may stand after it."""
     content: str
+
+
+PLAIN, OPTION = "text", "option"
+"""The roles of a text without a chat, and of each text whose likelihood after it is asked for."""
+
+
+def texts_read(messages: Iterable[Message]) -> list[str]:
+    """Return every text that a model reads: of a text with options the text itself, and once with each of them.
+
+    >>> texts_read((Message(PLAIN, "2 + 2 = "), Message(OPTION, "4"), Message(OPTION, "5")))
+    ['2 + 2 =', '2 + 2 = 4', '2 + 2 = 5']
+    """
+    told = list(messages)
+    options = [each.content for each in told if each.role == OPTION]
+    if not options:
+        return [each.content for each in told]
+    text = "".join(each.content for each in told if each.role != OPTION)
+    return [text.rstrip(), *(text + option for option in options)]
 
 
 @dataclass(frozen=True)
@@ -60,6 +79,26 @@ class Request:
     asked for its own."""
     name: str = ""
     """The name of the result that the reply is for. It is not sent: a batch knows its requests by it."""
+    plain: bool = False
+    """The one message is a text to go on with, and not the turn of a chat. A model that has nothing but a chat takes
+    it as the user's."""
+    options: tuple[str, ...] = ()
+    """The texts whose likelihood after the text is asked for, in place of a reply."""
+
+    @property
+    def said(self) -> list[tuple[str, str]]:
+        """Return the role and the content of every message, as a store keeps them.
+
+        >>> Request("m", (Message("user", "2 + 2 ="),), plain=True, options=("4", "5")).said
+        [('text', '2 + 2 ='), ('option', '4'), ('option', '5')]
+        """
+        told = [(PLAIN if self.plain else each.role, each.content) for each in self.messages]
+        return [*told, *((OPTION, each) for each in self.options)]
+
+    @property
+    def texts(self) -> list[str]:
+        """Return every text that the model reads, as `texts_read` does."""
+        return texts_read(Message(*each) for each in self.said)
 
 
 @dataclass(frozen=True)

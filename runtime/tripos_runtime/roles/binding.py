@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tripos_compiler.diagnostics import nearest
-from tripos_compiler.plan import Plan, Retrieve, Scenario
+from tripos_compiler.plan import Ask, Plan, Retrieve, Scenario
 from tripos_runtime.models import LOCAL, MOCK, CodedError, embeds, writes
 from tripos_runtime.models.mocks import is_baseline
 from tripos_runtime.models.reward import is_reward
+from tripos_runtime.models.unopened import gives_likelihoods
 
 REWARD_HINT = "give one: --role {}=reward/PATH, one on a server, or `mock/reward` to try it out"
 
@@ -17,6 +18,19 @@ REWARD_HINT = "give one: --role {}=reward/PATH, one on a server, or `mock/reward
 def reward_roles(plan: Plan) -> frozenset[str]:
     """Return the roles that give rewards."""
     return frozenset(scorer.role for scorer in plan.scorers if scorer.reward)
+
+
+def misfilled_likelihood(plan: Plan, models: Mapping[str, Sequence[str]]) -> tuple[str, str, str] | None:
+    """Code, message and hint of the first model that is asked how likely texts are and cannot say it; None where there
+    is none."""
+    for scenario in plan.scenarios:
+        for step in scenario.steps:
+            for name in models.get(step.role, ()) if isinstance(step, Ask) and step.options is not None else ():
+                if not gives_likelihoods(name):
+                    message = f"`{step.name}` asks for likelihoods, and `{name}` gives none"
+                    hint = "give a local model, or a server of completions: --model text-completion-openai/NAME"
+                    return "R0125", message, hint
+    return None
 
 
 def misfilled_reward(plan: Plan, models: Mapping[str, Sequence[str]]) -> tuple[str, str, str] | None:
@@ -166,6 +180,7 @@ def bind(plan: Plan, compared: tuple[str, ...], others: Mapping[str, tuple[str, 
         told = f"no model fills the {roles} {', '.join(f'`{name}`' for name in empty)}"
         raise BindingError("R0201", told, f"{give}: {' '.join(f'--role {name}=PROVIDER/MODEL' for name in empty)}")
     models[role.name] = tuple(dict.fromkeys(models[role.name]))
-    if (wrong := misfilled_embedding(plan, models) or misfilled_reward(plan, models)) is not None:
+    misfilled = (misfilled_embedding, misfilled_reward, misfilled_likelihood)
+    if (wrong := next(filter(None, (check(plan, models) for check in misfilled)), None)) is not None:
         raise BindingError(*wrong)
     return RoleBinding(models, role.name)

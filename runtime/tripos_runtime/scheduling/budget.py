@@ -142,10 +142,10 @@ class Budget:
         if price is None and self.usd is not None:
             error = _unpriced([model.name])
             raise Stopped(error.code, error.message, error.hint)
-        sent = sum(_bytes(message.content) + AROUND_MESSAGE for message in request.messages)
+        sent = sum(_bytes(text) + AROUND_MESSAGE for text in request.texts)
         if request.schema is not None:
             sent += self._schema_bytes(request.schema)
-        longest = request.settings.max_tokens
+        longest = len(request.options) + 1 if request.options else request.settings.max_tokens
         most_out = longest if longest is not None else price.most_out if price else None
         if most_out is None:
             if self.tokens is not None or (price is not None and dearest_usd(price, sent, 1) > price.cost_usd(sent, 0)):

@@ -20,7 +20,7 @@ from tripos_compiler.language import expressions_of, subexpressions
 from tripos_compiler.plan import Literal_, Plan, Plugin, Type
 from tripos_runtime.asking import dumps
 from tripos_runtime.models import FREE, Message, ModelError, Reply, Request, Vector
-from tripos_runtime.models.mocks import draw, value_of
+from tripos_runtime.models.mocks import draw, likelihoods, value_of
 from tripos_runtime.reading import schema_of
 from tripos_runtime.scheduling import Called
 
@@ -106,6 +106,8 @@ class Voice:
                 return "nothing that could be read"
             if mood < 0.6 and request.schema is None:
                 return dice.choice([*self.words, *map(_said, guesses), "; ".join(map(_said, guesses)), "the same"])
+        if request.options:
+            return likelihoods(request, str(number))
         if request.schema is not None:
             return json.dumps(self._typed(request.schema, str(number), told, guesses), ensure_ascii=False)
         if self.compared:

@@ -21,6 +21,8 @@ _KINDS = {
     "chat": "prompt",
     "continues": "prompt",
     "shots": "prompt",
+    "plain": "prompt",
+    "options": "prompt",
     "returns": "prompt",
     "settings": "settings",
     "samples": "settings",

@@ -60,7 +60,8 @@ class StepFingerprints:
         update: dict[str, Any] = {}
         match step:
             case Ask():
-                update |= self._drawn("fingerprint", self._ask(step), step.name, step.settings)
+                drawn = [] if step.options is not None else [step.settings]
+                update |= self._drawn("fingerprint", self._ask(step), step.name, *drawn)
             case Converse():
                 both = [speaker.settings for speaker in step.speakers]
                 update |= self._drawn("fingerprint", self._converse(step), step.name, *both)

@@ -158,6 +158,8 @@ class StepOutcomes:
                 if step.chat is not None:
                     yield _lacks(self._value(step.chat, case))
                     yield self._asks_nothing(step, step.chat, case)
+                if step.options is not None:
+                    yield self._lacks_options(step.options, case)
                 if step.continues is not None:
                     yield _lacks(self._yielded(Ref(path=(step.continues, "turns")), case))
                 for shots in step.shots:
@@ -182,6 +184,14 @@ class StepOutcomes:
             return None
         found = self._seen(id(chat), partial(_outcome, chat), case)
         return {VOID: True, YES: False, NO: None}[found]
+
+    def _lacks_options(self, options: Expr, case: Case) -> bool | None:
+        """Return true if there is nothing to choose from: no option, or one without a text; None where that is not
+        known."""
+        lacks = _lacks(self._value(options, case))
+        if lacks or not self._decided(options):
+            return lacks or None
+        return not all(evaluate(options, case) or [""])
 
     def _lacking_texts(self, texts: Texts | None, case: Case) -> Iterator[bool | None]:
         if texts is None:
@@ -340,6 +350,8 @@ def _taken(step: Step) -> Iterator[Expr]:
             yield from _in_texts((step.system, step.prompt))
             if step.chat is not None:
                 yield step.chat
+            if step.options is not None:
+                yield step.options
             if step.continues is not None:
                 yield Ref(path=(step.continues, "turns"))
             for shots in step.shots:

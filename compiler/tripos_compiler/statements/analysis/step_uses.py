@@ -62,6 +62,8 @@ def step_expressions(step: Step) -> Iterator[Expr]:
             yield from _texts(step.prompt)
             if step.chat is not None:
                 yield step.chat
+            if step.options is not None:
+                yield step.options
             for shots in step.shots:
                 own = [*_texts(shots.prompt), *_texts(shots.reply), *([shots.where] if shots.where else [])]
                 yield from own

@@ -168,7 +168,7 @@ def _fold(step: Step, chosen: Mapping[str, str], labels: Mapping[str, Mapping[st
         case Ask():
             update["system"] = fold_texts(step.system, chosen, labels)
             update["prompt"] = fold_texts(step.prompt, chosen, labels)
-            update["chat"] = put(step.chat)
+            update["chat"], update["options"] = put(step.chat), put(step.options)
             shots = [
                 each.model_copy(
                     update={

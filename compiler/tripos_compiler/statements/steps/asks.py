@@ -10,6 +10,7 @@ from tripos_compiler.diagnostics import nearest
 from tripos_compiler.language import names_in
 from tripos_compiler.language.library import fits, type_notation
 from tripos_compiler.plan import (
+    LIKELIHOODS,
     Ask,
     Binary,
     Call,
@@ -18,6 +19,7 @@ from tripos_compiler.plan import (
     DialogueType,
     Expr,
     Hole,
+    Plain,
     Ref,
     Shots,
     Template,
@@ -28,6 +30,7 @@ from tripos_compiler.plan import (
 from tripos_compiler.resolve import Binding, LoadedDataset, Typed, has_lost_part, numbers_of, record_fields, row_fields
 from tripos_compiler.source import Name, Number, Span
 from tripos_compiler.statements.prompts import Question, lower_question, lower_samples
+from tripos_compiler.statements.steps.plain_text import lower_options, lower_plain
 from tripos_compiler.statements.steps.steps import NOT_ASKED, Steps, warn_unasked, warn_undefined
 from tripos_compiler.typing import Elaborator, Localised, is_secret, lower_texts
 
@@ -220,10 +223,13 @@ def lower_ask(steps: Steps, statement: Statement) -> bool:
         steps.unknown(name)
         return False
     shots = lower_shots(steps, statement, question.returns) if question is not None else None
-    if not good or not known or when is False or question is None or chat is False or talk is False or shots is None:
+    plain, options = lower_plain(steps, statement), lower_options(steps, statement)
+    lowered = (when, chat, talk, plain, options)
+    if not good or not known or False in lowered or question is None or shots is None:
         steps.unknown(name)
         return False
     history = chat.expr if isinstance(chat, Typed) else None
+    returns = LIKELIHOODS if isinstance(options, Typed) else question.returns
     ask = Ask(
         name=name.text,
         role=role.text,
@@ -232,7 +238,9 @@ def lower_ask(steps: Steps, statement: Statement) -> bool:
         chat=history,
         continues=talk.name if isinstance(talk, Converse) else None,
         prompt=question.prompt.texts if question.prompt else None,
-        returns=question.returns,
+        plain=plain if isinstance(plain, Plain) else None,
+        options=options.expr if isinstance(options, Typed) else None,
+        returns=returns,
         numbers=numbers_of(program, question.returns),
         samples=lower_samples(statement),
         settings=question.settings,
@@ -243,10 +251,12 @@ def lower_ask(steps: Steps, statement: Statement) -> bool:
     warn_unasked(steps, question, asked_when)
     if isinstance(chat, Typed):
         warn_undefined(steps, chat, NOT_ASKED, asked_when)
+    if isinstance(options, Typed):
+        warn_undefined(steps, options, NOT_ASKED, asked_when)
     steps.lowered.append(ask)
     steps.wholes[name.text] = name
     _bind(steps, statement, ask)
-    _mention(steps, question, history)
+    _mention(steps, question, *(each for each in (ask.chat, ask.options) if each is not None))
     return True
 
 
@@ -307,6 +317,8 @@ def _bind(steps: Steps, statement: Statement, ask: Ask) -> None:
         "prompt": Binding((ask.name, "prompt"), TextType(), span=span),
     }
     whole: Binding = fields["text"]
+    if ask.options is not None:
+        del fields["text"]
     type_: Type | None = whole.type
     path = whole.path
     if ask.returns is not None and ask.returns.kind == "record":
@@ -322,8 +334,8 @@ def _bind(steps: Steps, statement: Statement, ask: Ask) -> None:
     steps.define("ask", name, ask.returns or TextType())
 
 
-def _mention(steps: Steps, question: Question, chat: Expr | None) -> None:
-    said = names_in(chat) if chat is not None else set()
+def _mention(steps: Steps, question: Question, *more: Expr) -> None:
+    said = {name for expr in more for name in names_in(expr)}
     for language in steps.program.languages:
         names = {
             found

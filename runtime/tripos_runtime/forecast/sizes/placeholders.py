@@ -11,7 +11,7 @@ from tripos_compiler.language.library import FUNCTIONS, json
 from tripos_compiler.plan import Binary, Call, Converse, Expr, Get, Hole, Items, Ref, Scenario, Shots, Unary
 from tripos_runtime.asking import PENDING
 from tripos_runtime.forecast.sizes.sizes import FIELD, NO_SIZE, Known, Size, Waiting, is_waiting, one_reply, sum_of
-from tripos_runtime.models import DialogueTurn, Message
+from tripos_runtime.models import OPTION, DialogueTurn, Message
 from tripos_runtime.program import Conversation, is_pending, speaker_of
 
 SHORT = ("integer", "number", "bool", "choice")
@@ -47,11 +47,13 @@ class SizedPlaceholders:
 
     def size(self, messages: Iterable[Message]) -> Size:
         """Return the size of messages that were made with these placeholders."""
-        size = Size.sent(messages)
+        told = list(messages)
+        size = Size.sent(told)
         if not (self.parts or self.waits):
             return size
-        marks = Size(wide=-len(self.parts), waits=frozenset(self.waits))
-        return sum_of((size, marks, *self.parts))
+        read = 1 + sum(each.role == OPTION for each in told)  # a text is read again with each of its options
+        marks = Size(wide=-len(self.parts) * read, waits=frozenset(self.waits))
+        return sum_of((size, marks, *self.parts * read))
 
     @property
     def is_empty(self) -> bool:

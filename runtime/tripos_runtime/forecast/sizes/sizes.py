@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import reduce
 from operator import add
 
-from tripos_runtime.models import Message
+from tripos_runtime.models import Message, texts_read
 
 WIDE = re.compile("[\u2e80-\uffff\U00020000-\U0003ffff]")
 """Characters of which a token holds few: Chinese, Japanese, Korean."""
@@ -48,7 +48,7 @@ class Size:
     @classmethod
     def sent(cls, messages: Iterable[Message]) -> Size:
         """Return the size of messages."""
-        texts = [message.content for message in messages]
+        texts = texts_read(messages)
         total = cls.of("".join(texts))
         return cls(total.narrow, total.wide, messages=len(texts))
 

@@ -44,18 +44,21 @@ class LocalModel:
         self.slots: int | None = slots
         self._timeout_s = timeout_s
         self.server = LocalProcess.share(weights_of(which), slots)
-        self._client: DirectModel | None = None
+        self._clients: dict[str, DirectModel] = {}
         self._client_address = ""
         self._closed = False
 
     async def ask(self, request: Request) -> Reply:
         """Return the reply to the request, which costs nothing."""
         address = await asyncio.to_thread(self.server.address)
-        if self._client is None or self._client_address != address:
-            stale, self._client, self._client_address = self._client, self._connect(address), address
-            if stale is not None:
-                await stale.close()
-        return replace(await self._client.ask(_fitted(request)), model_served=self.name)
+        if self._client_address != address:
+            await self._let_go()
+            self._client_address = address
+        form = "likelihoods" if request.options else "completions" if request.plain else "chat"
+        if form not in self._clients:
+            self._clients[form] = self._connect(address, form)
+        fitted = request if request.plain else _fitted(request)
+        return replace(await self._clients[form].ask(_ending(fitted)), model_served=self.name)
 
     def refuses(self, settings: Settings) -> tuple[str, ...]:
         """Return the names of the settings that a request would go without."""
@@ -66,14 +69,27 @@ class LocalModel:
         if self._closed:
             return
         self._closed = True
-        if self._client is not None:
-            await self._client.close()
+        await self._let_go()
         await asyncio.to_thread(self.server.release)
 
-    def _connect(self, address: str) -> DirectModel:
-        from tripos_runtime.models.over_http import DirectModel
+    async def _let_go(self) -> None:
+        clients, self._clients = self._clients, {}
+        for client in clients.values():
+            await client.close()
+
+    def _connect(self, address: str, form: str) -> DirectModel:
+        """Return what asks the server in one of three forms: for a chat by the model's own template, for what follows a
+        text, or for likelihoods."""
+        from tripos_runtime.models.local.local_likelihoods import LocalLikelihoods
+        from tripos_runtime.models.over_http import ContinuingModel, DirectModel
 
         model = f"tripos-{self.name.replace('/', '-')}"
+        if form == "likelihoods":
+            return LocalLikelihoods(self.name, address, self._timeout_s)
+        if form == "completions":
+            return ContinuingModel(
+                self.name, Endpoint(f"{address}/v1"), price=FREE, own_price=True, timeout_s=self._timeout_s
+            )
         return DirectModel(
             self.name, Endpoint(f"{address}/v1"), price=FREE, own_price=True, sent_as=model, timeout_s=self._timeout_s
         )
@@ -108,13 +124,17 @@ def find_weights(which: str) -> Path | None:
 
 
 def _fitted(request: Request) -> Request:
-    """Return the request with what a small model needs: a system message, an end, and bounded strings and arrays."""
+    """Return the request with what a small model needs: a system message, and bounded strings and arrays."""
     messages = request.messages
     if not any(message.role == "system" for message in messages):
         messages = (SYSTEM, *messages)
-    schema = None if request.schema is None else _bounded(request.schema)
+    return replace(request, messages=messages, schema=None if request.schema is None else _bounded(request.schema))
+
+
+def _ending(request: Request) -> Request:
+    """Return the request with a longest reply."""
     settings = request.settings.model_copy(update={"max_tokens": request.settings.max_tokens or MOST_TOKENS})
-    return replace(request, messages=messages, schema=schema, settings=settings)
+    return replace(request, settings=settings)
 
 
 def _bounded(schema: Any) -> Any:

@@ -6,6 +6,7 @@ from .baseline import (
 )
 from .mock import (
     CHARACTERS as CHARACTERS,
+    likelihoods as likelihoods,
     open_mock as open_mock,
 )
 from .mock_values import (

@@ -14,6 +14,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from tripos_compiler.plan import OptionLikelihood, write_likelihoods
 from tripos_runtime.models.base import FREE, ModelError, Price, Reply, Request
 from tripos_runtime.models.mocks.mock_author import author_text
 from tripos_runtime.models.mocks.mock_careless import careless_text
@@ -76,6 +77,10 @@ CHARACTERS = (
     "wrong-key",
     "down",
 )
+UNWILLING = ("refuses", "broken-json", "slow", "fails", "wrong-key", "down")
+"""The characters that do not answer at once, or do not answer what is asked."""
+LIKELY = 0.25
+"""The part of the options that a mock would write itself."""
 REFUSALS = ("I'm sorry, but I can't help with that.", "I apologize, but I am unable to assist with this request.")
 CHINESE_REFUSALS = ("抱歉，我无法回答这个问题。", "对不起，我不能协助完成这个请求。")
 BROKEN = ('{"reason": "a clear answer that', "My marks: { [ }", "```json\n{\n```", "The answer deserves {high marks")
@@ -107,6 +112,8 @@ class MockModel:
         key = _key(self.name, request)
         chinese = _is_chinese(request)
         match self.character:
+            case writer if request.options and writer not in UNWILLING:
+                text = likelihoods(request, key)
             case "careful":
                 text = _careful_text(request, key, chinese=chinese)
             case "slow":
@@ -187,13 +194,27 @@ def open_mock(which: str, sleep: Callable[[float], Awaitable[None]]) -> MockMode
     return MockModel(f"mock/{which}", character, 0, sleep)
 
 
+def likelihoods(request: Request, key: str) -> str:
+    """Return likelihoods of the options of a request, which depend on `key`: a word is a token, and each is from 1 in
+    20 to certain."""
+    found = []
+    for option in request.options:
+        tokens = max(_tokens(option), 1)
+        share = (1 + draw(10**6, key, option)) / 10**6
+        found.append(OptionLikelihood(option, -3.0 * share * tokens, tokens, share < LIKELY))
+    return write_likelihoods(found)
+
+
 def _key(name: str, request: Request) -> str:
     asked: list[Any] = [name, request.settings.seed, request.schema]
+    asked += [list(request.options)] if request.options else []
     asked += [[message.role, message.content] for message in request.messages]
     return SORTED.encode(asked)
 
 
 def _careful_text(request: Request, key: str, *, chinese: bool) -> str:
+    if request.options:
+        return likelihoods(request, key)
     if request.schema is None:
         return sentences(3, key, chinese=chinese)
     return json.dumps(value_of(request.schema, key, "kind", chinese=chinese), ensure_ascii=False)

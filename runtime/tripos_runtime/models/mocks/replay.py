@@ -86,7 +86,7 @@ class ReplayModel:
         Traceback (most recent call last):
         tripos_runtime.models.base.ModelError: the recording `run-3fa9` has no such request to `openai/gpt-4o`
         """
-        said = [(message.role, message.content) for message in request.messages]
+        said = request.said
         found = self.lookup.find(_key(request, said))
         if found is None and len(said) > 1 and said[-2][0] == ASSISTANT:
             found = self.lookup.find(_key(request, said[:-1]))  # asked once more, after a reply that could not be read

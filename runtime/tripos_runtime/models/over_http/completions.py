@@ -6,8 +6,9 @@ as they are, for litellm takes them for several prompts, each of which gets a re
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import orjson
 
@@ -15,6 +16,7 @@ from tripos_runtime.models.base import Endpoint, Message, ModelError, Price, Rep
 from tripos_runtime.models.catalog import OPENAI_COMPLETION, completion_name
 from tripos_runtime.models.over_http.connections import ModelConnection
 from tripos_runtime.models.over_http.direct import DirectModel, openai_headers
+from tripos_runtime.models.over_http.echoed import echoed_reply, request_for_echo
 from tripos_runtime.models.over_http.replies import read_reply, whole
 
 LABELS = {"user": "User", "assistant": "Assistant"}
@@ -93,12 +95,25 @@ class ContinuingModel(DirectModel):
 
     async def ask(self, request: Request) -> Reply:
         """Return what the model goes on with after the transcript of a request's messages. Raises `ModelError`."""
+        if request.options:
+            return await self._likelihoods(request)
         told = transcribed(request)
         body = self._head + orjson.dumps(whole(told.messages[0].content)) + self._tails.part(told)
         found = await self._answer(body)
+        said = [{**each, "message": {"content": each.get("text")}} for each in self._choices(found)]
+        return trimmed(read_reply({**found, "choices": said}, self.name, self.price, own_price=self.own_price))
+
+    async def _likelihoods(self, request: Request) -> Reply:
+        """Return the likelihoods of the options of a request. Raises `ModelError`."""
+        echoing, own = request_for_echo(request), request.settings.given.get("provider", {})
+        found = await self._answer(orjson.dumps({"model": self._model, **echoing, **own}))
+        text = echoed_reply(request, self._choices(found), self.name)
+        choice = {"message": {"content": text}, "finish_reason": "stop"}
+        return read_reply({**found, "choices": [choice]}, self.name, self.price, own_price=self.own_price)
+
+    def _choices(self, found: Mapping[str, Any]) -> list[dict[str, Any]]:
         choices = found.get("choices")
         if not isinstance(choices, list) or not all(isinstance(each, dict) for each in choices):
             hint = "check the server: it must answer `/completions`"
             raise ModelError("R0111", f"`{self.name}` sent a reply without a choice", hint, retryable=True)
-        said = [{**each, "message": {"content": each.get("text")}} for each in choices]
-        return trimmed(read_reply({**found, "choices": said}, self.name, self.price, own_price=self.own_price))
+        return choices

@@ -1,6 +1,9 @@
 from .identity import (
     identity_of as identity_of,
 )
+from .likelihoods import (
+    gives_likelihoods as gives_likelihoods,
+)
 from .naming import (
     check_name as check_name,
 )
