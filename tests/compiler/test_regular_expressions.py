@@ -11,7 +11,7 @@ import pytest
 
 from tests.each import each
 from tests.lengths import sized
-from tripos_compiler.language.library.functions.regular_expressions import NotLinearError, searcher
+from tripos_compiler.language.library.functions.regular_expressions import NotLinearError, finder, searcher
 from tripos_compiler.language.library.functions.texts import is_no_pattern
 from tripos_compiler.language.library.partiality import Wrong
 
@@ -56,6 +56,42 @@ def test_an_expression_means_what_it_means_to_python() -> None:
             assert searcher(pattern)(text) == (python.search(text) is not None), (pattern, text)
             compared += 1
     assert compared > sized(3_500, 250_000)
+
+
+def found_by_python(pattern: str, text: str) -> list[tuple[int, int, tuple[str | None, ...]]]:
+    """Return the places that Python finds, one after the other, none of them empty."""
+    compiled, at = re.compile(pattern), 0
+    found = []
+    while at <= len(text) and (match := compiled.search(text, at)) is not None:
+        if match.end() > match.start():
+            found.append((match.start(), match.end(), match.groups()))
+        at = max(match.end(), match.start() + (match.end() == match.start()))
+    return found
+
+
+def test_places_and_groups_are_those_of_python() -> None:
+    """A group that repeats what may be empty is left out: engines differ in which empty turn they keep."""
+    dice = random.Random(21)
+    compared = 0
+    for _ in range(sized(250, 20_000)):
+        pattern = dice.choice(FLAGS) + a_pattern(dice, dice.choice((0, 1)))
+        if re.search(r"\)[?*+{]|\$.", pattern):
+            continue
+        for _ in range(20):
+            text = "".join(dice.choice(LETTERS) for _ in range(dice.randrange(0, 12)))
+            if not text and r"\B" in pattern:
+                continue
+            got = [(each.start, each.end, each.groups) for each in finder(pattern)(text)]
+            assert got == found_by_python(pattern, text), (pattern, text)
+            compared += 1
+    assert compared > sized(2_500, 200_000)
+
+
+def test_many_places_in_a_long_text_are_found_in_linear_time() -> None:
+    before = time.process_time()
+    assert len(finder(r"\bé(a?)")("éa b " * 10_000)) == 10_000
+    assert len(finder(r"\d+")("12 é " * 10_000)) == 10_000
+    assert time.process_time() - before < 4
 
 
 @pytest.mark.parametrize("pattern", ["^(a+)+$", "(a|a)*b", "(a*)*c", r"(\w+\s?)+$", r"(?i)(x+x+)+y"])

@@ -12,7 +12,7 @@ import pytest
 
 from tests.compiler.compiling import ROOT, compile_file, compile_text, plan_of
 from tests.each import each
-from tripos_compiler.language.figures.aggregates import AGGREGATES, AggregateFunction
+from tripos_compiler.language.figures import AGGREGATES, AggregateFunction
 from tripos_compiler.plan import Measure, Plan
 from tripos_warehouse.measures import sql_of
 from tripos_warehouse.measures.expectations import as_measure
@@ -45,7 +45,13 @@ scenario sums {
   score quality = marks(answer.text)
 }
 """
-WORDS = {"scores": "sums.quality", "values": "sums.quality", "compare": "sums.duel", "count": "2"}
+WORDS = {
+    "scores": "sums.quality",
+    "values": "sums.quality",
+    "compare": "sums.duel",
+    "count": "2",
+    "texts": "answer.text",
+}
 
 
 @cache
@@ -79,7 +85,10 @@ def test_whatever_the_compiler_accepts_as_a_figure_has_a_query(path: Path) -> No
 @each("by", ["", " by level, hint"])
 def test_every_aggregate_that_the_language_has_has_a_query(function: AggregateFunction, by: str) -> None:
     across = " across judge" if function.across != "forbidden" else ""
-    plan = plan_of(compile_text(f"{HEAD}measure it = {called(function)}{across}{by}"))
+    text = f"{HEAD}measure it = {called(function)}{across}{by}"
+    if function.takes == "texts":  # of expressions, which stand inside a scenario
+        text = f"{HEAD.rstrip().removesuffix('}')}measure it = {called(function)}{by}\n}}"
+    plan = plan_of(compile_text(text))
     assert is_query(sql_of(plan, plan.measures[-1]))
 
 

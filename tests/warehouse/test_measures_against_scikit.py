@@ -1,4 +1,4 @@
-"""F1 in each of its averages, and balanced accuracy, are those of scikit-learn on random replies."""
+"""F1 in each of its averages, balanced accuracy and Matthews' correlation are those of scikit-learn on random replies."""
 
 from __future__ import annotations
 
@@ -19,12 +19,13 @@ from tripos_warehouse.store.store import Store
         ("f1(answer.sort, item.sort, average: macro)", "macro"),
         ("f1(answer.sort, item.sort, average: binary, positive: b)", "binary"),
         ("recall(answer.sort, item.sort, average: macro)", "balanced"),
+        ("mcc(answer.sort, item.sort)", "mcc"),
     ],
 )
 def test_it_is_the_figure_of_scikit_learn(  # type: ignore[no-untyped-def]
     store: Store, tmp_path, measure: str, setting: str, seed: int
 ) -> None:
-    from sklearn.metrics import balanced_accuracy_score, f1_score
+    from sklearn.metrics import balanced_accuracy_score, f1_score, matthews_corrcoef
 
     random = np.random.default_rng(seed)
     truth = random.choice(list("abc"), size=60, p=[0.5, 0.3, 0.2])
@@ -34,6 +35,8 @@ def test_it_is_the_figure_of_scikit_learn(  # type: ignore[no-untyped-def]
     match setting:
         case "balanced":
             expected = balanced_accuracy_score(truth, said)
+        case "mcc":
+            expected = matthews_corrcoef(truth, said)
         case "binary":
             expected = f1_score(truth == "b", said == "b", average="binary")
         case _:

@@ -8,12 +8,17 @@ import pytest
 from tests.each import each
 from tripos_compiler.language.figures.aggregates import AGGREGATES
 from tripos_warehouse.query.functions import FOUND, RATED, add_functions
-from tripos_warehouse.query.list_statistics import OF_PAIRS, PARTED, statistic
+from tripos_warehouse.query.list_statistics import OF_PAIRS, OF_SUMS, PARTED, statistic
 from tripos_warehouse.query.raters import _STATISTICS
 
-NAMES = sorted({*_STATISTICS, *OF_PAIRS, "median", "mean_tau_agreement"})
+NAMES = sorted({*_STATISTICS, *OF_PAIRS, *OF_SUMS, "median", "mean_tau_agreement"})
 RATED_FIELDS = ("item", "subject", "rater", "key", "value")
-LEVELS = {"krippendorff_alpha": "interval", "bradley_terry": "x", "self_preference": "x"}
+LEVELS = {
+    **dict.fromkeys(OF_SUMS, "{}"),
+    "krippendorff_alpha": "interval",
+    "bradley_terry": "x",
+    "self_preference": "x",
+}
 
 
 def lists(count: int, what: str) -> tuple[list[str], list[str], list[str], list[str], list[float]]:
@@ -29,6 +34,10 @@ def lists(count: int, what: str) -> tuple[list[str], list[str], list[str], list[
             keys,
             [float(p % 3 > 0) for p in range(4 * count)],
         )
+    if what in OF_SUMS:
+        said = [f'"{"abc"[place % 3]} {place}"' if what != "mcc" else "ab"[place % 2] for place in range(4 * count)]
+        true = [f'"{"abd"[place % 3]} {place}"' if what != "mcc" else "ab"[place % 3 > 0] for place in range(4 * count)]
+        return items, true, ["r"] * (4 * count), said, [0.0] * (4 * count)
     subjects = [f"{item}{PARTED}{place // 2 % 2}" for place, item in enumerate(items)]
     values = [float((7 * place + place // 3) % 4) for place in range(4 * count)]
     return items, subjects, ["r1", "r2"] * (2 * count), [str(int(value)) for value in values], values

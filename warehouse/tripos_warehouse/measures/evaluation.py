@@ -25,7 +25,7 @@ CONFIDENCE = 0.95
 JACKKNIFED = frozenset(
     (
         *("kendall_w", "krippendorff_alpha", "kendall_tau", "spearman"),
-        *("cohen_kappa", "quadratic_kappa", "gwet_ac1", "gwet_ac2"),
+        *("cohen_kappa", "quadratic_kappa", "gwet_ac1", "gwet_ac2", "mcc"),
     )
 )
 NO_MORE_THAN_ROUNDING = 1e-12

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from tripos_warehouse.statistics import Floats, Ints, t_quantile, two_sided
+from tripos_warehouse.statistics import Floats, Ints, SummedMetric, t_quantile, two_sided
 from tripos_warehouse.statistics.intervals import weighted_medians
 
 DRAWS = 1000
@@ -45,6 +45,18 @@ def medians(items: Sequence[str], values: Floats) -> list[float]:
     codes, weights = _weights(items)
     found: list[float] = weighted_medians(values, codes, weights).tolist()
     return found
+
+
+def redrawn(items: Sequence[str], metric: SummedMetric) -> list[float]:
+    """Return a metric of sums in every draw of the `items` that its rows belong to; NaN where a draw has none, or none
+    of which it is defined."""
+    codes, weights = _weights(items)
+    counts = np.zeros((weights.shape[1], metric.counts.shape[1]))
+    np.add.at(counts, codes, metric.counts)
+    found = [
+        metric.compute(sums) if drawn.any() else None for drawn, sums in zip(weights, weights @ counts, strict=True)
+    ]
+    return [math.nan if value is None else value for value in found]
 
 
 def sums(value: float | None, items: Sequence[str] | None, pulls: Sequence[float | None] | None) -> list[float] | None:

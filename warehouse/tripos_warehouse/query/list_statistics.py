@@ -8,6 +8,7 @@ those on the share of values below it, on the scale of the error that the draws 
 from __future__ import annotations
 
 import hashlib
+import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -15,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from tripos_compiler.language import shares_family
-from tripos_warehouse.query.bootstrap import LEAST_ITEMS, medians
+from tripos_warehouse.query.bootstrap import LEAST_ITEMS, medians, redrawn
 from tripos_warehouse.query.coded_texts import (
     GivenNumbers,
     GivenWords,
@@ -24,7 +25,7 @@ from tripos_warehouse.query.coded_texts import (
     to_list,
 )
 from tripos_warehouse.query.raters import COMPLETE, WITH_SINGLES, find_statistic, find_values
-from tripos_warehouse.statistics import Floats, Ints
+from tripos_warehouse.statistics import Floats, Ints, SummedMetric, corpus_metric, matthews
 from tripos_warehouse.statistics.agreement import tau_of_stacks
 from tripos_warehouse.statistics.preferences import NOBODY_ELSE, Preference, bradley_terry, fondness
 
@@ -147,6 +148,8 @@ def statistic(
     """
     if what == "median":
         return _median(to_list(items), to_list(values))
+    if what in OF_SUMS:
+        return _summed(what, level, to_list(items), to_list(subjects), to_list(keys))
     if what in OF_PAIRS:
         words = to_list(items), to_list(subjects), to_list(raters), to_list(keys)
         return OF_PAIRS[what](level, *words, to_list(values))
@@ -281,6 +284,51 @@ def _median(items: Words, values: Numbers) -> dict[str, Any]:
     scale = float(known.std(ddof=1)) / size if size > 0 else 0.0
     alike = "items do not differ: nothing shows the error" if numbers.min() == numbers.max() else None
     return {**found, "reason": alike, "pulls": (pulls * scale).tolist(), "draws": drawn}
+
+
+OF_SUMS = frozenset({"corpus_bleu", "corpus_chrf", "corpus_ter", "mcc"})
+"""Metrics of a whole set, of what replies say (`keys`) and should say (`subjects`), each as JSON."""
+
+
+def _summed(what: str, settings: str, items: Words, subjects: Words, keys: Words) -> dict[str, Any]:
+    """Return a metric that is a function of sums over items, the pulls of the jackknife, and of texts the draws."""
+    rows = sorted(
+        (str(item), said, true)
+        for item, said, true in zip(items, keys, subjects, strict=True)
+        if said is not None and true is not None
+    )
+    if not rows:
+        return _nothing("nothing has a value")
+    owners, saying, truths = [row[0] for row in rows], [row[1] for row in rows], [row[2] for row in rows]
+    metric = matthews(saying, truths) if what == "mcc" else _translation(what, settings, saying, truths)
+    if isinstance(metric, str):
+        return _nothing(metric)
+    whole = metric.counts.sum(axis=0)
+    value = metric.compute(whole)
+    if value is None:
+        return _nothing(metric.reason)
+    names, places = np.unique(owners, return_inverse=True)
+    found = {"value": value, "items": names.tolist()}
+    m = len(names)
+    if m < LEAST_ITEMS and what != "mcc":
+        told = "one item says nothing about the error" if m == 1 else f"{m} items say too little about the error"
+        return {**found, "reason": told, "pulls": [None] * m, "draws": None}
+
+    def without(groups: Ints, count: int) -> list[float | None]:
+        parts = np.zeros((count, metric.counts.shape[1]))
+        np.add.at(parts, groups, metric.counts)
+        return [metric.compute(whole - part) for part in parts]
+
+    unknown, pulls = _left_out(without, places, names.tolist())
+    draws = None if what == "mcc" else redrawn(owners, metric)
+    return {**found, "reason": unknown, "pulls": pulls, "draws": draws}
+
+
+def _translation(what: str, settings: str, said: list[str], true: list[str]) -> SummedMetric | str:
+    references = [[each] if isinstance(each, str) else each for each in map(json.loads, true)]
+    if not all(references):
+        return "an item has no reference"
+    return corpus_metric(what, json.loads(settings), [json.loads(each) for each in said], references)
 
 
 def _nothing(reason: str) -> dict[str, Any]:

@@ -4,6 +4,11 @@ from .comparing import (
     holm as holm,
     rank_by as rank_by,
 )
+from .corpus_metrics import (
+    SummedMetric as SummedMetric,
+    corpus_metric as corpus_metric,
+    matthews as matthews,
+)
 from .design import (
     detectable_difference as detectable_difference,
     paired_variance as paired_variance,

@@ -1,8 +1,10 @@
-from .aggregates import (
-    AGGREGATES as AGGREGATES,
+from .aggregate_signatures import (
     AggregateFunction as AggregateFunction,
     AggregateParameter as AggregateParameter,
     Bounds as Bounds,
+)
+from .aggregates import (
+    AGGREGATES as AGGREGATES,
 )
 from .scored_steps import (
     ScoredStep as ScoredStep,

@@ -6,45 +6,14 @@ This table describes them. The compiler checks measures against it; the warehous
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Literal
 
-Bounds = tuple[float | None, float | None]
-"""The least and the greatest value that there can be; None where there is no bound."""
-
-ParameterKind = Literal["scores", "values", "compare", "count", "word"]
-
-
-@dataclass(frozen=True)
-class AggregateParameter:
-    """A parameter of an aggregate.
-
-    `scores` are numbers, or true and false, which count as 1 and 0. `values` are of any type that can be told apart, or
-    sets of such. `compare` are the verdicts of a `compare`. A `count` is a whole number from 1. A `word` is one of
-    `words`, or where there are none any value of the data; `default` is what it is where it is not given.
-    """
-
-    name: str
-    kind: ParameterKind
-    required: bool = True
-    words: tuple[str, ...] = ()
-    default: str | None = None
-
-    @property
-    def column(self) -> bool:
-        """True if it has a value for every response, and is not a setting."""
-        return self.kind in ("scores", "values", "compare")
-
-    @property
-    def shown(self) -> str:
-        """Return how it stands in a signature.
-
-        >>> AggregateParameter("average", "word", False, ("micro", "macro"), "macro").shown
-        'average: micro|macro (optional)'
-        """
-        kind = "|".join(self.words) if self.words else self.kind
-        return f"{self.name}: {kind}{'' if self.required else ' (optional)'}"
+from tripos_compiler.language.figures.aggregate_signatures import (
+    AggregateFunction,
+    AggregateParameter,
+    Bounds,
+    between,
+)
+from tripos_compiler.language.figures.corpus_aggregates import CORPUS_AGGREGATES
 
 
 def _same(given: Bounds) -> Bounds:
@@ -63,55 +32,6 @@ def _total(given: Bounds) -> Bounds:
     return 0.0 if low is not None and low >= 0 else None, 0.0 if high is not None and high <= 0 else None
 
 
-def _between(low: float | None, high: float | None) -> Callable[[Bounds], Bounds]:
-    return lambda _: (low, high)
-
-
-@dataclass(frozen=True)
-class AggregateFunction:
-    """An aggregate.
-
-    `summary` says what it gives and `source` where its formula is from; it is empty where there is nothing to cite.
-    `bounds` are those of the result, given those of what it takes. `across` says whether it compares raters, the models
-    of a role: `measure … across ROLE`; where that is optional, a second column can be given instead. `truth_only`: its
-    scores must be true or false. `missing` lists what may be said of responses without a value, the first being what
-    happens where nothing is said.
-    """
-
-    name: str
-    parameters: tuple[AggregateParameter, ...]
-    summary: str
-    source: str
-    bounds: Callable[[Bounds], Bounds]
-    across: Literal["forbidden", "optional", "required"] = "forbidden"
-    truth_only: bool = False
-    missing: tuple[str, ...] = ("skip", "zero", "fail")
-
-    @property
-    def takes(self) -> ParameterKind:
-        """Return what its columns are: `scores`, `values` or `compare`."""
-        return self.columns[0].kind
-
-    @property
-    def columns(self) -> tuple[AggregateParameter, ...]:
-        """The parameters that have a value for every response."""
-        return tuple(parameter for parameter in self.parameters if parameter.column)
-
-    @property
-    def needs_across(self) -> bool:
-        """True if a measure must say `across ROLE`."""
-        return self.across == "required"
-
-    @property
-    def shown(self) -> str:
-        """The signature as people read it.
-
-        >>> AGGREGATES["pass_at"].shown
-        'pass_at(k: count, values: scores, tries: every|first (optional))'
-        """
-        return f"{self.name}({', '.join(parameter.shown for parameter in self.parameters)})"
-
-
 _SCORES = AggregateParameter("values", "scores")
 _VALUES = AggregateParameter("values", "values")
 _GOLD = AggregateParameter("gold", "values")
@@ -126,8 +46,8 @@ _LEVEL = AggregateParameter("level", "word", False, ("nominal", "ordinal", "inte
 _MODELS = AggregateParameter("models", "word", False, ("each", "together"), "each")
 _CLASSES = (_VALUES, _GOLD, _AVERAGE, _POSITIVE)
 
-_SHARE = _between(0.0, 1.0)
-_BOTH_WAYS = _between(-1.0, 1.0)
+_SHARE = between(0.0, 1.0)
+_BOTH_WAYS = between(-1.0, 1.0)
 _ALSO_PAIRED = ("skip", "zero", "fail", "paired")
 """An item without a value in one arm can be left out in all."""
 _SKIP_ONLY = ("skip", "fail")
@@ -163,7 +83,7 @@ _ALL: tuple[AggregateFunction, ...] = (
         "",
         _spread,
     ),
-    AggregateFunction("count", (_VALUES,), "the number of values", "", _between(0.0, None), missing=_SKIP_ONLY),
+    AggregateFunction("count", (_VALUES,), "the number of values", "", between(0.0, None), missing=_SKIP_ONLY),
     AggregateFunction("share", (_SCORES,), "the share that is true", "", _SHARE, truth_only=True, missing=_ALSO_PAIRED),
     AggregateFunction("sum", (_SCORES,), "the sum; of none it is 0", "", _total),
     AggregateFunction("min", (_SCORES,), "the least value", "", _same),
@@ -213,7 +133,7 @@ _ALL: tuple[AggregateFunction, ...] = (
         "how far raters agree beyond chance, for any number of them, with gaps; 0 is chance. Values that are no "
         "numbers are `nominal`",
         "Krippendorff, Computing Krippendorff's Alpha-Reliability, 2011",
-        _between(None, 1.0),
+        between(None, 1.0),
         across="required",
         missing=_SKIP_ONLY,
     ),
@@ -268,7 +188,7 @@ _ALL: tuple[AggregateFunction, ...] = (
         (_SCORES, _OTHER, _MODELS),
         "the same of numbers, a difference counting by its square",
         "Gwet, Handbook of Inter-Rater Reliability, 2014",
-        _between(None, 1.0),
+        between(None, 1.0),
         across="optional",
         missing=_SKIP_ONLY,
     ),
@@ -297,7 +217,7 @@ _ALL: tuple[AggregateFunction, ...] = (
         "the strength of a model in log-odds, 0 being the mean of all: one that is 1 stronger than another wins e "
         "times as often as it loses; two that are alike tie as often as the verdicts show",
         "Bradley and Terry, Rank Analysis of Incomplete Block Designs, 1952; ties as Davidson, 1970",
-        _between(None, None),
+        between(None, None),
         missing=_SKIP_ONLY,
     ),
     AggregateFunction(
@@ -329,5 +249,5 @@ _ALL: tuple[AggregateFunction, ...] = (
     ),
 )
 
-AGGREGATES: dict[str, AggregateFunction] = {aggregate.name: aggregate for aggregate in _ALL}
+AGGREGATES: dict[str, AggregateFunction] = {aggregate.name: aggregate for aggregate in (*_ALL, *CORPUS_AGGREGATES)}
 """The aggregates by the name that a spec uses."""

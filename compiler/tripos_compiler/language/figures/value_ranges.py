@@ -45,7 +45,7 @@ PERCENT: Final[Range] = (0.0, 100.0)
 GIVES: Final[Mapping[str, Range]] = {
     **dict.fromkeys(("length", "words", "turns", "depth"), NO_LESS_THAN_ZERO),
     **dict.fromkeys(("precision", "recall", "f1", "jaccard", "overlap"), SHARE),
-    **dict.fromkeys(("rouge", "edit_similarity", "similarity", "echoed", "coverage"), SHARE),
+    **dict.fromkeys(("rouge", "rouge_n", "edit_similarity", "similarity", "echoed", "coverage"), SHARE),
     **dict.fromkeys(("bleu", "chrf", "best_bleu"), PERCENT),
     "bm25": NO_LESS_THAN_ZERO,
 }

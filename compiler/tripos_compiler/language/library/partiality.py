@@ -140,5 +140,17 @@ NO_REFERENCE = Partial(
 NO_REFERENCES = Partial(
     ("references",), "there is no reference", "rule it out: `when length(…) > 0`", _has_reference("references")
 )
+NO_GROUP = Partial(
+    ("pattern", "new"),
+    "the pattern is not a regular expression, or lacks a group that is put in",
+    "write the pattern and the new text out",
+    lambda given: _is_written("pattern")(given) and _is_written("new")(given),
+)
+NO_RUN_OR_REFERENCE = Partial(
+    ("n", "reference"),
+    "the run is shorter than a word, or there is no reference",
+    "write the length of the run out, and rule it out: `when length(…) > 0`",
+    lambda given: _is_written("n")(given) and _has_reference("reference")(given),
+)
 NO_PLACE = Partial(("at",), "the rows have no such field", "write the field out", _has_fields)
 NO_FIELD = Partial(("at", "fields"), "the rows have no such field", "write the field out", _has_fields)

@@ -201,6 +201,8 @@ def _needs(name: str, given: Mapping[str, Expr]) -> tuple[Expr, ...]:
             return (_compared(">", _length(given["items"]), 0),)
         case "bleu" | "chrf" | "rouge":
             return (_compared(">", _length(given["reference"]), 0),)
+        case "rouge_n" if isinstance(given["n"], Literal_):
+            return (_compared(">", _length(given["reference"]), 0),)
         case "best_bleu" | "coverage":
             return (_compared(">", _length(given["references"]), 0),)
         case "sqrt":

@@ -167,8 +167,8 @@ def is_fitting(
     scored: list[tuple[Operand, Syntax]],
 ) -> bool:
     """Return true if an aggregate can be taken of its values; reports the first that it cannot."""
-    for value, syntax in scored:
-        wrong = _misfit(function, value)
+    for place, (value, syntax) in enumerate(scored):
+        wrong = _misfit(function, value, place)
         if wrong is not None:
             reading.error("E0301", wrong[0], syntax.span, wrong[1])
             return False
@@ -195,7 +195,7 @@ def is_fitting(
     return _settings_fit(reading, arguments, without_optional(first.type))
 
 
-def _misfit(function: AggregateFunction, scored: Operand) -> tuple[str, str] | None:
+def _misfit(function: AggregateFunction, scored: Operand, place: int) -> tuple[str, str] | None:
     """Return what is wrong with a value, and how to mend it."""
     type_ = without_optional(scored.type)
     name, what = scored.shown, f"`{function.name}`"
@@ -212,6 +212,13 @@ def _misfit(function: AggregateFunction, scored: Operand) -> tuple[str, str] | N
             f"{what} is taken of numbers, and {name} is `{type_notation(type_)}`",
             "take a `count`, or score a number",
         )
+    if function.takes == "texts":
+        several = place > 0 and type_.kind in ("list", "set")
+        of = type_.of if type_.kind in ("list", "set") and several else type_
+        if of.kind != "text":
+            help_ = "take it of a text, such as `reply.text`" if place == 0 else "give a text, or a list of texts"
+            return f"{what} compares texts, and {name} is `{type_notation(type_)}`", help_
+        return None
     of = type_.of if type_.kind == "set" else type_
     if function.takes == "values" and of.kind not in APART and function.name != "count":
         return (

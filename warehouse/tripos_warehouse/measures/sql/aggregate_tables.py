@@ -89,6 +89,9 @@ JUDGED = (
     "gwet_ac2",
     "mean_tau_agreement",
 )
+OF_TEXTS = ("corpus_bleu", "corpus_chrf", "corpus_ter")
+SUMMED = (*OF_TEXTS, "mcc")
+"""Metrics of a whole set that are functions of sums over its items."""
 RATED = ("scorer", "round")
 """What tells scores of a reply apart, beside its rater."""
 
@@ -211,7 +214,7 @@ group by {self._by}""",
 
     def _called(self, function: str, rows: str, subject: str, rater: str, level: str = "''") -> str:
         """Return a row a cell, with what a statistic of lists came to."""
-        key = "key" if function in JUDGED else "NULL::varchar"
+        key = "key" if function in (*JUDGED, *SUMMED) else "NULL::varchar"
         row = f"{{'item': item_id, 'subject': {subject}, 'rater': {rater}, 'key': {key}, 'value': value}}"
         # What two columns say of a reply is two rows here, and one pair that counts.
         pair = "rater = 'gold'" if function in JUDGED and len(self.scored) == 2 else ""

@@ -12,10 +12,11 @@ independent items, for the exact interval). The other has a row a cell and item:
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, replace
 
 from tripos_compiler.language.figures import conversations_before
-from tripos_warehouse.measures.sql.aggregate_tables import JUDGED
+from tripos_warehouse.measures.sql.aggregate_tables import JUDGED, OF_TEXTS, SUMMED
 from tripos_warehouse.measures.sql.class_measures import ClassMeasures
 from tripos_warehouse.measures.sql.parts import (
     OF_TALK,
@@ -59,7 +60,9 @@ class LeafSql(ClassMeasures):
             case "precision" | "recall" | "f1" as function:
                 return self._classed(function)
             case "median":
-                return self._median()
+                return self._redrawn("median", self._single(), "item_id", "sample_id")
+            case function if function in SUMMED:
+                return self._summed(function)
             case function if function in JUDGED:
                 return self._judged(function)
         raise AssertionError(f"no SQL for the aggregate `{self.figure.function}`")
@@ -199,8 +202,22 @@ from (
 )""",
         )
 
-    def _median(self) -> FigureTables:
-        found = self._called("median", self._single(), "item_id", "sample_id")
+    def _summed(self, function: str) -> FigureTables:
+        """A metric of what replies say and should say; where a missing text counts, it is empty."""
+        pairs = self._pairs()
+        given = "coalesce(key, '\"\"')" if self.missing == "zero" and function in OF_TEXTS else "key"
+        rows = self.parts.add(
+            "rows",
+            f"""select {self._by}, item_id, sample_id, {given} as key, gold, NULL::double as value, "has value"
+from {pairs}""",
+        )
+        if function == "mcc":
+            return self._opened(self._called(function, rows, "gold", "sample_id"))
+        settings = {name: value for name, value in self.figure.named.items() if isinstance(value, str)}
+        return self._redrawn(function, rows, "gold", "sample_id", quoted(json.dumps(settings, sort_keys=True)))
+
+    def _redrawn(self, function: str, rows: str, subject: str, rater: str, settings: str = "''") -> FigureTables:
+        found = self._called(function, rows, subject, rater, settings)
         drawn = self.parts.add("drawn", f"select {self._by}, found.draws as draws\nfrom {found}")
         return replace(self._opened(found), drawn=drawn)
 

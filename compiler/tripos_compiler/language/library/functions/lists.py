@@ -11,8 +11,17 @@ from collections.abc import Collection, Mapping, Sequence, Set as AbstractSet
 from typing import Annotated, Any
 
 from tripos_compiler.language.library.partiality import Undefined
-from tripos_compiler.language.library.types import Implied, K, T, ordered, sorted_items, type_notation
-from tripos_compiler.plan import IntegerType, Type, digest
+from tripos_compiler.language.library.types import (
+    Implied,
+    K,
+    T,
+    element_type,
+    list_of,
+    ordered,
+    sorted_items,
+    type_notation,
+)
+from tripos_compiler.plan import IntegerType, TextType, Type, digest
 
 
 def _shared(a: Collection[K], b: Collection[K]) -> int:
@@ -186,6 +195,47 @@ def drawn(items: Collection[K], count: int, by: str) -> list[K]:
     """
     chance = {item: digest([by, item]) for item in items}
     return sorted(chance, key=lambda item: chance[item])[: max(0, count)]
+
+
+def shuffled(items: Collection[T], by: str) -> list[T]:
+    """Return the items in an order that a text decides: the same text shuffles lists of one length alike.
+
+    So options and their keys stay together when both are shuffled by one text. Every item stays, also one that a list
+    has twice. `drawn` takes a few of them instead.
+
+    >>> shuffled(["a", "b", "c"], "seed 1"), shuffled([1, 2, 3], "seed 1")
+    (['c', 'a', 'b'], [3, 1, 2])
+    """
+    given = ordered(items)
+    return [given[place] for place in sorted(range(len(given)), key=lambda place: digest([by, place]))]
+
+
+def slice_(value: str | Collection[T], start: int, count: int | None = None) -> Any:
+    """Return a part of a text or a list: `count` characters or items from a position on, or all that follow it.
+
+    Positions count from 0, negative ones from the end: `slice(items, -2)` are the last two. A part beyond the end is
+    empty.
+
+    >>> slice_("abcdef", 1, 3), slice_(["a", "b", "c"], -2)
+    ('bcd', ['b', 'c'])
+    """
+    given = value if isinstance(value, str) else ordered(value)
+    begin = max(0, start if start >= 0 else len(given) + start)
+    end = len(given) if count is None else begin + max(0, count)
+    return given[begin:end]
+
+
+def slice_type(types: Mapping[str, Type | Sequence[Type]]) -> Type | str:
+    """Return the type of a part: of a text a text, of a list or a set a list.
+
+    >>> from tripos_compiler.plan import TextType
+    >>> slice_type({"value": TextType()}).kind
+    'text'
+    """
+    value = types["value"]
+    assert not isinstance(value, Sequence)
+    held = element_type(value)
+    return TextType() if held is None else list_of(held)
 
 
 def in_sequence(items: Collection[K]) -> list[K]:

@@ -9,19 +9,22 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from functools import lru_cache
 from re import (
     _constants as ops,
     _parser,
 )
 from string import ascii_letters
-from typing import Any
+from typing import Any, Literal
 
 MOST_REPEATS = 1_000
 """RE2 takes no more."""
 _LARGEST = 64 << 20
 """Bytes that a compiled expression may take."""
 _EDGE = r"[a\-]"
+_AHEAD = rf"(?:{_EDGE}[^\n]{_EDGE}|\n)*?"
+"""What stands before a place in a text with signs."""
 _AROUND = "looks ahead or behind", 'write two conditions: `matches(text, "a") and not matches(text, "b")`'
 _GROUP = "depends on what a group found", "write every case out: `aa|bb` for `([ab])\\1`"
 _ONCE = "does not try all ways to match", "write `*`, `+`, `?` or `(?:…)`: the search takes linear time without it"
@@ -69,43 +72,165 @@ def searcher(pattern: str) -> Callable[[str], bool]:
     >>> searcher(r"^(a+)+$")("a" * 100_000 + "b"), searcher(r"\\bcafé\\b")("le café noir")
     (False, True)
     """
+    parsed = _parsed(pattern)
+    flags = parsed.state.flags
+    writer = _PatternWriter()
+    plain = _compiled(writer.sequence(parsed, flags))
+    if not writer.edges:
+        return lambda text: plain.search(_encodable(text)) is not None
+    is_ascii = writer.edged_in_ascii
+    wide = _compiled(rf"\A{_AHEAD}(?:{_PatternWriter(edged=True).sequence(parsed, flags)})")
+
+    def search(text: str) -> bool:
+        if text.isascii():
+            return plain.search(text) is not None
+        return wide.search(_edged(_encodable(text), is_ascii)) is not None
+
+    return search
+
+
+@dataclass(frozen=True)
+class Found:
+    """A place where an expression was found, and what its groups hold there; None of one that took no part."""
+
+    start: int
+    end: int
+    groups: tuple[str | None, ...]
+
+
+@lru_cache(256)
+def finder(pattern: str) -> Callable[[str], list[Found]]:
+    """Return all places of a text at which an expression is found, from left to right, none of them empty. Raises what
+    `searcher` does.
+
+    >>> [text.groups for text in finder(r"(\\w+)=(\\d)?")("a=1, été=")]
+    [('a', '1'), ('été', None)]
+    """
+    parsed = _parsed(pattern)
+    flags = parsed.state.flags
+    writer = _PatternWriter(capturing=True)
+    plain = _compiled(f"({writer.sequence(parsed, flags)})".encode())
+    groups = tuple(writer.groups)
+    if not writer.edges:
+        return lambda text: _find(_PlainText(text), plain, groups)
+    is_ascii = writer.edged_in_ascii
+    edged = _PatternWriter(edged=True, capturing=True).sequence(parsed, flags)
+    wide = _compiled(f"{_AHEAD}({edged})".encode())
+
+    def find(text: str) -> list[Found]:
+        if text.isascii():
+            return _find(_PlainText(text), plain, groups)
+        return _find(_EdgedText(text, is_ascii), wide, groups)
+
+    return find
+
+
+def _parsed(pattern: str) -> _parser.SubPattern:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # `[[` may come to mean something else in a later Python
         re.compile(pattern)
-        parsed = _parser.parse(pattern)
-    writer = _PatternWriter()
-    plain = _compiled(writer.sequence(parsed, parsed.state.flags))
-    if not writer.edges:
-        return lambda text: plain(_encodable(text))
-    if len(writer.edges) > 1:
-        raise NotLinearError("has edges of words of two kinds", "write `(?a)` in front, or not at all")
-    is_ascii = True in writer.edges
-    edged = _PatternWriter(edged=True).sequence(parsed, parsed.state.flags)
-    wide = _compiled(rf"\A(?:{_EDGE}[^\n]{_EDGE}|\n)*?(?:{edged})")
-    return lambda text: plain(text) if text.isascii() else wide(_edged(_encodable(text), is_ascii))
+        return _parser.parse(pattern)
 
 
-def _compiled(pattern: str) -> Callable[[str], bool]:
+def _compiled(pattern: str | bytes) -> Any:
     import re2
 
     options = re2.Options()
     options.log_errors = False
     options.max_mem = _LARGEST
     try:
-        compiled = re2.compile(pattern, options)
+        return re2.compile(pattern, options)
     except re2.error as error:
         raise NotLinearError("repeats what is repeated too often", _FEWER) from error
-    return lambda text: compiled.search(text) is not None
+
+
+class _PlainText:
+    """A text as bytes that are searched, and the places of them in the text."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.data = _encodable(text).encode()
+
+    def match(self, compiled: Any, start: int) -> Any:
+        """Return the first match from a byte on."""
+        return compiled.search(self.data, start)
+
+    def after(self, at: int) -> int:
+        """Return the place of the next character."""
+        return at + 1
+
+    def characters(self, start: int, end: int) -> int:
+        """Return how many characters of the text some bytes are."""
+        return len(self.data[start:end].decode())
+
+
+class _EdgedText(_PlainText):
+    """A text whose characters stand between signs of whether they are part of a word."""
+
+    def __init__(self, text: str, is_ascii: bool) -> None:
+        super().__init__(text)
+        self.data = _edged(_encodable(text), is_ascii).encode()
+
+    def match(self, compiled: Any, start: int) -> Any:
+        return compiled.match(self.data, start)
+
+    def after(self, at: int) -> int:
+        if self.data[at] == ord("\n"):
+            return at + 1
+        lead = self.data[at + 1]
+        return at + 2 + (1 if lead < 0xC0 else 2 if lead < 0xE0 else 3 if lead < 0xF0 else 4)
+
+    def characters(self, start: int, end: int) -> int:
+        text = self.data[start:end].decode()
+        lines = text.count("\n")
+        return lines + (len(text) - lines) // 3
+
+
+def _find(text: _PlainText, compiled: Any, groups: tuple[str, ...]) -> list[Found]:
+    """Return the matches of an expression whose first group is all of it, before `groups`."""
+    found: list[Found] = []
+    at = counted = characters = 0
+    while at < len(text.data) and (match := text.match(compiled, at)) is not None:
+        spans = [match.span(number) for number in range(2, len(groups) + 2)]
+        start, end = match.span(1)
+        end = min([end, *(span[0] for span, kind in zip(spans, groups, strict=True) if kind == "end" and span[0] >= 0)])
+        if start == end:
+            at = text.after(start) if start < len(text.data) else start
+            continue
+        characters, counted = characters + text.characters(counted, start), start
+        first = characters
+
+        def held(span: tuple[int, int], start: int = start, end: int = end, first: int = first) -> str | None:
+            if span[0] < 0:
+                return None
+            begin = first + text.characters(start, min(span[0], end))
+            return text.text[begin : begin + text.characters(min(span[0], end), min(span[1], end))]
+
+        own = tuple(held(span) for span, kind in zip(spans, groups, strict=True) if kind == "group")
+        found.append(Found(first, first + text.characters(start, end), own))
+        at = end
+    return found
 
 
 class _PatternWriter:
     """Writes what Python parsed in RE2's syntax. RE2 knows the edges of words of ASCII letters only: `edged`, every
     character is looked for between two signs that tell whether it is part of a word, as `_edged` writes a text."""
 
-    def __init__(self, edged: bool = False) -> None:
+    def __init__(self, edged: bool = False, capturing: bool = False) -> None:
         self.edged = edged
+        self.capturing = capturing
+        self.groups: list[Literal["group", "end"]] = []
+        """The groups that were written, in their order: of the expression, and of line breaks at the end."""
         self.edges: set[bool] = set()
         """Which edges of words it looks for: of those of ASCII letters, of all, or of both."""
+
+    @property
+    def edged_in_ascii(self) -> bool:
+        """Return whether words are of ASCII letters. Raises `NotLinearError` where words of both kinds are looked
+        for."""
+        if len(self.edges) > 1:
+            raise NotLinearError("has edges of words of two kinds", "write `(?a)` in front, or not at all")
+        return True in self.edges
 
     def sequence(self, parts: Iterable[tuple[Any, Any]], flags: int) -> str:
         """Return one part behind the other."""
@@ -127,26 +252,37 @@ class _PatternWriter:
         if op is ops.BRANCH:
             return f"(?:{'|'.join(self.sequence(each, flags) for each in value[1])})"
         if op is ops.SUBPATTERN:
-            _, added, removed, parts = value
-            return f"(?:{self.sequence(parts, (flags | added) & ~removed)})"
-        low, high, repeated = value  # greedy or not: it is found or not
+            number, added, removed, parts = value
+            captured = self.capturing and number is not None
+            if captured:
+                self.groups.append("group")
+            return f"{'(' if captured else '(?:'}{self.sequence(parts, (flags | added) & ~removed)})"
+        low, high, repeated = value
         if low > MOST_REPEATS or (high is not ops.MAXREPEAT and high > MOST_REPEATS):
             raise NotLinearError(f"repeats something more than {MOST_REPEATS:,} times", _FEWER)
         most = "" if high is ops.MAXREPEAT else high
-        return f"(?:{self.sequence(repeated, flags)}){{{low},{most}}}"
+        shortest = "?" if op is ops.MIN_REPEAT else ""
+        return f"(?:{self.sequence(repeated, flags)}){{{low},{most}}}{shortest}"
 
     def _place(self, place: Any, flags: int) -> str:
         lines = flags & re.MULTILINE
         if place is ops.AT_BEGINNING:
             return "(?m:^)" if lines else r"\A"
         if place is ops.AT_END:
-            return "(?m:$)" if lines else r"(?:\n?\z)"
+            return "(?m:$)" if lines else self._end_of_text()
         if place is ops.AT_BEGINNING_STRING:
             return r"\A"
         if place is ops.AT_END_STRING:
             return r"\z"
         self.edges.add(bool(flags & re.ASCII))
         return r"\b" if place is ops.AT_BOUNDARY else r"\B"
+
+    def _end_of_text(self) -> str:
+        """Return the end of a text, or the line break there, which is no part of what is found."""
+        if not self.capturing:
+            return r"(?:\n?\z)"
+        self.groups.append("end")
+        return r"(?:(\n?)\z)"
 
     def _one_of(self, items: Iterable[tuple[Any, Any]], flags: int) -> str:
         negated = False

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from functools import cache
 from typing import Any
 
-from tripos_compiler.language.library.functions.regular_expressions import NotLinearError, searcher
+from tripos_compiler.language.library.functions.regular_expressions import Found, NotLinearError, finder, searcher
 from tripos_compiler.language.library.partiality import Undefined, Wrong
 from tripos_compiler.language.library.types import ordered
 
@@ -139,6 +139,85 @@ def is_no_pattern(given: Mapping[str, object]) -> str | Wrong | None:
     except NotLinearError as error:
         return Wrong("E0316", f"this pattern cannot be searched for in linear time: it {error}", error.mend)
     return None
+
+
+def regex(text: str, pattern: str, which: int = 0) -> str | None:
+    """Return the text that a regular expression finds; missing where it finds none.
+
+    Of an expression with groups it is the first group that holds something. `which` counts the places from 0, negative
+    numbers from the end: -1 is the last. No empty text is found. The syntax is that of `matches`.
+
+    >>> regex("So 3 + 4 is 7.", "[0-9]+"), regex("So 3 + 4 is 7.", "[0-9]+", -1), regex("#### 12", "#### ([0-9]+)")
+    ('3', '7', '12')
+    """
+    found = regex_all(text, pattern)
+    return found[which] if -len(found) <= which < len(found) else None
+
+
+def regex_all(text: str, pattern: str) -> list[str]:
+    """Return all texts that a regular expression finds, from left to right, each as `regex` gives it.
+
+    >>> regex_all("x = 3, y = -4", "= (-?[0-9]+)")
+    ['3', '-4']
+    """
+    held = (_held(text, found) for found in _places(text, pattern))
+    return [each for each in held if each]
+
+
+def regex_replace(text: str, pattern: str, new: str) -> str:
+    """Return the text with all that a regular expression finds replaced by `new`.
+
+    In `new`, `\\1` to `\\9` are the groups of the expression. No empty text is found. The syntax is that of `matches`.
+
+    >>> regex_replace("1,200 and 30,000", "([0-9]),([0-9])", r"\\1\\2"), regex_replace("a  b", " +", " ")
+    ('1200 and 30000', 'a b')
+    """
+    pieces: list[str] = []
+    at = 0
+    for found in _places(text, pattern):
+        pieces += [text[at : found.start], _filled(new, found)]
+        at = found.end
+    return "".join([*pieces, text[at:]])
+
+
+def _places(text: str, pattern: str) -> list[Found]:
+    try:
+        return finder(pattern)(text)
+    except (re.error, OverflowError, RecursionError, NotLinearError) as error:
+        raise Undefined("the pattern is not a regular expression") from error
+
+
+def _held(text: str, found: Found) -> str | None:
+    return next(filter(None, found.groups), None) if found.groups else text[found.start : found.end]
+
+
+def _filled(new: str, found: Found) -> str:
+    def group(number: re.Match[str]) -> str:
+        place = int(number[1]) - 1
+        if place >= len(found.groups):
+            raise Undefined("the expression has fewer groups than are put in")
+        return found.groups[place] or ""
+
+    return _GROUP_NUMBER.sub(group, new)
+
+
+def lacks_group(given: Mapping[str, object]) -> str | Wrong | None:
+    """Return the error of a literal pattern, or of a literal text with more groups than it has.
+
+    >>> lacks_group({"pattern": "(a)b", "new": r"\\2"})
+    'the pattern has 1 group, and the text takes group 2'
+    """
+    wrong = is_no_pattern(given)
+    pattern, new = given.get("pattern"), given.get("new")
+    if wrong is not None or not isinstance(pattern, str) or not isinstance(new, str):
+        return wrong
+    groups = re.compile(pattern).groups
+    asked = max((int(number) for number in _GROUP_NUMBER.findall(new)), default=0)
+    has = "1 group" if groups == 1 else f"{groups} groups"
+    return f"the pattern has {has}, and the text takes group {asked}" if asked > groups else None
+
+
+_GROUP_NUMBER = re.compile(r"\\([1-9])")
 
 
 def words(text: str) -> int:

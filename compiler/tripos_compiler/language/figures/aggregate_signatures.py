@@ -1,0 +1,99 @@
+"""Signatures of aggregates: their parameters, the bounds of what they give, and what may be said of missing values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+Bounds = tuple[float | None, float | None]
+"""The least and the greatest value that there can be; None where there is no bound."""
+
+ParameterKind = Literal["scores", "values", "texts", "compare", "count", "word"]
+
+
+@dataclass(frozen=True)
+class AggregateParameter:
+    """A parameter of an aggregate.
+
+    `scores` are numbers, or true and false, which count as 1 and 0. `values` are of any type that can be told apart, or
+    sets of such. `texts` are texts, behind the first also lists of them. `compare` are the verdicts of a `compare`. A
+    `count` is a whole number from 1. A `word` is one of `words`, or where there are none any value of the data;
+    `default` is what it is where it is not given.
+    """
+
+    name: str
+    kind: ParameterKind
+    required: bool = True
+    words: tuple[str, ...] = ()
+    default: str | None = None
+
+    @property
+    def column(self) -> bool:
+        """True if it has a value for every response, and is not a setting."""
+        return self.kind in ("scores", "values", "texts", "compare")
+
+    @property
+    def shown(self) -> str:
+        """Return how it stands in a signature.
+
+        >>> AggregateParameter("average", "word", False, ("micro", "macro"), "macro").shown
+        'average: micro|macro (optional)'
+        """
+        kind = "|".join(self.words) if self.words else self.kind
+        return f"{self.name}: {kind}{'' if self.required else ' (optional)'}"
+
+
+def between(low: float | None, high: float | None) -> Callable[[Bounds], Bounds]:
+    """Return bounds that do not depend on what is taken.
+
+    >>> between(0.0, 1.0)((-3.0, 7.0))
+    (0.0, 1.0)
+    """
+    return lambda _: (low, high)
+
+
+@dataclass(frozen=True)
+class AggregateFunction:
+    """An aggregate.
+
+    `summary` says what it gives and `source` where its formula is from; it is empty where there is nothing to cite.
+    `bounds` are those of the result, given those of what it takes. `across` says whether it compares raters, the models
+    of a role: `measure … across ROLE`; where that is optional, a second column can be given instead. `truth_only`: its
+    scores must be true or false. `missing` lists what may be said of responses without a value, the first being what
+    happens where nothing is said.
+    """
+
+    name: str
+    parameters: tuple[AggregateParameter, ...]
+    summary: str
+    source: str
+    bounds: Callable[[Bounds], Bounds]
+    across: Literal["forbidden", "optional", "required"] = "forbidden"
+    truth_only: bool = False
+    missing: tuple[str, ...] = ("skip", "zero", "fail")
+
+    @property
+    def takes(self) -> ParameterKind:
+        """Return what its columns are: `scores`, `values`, `texts` or `compare`."""
+        return self.columns[0].kind
+
+    @property
+    def columns(self) -> tuple[AggregateParameter, ...]:
+        """The parameters that have a value for every response."""
+        return tuple(parameter for parameter in self.parameters if parameter.column)
+
+    @property
+    def needs_across(self) -> bool:
+        """True if a measure must say `across ROLE`."""
+        return self.across == "required"
+
+    @property
+    def shown(self) -> str:
+        """The signature as people read it.
+
+        >>> from tripos_compiler.language.figures import AGGREGATES
+        >>> AGGREGATES["pass_at"].shown
+        'pass_at(k: count, values: scores, tries: every|first (optional))'
+        """
+        return f"{self.name}({', '.join(parameter.shown for parameter in self.parameters)})"

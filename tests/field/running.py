@@ -1,0 +1,98 @@
+"""Runs a benchmark that is written in a test, with a function for each model, and gives its measures."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tripos.api.compilation import find_spec
+from tripos.api.job import Job
+from tripos_compiler.plan import Plan
+from tripos_runtime.datasets.cases import CaseSource
+from tripos_runtime.datasets.selection import Selection
+from tripos_runtime.models.base import FREE, ModelError, Price, Reply, Request
+from tripos_runtime.roles.binding import bind
+from tripos_runtime.scheduling.calling import Limits
+from tripos_warehouse.measures import MeasureRow, evaluate
+from tripos_warehouse.store.store import Store
+from tripos_warehouse.views.views import connect_run
+
+Says = Callable[[str], str | None]
+"""What a model replies to the last message; None where it refuses."""
+
+
+@dataclass
+class SayingModel:
+    """A model that says what a function does."""
+
+    name: str
+    says: Says
+    structured: bool = False
+    slots: int | None = None
+    price: Price | None = FREE
+    most_samples: int = 1
+
+    @property
+    def endpoint(self) -> str:
+        return self.name
+
+    async def ask(self, request: Request) -> Reply:
+        """Return the reply. Raises `ModelError` where the model refuses."""
+        said = self.says(request.messages[-1].content)
+        if said is None:
+            raise ModelError("R0108", "declined", "", status="refused")
+        return Reply(said, self.name, "stop", 1, 1, 0.0)
+
+    async def close(self) -> None:
+        """Nothing is open."""
+
+
+@dataclass(frozen=True)
+class Figures:
+    """The plan of a run, and the rows of its measures by name."""
+
+    plan: Plan
+    rows: Mapping[str, tuple[MeasureRow, ...]]
+
+    def __getitem__(self, name: str) -> MeasureRow:
+        (row,) = self.rows[name]
+        return row
+
+    def by(self, name: str) -> dict[str, float | None]:
+        """Return the values of a measure by its first dimension."""
+        return {str(row.by[0]): row.value for row in self.rows[name]}
+
+
+def lines(rows: Iterable[Mapping[str, Any]]) -> str:
+    """Return rows as JSON Lines."""
+    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+
+
+def figures_of(folder: Path, spec: str, files: Mapping[str, str], says: Says) -> Figures:
+    """Run a spec with one model, and evaluate its measures."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in {"spec.tripos": spec, **files}.items():
+        (folder / name).write_text(text, "utf-8")
+    found = find_spec(str(folder / "spec.tripos"))
+    compilation = found.compile()
+    plan = compilation.plan
+    assert plan is not None, [each.message for each in compilation.diagnostics]
+    binding = bind(plan, ("scripted",), {})
+    store = Store.open(folder / "results", create=True)
+    source = CaseSource(plan, found.folders, tuple(each.path for each in compilation.sources))
+    job = Job(plan, binding, Selection(), source, {}, store, "20260101-000000-0000", Limits(), None)
+    ending = asyncio.run(job.run({name: SayingModel(name, says) for name in binding.every}, _around))
+    assert ending.status == "finished", ending
+    connection, _ = connect_run(store)
+    with connection:
+        return Figures(plan, {each.name: evaluate(connection, plan, each).rows for each in plan.measures})
+
+
+@asynccontextmanager
+async def _around(job: Job) -> AsyncIterator[None]:
+    yield
