@@ -21,6 +21,7 @@ from yarl import URL
 
 from tripos_runtime.models.base import ModelError
 from tripos_runtime.models.catalog import LOOPBACK
+from tripos_runtime.models.over_http.http1 import NAMES_KEPT_S, ConnectionPool, ServerOrigin, head_of
 from tripos_runtime.models.over_http.reply_memory import LARGEST_BYTES, REPLY_SHARE, SMALL_BYTES
 
 LARGE_BYTES = 1 << 20
@@ -29,7 +30,6 @@ SHORTEST_KEY = 6
 """Anything shorter that stands for a key, such as `none`, is no secret."""
 CONNECT_S = 30.0
 """Longest time until there is a connection: names, proxies and TLS are in it."""
-NAMES_KEPT_S = 300
 UNASKED = ("Accept-Encoding",)
 """A reply is a few kilobytes: packing and unpacking it costs more than sending it."""
 
@@ -46,6 +46,7 @@ class HttpAnswer:
 @dataclass
 class _Pool:
     session: aiohttp.ClientSession
+    connections: ConnectionPool
     users: int = 0
 
 
@@ -71,38 +72,62 @@ class ModelConnection:
         parts = urlsplit(url)
         self._proxy = _proxy(parts.scheme, parts.hostname or "")
         self._secure = parts.scheme == "https"
+        self._head = None if self._proxy or self._target.raw_user else self._request_head(headers)
+        self._origin: ServerOrigin | None = None
         self._pool: _Pool | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
-    async def post(self, body: bytes, headers: CIMultiDict[str] | None = None) -> HttpAnswer:
+    async def post(self, body: bytes) -> HttpAnswer:
         """Return what the server answers. Raises what aiohttp raises, `TimeoutError` included, and `ModelError` R0111
         for an answer of more than `LARGEST_BYTES`."""
         share = REPLY_SHARE.get()
+        post = self._post if self._head is None or len(body) > LARGE_BYTES else self._post_directly
         async with asyncio.timeout(self._timeout_s) as deadline:
             if share is not None:
                 share.deadlines.append(deadline)
             try:
-                return await self._post(body, headers)
+                return await post(body)
             finally:
                 if share is not None and deadline in share.deadlines:  # else its call is over
                     share.deadlines.remove(deadline)
 
-    async def _post(self, body: bytes, headers: CIMultiDict[str] | None) -> HttpAnswer:
+    async def _post_directly(self, body: bytes) -> HttpAnswer:
+        """Post to a server that no proxy stands before."""
+        assert self._head is not None
+        origin = self._origin
+        if origin is None:
+            trusted = _trusted() if self._secure else None
+            origin = self._origin = ServerOrigin(self._target.raw_host or "", self._target.port or 0, trusted)
+        pool = self._open_pool().connections
+        connection = await pool.taken(origin, min(CONNECT_S, self._timeout_s))
+        try:
+            await connection.sent(b"%b%d\r\n\r\n%b" % (self._head, len(body), body))
+            data = connection.small_body()
+            if data is None:
+                told = connection.headers.get("content-length", "")
+                length = int(told) if told.isdecimal() else 0
+                async with contextlib.aclosing(connection.parts()) as parts:
+                    data = await _bounded(parts, length, self.url)
+        except BaseException:
+            connection.close()
+            raise
+        pool.give_back(origin, connection)
+        return HttpAnswer(connection.status, connection.headers, self._without_key(data))
+
+    async def _post(self, body: bytes) -> HttpAnswer:
         async with self._session().post(
             self._target,
             data=body if len(body) <= LARGE_BYTES else io.BytesIO(body),
-            headers=self._headers if headers is None else headers,
+            headers=self._headers,
             timeout=self._timeout,
             proxy=self._proxy,
             ssl=_trusted() if self._secure else True,
             allow_redirects=False,
         ) as response:
-            length = response.content_length
-            if length is not None and length <= SMALL_BYTES and "Content-Encoding" not in response.headers:
-                data = await response.read()
-            else:
-                data = await _bounded(response, self.url)
-            return HttpAnswer(response.status, response.headers, self._without_key(data))
+            return HttpAnswer(response.status, response.headers, self._without_key(await _body(response, self.url)))
+
+    def _request_head(self, headers: Mapping[str, str]) -> bytes | None:
+        return head_of(self._target.raw_path_qs, self._target.host_port_subcomponent or "", headers)
 
     async def status(self, url: str, timeout_s: float) -> int | None:
         """Return the status of a page of the same server; none where nothing comes back in time."""
@@ -124,8 +149,7 @@ class ModelConnection:
         """Return what another address of the same server answers to a request of that method. Raises what `post` does.
         A form has the headers of its own."""
         async with asyncio.timeout(self._timeout_s), self._open(method, url, body) as response:
-            data = await _bounded(response, url)
-            return HttpAnswer(response.status, response.headers, self._without_key(data))
+            return HttpAnswer(response.status, response.headers, self._without_key(await _body(response, url)))
 
     async def lines(self, url: str, missing: ModelError) -> AsyncIterator[bytes]:
         """Yield the lines of a file at another address of the same server, which may be larger than memory. Raises what
@@ -179,19 +203,24 @@ class ModelConnection:
         if pool.users == 0:
             if loop is not None and _pools.get(loop) is pool:
                 del _pools[loop]
+            pool.connections.close()
             await pool.session.close()
 
     def _session(self) -> aiohttp.ClientSession:
+        return self._open_pool().session
+
+    def _open_pool(self) -> _Pool:
         loop = asyncio.get_running_loop()
         if self._pool is None or self._loop is not loop:
             pool = _pools.get(loop)
             if pool is None:
-                pool = _pools[loop] = _Pool(_new_session())
+                pool = _pools[loop] = _Pool(_new_session(), ConnectionPool())
             pool.users += 1
             if self._pool is not None:
                 self._pool.session.detach()  # its loop is over, and its connections with it
+                self._pool.connections.close()
             self._pool, self._loop = pool, loop
-        return self._pool.session
+        return self._pool
 
 
 def _new_session() -> aiohttp.ClientSession:
@@ -209,15 +238,24 @@ def _forms(key: str) -> tuple[bytes, bytes]:
     return key.encode(), orjson.dumps(key)[1:-1]
 
 
-async def _bounded(response: aiohttp.ClientResponse, url: str) -> bytes:
-    """Return the body, unpacked, unless it grows too large. It waits for room in the memory of the run."""
+async def _body(response: aiohttp.ClientResponse, url: str) -> bytes:
+    """Return the body of a response, unpacked, unless it is too large."""
+    try:
+        return await _bounded(response.content.iter_any(), response.content_length or 0, url)
+    except ModelError:
+        response.close()
+        raise
+
+
+async def _bounded(body: AsyncIterator[bytes], told: int, url: str) -> bytes:
+    """Return the body, of which a server tells the length, unless it grows too large. It waits for room in the memory
+    of the run."""
     share = REPLY_SHARE.get()
     parts: list[bytes] = []
     size = 0
-    told = response.content_length or 0
     room = SMALL_BYTES
     if told <= LARGEST_BYTES:
-        async for part in response.content.iter_any():
+        async for part in body:
             size += len(part)
             if size > LARGEST_BYTES:
                 break
@@ -230,7 +268,6 @@ async def _bounded(response: aiohttp.ClientResponse, url: str) -> bytes:
         if share is not None and room > SMALL_BYTES:
             share.arrived(max(0, room - size))
     if max(size, told) > LARGEST_BYTES:
-        response.close()
         megabytes = LARGEST_BYTES >> 20
         raise ModelError(
             "R0111", f"the reply from {url} is larger than {megabytes} MB", "set `max_tokens`, or check the address"

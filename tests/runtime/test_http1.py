@@ -1,0 +1,153 @@
+"""Posts on connections that are kept: when one is used again, how a body ends, and what is packed."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import zlib
+from collections.abc import Callable, Sequence
+
+import aiohttp
+import pytest
+
+from tripos_runtime.models.over_http import HttpAnswer, ModelConnection, http1
+
+TEXT = b'{"text": "it is so"}'
+LENGTH = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(TEXT) + TEXT
+
+
+def answer(body: bytes, head: str, status: str = "200 OK") -> bytes:
+    """Return a response."""
+    return f"HTTP/1.1 {status}\r\n{head}\r\n".encode() + body
+
+
+def posted(
+    responses: Sequence[bytes], *, closing: bool = False, together: int = 1
+) -> tuple[list[HttpAnswer], list[int]]:
+    """Return the answers to as many posts as there are responses, and the number of the connection of each. The server
+    may close after each response."""
+
+    async def go() -> tuple[list[HttpAnswer], list[int]]:
+        left, used, opened, tasks = list(responses), [], 0, set()
+
+        async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            nonlocal opened
+            opened += 1
+            number = opened
+            tasks.add(asyncio.current_task())
+            try:
+                while left:
+                    head = (await reader.readuntil(b"\r\n\r\n")).lower()
+                    await reader.readexactly(int(head.partition(b"content-length:")[2].split()[0]))
+                    used.append(number)
+                    writer.write(left.pop(0))
+                    if closing:
+                        break
+            except asyncio.IncompleteReadError:
+                pass
+            writer.close()
+
+        server = await asyncio.start_server(serve, "127.0.0.1", 0)
+        line = ModelConnection(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1", {}, 5.0)
+        try:
+            answers: list[HttpAnswer] = []
+            while len(answers) < len(responses):
+                answers += await asyncio.gather(*(line.post(b"{}") for _ in range(together)))
+            return answers, used
+        finally:
+            await line.close()
+            server.close()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    return asyncio.run(go())
+
+
+def test_one_connection_takes_one_post_after_another_and_several_take_those_together() -> None:
+    answers, used = posted([LENGTH] * 3)
+    assert [each.body for each in answers] == [TEXT] * 3 and used == [1, 1, 1]
+    _, used = posted([LENGTH] * 4, together=2)
+    assert sorted(used) == [1, 1, 2, 2]
+
+
+@pytest.mark.parametrize(
+    "response",
+    [
+        answer(TEXT, f"Connection: close\r\nContent-Length: {len(TEXT)}\r\n"),
+        answer(TEXT, "X-Other: 1\r\n"),
+        LENGTH.replace(b"1.1", b"1.0"),
+    ],
+    ids=["said to close", "without a length", "HTTP/1.0"],
+)
+def test_a_connection_that_the_server_closes_is_not_used_again(response: bytes) -> None:
+    answers, used = posted([response] * 2, closing=True)
+    assert [each.body for each in answers] == [TEXT] * 2 and used == [1, 2]
+
+
+def test_a_connection_that_was_idle_for_long_is_not_used_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http1, "IDLE_S", -1.0)
+    assert posted([LENGTH] * 2)[1] == [1, 2]
+
+
+def raw_deflate(text: bytes) -> bytes:
+    """Return the text packed as some servers do for `deflate`: without a head."""
+    packed = zlib.compressobj(wbits=-zlib.MAX_WBITS)
+    return packed.compress(text) + packed.flush()
+
+
+@pytest.mark.parametrize(
+    ("packed", "encoding"),
+    [
+        (gzip.compress, "gzip"),
+        (lambda text: gzip.compress(text[:9]) + gzip.compress(text[9:]), "gzip"),
+        (zlib.compress, "deflate"),
+        (raw_deflate, "deflate"),
+        (bytes, "identity"),
+    ],
+)
+@pytest.mark.parametrize("text", [TEXT, TEXT * 100_000], ids=["small", "large"])
+def test_a_packed_body_is_unpacked(packed: Callable[[bytes], bytes], encoding: str, text: bytes) -> None:
+    body = packed(text)
+    response = answer(body, f"Content-Encoding: {encoding}\r\nContent-Length: {len(body)}\r\n")
+    answers, used = posted([response] * 2)
+    assert [each.body for each in answers] == [text] * 2 and used == [1, 1]
+
+
+def test_a_body_packed_with_what_nobody_asked_for_is_an_error() -> None:
+    with pytest.raises(aiohttp.ClientPayloadError, match="`br`, which was not asked for"):
+        posted([answer(b"abc", "Content-Encoding: br\r\nContent-Length: 3\r\n")])
+
+
+@pytest.mark.parametrize("size", [1, 7, 5_000])
+def test_a_body_in_chunks_of_any_size_is_whole(size: int) -> None:
+    text = TEXT * 300
+    chunks = [text[at : at + size] for at in range(0, len(text), size)]
+    body = b"".join(b"%x\r\n%b\r\n" % (len(each), each) for each in chunks) + b"0\r\nX-Trailer: 1\r\n\r\n"
+    answers, used = posted([answer(body, "Transfer-Encoding: chunked\r\n")] * 2)
+    assert [each.body for each in answers] == [text] * 2 and used == [1, 1]
+    assert "x-trailer" not in answers[0].headers
+
+
+def test_interim_responses_are_passed_over() -> None:
+    hints = b"HTTP/1.1 103 Early Hints\r\nLink: </style.css>\r\n\r\n"
+    answers, used = posted([hints + LENGTH, LENGTH])
+    assert [(each.status, each.body) for each in answers] == [(200, TEXT)] * 2 and used == [1, 1]
+    assert "link" not in answers[0].headers
+
+
+@pytest.mark.parametrize(
+    "response",
+    [
+        LENGTH + LENGTH,
+        answer(b"", "X-Long: " + "x" * 200_000 + "\r\nContent-Length: 0\r\n"),
+        answer(b"1" + b";x" * 100_000 + b"\r\na\r\n0\r\n\r\n", "Transfer-Encoding: chunked\r\n"),
+        answer(b"", "Upgrade: websocket\r\nConnection: upgrade\r\n", "101 Switching Protocols"),
+    ],
+    ids=["two responses", "a long head", "a long chunk's head", "another protocol"],
+)
+def test_what_is_no_response_to_a_post_is_an_error(response: bytes) -> None:
+    with pytest.raises(aiohttp.ClientError):
+        posted([response])
+
+
+def test_a_header_with_a_line_break_has_no_place_in_a_request() -> None:
+    assert http1.head_of("/v1", "localhost", {"Authorization": "Bearer a\r\nX: b"}) is None
