@@ -14,10 +14,12 @@ from tests.warehouse.keeping import committed, name, sample, unit
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.store import TABLES, commits, misleads, parts
 from tripos_warehouse.store.commits import Commit
+from tripos_warehouse.store.locks import Locks
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.upkeep import compaction
 from tripos_warehouse.upkeep.checking import check_store
 from tripos_warehouse.upkeep.compaction import MANY_COMMITS, compact, compact_if_needed
+from tripos_warehouse.upkeep.housekeeping import collect
 from tripos_warehouse.views.views import connect
 
 
@@ -251,3 +253,60 @@ def test_rows_of_every_table_survive(store: Store, run_rows: Callable[..., dict[
     before = {table.table: (table.rows, table.digest) for table in check_store(store).tables}
     assert compact(store) is not None
     assert {table.table: (table.rows, table.digest) for table in check_store(store).tables} == before
+
+
+def test_many_commits_are_listed_together_by_whoever_opens_the_store(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = fill(store, 11)
+    before = check_store(store)
+    monkeypatch.setattr(commits, "CHECKPOINT", 4)
+    monkeypatch.setattr(commits, "MOST_LISTED", 5)
+    read: list[str] = []
+    real = commits.read_commit
+    monkeypatch.setattr(commits, "read_commit", lambda path: read.append(path.stem) or real(path))
+    first = Store.open(store.root, create=False)
+    assert [(each.name, len(each.replaces)) for each in first.commits()[:2]] == [
+        ("compaction-000001", 5),
+        ("compaction-000002", 5),
+    ]
+    read.clear()
+    second = Store.open(store.root, create=False)
+    live = [commit.name for commit in second.commits()]
+    assert len(live) == 3 and sorted(read) == sorted(live)
+    assert samples(second) == names
+    after = check_store(second)
+    assert ([table.digest for table in after.tables], after.damages) == (
+        [table.digest for table in before.tables],
+        (),
+    )
+    assert {each.why for each in collect(second, grace_s=-1)} == {f"replaced by {name}" for name in live[:2]}
+    assert samples(Store.open(store.root, create=False)) == names
+    done = compact(second)
+    assert done is not None and (done.commits_before, done.name) == (3, "compaction-000003")
+    assert samples(second) == names
+
+
+def test_of_two_who_list_commits_together_one_wins(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = fill(store, 5)
+    monkeypatch.setattr(commits, "CHECKPOINT", 4)
+    publish = commits.publish
+    others: list[Store] = []
+
+    def other_first(root: Any, commit: Commit) -> Commit:
+        monkeypatch.setattr("tripos_warehouse.store.store.publish", publish)
+        monkeypatch.setattr(Locks, "hold", lambda self, place: True)  # as where there are no locks
+        others.append(Store.open(root, create=False))
+        return publish(root, commit)
+
+    monkeypatch.setattr("tripos_warehouse.store.store.publish", other_first)
+    again = Store.open(store.root, create=False)
+    assert others and [commit.name for commit in again.commits()] == ["compaction-000001"]
+    assert samples(again) == samples(others[0]) == names
+
+
+def test_who_may_only_read_lists_nothing_together(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = fill(store, 5)
+    monkeypatch.setattr(commits, "CHECKPOINT", 4)
+    reader = Store.open(store.root, create=False, writes=False)
+    assert samples(reader) == names and len(reader.commits()) == 5

@@ -27,6 +27,10 @@ COMMITS = "commits"
 TICKS = "ticks"
 """A file that grows with every commit and every new journal segment: who knows its length knows whether to look."""
 
+CHECKPOINT, MOST_LISTED = 1024, 4096
+"""Of so many commits that no compaction has listed, one lists the parts together, of at most so many: who opens the
+store reads one file in place of them."""
+
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
 _COMPACTION = re.compile(r"compaction-([0-9]{6,18})")
 
@@ -62,6 +66,10 @@ def number_of(name: str) -> int:
     """
     found = _COMPACTION.fullmatch(name)
     return int(found[1]) if found else 0
+
+
+def _number(file: str) -> int:
+    return number_of(file.removesuffix(".json")) if file.startswith("compaction-") else 0
 
 
 def check_name(name: str) -> str:
@@ -141,11 +149,12 @@ def read_commit(path: Path) -> Commit:
     """
     try:
         content = read_plain(path)
-        if (format_ := _Format.model_validate_json(content).format) not in (COMMIT_FORMAT, REPLACING_FORMAT):
-            raise StoreError(
-                "S0104", f"`{path}` has the format `{format_}`", "update Tripos: this store is newer than it"
-            )
-        body = _Body.model_validate_json(content)
+        try:
+            body = _Body.model_validate_json(content)
+        except ValidationError:
+            _check_format(path, _Format.model_validate_json(content).format)
+            raise
+        _check_format(path, body.format)
         parts = tuple(ParquetPart(each.table, each.path, each.rows, each.bytes, each.version) for each in body.parts)
         written_at = body.written_at.astimezone(UTC)
     except FileNotFoundError:
@@ -159,6 +168,11 @@ def read_commit(path: Path) -> Commit:
     if body.name != path.stem:
         raise StoreError("S0402", f"the commit `{path}` says that its name is `{body.name}`", "rename the file back")
     return Commit(body.name, written_at, parts, replaces=tuple(body.replaces))
+
+
+def _check_format(path: Path, found: str) -> None:
+    if found not in (COMMIT_FORMAT, REPLACING_FORMAT):
+        raise StoreError("S0104", f"`{path}` has the format `{found}`", "update Tripos: this store is newer than it")
 
 
 def _damaged(path: Path, why: str) -> StoreError:
@@ -183,14 +197,30 @@ class CommitFiles:
 
         Only compactions replace commits, and perhaps many times as many as there are: what they replaced is not read.
         """
-        files = self._listed()
-        compactions = self._read([file for file in files if number_of(file.removesuffix(".json"))], leave_out)
+        return self._live(self._listed(), leave_out)
+
+    def _live(self, files: Sequence[str], leave_out: Callable[[StoreError], None]) -> list[Commit]:
+        compactions = self._read([file for file in files if _number(file)], leave_out)
         replaced = {f"{name}.json" for commit in compactions for name in commit.replaces}
         return self._read([file for file in files if file not in replaced], leave_out)
 
     def all(self, leave_out: Callable[[StoreError], None]) -> list[Commit]:
         """Return every commit there is, oldest first, as `live` does."""
         return self._read(self._listed(), leave_out)
+
+    def checkpoint(self, leave_out: Callable[[StoreError], None]) -> Commit | None:
+        """Return a compaction that lists the parts of the oldest commits as they are, to be published; None where there
+        are few commits. It replaces these commits and no other compaction, so that its size has a bound."""
+        files = self._listed()
+        if len(files) < CHECKPOINT:
+            return None
+        latest = max(map(_number, files))  # of two that begin at once, one gets the number after it
+        single = [commit for commit in self._live(files, leave_out) if not number_of(commit.name)][:MOST_LISTED]
+        if len(single) < CHECKPOINT:
+            return None
+        parts = tuple(part for commit in single for part in commit.parts)
+        replaces = tuple(commit.name for commit in single)
+        return Commit(f"compaction-{latest + 1:06d}", single[-1].written_at, parts, replaces=replaces)
 
     def _listed(self) -> list[str]:
         there = self._folder.is_dir()

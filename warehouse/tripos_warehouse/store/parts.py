@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -14,7 +15,7 @@ import pyarrow.parquet as pq
 
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.store.commits import Commit, ParquetPart, sync
-from tripos_warehouse.store.folders import is_plain, part_path
+from tripos_warehouse.store.folders import part_path
 from tripos_warehouse.store.schemas import TABLES
 from tripos_warehouse.store.table_schema import COMPRESSION, COMPRESSION_LEVEL
 
@@ -112,14 +113,13 @@ def check_part(root: Path, part: ParquetPart, commit: Commit) -> Path:
             "update Tripos",
         )
     try:
-        size = path.stat(follow_symlinks=False).st_size
-        plain = is_plain(path)
+        found = os.lstat(path)
     except OSError as error:
         raise broken(path, f"commit `{commit.name}` lists it: {error.strerror}") from error
-    if not plain:
+    if not stat.S_ISREG(found.st_mode):
         raise broken(path, f"commit `{commit.name}` lists it, and it is no regular file")
-    if size != part.size:
-        raise broken(path, f"commit `{commit.name}` says {part.size} bytes, the file has {size}")
+    if found.st_size != part.size:
+        raise broken(path, f"commit `{commit.name}` says {part.size} bytes, the file has {found.st_size}")
     return path
 
 

@@ -36,7 +36,7 @@ from tripos_warehouse.store.commits import COMMITS, Commit, CommitFiles, Parquet
 from tripos_warehouse.store.folders import check_marker, why_no_folder
 from tripos_warehouse.store.index import rows_by_id
 from tripos_warehouse.store.journal import JOURNAL, REJECTED, SUFFIX, merge, read_segment, segments, set_aside
-from tripos_warehouse.store.locks import PARTS_LOCK, SEGMENT, Locks, place_of
+from tripos_warehouse.store.locks import COMPACTION, PARTS_LOCK, SEGMENT, Locks, place_of
 from tripos_warehouse.store.parts import PARTS, check_part, discard, write_part
 from tripos_warehouse.store.rows import Row, get_table, to_arrow
 from tripos_warehouse.store.schemas import RUNS, TABLES
@@ -219,11 +219,23 @@ class Store:
                 # also while another one recovers. Several may do so at once, since the name is committed once.
                 if self._is_left(name) and not (self.locks.real and self.locks.others_hold(place_of(SEGMENT, name))):
                     found += self._recover(name)
-            if self.bucket is not None and self.bucket.commit_tails():
+            if self.bucket is None:
+                self._list_together()
+            elif self.bucket.commit_tails():
                 self.bucket.sync()
         except (OSError, BaseError) as error:
             raise unwritable(self.root, error) from error
         return found
+
+    def _list_together(self) -> None:
+        """Publish a commit in place of many, so that the next one who opens the store reads few files."""
+        place = place_of(COMPACTION, "")
+        while (checkpoint := self._commit_files.checkpoint(self.leave_out)) is not None and self.locks.hold(place):
+            try:
+                if self._publish(checkpoint).repeated:
+                    return
+            finally:
+                self.locks.free(place)
 
     def _is_left(self, name: str) -> bool:
         """Return true if a segment can be one without an owner. Where there are locks, those say it."""
@@ -327,7 +339,7 @@ class Store:
         except StoreError as error:
             self.leave_out(error)
             return None
-        return None if path in self._left_out else path
+        return None if self._left_out and path in self._left_out else path
 
     def leave_out(self, error: StoreError) -> None:
         """Raise the error, unless the store is read tolerantly: then it is told."""
