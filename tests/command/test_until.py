@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import Command
+from tripos import compile as tripos_compile
 
 SPEC = """\
 benchmark sums "1.0.0" { languages en }
@@ -227,6 +228,22 @@ def test_the_spec_asks_for_a_margin_a_gate_or_the_leaderboard(sums: Path, tripos
     run(tripos)
     [pair] = [each for each in settled(tripos)["figures"] if each["kind"] == "comparison"]
     assert (pair["name"], pair["settled"]) == ("accuracy", True)
+
+
+def test_the_plan_tells_what_earlier_runs_show_of_the_saving(sums: Path, tripos: Command) -> None:
+    plan = ("plan", "s.tripos", "--until", "settled", "--model", MODELS)
+    assert "nothing is known of what it saves: there is no store yet" in " ".join(tripos(*plan).out.split())
+    run(tripos)
+    told = " ".join(tripos(*plan, "--seed", "4").out.split())
+    found = tripos_compile("s.tripos").plan(MODELS, until="settled", seed=4).settling
+    assert found is not None
+    assert f"asked for {round(found.share * MANY)} of {MANY} items" in told
+    assert 0 < found.share < 1
+    run(tripos, "--until", "settled", "--seed", "4")
+    assert settled(tripos)["items"] in {round(each) for each in found.items}
+    other = tripos("plan", "s.tripos", "--until", "settled", "--model", "mock/student-95-0:b,mock/student-20-0:b")
+    assert "The store has no scores of mock/student-95-0:b, mock/student-20-0:b" in " ".join(other.out.split())
+    assert f"of {2 * MANY} calls" in " ".join(other.out.split())
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,7 @@ from .planning import (
     DesignQuestion as DesignQuestion,
     Learned as Learned,
     RunPlan as RunPlan,
+    SettlingForecast as SettlingForecast,
     design_run as design_run,
     learned_components as learned_components,
     plan_run as plan_run,

@@ -64,6 +64,11 @@ class CaseOptions(TypedDict, total=False):
     """The most that the run may spend: `"5usd"`, `"200000tokens"`, `"1000calls"`."""
     batch: bool
     """Ask models in batches of their providers: half the price, and replies within a day."""
+    until: Literal["settled", "end"] | None
+    """`"settled"`: items come in random order, and the run stops once every comparison and expectation is settled.
+    `"end"`: the run goes on to its last item, also where the spec says `until settled`."""
+    margin: float | None
+    """With `until`: the run stops once every measure is this close to what all items would show."""
 
 
 class RunOptions(CaseOptions, total=False):
@@ -75,11 +80,6 @@ class RunOptions(CaseOptions, total=False):
     patience_s: float
     locked: str | Path | None
     """The lock file that the run is held to."""
-    until: Literal["settled", "end"] | None
-    """`"settled"`: items come in random order, and the run stops once every comparison and expectation is settled.
-    `"end"`: the run goes on to its last item, also where the spec says `until settled`."""
-    margin: float | None
-    """With `until`: the run stops once every measure is this close to what all items would show."""
     workers: int
     """The number of processes that make the calls; they share the limits and the budget."""
     detach: bool

@@ -225,6 +225,11 @@ class RunSettler:
         return [1.0 if p is None else p for p in holm([each.sequence.p(0.0) for each in self.versus])]
 
     @property
+    def sequences(self) -> int:
+        """The sequences that it follows."""
+        return len(self.followed) + len(self.versus)
+
+    @property
     def asked(self) -> Sequence[str]:
         """The models that are still asked."""
         return self._open

@@ -10,3 +10,7 @@ from .run_plan import (
     plan_run as plan_run,
     preview_run as preview_run,
 )
+from .settling import (
+    SettlingForecast as SettlingForecast,
+    foresee_settling as foresee_settling,
+)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from tripos.api.compilation import CompiledSpec
@@ -18,6 +18,7 @@ from tripos_runtime.datasets import CaseSource, Planned, Selection, planned_step
 from tripos_runtime.forecast import EstimateSpan
 
 if TYPE_CHECKING:
+    from tripos.api.planning.settling import SettlingForecast
     from tripos_runtime.drivers import PreparedRun
     from tripos_runtime.forecast import BatchForecast, Forecast, PromptPreview
     from tripos_runtime.roles import RoleBinding
@@ -45,6 +46,8 @@ class RunPlan:
     warnings: tuple[RunWarning, ...] = ()
     batches: BatchForecast | None = None
     """The batches, level by level, if models are asked in these."""
+    settling: SettlingForecast | None = None
+    """How far a run goes that stops when it is settled, by earlier runs."""
 
     @property
     def calls(self) -> EstimateSpan:
@@ -92,7 +95,8 @@ class RunPlan:
         from tripos.api.forecast import forecast_values
 
         withheld = self.source.withheld_counts(self.selection)
-        return {**forecast_values(self.forecast, self.prepared.budget, self.batches), "items_withheld": dict(withheld)}
+        told = {**forecast_values(self.forecast, self.prepared.budget, self.batches), "items_withheld": dict(withheld)}
+        return told if self.settling is None else {**told, "settling": self.settling.to_json()}
 
     def __repr__(self) -> str:
         benchmark, calls, cost = self.plan.benchmark, self.calls, self.cost_usd
@@ -115,7 +119,7 @@ def plan_run(
         except DataError as error:
             raise Failure("E0307", error.message, error.help) from error
         steps = tuple(planned_steps(selection.under(plan), items, roles, slots))
-        return RunPlan(plan, source, selection, items, slots, roles, steps)
+        return _with_settling(RunPlan(plan, source, selection, items, slots, roles, steps), config)
     from tripos.api.forecast import foresee_batches, foresee_run
     from tripos.api.preparation import prepare
     from tripos_runtime.forecast import planned
@@ -129,7 +133,20 @@ def plan_run(
     roles = {role: len(names) for role, names in prepared.binding.models.items()}
     steps = tuple(planned(found, selection.under(plan)))
     batches = foresee_batches(found, prepared, config)
-    return RunPlan(plan, source, selection, items, slots, roles, steps, prepared, found, batches=batches)
+    told = RunPlan(plan, source, selection, items, slots, roles, steps, prepared, found, batches=batches)
+    return _with_settling(told, config)
+
+
+def _with_settling(found: RunPlan, config: Config) -> RunPlan:
+    if found.selection.until is None:
+        return found
+    from tripos.api.planning.settling import SettlingForecast, foresee_settling
+
+    prepared = found.prepared
+    asked = () if prepared is None else prepared.binding.of(prepared.binding.compared)
+    whole = SettlingForecast(sum(found.items.values()), calls=found.calls, cost_usd=found.cost_usd)
+    settling = foresee_settling(found.source, found.selection, asked, whole, config.store)
+    return replace(found, settling=settling)
 
 
 def preview_run(

@@ -23,6 +23,7 @@ def add_plan(parser: argparse.ArgumentParser) -> None:
     add_roles(parser)
     _add_shard(parser)
     _add_batch(parser)
+    _add_until(parser)
     add_store_options(parser)
     _add_reuse(parser)
     help_ = "print the prompts of the first N items of each scenario, whole (default: 1), and nothing else"

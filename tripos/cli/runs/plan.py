@@ -132,6 +132,11 @@ def _plan_compiled(options: Namespace, chosen: ChosenSettings, compilation: Comp
 
         show_text()
         show_text("\n".join(lines_of(found.forecast, plan, terminal_width(), found.prepared.budget, found.batches)))
+    if found.settling is not None:
+        from tripos.cli.runs.settling_text import settling_lines
+
+        show_text()
+        show_text("\n".join(settling_lines(found.settling, terminal_width())))
     return GOOD
 
 
