@@ -16,6 +16,7 @@ from tripos_compiler.plan import (
     Converse,
     Grade,
     Literal_,
+    Loop,
     NumberType,
     Part,
     Plain,
@@ -148,6 +149,7 @@ OTHER: dict[str, Sequence[Any]] = {
     "value": [ITEM],
     "truth": [True],
     "type": [BoolType()],
+    "loops": [(Loop(alias="element", of=ITEM),)],
     "when": [Literal_(value=True)],
 }
 """Other values of every field of steps, by its name."""

@@ -73,6 +73,7 @@ CODES: dict[str, str] = {
     # E08 termination
     "E0802": "too many retries",
     "E0803": "conversation without bounds",
+    "E0804": "list without a bound",
     # E09 releases
     "E0901": "version understates the change",
     "E0902": "version not above the last",

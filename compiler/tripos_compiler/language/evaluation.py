@@ -7,7 +7,7 @@ is `not_applicable`. Any other exception is a bug of ours, and a `Fault`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set as AbstractSet
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set as AbstractSet
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from types import MappingProxyType
@@ -15,7 +15,21 @@ from typing import Any, Final, Literal, assert_never
 
 from tripos_compiler.language.library import FUNCTIONS, LARGEST, Undefined, Unread
 from tripos_compiler.language.references import names_in
-from tripos_compiler.plan import Binary, Branches, Call, Data, Expr, Get, Items, Literal_, Ref, Unary
+from tripos_compiler.plan import (
+    AtElement,
+    Binary,
+    Branches,
+    Call,
+    Data,
+    Each,
+    Expr,
+    Get,
+    Items,
+    Literal_,
+    Loop,
+    Ref,
+    Unary,
+)
 
 DATA = "@data"
 """The name under which `evaluate` finds the rows of every data set that is used as a value, by its name."""
@@ -23,6 +37,8 @@ TREES = "@trees"
 """The name under which `evaluate` finds every tree that is used as a value, by its name."""
 REPLIES = "@replies"
 """The name under which `evaluate` finds the names whose values follow from what a model said."""
+PLACE = "#"
+"""What begins the name under which `evaluate` finds the place of an element in its list."""
 
 UNDEFINED: Final = "undefined"
 NOT_APPLICABLE: Final = "not_applicable"
@@ -125,9 +141,33 @@ def _called_value(expr: Call, names: Mapping[str, Any]) -> Any:
 
 def _field(expr: Get, names: Mapping[str, Any]) -> Any:
     record = evaluate(expr.of, names)
-    if isinstance(record, list):
-        return [each[expr.field] for each in record]
-    return _bounded(record[expr.field], expr, names)
+    return _of_each(record, expr.field) if isinstance(record, list) else _bounded(record[expr.field], expr, names)
+
+
+def _of_each(records: list[Any], field: str) -> list[Any]:
+    return [_of_each(each, field) if isinstance(each, list) else each[field] for each in records]
+
+
+def elements(loop: Loop, names: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the names seen beside each element, in one mapping that changes. Raises `NoValue` of too long a list."""
+    listed = evaluate(loop.of, names)
+    if loop.most is not None and len(listed) > loop.most:
+        raise NoValue(_status(loop.of, names), f"the list has {len(listed)} elements, more than {loop.most}")
+    inner = {**names, REPLIES: {*names.get(REPLIES, ()), *((loop.alias,) * (_status(loop.of, names) == UNDEFINED))}}
+    for place, element in enumerate(sorted(listed) if isinstance(listed, AbstractSet) else listed):
+        inner[loop.alias], inner[PLACE + loop.alias] = element, place
+        yield inner
+
+
+def _each(expr: Each, names: Mapping[str, Any]) -> list[Any]:
+    where = expr.loop.where
+    if where is None:
+        return _all_of((expr.value, inner) for inner in elements(expr.loop, names))
+    return [_under(where, expr.value, inner) for inner in elements(expr.loop, names) if evaluate(where, inner)]
+
+
+def _at(expr: AtElement, names: Mapping[str, Any]) -> Any:
+    return _there(evaluate(expr.of, names)[tuple(names[PLACE + alias] for alias in expr.loops)])
 
 
 def _rows(expr: Data, names: Mapping[str, Any]) -> Any:
@@ -237,18 +277,26 @@ def _called(expr: Expr) -> str:
 def _look_up(path: tuple[str, ...], names: Mapping[str, Any]) -> Any:
     value: Any = names
     for part in path:
-        value = value[part]
-        if isinstance(value, Missing):
-            raise Unavailable(value.step, value.status, value.reason)
+        value = _there(value[part])
+    return value
+
+
+def _there(value: Any) -> Any:
+    if isinstance(value, Missing):
+        raise Unavailable(value.step, value.status, value.reason)
     return value
 
 
 def _all(exprs: Sequence[Expr], names: Mapping[str, Any]) -> list[Any]:
     """Return the values of what is looked at in any case. Where one has none because of the item alone, that is the
     reason, whatever a reply says beside it: a model that declines is scored on the same items as all others."""
+    return _all_of((expr, names) for expr in exprs)
+
+
+def _all_of(looked_at: Iterable[tuple[Expr, Mapping[str, Any]]]) -> list[Any]:
     values: list[Any] = []
     lacking: Unavailable | None = None
-    for expr in exprs:
+    for expr, names in looked_at:
         try:
             values.append(evaluate(expr, names))
         except Unavailable as error:
@@ -344,6 +392,8 @@ _EVALUATED: Final[Mapping[type, Callable[[Any, Mapping[str, Any]], Any]]] = Mapp
         Binary: _binary,
         Get: _field,
         Data: _rows,
+        Each: _each,
+        AtElement: _at,
         Branches: lambda expr, names: names[TREES][expr.tree],
     }
 )

@@ -12,17 +12,20 @@ from typing import assert_never
 
 from tripos_compiler.plan import (
     Ask,
+    AtElement,
     Binary,
     Branches,
     Call,
     Data,
     Dataset,
+    Each,
     Expr,
     Get,
     Hole,
     Items,
     Judging,
     Literal_,
+    Loop,
     Made,
     Part,
     Plan,
@@ -183,30 +186,53 @@ def subexpressions(expr: Expr) -> Iterator[Expr]:
     ['unary', 'ref']
     """
     yield expr
+    for part in parts_of(expr):
+        yield from subexpressions(part)
+
+
+def parts_of(expr: Expr) -> tuple[Expr, ...]:
+    """Return what an expression is made of, directly."""
     match expr:
         case Unary(value=value):
-            yield from subexpressions(value)
+            return (value,)
         case Binary(left=left, right=right):
-            yield from subexpressions(left)
-            yield from subexpressions(right)
+            return (left, right)
         case Items(values=values):
-            for value in values:
-                yield from subexpressions(value)
+            return values
         case Call(args=args, named=named):
-            for value in (*args, *named.values()):
-                yield from subexpressions(value)
-        case Get(of=of):
-            yield from subexpressions(of)
+            return (*args, *named.values())
+        case Get(of=of) | AtElement(of=of):
+            return (of,)
+        case Each(loop=loop, value=value):
+            return (loop.of, value) if loop.where is None else (loop.of, loop.where, value)
         case Literal_() | Ref() | Data() | Branches():
-            pass
-        case _:
-            assert_never(expr)
+            return ()
+    assert_never(expr)
+
+
+def looped(loops: Sequence[Loop], value: Expr) -> Expr:
+    """Return an expression for each element of nested lists, the first the outermost."""
+    for loop in reversed(loops):
+        value = Each(loop=loop, value=value)
+    return value
 
 
 def expressions_of(part: object) -> Iterator[Expr]:
     """Yield every expression of a part of a plan, wherever in it; not those that stand in another."""
     match part:
-        case Literal_() | Ref() | Call() | Unary() | Binary() | Items() | Get() | Data() | Branches():
+        case (
+            Literal_()
+            | Ref()
+            | Call()
+            | Unary()
+            | Binary()
+            | Items()
+            | Get()
+            | Data()
+            | Branches()
+            | Each()
+            | AtElement()
+        ):
             yield part
             return
         case Part():
@@ -223,8 +249,18 @@ def expressions_of(part: object) -> Iterator[Expr]:
 
 
 def paths_in(expr: Expr) -> set[tuple[str, ...]]:
-    """Return the names, with the fields below them, that an expression looks up."""
-    return {part.path for part in subexpressions(expr) if isinstance(part, Ref)}
+    """Return the names, with the fields below them, that an expression looks up; not those of its own loops.
+
+    >>> loop = Loop(alias="c", of=Ref(path=("item", "facts")))
+    >>> paths_in(Each(loop=loop, value=Ref(path=("c", "text"))))
+    {('item', 'facts')}
+    """
+    if isinstance(expr, Each):
+        inner = paths_in(expr.value) | (set() if expr.loop.where is None else paths_in(expr.loop.where))
+        return paths_in(expr.loop.of) | {path for path in inner if path[0] != expr.loop.alias}
+    if isinstance(expr, Ref):
+        return {expr.path}
+    return {path for part in parts_of(expr) for path in paths_in(part)}
 
 
 def names_in(expr: Expr) -> set[str]:

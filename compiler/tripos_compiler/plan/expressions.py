@@ -165,8 +165,34 @@ class Branches(Part):
     tree: str
 
 
+class Loop(Part):
+    """The elements of a list, each known as `alias`; those for which `where` holds. A list of more than `most` has no
+    value."""
+
+    alias: str
+    of: Expr
+    where: Expr | None = None
+    most: int | None = None
+
+
+class Each(Part):
+    """The value of an expression for each element of a list, a list too."""
+
+    op: Literal["each"] = "each"
+    loop: Loop
+    value: Expr
+
+
+class AtElement(Part):
+    """The value that a judge gave for the elements at hand of the loops that it stands in; `of` names its verdicts."""
+
+    op: Literal["at"] = "at"
+    of: Ref
+    loops: tuple[str, ...]
+
+
 Expr = Annotated[
-    Literal_ | Ref | Call | Unary | Binary | Items | Get | Data | Branches,
+    Literal_ | Ref | Call | Unary | Binary | Items | Get | Data | Branches | Each | AtElement,
     Field(discriminator="op"),
 ]
 

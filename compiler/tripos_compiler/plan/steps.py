@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from tripos_compiler.plan.base import Part
-from tripos_compiler.plan.expressions import Expr, Texts, Type
+from tripos_compiler.plan.expressions import Expr, Loop, Texts, Type
 from tripos_compiler.plan.settings import Settings
 
 
@@ -131,6 +131,8 @@ class Verdict(Part):
     name: str
     scorer: str
     args: dict[str, Expr]
+    loops: tuple[Loop, ...] = ()
+    """The lists whose elements it is asked about, each element on its own; a later one may be of an element."""
     when: Expr | None = None
     needs: tuple[str, ...] = ()
     judgement: str

@@ -15,7 +15,23 @@ from tripos_compiler.constructs import Statement
 from tripos_compiler.diagnostics import Label
 from tripos_compiler.language import subexpressions
 from tripos_compiler.language.library import FUNCTIONS, arguments_of
-from tripos_compiler.plan import Binary, Branches, Call, Data, Expr, Get, Hole, Items, Literal_, Passage, Ref, Unary
+from tripos_compiler.plan import (
+    AtElement,
+    Binary,
+    Branches,
+    Call,
+    Data,
+    Each,
+    Expr,
+    Get,
+    Hole,
+    Items,
+    Literal_,
+    Loop,
+    Passage,
+    Ref,
+    Unary,
+)
 from tripos_compiler.resolve import KINDS, Index, Program
 from tripos_compiler.secrecy.labels import PUBLIC, Flow, Secrets, one_of_several, union, within
 from tripos_compiler.source import Span
@@ -158,7 +174,19 @@ class Flows:
                 return Flow(self.all(left, right))
             case Call():
                 return self._call(expr)
+            case AtElement(of=of):
+                return Flow(self.of(of).all)
+            case Each(loop=loop, value=value):
+                source, inner = self.of(loop.of), self.of_elements(loop)
+                if loop.where is None:
+                    return Flow(source.what, each=inner.of(value))
+                return _some(Flow(union(source.what, inner.all(loop.where)), each=inner.of(value)))
         assert_never(expr)
+
+    def of_elements(self, loop: Loop) -> Flows:
+        """Return the same where an element of a loop is in scope too."""
+        source = self.of(loop.of)
+        return self.within({loop.alias: Flow(source.all) if source.each is None else source.each})
 
     def _call(self, expr: Call) -> Flow:
         if expr.function not in FUNCTIONS:

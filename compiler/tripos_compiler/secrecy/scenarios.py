@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from tripos_compiler.constructs import Statement
 from tripos_compiler.diagnostics import Label
-from tripos_compiler.language import expressions_of, subexpressions
+from tripos_compiler.language import expressions_of, looped, subexpressions
 from tripos_compiler.plan import (
     Ask,
     Call,
@@ -20,6 +20,7 @@ from tripos_compiler.plan import (
     Converse,
     Grade,
     Hole,
+    Items,
     Passage,
     Ref,
     Retrieve,
@@ -95,8 +96,10 @@ class Following:
         match step:
             case Score(value=value) | Column(value=value):
                 scored = flows.all(value)
-            case Grade(args=args) | Compare(args=args) | Verdict(args=args):
+            case Grade(args=args) | Compare(args=args):
                 scored = flows.all(*args.values())
+            case Verdict(args=args, loops=loops):
+                scored = flows.all(looped(loops, Items(values=tuple(args.values()))))
             case _:
                 return
         for secret in scored:
@@ -308,7 +311,12 @@ class Following:
         sides = {"first": Flow(fields=self.names), "second": Flow(fields=self.names)}
         flows = self.flows(step.name, sides if isinstance(step, Compare) else {})
         place = self.places.index.judged.get((self.scenario.name, step.name), statement.head)
-        told = [Told(flows.all(arg), place, f"`{step.scorer}` tells") for arg in step.args.values()]
+        told: list[Told] = []
+        for loop in step.loops if isinstance(step, Verdict) else ():
+            told.append(Told(flows.of(loop.of).what, place, f"whether `{step.scorer}` is asked tells"))
+            flows = flows.of_elements(loop)
+            told.append(Told(flows.all(loop.where), place, f"whether `{step.scorer}` is asked tells"))
+        told += [Told(flows.all(arg), place, f"`{step.scorer}` tells") for arg in step.args.values()]
         shown = dict.fromkeys((*scorer.params, "metrics", *self.scenario.axes, "language"), PUBLIC)
         own = Flows(shown, self.tables, self.revealed(step.scorer), self.places)
         known: set[int] = set()

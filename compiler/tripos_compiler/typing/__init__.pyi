@@ -1,8 +1,10 @@
 from .calls import (
     DEEPEST_FORMULA as DEEPEST_FORMULA,
-    Judge as Judge,
     is_score as is_score,
     scorer_arguments as scorer_arguments,
+)
+from .checker import (
+    Judge as Judge,
 )
 from .expressions import (
     Elaborator as Elaborator,

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 from tripos_compiler.diagnostics import Label, nearest
 from tripos_compiler.language.library import FUNCTIONS, Function, Parameter, Wrong, fits, lack_of, type_notation
@@ -17,38 +16,14 @@ from tripos_compiler.plan import (
     Scorer,
     Type,
 )
-from tripos_compiler.resolve import Binding, FormulaScorer, PossibleLack, Program, Scope, Typed, joint_lacks
+from tripos_compiler.resolve import Binding, FormulaScorer, PossibleLack, Typed, joint_lacks
 from tripos_compiler.resolve.plugins import find_plugin
-from tripos_compiler.source import Argument, CallExpr, Name, Span, Syntax
+from tripos_compiler.source import Argument, CallExpr, Name
+from tripos_compiler.typing.checker import Checker
+from tripos_compiler.typing.comprehensions import comprehension, is_comprehension
 
 DEEPEST_FORMULA = 32
 """How deep formula scorers may use each other; circles are reported where they are declared."""
-
-
-Judge = Callable[[CallExpr, Scorer, dict[str, Typed]], Typed | None]
-"""Checks a call of a judge, where one may be called."""
-
-
-class Checker(Protocol):
-    """The part of a checker of expressions that calls and operators need (`expressions.Elaborator`)."""
-
-    program: Program
-    scope: Scope
-    judge: Judge | None
-    depth: int
-
-    def infer(self, syntax: Syntax) -> Typed | None: ...
-    def expression(self, syntax: Syntax, wanted: Type | None = None, what: str = "this") -> Typed | None: ...
-    def against(self, syntax: Syntax, choice: Type) -> Typed | None: ...
-    def is_value(self, syntax: Syntax) -> bool: ...
-    def locale(self) -> Typed | None: ...
-    def typed_as(self, typed: Typed | None, syntax: Syntax, wanted: Type, what: str) -> Typed | None: ...
-    def misfit(self, span: Span, given: Type, wanted: Type, what: str) -> None: ...
-    def group(self, syntax: Syntax, arguments: tuple[Argument, ...], choice: Type | None = None) -> Typed | None: ...
-    def within(self, scope: Scope) -> Checker: ...
-    def error(
-        self, code: str, message: str, span: Span, help: str | None = None, unknown: str | None = None
-    ) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -100,7 +75,7 @@ def arguments(elaborator: Checker, syntax: CallExpr, parameters: Sequence[Parame
             elaborator.error("E0303", "this argument is one too many or misnamed", argument.span, help_)
             good = False
             continue
-        if len(argument.elements) != 1:
+        if len(argument.elements) != 1 and not is_comprehension((argument,), named=True):
             message = "this argument is more than one value; is a comma missing?"
             elaborator.error("E0303", message, argument.span, help_)
             good = False
@@ -139,6 +114,9 @@ def _filled(free: list[Parameter], argument: Argument) -> Parameter | None:
 def _argument(elaborator: Checker, argument: Argument, parameter: Parameter, given: Sequence[Given]) -> Typed | None:
     element = argument.elements[0]
     wanted = parameter.type
+    if is_comprehension((argument,), named=True):
+        typed = comprehension(elaborator, argument)
+        return typed if wanted is None else elaborator.typed_as(typed, element, wanted, f"`{parameter.name}`")
     if wanted is None and given and isinstance(element, Name) and elaborator.is_value(element):
         beside = given[0].typed.type  # `default(choice, A)`: a value of the choice that stands before
         of = beside.of if beside.kind in ("optional", "list", "set") else beside

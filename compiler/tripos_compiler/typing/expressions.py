@@ -40,7 +40,9 @@ from tripos_compiler.source import (
     UnaryExpr,
     describe_syntax,
 )
-from tripos_compiler.typing.calls import Judge, call
+from tripos_compiler.typing.calls import call
+from tripos_compiler.typing.checker import Judge
+from tripos_compiler.typing.comprehensions import comprehension, is_comprehension
 from tripos_compiler.typing.operators import check_operator, unbounded
 
 if TYPE_CHECKING:
@@ -69,6 +71,10 @@ class Elaborator:
     def within(self, scope: Scope) -> Elaborator:
         """Return the same for the body of a formula scorer, whose names are its parameters only."""
         return Elaborator(self.program, scope, self.judge, self.depth + 1, self.language)
+
+    def inside(self, scope: Scope, judge: Judge | None) -> Elaborator:
+        """Return the same where further names are in scope, and a judge is asked for each of several elements."""
+        return Elaborator(self.program, scope, judge, self.depth, self.language)
 
     def locale(self) -> Typed | None:
         """Return the locale that numbers are read in; None where it is the one that is read where none is given."""
@@ -123,6 +129,8 @@ class Elaborator:
             case Member():
                 return self._member(syntax)
             case Group(arguments=arguments):
+                if is_comprehension(arguments):
+                    return comprehension(self, arguments[0])
                 return self.group(syntax, arguments)
             case UnaryExpr(operator=operator, value=value):
                 wanted: Type = BoolType() if operator == "not" else NumberType()
@@ -212,12 +220,12 @@ class Elaborator:
                     self.program.index.use(syntax.name.span, None, type_notation(inner))
                     return replace(typed, expr=Get(of=typed.expr, field=syntax.name.text), type=inner)
                 known += [name for name in of.fields if name not in known]
-            elif of.kind == "list" and of.of.kind == "record":
-                if syntax.name.text in of.of.fields:  # of every record
-                    inner = ListType(of=of.of.fields[syntax.name.text])
+            elif of.kind == "list" and (record := _listed_record(of)) is not None:
+                if syntax.name.text in record.fields:  # of every record
+                    inner = _in_lists(of, record.fields[syntax.name.text])
                     self.program.index.use(syntax.name.span, None, type_notation(inner))
                     return replace(typed, expr=Get(of=typed.expr, field=syntax.name.text), type=inner)
-                known += [name for name in of.of.fields if name not in known]
+                known += [name for name in record.fields if name not in known]
             elif of.kind == "optional" and of.of.kind == "record":
                 self.error("E0306", f"`{dotted_name(syntax.of)}` may be missing here", syntax.of.span)
                 return None
@@ -287,6 +295,18 @@ class Elaborator:
         if not isinstance(syntax, Name) or syntax.text in ("true", "false"):
             return False
         return syntax.text not in self.scope and self._declared(syntax) is None
+
+
+def _listed_record(type_: Type) -> RecordType | None:
+    """Return the record that a list is of, or the lists in it; None where it is of none."""
+    while type_.kind == "list":
+        type_ = type_.of
+    return type_ if type_.kind == "record" else None
+
+
+def _in_lists(type_: Type, field: Type) -> Type:
+    """Return the type of a field of every record of a list, or of the lists in it."""
+    return ListType(of=_in_lists(type_.of, field)) if type_.kind == "list" else field
 
 
 def rows_binding(loaded: LoadedDataset) -> Binding:

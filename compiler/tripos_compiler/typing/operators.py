@@ -6,7 +6,7 @@ from tripos_compiler.language.library import fits, lack_of, type_notation, witho
 from tripos_compiler.plan import Binary, BoolType, IntegerType, Literal_, NumberType, TextType, Type
 from tripos_compiler.resolve import PossibleLack, Typed
 from tripos_compiler.source import BinaryExpr, Group, Name, Syntax
-from tripos_compiler.typing.calls import Checker
+from tripos_compiler.typing.checker import Checker
 
 
 def check_operator(checker: Checker, syntax: BinaryExpr) -> Typed | None:

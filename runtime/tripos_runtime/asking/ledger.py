@@ -134,9 +134,13 @@ def turn_id(conversation: str, number: int) -> str:
     return digest(["turn", conversation, number])
 
 
-def judgement_id(fingerprint: str, samples: Sequence[str], evaluator: str, number: int = 0) -> str:
-    """Return the name of a judge's reply on some samples; `number` says which of several, from 0."""
-    return digest(["judgement", fingerprint, evaluator, *([number] if number else []), *samples])
+def judgement_id(
+    fingerprint: str, samples: Sequence[str], evaluator: str, number: int = 0, element: str | None = None
+) -> str:
+    """Return the name of a judge's reply on some samples; `number` says which of several, from 0, and `element` about
+    which element of a list."""
+    about = samples if element is None else [["element", element], *samples]
+    return digest(["judgement", fingerprint, evaluator, *([number] if number else []), *about])
 
 
 def comparison_id(fingerprint: str, samples: Sequence[str], evaluator: str) -> str:

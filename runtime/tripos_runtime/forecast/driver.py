@@ -37,6 +37,7 @@ from tripos_runtime.program import (
     Got,
     HeldConversation,
     Here,
+    JudgePrompt,
     Names,
     Nearness,
     Need,
@@ -230,7 +231,7 @@ class _CaseView:
         if call.name in self.kept:
             return self._reuse(at, need)
         assert isinstance(step, Ask | Judging)
-        key = at.key(step)
+        key = at.key(step) if call.element is None else (*at.key(step), call.element)
         size = self._size(key, need, at)
         if isinstance(size, Unavailable):
             return size
@@ -351,10 +352,11 @@ class _CaseView:
         return self.sizes[key]
 
     def _measured(self, key: tuple[object, ...], need: ReplyNeed, at: _At) -> Size:
-        placeholders = SizedPlaceholders(at.names.values, at.known)
+        names = need.prompt.names if isinstance(need.prompt, JudgePrompt) else at.names.values
+        placeholders = SizedPlaceholders(names, at.known)
         sent = need.prompt.messages(placeholders)
         if self.foresight.read is not None:
-            self.foresight.read(need, need.prompt.messages(NamedPlaceholders(at.names.values, at.known)))
+            self.foresight.read(need, need.prompt.messages(NamedPlaceholders(names, at.known)))
         if placeholders.is_empty:
             self.sent[key] = sent
         return whole(placeholders.size(sent), self.case.scenario)

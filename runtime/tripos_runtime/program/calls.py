@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence, Set as AbstractSet
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from tripos_compiler.language import ends_conversation
-from tripos_compiler.plan import Ask, Converse, Judging
+from tripos_compiler.language import PLACE, Unavailable, elements, ends_conversation, names_in
+from tripos_compiler.plan import Ask, Converse, Judging, Loop, Verdict
 from tripos_runtime.asking import turn_id
+
+Places = tuple[int, ...]
+"""The place of an element in its list, after those of the elements that the list is of."""
 
 
 class StepCall(NamedTuple):
@@ -24,6 +27,45 @@ class StepCall(NamedTuple):
     part_of: str = ""
     number: int = 0
     """Which of the replies of a judge that is asked several times it is, from 0."""
+    element: Places | None = None
+    """About which element of a list a judge is asked: its place, after those of the lists that it stands in."""
+
+    @property
+    def element_name(self) -> str | None:
+        """Return the places of the element as rows have them: `4`, or `0.2` of a list in a list."""
+        return None if self.element is None else element_name(self.element)
+
+
+def element_name(places: Places) -> str:
+    """Return the places of an element as rows have them.
+
+    >>> element_name((4,)), element_name((0, 2))
+    ('4', '0.2')
+    """
+    return ".".join(map(str, places))
+
+
+def places_of(step: Verdict, names: Mapping[str, Any], yielded: AbstractSet[str]) -> list[Places]:
+    """Return where there may be elements: in a list that stands in a row where it has some, and in one that a reply
+    says, whose names are `yielded`, as far as its loop goes. A unit of no item has none."""
+    return [()] if not names else list(_places(step.loops, names, yielded))
+
+
+def _places(loops: Sequence[Loop], names: Mapping[str, Any], yielded: AbstractSet[str]) -> Iterator[Places]:
+    if not loops:
+        yield ()
+        return
+    loop, rest = loops[0], loops[1:]
+    if not names_in(loop.of).isdisjoint(yielded):
+        for place in range(loop.most or 0):
+            yield from ((place, *inner) for inner in _places(rest, names, {*yielded, loop.alias}))
+        return
+    try:
+        for inside in elements(loop, names):
+            place = inside[PLACE + loop.alias]
+            yield from ((place, *inner) for inner in _places(rest, inside, yielded))
+    except Unavailable:
+        return
 
 
 SAID, LIMIT = "said", "limit"

@@ -8,17 +8,17 @@ and at the end. It counts nothing: what a driver counts follows from needs and r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple, Protocol
 
-from tripos_compiler.language import Unavailable, evaluate
+from tripos_compiler.language import PLACE, Missing, Unavailable, elements, evaluate
 from tripos_compiler.language.library import Dialogue
-from tripos_compiler.plan import Binary, Column, Expr, Grade, Retrieve, Score, Unary
+from tripos_compiler.plan import Binary, Column, Expr, Grade, Loop, Retrieve, Score, Unary
 from tripos_runtime.asking import PENDING, PreparedQuestion, PromptPlaceholders
 from tripos_runtime.models import Message
-from tripos_runtime.program.calls import Conversation, StepCall
+from tripos_runtime.program.calls import Conversation, Places, StepCall
 from tripos_runtime.program.names import Names
 from tripos_runtime.program.units import Unit
 
@@ -177,6 +177,55 @@ def can_be(wanted: bool, when: Expr, names: Mapping[str, Any]) -> bool:
             sides = (can_be(wanted, left, names), can_be(wanted, right, names))
             return all(sides) if both else any(sides)
     return True
+
+
+@dataclass(frozen=True)
+class ListElement:
+    """An element that a judge is asked about, with the names that expressions see beside it. It is not certain that
+    there is one where a reply is pending that says so."""
+
+    places: Places
+    names: Mapping[str, Any]
+    certain: bool
+
+
+def elements_in(loops: Sequence[Loop], names: Mapping[str, Any], certain: bool = True) -> Iterator[ListElement]:
+    """Yield the elements that a judge is asked about, in their order. Raises `Unavailable` where it cannot be told
+    which there are, but for a pending reply: then those that there may be."""
+    if not loops:
+        yield ListElement(tuple(names[PLACE + loop] for loop in names.get(LOOPS, ())), dict(names), certain)
+        return
+    loop, rest = loops[0], loops[1:]
+    for inside, sure in _seen(loop, names):
+        inside[LOOPS] = (*names.get(LOOPS, ()), loop.alias)
+        holds = sure
+        if loop.where is not None:
+            try:
+                if not evaluate(loop.where, inside):
+                    continue
+            except Unavailable as reason:
+                if not is_pending(reason):
+                    raise
+                if not can_be(True, loop.where, inside):
+                    continue
+                holds = False
+        yield from elements_in(rest, inside, certain and holds)
+
+
+LOOPS = "@loops"
+"""The name of the loops that an element stands in, from the outermost to the innermost."""
+
+
+def _seen(loop: Loop, names: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], bool]]:
+    """Yield the names beside each element; of a list that is pending so many elements as there may be."""
+    try:
+        for inside in elements(loop, names):
+            yield inside, True
+    except Unavailable as reason:
+        if not is_pending(reason):
+            raise
+        for place in range(loop.most or 0):
+            yield {**names, loop.alias: Missing(reason.step, PENDING), PLACE + loop.alias: place}, False
 
 
 def drive(program: Program, meet: Callable[[Need], Got], take: Callable[[], None]) -> Any:

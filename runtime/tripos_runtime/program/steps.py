@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Sequence, Set as AbstractSet
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
-
-import orjson
 
 from tripos_compiler.language import Missing, Unavailable
 from tripos_compiler.plan import Ask, Column, Converse, Grade, Judging, Retrieve, Score, Scorer, Step, Verdict
@@ -25,10 +22,11 @@ from tripos_runtime.asking import (
 )
 from tripos_runtime.program.calls import StepCall
 from tripos_runtime.program.conversing import Systems, talk_program
-from tripos_runtime.program.names import Names, RuledOut
+from tripos_runtime.program.names import Names, RuledOut, kept_value
 from tripos_runtime.program.needs import (
     Compared,
     HeldConversation,
+    ListElement,
     Nearness,
     Program,
     ReplyNeed,
@@ -38,6 +36,7 @@ from tripos_runtime.program.needs import (
     Unfound,
     Unheld,
     can_be,
+    elements_in,
     is_pending,
 )
 from tripos_runtime.program.pairs import Pair
@@ -187,6 +186,9 @@ class UnitProgram:
         self.out.append(Scored(step, None, judge.model, empty, reason=against.reason))
 
     def _take_verdict(self, step: Verdict) -> Program:
+        if step.loops:
+            yield from self._take_each(step)
+            return
         names = self.names
         against, certain = holds(step, names)
         question, prompt = self._judged(step)
@@ -203,10 +205,50 @@ class UnitProgram:
             self.out.extend(Unasked(call, against) for call in calls)
         names.lacks(step, against.status, against.reason)
 
-    def _judged(self, step: Judging) -> tuple[PreparedQuestion, JudgePrompt]:
-        case = self.unit.case
+    def _take_each(self, step: Verdict) -> Program:
+        """Ask judges about each element of a list, all of them side by side."""
+        names = self.names
+        against, certain = holds(step, names)
+        calls: dict[tuple[int, ...] | None, list[StepCall]] = {}
+        for call in self.unit.calls:
+            if call.step is step:
+                calls.setdefault(call.element, []).append(call)
+        if against is None:
+            try:
+                found = [each for each in elements_in(step.loops, names.values) if each.places in calls]
+            except Unavailable as reason:
+                against = reason
+            else:
+                asked = [self._about(step, each, calls.pop(each.places), certain) for each in found]
+                told = (yield from _side_by_side(asked)) if asked else []
+                ruled_out = RuledOut(step.name, NOT_APPLICABLE, f"`{step.name}` has no such element")
+                self.out.extend(Unasked(call, ruled_out) for each in calls.values() for call in each)
+                if all(each.certain for each in found):
+                    names.gave(step.name, {each.places: value for each, value in zip(found, told, strict=True)})
+                else:
+                    names.lacks(step, PENDING)
+                return
+        if not is_pending(against):
+            self.out.extend(Unasked(call, against) for each in calls.values() for call in each)
+        names.lacks(step, against.status, against.reason)
+
+    def _about(self, step: Verdict, element: ListElement, calls: Sequence[StepCall], certain: bool) -> Program:
+        """Return what judges say of one element; `Missing` where they say nothing."""
+        question, prompt = self._judged(step, element.names)
+        sure = certain and element.certain
+        answers = yield from _side_by_side([_replies(each, prompt, question, sure) for each in _by_judge(calls)])
+        reasons = [each for each in answers if isinstance(each, Unavailable)]
+        if not reasons:
+            return said(step, self.world.plan.scorer(step.scorer), answers)
+        against = next((each for each in reasons if not is_pending(each)), reasons[0])
+        if not is_pending(against):
+            self.out.extend(Unasked(call, against) for call in calls)
+        return Missing(step.name, against.status, against.reason)
+
+    def _judged(self, step: Judging, names: Mapping[str, Any] | None = None) -> tuple[PreparedQuestion, JudgePrompt]:
+        case, seen = self.unit.case, self.names.values if names is None else names
         question = self.world.questions.of(step, case.language)
-        return question, JudgePrompt(self.world, step, question, case, self.names.values)
+        return question, JudgePrompt(self.world, step, question, case, seen)
 
     def _retrieve(self, step: Retrieve) -> Program:
         """Put what a step finds among the names. Its condition is no part of its fingerprint."""
@@ -331,29 +373,3 @@ def said(step: Verdict, scorer: Scorer, answers: Sequence[Sequence[Answer]]) -> 
     if kind == "bool":
         return mean > 0.5
     return int(mean) if kind == "integer" and mean.is_integer() else mean
-
-
-def kept_value(value: Any) -> tuple[float | None, str | None]:
-    """Return a number, and JSON text for what is none. True and false are 1 and 0; a set is a list in order; what is
-    not there is neither.
-
-    >>> kept_value(True), kept_value("B"), kept_value({"b", "a"}), kept_value(None)
-    ((1.0, None), (None, '"B"'), (None, '["a","b"]'), (None, None))
-    """
-    if value is None:
-        return None, None
-    if isinstance(value, bool | int | float):
-        number = float(value)
-        return (number, None) if math.isfinite(number) else (None, None)
-    return None, orjson.dumps(_plain(value), default=str).decode()
-
-
-def _plain(value: Any) -> Any:
-    match value:
-        case str():
-            return str(value)
-        case AbstractSet():
-            return sorted((_plain(each) for each in value), key=repr)
-        case list() | tuple():
-            return [_plain(each) for each in value]
-    return value

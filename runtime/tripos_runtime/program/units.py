@@ -25,7 +25,7 @@ from tripos_compiler.plan import (
 from tripos_runtime.asking import conversation_id, judgement_id, sample_id, score_id
 from tripos_runtime.datasets import Case
 from tripos_runtime.models import encoder_id
-from tripos_runtime.program.calls import Conversation, StepCall
+from tripos_runtime.program.calls import Conversation, StepCall, element_name, places_of
 from tripos_runtime.roles import RoleBinding, made_by
 
 AND, THEN = " + ", " then "
@@ -115,6 +115,11 @@ class BoundTreatment:
     def scorers(self) -> dict[str, Scorer]:
         """The scorers that ask a role, by name."""
         return {scorer.name: scorer for scorer in self.plan.scorers}
+
+    @cached_property
+    def yielded(self) -> frozenset[str]:
+        """The names of all steps, whose values no row has."""
+        return frozenset(step.name for step in self.treatment.steps)
 
     def repeats(self, step: Judging, evaluator: str) -> range:
         """Return the numbers of the replies that a judge gives; a person is asked once."""
@@ -238,10 +243,18 @@ class Unit:
         replied = any(name not in self.bound.retrieved for name in step.needs)
         about = [*([] if replied else [self.case.item_id]), *self._built_on(step)]
         role, names = self.bound.role_of(step), self.verdicts.setdefault(step.name, [])
+        places = places_of(step, self.case.names, self.bound.yielded) if step.loops else []
         for evaluator in self.evaluators(step):
+            by = self._by(evaluator)
             for number in self.bound.repeats(step, evaluator):
-                names.append(judgement_id(step.judgement, about, self._by(evaluator), number))
-                self.calls.append(StepCall("judgements", names[-1], role, evaluator, step, number=number))
+                # What builds on verdicts about elements is named by the list, which has a name that no element has.
+                names.append(judgement_id(step.judgement, about, by, number))
+                if not step.loops:
+                    self.calls.append(StepCall("judgements", names[-1], role, evaluator, step, number=number))
+                for place in places:
+                    name = judgement_id(step.judgement, about, by, number, element_name(place))
+                    call = StepCall("judgements", name, role, evaluator, step, number=number, element=place)
+                    self.calls.append(call)
 
     def _built_on(self, step: Ask | Converse | Score | Column | Judging) -> list[str]:
         """Return what names the result of a step: what it builds on, and who made what it looks into."""
@@ -347,6 +360,9 @@ class Unit:
 
     def judgement(self, step: Judging, evaluator: str, number: int = 0) -> str:
         """Return the name of a judge's reply, the first of several or another."""
+        if isinstance(step, Verdict) and step.loops:
+            among = [(by, each) for by in self.evaluators(step) for each in self.bound.repeats(step, by)]
+            return self.verdicts[step.name][among.index((evaluator, number))]
         calls = (call for call in self.calls if call.step is step and call.number == number)
         return next(call.name for call in calls if call.model == evaluator)
 

@@ -197,8 +197,10 @@ class Finder:
         key = row["judgement_id"]
         before: tuple[TracedReply, ...] = ()
         if samples:
-            number = row["repeat"] or 0
-            before = self.before(key, row, samples[0], step, lambda ids: judgement_id(stamp, ids, by, number), of)
+            number, element = row["repeat"] or 0, row["element"]
+            before = self.before(
+                key, row, samples[0], step, lambda ids: judgement_id(stamp, ids, by, number, element), of
+            )
         scores = self.rows("scores", "judgement_id", [key]) if upon else []
         return TracedReply(
             "judgements",

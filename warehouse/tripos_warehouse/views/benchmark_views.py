@@ -61,7 +61,8 @@ _SAMPLES = """
 """
 _JUDGEMENTS = """
   {context},
-  sample.model, judgement.scorer, judgement.evaluator, judgement.repeat, judgement.round, judgement.source,
+  sample.model, judgement.scorer, judgement.evaluator, judgement.repeat, judgement.element, judgement.round,
+  judgement.source,
   judgement.drawn_of,
   judgement.model_served, judgement.status,
   judgement.reply, judgement.parsed, judgement.messages, judgement.error, judgement.finish_reason,

@@ -16,6 +16,7 @@ from typing import Final
 from tripos_compiler.language.figures.scored_steps import Giving
 from tripos_compiler.plan import (
     Ask,
+    AtElement,
     Binary,
     BoolType,
     Call,
@@ -109,6 +110,9 @@ class Ranges:
         match expr:
             case Ref(path=(name, *path)):
                 return _below(self._type_of(scenario, name), path)
+            case AtElement(of=Ref(path=(name, *_))):
+                found = self._type_of(scenario, name)
+                return None if isinstance(found, Mapping) else found
             case Get(of=of, field=field):
                 return _below(self.type_at(scenario, of), [field])
             case Call(function=name) if name in ITEM_OF:

@@ -15,7 +15,7 @@ from typing import Final, Literal
 from tripos_compiler.language.library.partiality import Known
 from tripos_compiler.language.library.table import FUNCTIONS
 from tripos_compiler.language.library.types import is_of_paths, without_optional
-from tripos_compiler.plan import Binary, Call, Data, Expr, Get, Items, Literal_, Type, Unary
+from tripos_compiler.plan import AtElement, Binary, Call, Data, Each, Expr, Get, Items, Literal_, Type, Unary
 
 COUNTS: Final = ("length", "words", "turns", "depth")
 """Functions that count, and so give no number below 0."""
@@ -73,8 +73,14 @@ def find_lacks(expr: Expr) -> Iterator[Lack]:
     condition in it sees to. Types are not known of a plan's expressions, so there may be fewer lacks than it says,
     never more."""
     match expr:
-        case Unary(value=value) | Get(of=value):
+        case Unary(value=value) | Get(of=value) | AtElement(of=value):
             yield from find_lacks(value)
+        case Each(loop=loop, value=value):
+            yield from find_lacks(loop.of)
+            if loop.where is None:
+                yield from find_lacks(value)
+            else:
+                yield from (*find_lacks(loop.where), *unguarded_lacks(find_lacks(value), loop.where, True))
         case Items(values=values):
             for value in values:
                 yield from find_lacks(value)

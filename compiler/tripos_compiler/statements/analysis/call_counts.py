@@ -28,6 +28,7 @@ from tripos_compiler.plan import (
     Verdict,
 )
 from tripos_compiler.resolve import Program
+from tripos_compiler.statements.analysis.loop_counts import CallRange, loop_calls
 from tripos_compiler.statements.analysis.step_conditions import Case, StepOutcomes
 
 
@@ -121,23 +122,6 @@ class CountedCases:
     known: Sequence[Case] | None
     certain: bool
     """Whether there will be that many rows, and not fewer."""
-
-
-@dataclass(frozen=True)
-class CallRange:
-    """How often something happens: as a rule, at least, at most."""
-
-    calls: int
-    least: int
-    most: int
-
-    def times(self, factor: int) -> CallRange:
-        """Return that many times as often."""
-        return CallRange(self.calls * factor, self.least * factor, self.most * factor)
-
-    def and_(self, other: CallRange) -> CallRange:
-        """Return both together."""
-        return CallRange(self.calls + other.calls, self.least + other.least, self.most + other.most)
 
 
 @dataclass
@@ -254,9 +238,14 @@ class _Counter:
 
     def _of(self, asked: SharedStep) -> Iterator[CallCount]:
         step, times = asked.step, asked.times
+        times_a_row = asked.samples * asked.repeats
+        if isinstance(step, Verdict) and step.loops:
+            span, (least, most) = loop_calls(asked.places, self.cases.known, self.cases.count, self.cases.certain)
+            of_a_row = (least * times_a_row, most * times_a_row)
+            yield self._count(step.name, self.scorers[step.scorer].role, span.times(times_a_row), times, of_a_row)
+            return
         span = self._span(asked.places)
         alike = span.most == self.cases.count and span.least in (0, span.most)
-        times_a_row = asked.samples * asked.repeats
         row = None if alike else (0, times_a_row)
         span = span.times(times_a_row)
         match step:

@@ -70,6 +70,8 @@ class StepFingerprints:
             case Verdict():
                 update["judgement"] = self._judgement(step)
                 source = self._repeated(step.scorer, update["judgement"])
+                if step.loops:
+                    source = [source, [[_json_part(loop), self.outside(loop.where)] for loop in step.loops]]
                 update["fingerprint"] = self._value(step.name, source, step.when, step.needs)
             case Grade():
                 update |= self._drawn("judgement", self._judgement(step), step.name, *self._judging(step.scorer))
@@ -144,7 +146,7 @@ class StepFingerprints:
         """Of a judge's reply: the scorer's texts, the rubric, what it is given, and what that builds on."""
         judge: Scorer = self.program.scorers[step.scorer]
         rubric = [self.program.metrics[name] for name in step.metrics] if isinstance(step, Grade) else []
-        own = [self._own(each) for each in (judge, step, *rubric)]
+        own = [self._own(each) for each in (judge, _about_elements(step), *rubric)]
         return digest([self.place, own, self._needed(step.needs)])
 
     def _value(self, name: str, source: object, when: Expr | None, needs: Iterable[str]) -> str:
@@ -171,11 +173,11 @@ class StepFingerprints:
         inputs = [self.outside(expr) for expr in expressions_of(counting)]
         return [part.model_dump(mode="json", exclude=set(hidden)), labels, inputs]
 
-    def outside(self, expr: Expr) -> list[object]:
+    def outside(self, expr: Expr | None) -> list[object]:
         """Return what an expression takes from outside the row: data sets, trees, functions of the user's, and versions
         of the library's."""
         found: list[object] = []
-        for part in subexpressions(expr):
+        for part in () if expr is None else subexpressions(expr):
             if isinstance(part, Data):
                 found.append(self._data(part.dataset))
             elif isinstance(part, TreeValue) and part.tree in self.program.trees:
@@ -194,6 +196,14 @@ class StepFingerprints:
         if name not in self.program.datasets:
             return name
         return row_identity(self.program.datasets[name])
+
+
+def _about_elements(step: Judging) -> Judging:
+    """Return a step whose verdict on an element does not depend on which other elements are judged."""
+    if not isinstance(step, Verdict) or not step.loops:
+        return step
+    loops = tuple(loop.model_copy(update={"where": None, "most": None}) for loop in step.loops)
+    return step.model_copy(update={"loops": loops})
 
 
 _STEP = frozenset(("step", "name", "of", "needs", "when", "judgement", "fingerprint"))

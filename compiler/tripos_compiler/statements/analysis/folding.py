@@ -6,7 +6,22 @@ from collections.abc import Callable, Mapping
 
 from tripos_compiler.language import Unavailable, evaluate, names_in
 from tripos_compiler.language.library import FUNCTIONS
-from tripos_compiler.plan import Binary, Call, Expr, Get, Hole, Items, Literal_, Passage, Ref, Template, Texts, Unary
+from tripos_compiler.plan import (
+    Binary,
+    Call,
+    Each,
+    Expr,
+    Get,
+    Hole,
+    Items,
+    Literal_,
+    Loop,
+    Passage,
+    Ref,
+    Template,
+    Texts,
+    Unary,
+)
 
 TRUE = Literal_(value=True)
 FALSE = Literal_(value=False)
@@ -28,7 +43,16 @@ def map_expression(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
             expr = expr.model_copy(update={"args": tuple(map_expression(arg, change) for arg in args), "named": inner})
         case Get(of=of):
             expr = expr.model_copy(update={"of": map_expression(of, change)})
+        case Each(loop=loop, value=value):
+            inside = {"loop": map_loop(loop, change), "value": map_expression(value, change)}
+            expr = expr.model_copy(update=inside)
     return change(expr)
+
+
+def map_loop(loop: Loop, change: Callable[[Expr], Expr]) -> Loop:
+    """Return the loop with every part of its expressions changed."""
+    where = None if loop.where is None else map_expression(loop.where, change)
+    return loop.model_copy(update={"of": map_expression(loop.of, change), "where": where})
 
 
 def fold_arms(expr: Expr, chosen: Mapping[str, str]) -> Expr:

@@ -12,7 +12,16 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final
 
-from tripos_compiler.language import LAZY, Unavailable, evaluate, names_in, subexpressions, without_reveal
+from tripos_compiler.language import (
+    LAZY,
+    Unavailable,
+    evaluate,
+    looped,
+    names_in,
+    parts_of,
+    subexpressions,
+    without_reveal,
+)
 from tripos_compiler.language.library import FUNCTIONS
 from tripos_compiler.plan import (
     Ask,
@@ -21,8 +30,8 @@ from tripos_compiler.plan import (
     Compare,
     Converse,
     Data,
+    Each,
     Expr,
-    Get,
     Grade,
     Hole,
     Items,
@@ -171,6 +180,8 @@ class StepOutcomes:
                 yield _lacks(self._value(step.source, case))
                 for expr in (*step.include, *_asked_for(step)):  # texts may be embedded before that is seen
                     yield None if _lacks(self._value(expr, case)) is not False else False
+            case Verdict(loops=loops) if loops:
+                yield _lacks(self._value(loops[0].of, case))
             case Verdict() | Grade() | Compare():
                 for expr in step.args.values():
                     yield _lacks(self._value(expr, case))
@@ -247,7 +258,7 @@ class StepOutcomes:
                 first = self._value(left, case)
                 after = self._value(right, case) if first - {ends, VOID} else frozenset[str]()
                 return (first & {ends, VOID}) | after
-        parts = [self._value(part, case) for part in _inside(expr)]
+        parts = [self._value(part, case) for part in parts_of(expr)]
         if isinstance(expr, Call) and expr.function in LAZY:  # what has no value may not be looked at
             return UNSURE if any(VOID in part for part in parts) or _is_partial(expr) else OPEN
         if any(part == {VOID} for part in parts):
@@ -288,7 +299,7 @@ class StepOutcomes:
         """Return true if the names of a case decide an expression; looked into once, too."""
         found = self._decides.get(id(expr))
         if found is None:
-            found = names_in(expr) <= self.names and all(_is_known(part) for part in subexpressions(expr))
+            found = names_in(expr) <= self.names and all(is_evaluable(part) for part in subexpressions(expr))
             self._decides[id(expr)] = found
             self._held.append(expr)
         return found
@@ -327,6 +338,8 @@ def _is_partial(part: Expr) -> bool:
     match part:
         case Binary(operator="/"):
             return True
+        case Each(loop=loop):
+            return loop.most is not None
         case Call(function=function, args=args, named=named):
             if function == "picked":  # of columns of one data set, which are as long as each other
                 bare = [without_reveal(arg) for arg in args[:2]]
@@ -338,7 +351,7 @@ def _is_partial(part: Expr) -> bool:
     return False
 
 
-def _is_known(part: Expr) -> bool:
+def is_evaluable(part: Expr) -> bool:
     """Return true if the compiler can evaluate it: no data set, no tree, no function of the user's."""
     return part.op not in ("data", "tree") and (not isinstance(part, Call) or part.function in FUNCTIONS)
 
@@ -362,6 +375,8 @@ def _taken(step: Step) -> Iterator[Expr]:
             yield from _in_texts([speaker.system for speaker in step.speakers])
         case Retrieve():
             yield from (step.source, *step.include, *_asked_for(step))
+        case Verdict(loops=loops) if loops:
+            yield looped(loops, Items(values=tuple(step.args.values())))
         case Verdict() | Grade() | Compare():
             yield from step.args.values()
 
@@ -381,19 +396,3 @@ def _in_texts(every: Iterable[Texts | None]) -> Iterator[Expr]:
                 for hole in part.parts if isinstance(part, Passage) else (part,):
                     if isinstance(hole, Hole):
                         yield hole.expr
-
-
-def _inside(expr: Expr) -> tuple[Expr, ...]:
-    """Return what an expression is made of, directly."""
-    match expr:
-        case Unary(value=value):
-            return (value,)
-        case Binary(left=left, right=right):
-            return (left, right)
-        case Items(values=values):
-            return values
-        case Call(args=args, named=named):
-            return (*args, *named.values())
-        case Get(of=of):
-            return (of,)
-    return ()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 
-from tripos_compiler.language import names_in, paths_in
+from tripos_compiler.language import looped, names_in, paths_in
 from tripos_compiler.plan import (
     Ask,
     Column,
@@ -13,6 +13,7 @@ from tripos_compiler.plan import (
     Expr,
     Grade,
     Hole,
+    Items,
     Passage,
     Retrieve,
     Score,
@@ -74,6 +75,8 @@ def step_expressions(step: Step) -> Iterator[Expr]:
             yield from (step.source, step.by, *step.include, *([step.where] if step.where is not None else []))
         case Score() | Column():
             yield step.value
+        case Verdict(loops=loops) if loops:
+            yield looped(loops, Items(values=tuple(step.args.values())))
         case Verdict() | Grade() | Compare():
             yield from step.args.values()
 

@@ -68,7 +68,10 @@ def _scenario(program: Program, statement: Statement) -> Scenario | None:
     program.numbers = locale_in(program, statement)
     cases = lower_rows(program, statement, lower_arms_of(program, statement, lower_context(program, statement)))
     key = cases.loaded.dataset.key if cases.loaded is not None else None
-    steps = Steps(program, name, cases.scope, cases.alias, key)
+    known = frozenset(
+        {*(axis.name for axis in cases.axes), *([cases.alias] if cases.alias and cases.from_file else [])}
+    )
+    steps = Steps(program, name, cases.scope, cases.alias, key, known)
     for inner in statement.body:
         if inner.construct in LOWERED:
             done = LOWERED[inner.construct](steps, inner)

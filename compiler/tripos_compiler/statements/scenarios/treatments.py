@@ -193,4 +193,8 @@ def _fold(step: Step, chosen: Mapping[str, str], labels: Mapping[str, Mapping[st
             update["value"] = put(step.value)
         case Verdict() | Grade() | Compare():
             update["args"] = {key: put(value) for key, value in step.args.items()}
+    if isinstance(step, Verdict):
+        update["loops"] = tuple(
+            loop.model_copy(update={"of": put(loop.of), "where": put(loop.where)}) for loop in step.loops
+        )
     return step.model_copy(update=update)

@@ -8,7 +8,7 @@ from typing import Any
 
 from tripos_compiler.constructs import Statement
 from tripos_compiler.language.library import fits, type_notation
-from tripos_compiler.plan import Ref, Scorer, TextType
+from tripos_compiler.plan import Loop, Ref, Scorer, TextType
 from tripos_compiler.resolve import FormulaScorer, Program, Typed
 from tripos_compiler.source import Argument, CallExpr, Group, Name, Node, Span, Syntax, Text
 from tripos_compiler.statements.scoring.functions import Parameters
@@ -187,6 +187,10 @@ class _Judged:
 
     def __init__(self, program: Program) -> None:
         self.program = program
+
+    def each(self, loop: Loop) -> _Judged:
+        """Return the same: of each element there is no reply either."""
+        return self
 
     def __call__(self, call: CallExpr, scorer: Scorer, given: dict[str, Typed]) -> Typed | None:
         if scorer.gives is not None and is_score(scorer.gives):

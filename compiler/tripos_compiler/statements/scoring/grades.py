@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 
 from tripos_compiler.constructs import Statement
 from tripos_compiler.diagnostics import Label
-from tripos_compiler.language import names_in
-from tripos_compiler.language.library import type_notation
-from tripos_compiler.plan import Column, Expr, Grade, Ref, Retrieve, Score, Scorer, Type, Verdict
+from tripos_compiler.language import names_in, subexpressions
+from tripos_compiler.language.library import FUNCTIONS, type_notation
+from tripos_compiler.plan import AtElement, Call, Column, Expr, Grade, Loop, Ref, Retrieve, Score, Scorer, Type, Verdict
 from tripos_compiler.resolve import NamedColumn, Program, Typed, joint_lacks, scorer_name
 from tripos_compiler.source import CallExpr, Name, Span, Syntax
 from tripos_compiler.statements.steps import NOT_JUDGED, Steps, warn_undefined
@@ -21,7 +21,12 @@ class Judging:
 
     steps: Steps
     when: Typed | None = None
-    failed: bool = field(default=False)
+    loops: tuple[Loop, ...] = ()
+    """The lists for each element of which a judge is asked, from the outermost to the innermost."""
+
+    def each(self, loop: Loop) -> Judging:
+        """Return the same for what is asked for each element of a list."""
+        return replace(self, loops=(*self.loops, loop))
 
     def __call__(self, call: CallExpr, scorer: Scorer, given: dict[str, Typed]) -> Typed | None:
         if scorer.gives is None or scorer.gives.kind == "choice":
@@ -35,22 +40,47 @@ class Judging:
             help_ = f"write `score {scorer.name} = {scorer.name}(…)`"
             self.steps.program.diagnostics.error("E0301", message, call.span, help=help_)
             return None
+        if not self._is_bounded(call):
+            return None
         when = self.when.expr if self.when is not None else None
         args = {key: typed.expr for key, typed in given.items()}
         known = [step for step in self.steps.lowered if isinstance(step, Verdict) and step.scorer == scorer.name]
-        found = next((step for step in known if step.args == args and step.when == when), None)
+        same = (step for step in known if (step.args, step.when, step.loops) == (args, when, self.loops))
+        found = next(same, None)
         if found is None:
             found = Verdict(
                 name=f"{scorer.name}({len(known) + 1})",
                 scorer=scorer.name,
                 args=args,
+                loops=self.loops,
                 when=when,
                 judgement="",
                 fingerprint="",
             )
             self.steps.lowered.append(found)
             self.steps.program.index.judged[(self.steps.scenario, found.name)] = call.span
-        return Typed(Ref(path=(found.name,)), scorer.gives, joint_lacks(given.values()))
+        verdict: Expr = Ref(path=(found.name,))
+        if self.loops:
+            verdict = AtElement(of=Ref(path=(found.name,)), loops=tuple(loop.alias for loop in self.loops))
+        return Typed(verdict, scorer.gives, joint_lacks(given.values()))
+
+    def _is_bounded(self, call: CallExpr) -> bool:
+        """Return true if it is known before a run how often a judge is asked at most; reports where it is not."""
+        known = self.steps.known
+        for loop in self.loops:
+            looked_at = [part for part in subexpressions(loop.of) if part.op in ("data", "tree") or _is_plugged(part)]
+            if names_in(loop.of) <= known and not looked_at:
+                known |= {loop.alias}
+            elif loop.most is None:
+                what = "a list that only a run knows has no bound, and a judge is asked about each of its elements"
+                help_ = f"say how many it may have: `each {loop.alias} in … at most 20`"
+                self.steps.program.diagnostics.error("E0804", what, call.span, help=help_)
+                return False
+        return True
+
+
+def _is_plugged(part: Expr) -> bool:
+    return isinstance(part, Call) and part.function not in FUNCTIONS
 
 
 def lower_score(steps: Steps, statement: Statement) -> bool:

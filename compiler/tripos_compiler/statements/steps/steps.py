@@ -33,6 +33,8 @@ class Steps:
     """What the rows are known as."""
     key: Expr | None = None
     """What rows that belong together have in common."""
+    known: frozenset[str] = frozenset()
+    """The names whose values are known before a run: the axes, and the rows where they stand in a file."""
     lowered: list[Step] = field(default_factory=list)
     good: bool = True
     mentioned: dict[str, set[str]] = field(default_factory=dict)
