@@ -30,6 +30,7 @@ from .planning import (
     RunPlan as RunPlan,
     SettlingForecast as SettlingForecast,
     design_run as design_run,
+    expected_labels as expected_labels,
     learned_components as learned_components,
     plan_run as plan_run,
     preview_run as preview_run,

@@ -3,6 +3,7 @@ from .design import (
     DesignQuestion as DesignQuestion,
     Learned as Learned,
     design_run as design_run,
+    expected_labels as expected_labels,
     learned_components as learned_components,
 )
 from .run_plan import (

@@ -7,12 +7,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from tripos.api.planning.prices import Places, design_prices
 from tripos.runs import find_store
 from tripos.ui import Failure
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.plan import Ask, Measure, Plan
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.measures import MeasureComponents, call_costs, measure_components, scored_step
+from tripos_warehouse.measures import (
+    GradedItems,
+    MeasureComponents,
+    MoreLabels,
+    call_costs,
+    find_more_labels,
+    label_components,
+    measure_components,
+    scored_step,
+)
 from tripos_warehouse.report import headlines
 from tripos_warehouse.statistics.design import (
     MOST_ITEMS,
@@ -43,6 +53,8 @@ class DesignQuestion:
     spend: float | None = None
     unit: str = "USD"
     measure: str | None = None
+    label_price: float | None = None
+    """The price in USD of a reply that a person grades; `None` where nobody is to be asked."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +88,10 @@ class DesignPlan:
     """The models and judges of the plan that the store has no scores of or by, so that it speaks of others."""
     per_item: float
     """What an item costs as it is planned, so that a pilot has a price."""
+    labels: GradedItems | None = None
+    """What people's grades in the store teach, where labels have a price."""
+    no_labels: str | None = None
+    """Why labels are in no design, though they have a price."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the answer as JSON values."""
@@ -106,6 +122,14 @@ class DesignPlan:
                 "replies": self.prices.replies,
                 "judgements": list(self.prices.judgements),
                 "batch": self.prices.batch,
+                "labels": self.prices.labels,
+            },
+            "labels": None
+            if self.labels is None
+            else {
+                "items": self.labels.items,
+                "people": self.labels.parts.people,
+                "with_judges": self.labels.parts.items,
             },
             "not_learned_from": list(self.others),
             "items_beyond": self.beyond,
@@ -115,6 +139,8 @@ class DesignPlan:
                     "items": each.design.items,
                     "samples": each.design.levers.samples,
                     "judges": list(each.judges),
+                    "repeats": each.design.levers.repeats,
+                    "labels": each.design.labels,
                     "batch": each.design.levers.batch,
                     "cost": each.design.cost,
                     "detects": each.design.detects if math.isfinite(each.design.detects) else None,
@@ -134,12 +160,17 @@ class Learned:
     components: MeasureComponents | Unknown
     costs: Mapping[str, float] = field(default_factory=dict)
     """What a kept call of a model cost on average, in USD."""
+    labels: GradedItems | Unknown = field(default_factory=lambda: Unknown("nobody graded anything"))
+    """What people's grades teach."""
 
 
-def learned_components(plan: Plan, store_path: str, wanted: str | None = None, models: Sequence[str] = ()) -> Learned:
+def learned_components(
+    plan: Plan, store_path: str, wanted: str | None = None, models: Sequence[str] = (), labelled: bool = False
+) -> Learned:
     """Return a measure of a plan, and the components of a difference in it that the latest state of a store has.
 
-    Without a name it is the first headline. Raises `Failure` S0602 for a measure that the plan has not.
+    Without a name it is the first headline. With `labelled`, those of people's grades are taken too, and of a measure
+    that people correct the judges' own. Raises `Failure` S0602 for a measure that the plan has not.
     """
     measure = _measure(plan, wanted)
     if measure is None:
@@ -160,8 +191,32 @@ def learned_components(plan: Plan, store_path: str, wanted: str | None = None, m
                 return Learned(measure, Unknown(f"the last run had another measure `{measure.name}`"))
             every = {model for run in runs for model in run.models}
             own = tuple(model for model in models if model in every)
-            found = measure_components(connection, kept, same, own if len(own) > 1 else ())
-            return Learned(measure, found, call_costs(connection, kept))
+            judged = same.model_copy(update={"corrected": False}) if labelled else same
+            found = measure_components(connection, kept, judged, own if len(own) > 1 else ())
+            costs = call_costs(connection, kept)
+            if not labelled:
+                return Learned(measure, found, costs)
+            return Learned(measure, found, costs, label_components(connection, kept, judged, own))
+    except StoreError as error:
+        raise Failure(error.code, error.message, error.hint) from error
+
+
+def expected_labels(plan: Plan, store_path: str) -> list[MoreLabels]:
+    """Return what more labels would bring to the headlines of a plan that people correct, as the latest state of a
+    store has them; nothing where nobody graded."""
+    if not any(measure.corrected for measure in headlines(plan)):
+        return []
+    try:
+        store = find_store(store_path)
+        if store is None:
+            return []
+        with connect(store) as connection:
+            runs = [run for run in all_runs(connection) if run.benchmark == plan.benchmark.name]
+            if not runs:
+                return []
+            kept = get_selected(connection, max(runs, key=lambda run: (run.started_at, run.run_id)))
+            same = [each for each in headlines(kept) if each in plan.measures]
+            return [more for measure in same for more in find_more_labels(connection, kept, measure)]
     except StoreError as error:
         raise Failure(error.code, error.message, error.hint) from error
 
@@ -173,7 +228,7 @@ def design_run(found: RunPlan, config: Config, wanted: DesignQuestion) -> Design
     not there, R0404 where money is to be spent and a price is not known, R0202 where nothing can be said.
     """
     models = () if found.prepared is None else found.prepared.binding.models[found.prepared.binding.compared]
-    known = learned_components(found.plan, config.store, wanted.measure, models)
+    known = learned_components(found.plan, config.store, wanted.measure, models, wanted.label_price is not None)
     measure, learned = known.measure, known.components
     if measure is None or isinstance(learned, Unknown):
         reason = learned.reason if isinstance(learned, Unknown) else None
@@ -191,9 +246,16 @@ def design_run(found: RunPlan, config: Config, wanted: DesignQuestion) -> Design
     parts = _worst(measure, samples, max(1, len(panel))) if isinstance(learned, Unknown) else learned.parts
     overlap = 1.0 if isinstance(learned, Unknown) else learned.scenarios_an_item
     items = max(1, round(sum(found.items.get(each.name, 0) for each in scenarios) / overlap))
-    places = _Places(tuple(each.name for each in scenarios), tuple(roles), panel, items * samples, known.costs)
-    unit, prices = _prices(found, config, wanted, places)
-    space = Space(parts, prices, most_items=max(2, items))
+    places = Places(tuple(each.name for each in scenarios), tuple(roles), panel, items * samples, known.costs)
+    unit, prices = design_prices(found, config, wanted.unit, wanted.spend is not None, wanted.label_price, places)
+    labels = None if isinstance(known.labels, Unknown) or prices.labels is None else known.labels
+    space = Space(
+        parts,
+        prices,
+        None if labels is None else labels.parts,
+        most_items=max(2, items),
+        only_labelled=labels is not None and bool(measure.corrected),
+    )
     beyond = None
     if wanted.spend is not None:
         ranked = sharpest(space, wanted.spend)
@@ -206,8 +268,11 @@ def design_run(found: RunPlan, config: Config, wanted: DesignQuestion) -> Design
     now = Levers(
         samples if "samples" in parts.known else parts.observed[0],
         max(1, len(panel)) if "judges" in parts.known or isinstance(learned, Unknown) else parts.observed[1],
+        parts.observed[2],
+        labels is not None and space.only_labelled,
     )
-    designs = _labelled(ranked, space, now, items, panel)
+    planned = space.design(now, max(2, items), labels.items if labels is not None and now.labels else 0)
+    designs = _labelled(ranked, planned, panel)
     return DesignPlan(
         wanted,
         measure,
@@ -220,6 +285,8 @@ def design_run(found: RunPlan, config: Config, wanted: DesignQuestion) -> Design
         beyond,
         () if isinstance(learned, Unknown) else _others((*models, *panel), learned),
         space.per_item(now),
+        labels,
+        None if wanted.label_price is None or not isinstance(known.labels, Unknown) else known.labels.reason,
     )
 
 
@@ -259,91 +326,11 @@ def _worst(measure: Measure, samples: int, judges: int) -> DifferenceComponents:
     return DifferenceComponents(variance, known=frozenset(), observed=(samples, judges, 1))
 
 
-@dataclass(frozen=True)
-class _Places:
-    """Where the calls of a measure are made: scenarios, the roles of judges, and the judges; `units` are all samples of
-    all items, and `costs` what kept calls cost."""
-
-    scenarios: tuple[str, ...]
-    roles: tuple[str, ...]
-    panel: tuple[str, ...]
-    units: int
-    costs: Mapping[str, float]
-
-
-def _prices(found: RunPlan, config: Config, wanted: DesignQuestion, places: _Places) -> tuple[str, Prices]:
-    """Return what costs are counted in, and the prices of both models' replies to an item and of each judge."""
-    if wanted.unit == "USD":
-        by_usd = _usd(found, places)
-        if by_usd is not None and (by_usd.replies or sum(by_usd.judgements)):
-            return "USD", replace(by_usd, batch=_batch_share(found, config))
-        if wanted.spend is not None:
-            who = ", ".join(found.unpriced) or "these models"
-            hint = "write its price into tripos.toml, or give a number of calls: --spend 1000calls"
-            raise Failure("R0404", f"no price is known of {who}", hint)
-    return "calls", _calls(found, places)
-
-
-def _usd(found: RunPlan, places: _Places) -> Prices | None:
-    """Return prices from the forecast: the cost of a call at each place, times its calls, by item and sample. Of calls
-    that are all kept it is what they cost."""
-    forecast = found.forecast
-    if forecast is None or found.prepared is None:
-        return None
-    models = max(1, len(found.prepared.binding.models[found.prepared.binding.compared]))
-    replies, judged = 0.0, dict.fromkeys(places.panel, 0.0)
-    for where, line in forecast.lines.items():
-        calls = line.reused + line.most
-        if where.scenario not in places.scenarios or not calls:
-            continue
-        estimate = forecast.estimates.get(where)
-        each = places.costs.get(where.model)
-        if estimate is not None and estimate.calls.expected:
-            each = None if estimate.cost_usd is None else estimate.cost_usd.expected / estimate.calls.expected
-        if each is None:
-            return None
-        if where.role in places.roles and where.model in judged:
-            judged[where.model] += each * calls
-        else:
-            replies += each * calls
-    share = 2 / models / places.units
-    return Prices(replies * share, tuple(judged[name] * share for name in places.panel))
-
-
-def _calls(found: RunPlan, places: _Places) -> Prices:
-    """Return prices in calls: of a reply the steps that ask for it, and one of a judge."""
-    asked = {(each.place, each.step) for each in found.steps if each.place in places.scenarios}
-    judged = {(each.place, each.step) for each in found.steps if each.role in places.roles}
-    return Prices(2.0 * max(1, len({step for _, step in asked - judged})), tuple(2.0 for _ in places.panel))
-
-
-def _batch_share(found: RunPlan, config: Config) -> float | None:
-    """Return what models cost in a batch, as a share; `None` where one takes none, or the run is asked in batches."""
-    from tripos.api.forecast import known_prices
-    from tripos_runtime.models.batches import takes_batches
-
-    if found.prepared is None or found.prepared.wiring.batch:
-        return None
-    live, batched = (known_prices(found.prepared.binding, config, batch=batch) for batch in (False, True))
-    paid = [name for name, price in live.items() if price is not None and (price.input_usd or price.output_usd)]
-    if not paid or not all(map(takes_batches, paid)):
-        return None
-    shares = []
-    for name in paid:
-        whole, less = live[name], batched[name]
-        if whole is None or less is None:
-            return None
-        shares.append((less.input_usd + less.output_usd) / (whole.input_usd + whole.output_usd))
-    return max(shares)
-
-
-def _labelled(
-    ranked: Sequence[Design], space: Space, now: Levers, items: int, panel: Sequence[str]
-) -> tuple[LabelledDesign, ...]:
+def _labelled(ranked: Sequence[Design], planned: Design, panel: Sequence[str]) -> tuple[LabelledDesign, ...]:
     """Return the best design, the one that is planned, and the best of those that keep something of it."""
     if not ranked:
         return ()
-    best = ranked[0]
+    best, now = ranked[0], planned.levers
     kinds: list[tuple[str, Sequence[Design]]] = [
         ("best", ranked),
         ("whole panel", [each for each in ranked if each.levers.judges == now.judges]),
@@ -353,14 +340,16 @@ def _labelled(
         ("more samples", [each for each in ranked if each.levers.samples > best.levers.samples]),
         ("more judges", [each for each in ranked if each.levers.judges > best.levers.judges]),
         ("asked live", [each for each in ranked if not each.levers.batch]),
+        ("judges alone", [each for each in ranked if not each.levers.labels]),
+        ("with labels", [each for each in ranked if each.levers.labels]),
+        ("one mark a judge", [each for each in ranked if each.levers.repeats == 1]),
     ]
     found: dict[Levers, LabelledDesign] = {}
     for label, those in kinds:
         if those and those[0].levers not in found:
             found[those[0].levers] = _of_panel(label, those[0], panel)
-    planned = _of_panel("as planned", space.design(now, max(2, items)), panel)
     first, *others = found.values()
-    return (first, planned, *others)
+    return (first, _of_panel("as planned", planned, panel), *others)
 
 
 def _of_panel(label: str, design: Design, panel: Sequence[str]) -> LabelledDesign:

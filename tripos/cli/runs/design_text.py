@@ -20,21 +20,24 @@ def wanted_of(options: Namespace) -> DesignQuestion | None:
     from tripos_runtime.scheduling import BudgetError, read_amounts
 
     if options.detect is None and options.spend is None:
-        if options.measure is not None or options.pilot is not None:
-            name = "--measure" if options.measure is not None else "--pilot"
+        given = {"--measure": options.measure, "--pilot": options.pilot, "--label-price": options.label_price}
+        name = next((name for name, value in given.items() if value is not None), None)
+        if name is not None:
             raise Failure("R0202", f"`{name}` goes with `--detect` or `--spend`", "give one of them")
         return None
     if options.detect is not None and options.spend is not None:
         raise Failure("R0202", "`--detect` and `--spend` exclude each other", "give one of them")
     if options.detect is not None:
-        return DesignQuestion(detect=options.detect, measure=options.measure)
+        return DesignQuestion(detect=options.detect, measure=options.measure, label_price=options.label_price)
     try:
         ((unit, amount),) = read_amounts([options.spend]).items()
     except BudgetError as error:
         raise Failure(error.code, error.message, error.hint) from error
     if unit == "tokens":
         raise Failure("R0401", f"`{options.spend}` is no sum to plan with", "write it as `5usd` or `1000calls`")
-    return DesignQuestion(spend=float(amount), unit=unit, measure=options.measure)
+    if unit != "USD" and options.label_price is not None:
+        raise Failure("R0202", "a label costs money, and no calls", "write the amount as `--spend 20usd`")
+    return DesignQuestion(spend=float(amount), unit=unit, measure=options.measure, label_price=options.label_price)
 
 
 def show_designs(found: RunPlan, wanted: DesignQuestion, config: Config, options: Namespace) -> int:
@@ -70,7 +73,8 @@ def _table(plan: DesignPlan) -> list[str]:
     shown = plan.designs[:SHOWN]
     repeats = any(each.design.levers.repeats > 1 for each in shown)
     batches = any(each.design.levers.batch for each in shown)
-    heads = ["design", "items", "samples", "judges", "repeats", "asked", plan.unit, "detects"]
+    labels = any(each.design.labels for each in shown)
+    heads = ["design", "items", "samples", "judges", "repeats", "labels", "asked", plan.unit, "detects"]
     rows = [
         [
             localized(each.label),
@@ -78,13 +82,15 @@ def _table(plan: DesignPlan) -> list[str]:
             str(each.design.levers.samples),
             str(len(each.judges) or "—"),
             str(each.design.levers.repeats),
+            f"{each.design.labels:,}" if each.design.labels else "—",
             localized("in batches" if each.design.levers.batch else "live"),
             usd(each.design.cost) if plan.unit == "USD" else f"{each.design.cost:,.0f}",
             f"{each.design.detects:.3g}" if math.isfinite(each.design.detects) else "—",
         ]
         for each in shown
     ]
-    left_out = {*(["repeats"] if not repeats else []), *(["asked"] if not batches else [])}
+    told = {"repeats": repeats, "labels": labels, "asked": batches}
+    left_out = {name for name, is_there in told.items() if not is_there}
     places = [place for place, head in enumerate(heads) if head not in left_out]
     return list(
         table_lines(
@@ -110,9 +116,24 @@ def _notes(plan: DesignPlan, path: str, pilot: int) -> Iterator[str]:
                 " see: the figure of a smaller panel speaks of these judges."
             )
     yield from _learned(plan, path, pilot)
+    yield from _labels(plan)
     if plan.unit == "calls":
         yield "Costs are counted in calls, since no price is known, or nothing costs anything."
     yield "Costs are of two models, all asked anew; replies that the store has cost nothing."
+
+
+def _labels(plan: DesignPlan) -> Iterator[str]:
+    if plan.labels is not None:
+        yield (
+            f"People graded {plan.labels.items:,} items in the store: an item's difference as they see it has a"
+            f" variance of {plan.labels.parts.people:.3g}, and a covariance of {plan.labels.parts.items:.3g} with that"
+            " of judges."
+        )
+        yield "A label is a person's grade of both replies to an item. A design with labels speaks of people."
+        if not plan.measure.corrected:
+            yield "A design without speaks of its judges."
+    elif plan.no_labels is not None:
+        yield f"No design has labels: {plan.no_labels}. `tripos annotate --sample 20` hands out a random part."
 
 
 def _learned(plan: DesignPlan, path: str, pilot: int) -> Iterator[str]:

@@ -38,6 +38,10 @@ def add_plan(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--measure", metavar="NAME", help=help_)
     help_ = "with --detect or --spend: the items of a pilot, where the store says nothing yet (default: 20)"
     parser.add_argument("--pilot", type=positive, metavar="N", help=help_)
+    help_ = (
+        "with --detect or --spend: the price in USD of a reply that a person grades, so that designs may have labels"
+    )
+    parser.add_argument("--label-price", type=above_zero, metavar="USD", help=help_)
 
 
 def add_run(parser: argparse.ArgumentParser) -> None:

@@ -107,6 +107,7 @@ def _plan_compiled(options: Namespace, chosen: ChosenSettings, compilation: Comp
     if plan is None:
         return USAGE
     from tripos.cli.runs.design_text import show_designs, wanted_of
+    from tripos.cli.runs.learned_text import learned_lines
 
     wanted = wanted_of(options)
     if options.json and wanted is None and not options.prompts:
@@ -122,7 +123,7 @@ def _plan_compiled(options: Namespace, chosen: ChosenSettings, compilation: Comp
     if wanted is not None:
         return show_designs(found, wanted, config, options)
     items, models, slots = dict(found.items), dict(found.roles), dict(found.slots)
-    show_plan(plan, found.selection, items, models, slots, found.steps)
+    show_plan(plan, found.selection, items, models, slots, found.steps, learned_lines(found, config, terminal_width()))
     for path in sorted(folders.access.outside if folders.access is not None else ()):
         show_message(f"reads a file outside of the benchmark: {path}")
     if told := withheld_note(found.source, found.selection):
@@ -158,8 +159,10 @@ def show_plan(
     models: dict[str, int],
     slots: dict[str, int],
     planned: Sequence[Planned],
+    learned: tuple[Sequence[str], Sequence[str]] = ((), ()),
 ) -> None:
-    """Print contexts, items and call by data set, scenario and arm, and what is revealed."""
+    """Print contexts, items and call by data set, scenario and arm, what is detected, and what is revealed. `learned`
+    are the lines on what earlier runs teach (`learned_lines`)."""
     from rich.console import Console
     from rich.text import Text
 
@@ -194,7 +197,8 @@ def show_plan(
         for scenario in plan.scenarios:
             for shared in steps_sharing_replies(plan, scenario) if scenario.name in items else ():
                 say(f"{scenario.name}{localized(': ')}{localized(shared.shown)}.")
-        for line in design_lines(items, terminal_width()):
+        detected, more_labels = learned
+        for line in [*(detected or design_lines(items, terminal_width())), *more_labels]:
             say(line)
         if plan.reveals:
             many = "secrets are" if len(plan.reveals) > 1 else "secret is"

@@ -24,6 +24,14 @@ from .differences.jackknife import (
     remeasure_cells as remeasure_cells,
     remeasure_pairs as remeasure_pairs,
 )
+from .differences.labels import (
+    GradedItems as GradedItems,
+    label_components as label_components,
+)
+from .differences.more_labels import (
+    MoreLabels as MoreLabels,
+    find_more_labels as find_more_labels,
+)
 from .differences.score_pairs import (
     mean_of as mean_of,
     paired_mean_of as paired_mean_of,

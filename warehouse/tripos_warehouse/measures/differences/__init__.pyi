@@ -18,6 +18,16 @@ from .jackknife import (
     remeasure_cells as remeasure_cells,
     remeasure_pairs as remeasure_pairs,
 )
+from .labels import (
+    GradedItems as GradedItems,
+    label_components as label_components,
+)
+from .more_labels import (
+    MORE_LABELS as MORE_LABELS,
+    MoreLabels as MoreLabels,
+    find_more_labels as find_more_labels,
+    worth_of_a_label as worth_of_a_label,
+)
 from .score_pairs import (
     mean_of as mean_of,
     paired_mean_of as paired_mean_of,

@@ -10,14 +10,16 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, replace
+from statistics import fmean, variance
 
-from tripos_compiler.language.figures import ScoredStep, scored_by, scored_values_of
-from tripos_compiler.plan import Aggregate, Measure, Measured, Plan, named
+from tripos_compiler.language.figures import ScoredStep, judged_steps, scored_by, scored_values_of
+from tripos_compiler.plan import Aggregate, Measure, Measured, Plan, Scorer, named
+from tripos_warehouse.measures.judges import repeated_verdicts
 from tripos_warehouse.measures.sql import Cut, rows_sql, weight_sql, weights_of
 from tripos_warehouse.query import Connection
 from tripos_warehouse.sql import name as quoted, texts
-from tripos_warehouse.statistics.design import DifferenceComponents, Unknown, difference_components
-from tripos_warehouse.views import arm_columns, axis_columns
+from tripos_warehouse.statistics.design import FEWEST_ITEMS, DifferenceComponents, Unknown, difference_components
+from tripos_warehouse.views import Graders, arm_columns, axis_columns
 
 MOST_ITEMS = 2000
 """Components of more items are taken from as many: their error is below that of what they are used for."""
@@ -36,6 +38,8 @@ class MeasureComponents:
     """All items with scores; the parts may be from fewer."""
     scenarios_an_item: float
     """In how many scenarios an item has scores, on average."""
+    scenarios: tuple[str, ...] = ()
+    """The scenarios whose scores it is a mean of."""
 
 
 def measure_components(
@@ -48,27 +52,81 @@ def measure_components(
     """
     if measure.corrected:
         return Unknown("people correct it, so its error is that of their grades too")
+    mean = mean_of_scores(plan, measure)
+    if mean is None:
+        return Unknown("it is no mean of scores")
+    if mean.measure.by:
+        return Unknown(f"it goes by {', '.join(mean.measure.by)}")
+    rows = connection.execute(scores_query(plan, mean, models)).fetchall()
+    if not rows:
+        return Unknown("nothing is scored")
+    model, item, sample, judge, cell, value, every, places, shares = zip(*rows, strict=True)
+    found = difference_components(value, item, model, sample, judge, cell if mean.axes else None)
+    if isinstance(found, Unknown):
+        return found
+    found = _with_repeats(connection, plan, mean, found, fmean(shares))
+    factor = _unevenness(item, cell)
+    judges = tuple(sorted({name for name in judge if name is not None}))
+    names, scenarios = tuple(sorted(set(model))), tuple(each.name for each in mean.scored.scenarios)
+    return MeasureComponents(
+        mean.measure, _scaled(found, factor), names, judges, every[0], places[0] / every[0], scenarios
+    )
+
+
+@dataclass(frozen=True)
+class MeanOfScores:
+    """A measure that is a mean of scores, or of cells of such: what is scored, the inner mean, and its axes."""
+
+    measure: Measure
+    scored: ScoredStep
+    inner: Aggregate
+    axes: tuple[str, ...]
+
+
+def mean_of_scores(plan: Plan, measure: Measure) -> MeanOfScores | None:
+    """Return the mean that a measure is; `None` where it is anything else."""
     figure, measure = _mean_of(plan, measure)
     scored = scored_step(plan, measure)
     if figure is None or scored is None:
-        return Unknown("it is no mean of scores")
+        return None
     inner = figure if figure.of is None else figure.of
-    if measure.corrected:
-        return Unknown("people correct it: their grades make its noise")
-    if measure.by:
-        return Unknown(f"it goes by {', '.join(measure.by)}")
-    axes = [axis for axis in axis_columns(plan) if axis in inner.by]
-    rows = connection.execute(_query(plan, scored, inner, axes, measure, models)).fetchall()
-    if not rows:
-        return Unknown("nothing is scored")
-    model, item, sample, judge, cell, value, every, places = zip(*rows, strict=True)
-    found = difference_components(value, item, model, sample, judge, cell if axes else None)
-    if isinstance(found, Unknown):
-        return found
-    factor = _unevenness(item, cell)
-    judges = tuple(sorted({name for name in judge if name is not None}))
-    names = tuple(sorted(set(model)))
-    return MeasureComponents(measure, _scaled(found, factor), names, judges, every[0], places[0] / every[0])
+    return MeanOfScores(measure, scored, inner, tuple(axis for axis in axis_columns(plan) if axis in inner.by))
+
+
+def _with_repeats(
+    connection: Connection, plan: Plan, mean: MeanOfScores, parts: DifferenceComponents, share: float
+) -> DifferenceComponents:
+    """Return the parts with that of repeats apart, where judges gave each reply several marks: what a judge gives the
+    same reply when it is asked again is as much noise of one mark as repeats differ. `share` is that of a mark's
+    variance that is left in the value of a reply, which may be a mean over metrics.
+
+    A score is the mean of so many marks, so their noise is in what is left over. Of verdicts that are no numbers the
+    most frequent one is the score, which is no mean: nothing is said of more of them."""
+    asked = {step.scorer: plan.scorer(step.scorer) for step in judged_steps(mean.scored)}
+    counts = {scorer.samples for scorer in asked.values()}
+    repeats = counts.pop() if len(counts) == 1 else 1
+    if repeats < 2 or any(scorer.then is not None or _of_the_most(scorer) for scorer in asked.values()):
+        return parts
+    marks: dict[tuple[object, ...], list[float]] = defaultdict(list)
+    for (scorer, metric), verdicts in repeated_verdicts(connection, plan).items():
+        if scorer in asked and mean.scored.name == (scorer if mean.scored.kind == "scorer" else metric):
+            for each in verdicts:
+                marks[scorer, metric, each.judge, each.reply].append(each.value)
+    several = [variance(each) for each in marks.values() if len(each) > 1]
+    if len(several) < FEWEST_ITEMS:
+        return parts
+    noise = 2 * share * fmean(several)
+    part = "gradings" if "judges" in parts.known else "samples" if "samples" in parts.known else "items"
+    rest = max(getattr(parts, part) - noise / repeats, 0.0)
+    samples, judges, _ = parts.observed
+    return replace(
+        parts, repeats=noise, known=parts.known | {"repeats"}, observed=(samples, judges, repeats), **{part: rest}
+    )
+
+
+def _of_the_most(scorer: Scorer) -> bool:
+    """Return true if the score of several verdicts is the most frequent one."""
+    return scorer.gives is not None and scorer.gives.kind in ("bool", "choice")
 
 
 def call_costs(connection: Connection, plan: Plan) -> dict[str, float]:
@@ -100,22 +158,29 @@ def _mean_of(plan: Plan, measure: Measure) -> tuple[Aggregate | None, Measure]:
     return None, measure
 
 
-def _query(
-    plan: Plan, scored: ScoredStep, inner: Aggregate, axes: list[str], measure: Measure, models: tuple[str, ...]
+def scores_query(
+    plan: Plan, mean: MeanOfScores, models: tuple[str, ...], graders: Graders = "counted", labelled: bool = False
 ) -> str:
-    """Return the SQL of a value for every model, item, sample and judge, with the cell and the number of all items."""
+    """Return the SQL of a value for every model, item, sample and judge, with the cell, the number of all items, and
+    the share that a value has of the variance of one score. `labelled` leaves replies that no person graded out."""
+    scored, inner, axes = mean.scored, mean.inner, mean.axes
     arms = [quoted(arm) for arm in arm_columns(plan)]
-    more = dict.fromkeys(["evaluator", *arms, *(quoted(axis) for axis in axes)])
-    rows = rows_sql(plan, scored, Cut(), tuple(more))
+    more = tuple(dict.fromkeys(["evaluator", *arms, *(quoted(axis) for axis in axes)]))
+    rows = rows_sql(plan, scored, Cut(graders=graders), more)
+    by_people = rows_sql(plan, scored, Cut(graders="people"), more)
     kind = ", ".join(["model", "evaluator", "scenario", "metric", *arms])
     reply = ", ".join(["model", "scenario", "item_id", *arms])
     weights = {} if "metric" in inner.by else weights_of(scored)
-    value = "coalesce(value, 0)" if measure.missing == "zero" else "value"
+    value = "coalesce(value, 0)" if mean.measure.missing == "zero" else "value"
     cell = " || '/' || ".join(f"coalesce({quoted(axis)}::varchar, '')" for axis in axes) or "''"
     chosen = f"where model in {texts(models)}" if models else ""
+    graded = (
+        f"semi join (select sample_id, metric from ({by_people}) where value is not null) using (sample_id, metric)"
+    )
+    only = f"{graded} " if labelled else ""
     return f"""\
 with whole as (
-  select * from ({rows}) {chosen}
+  select * from ({rows}) {only}{chosen}
 ), drawn as (
   select distinct item_id from whole where value is not null order by item_id limit {MOST_ITEMS}
 ), chosen as (
@@ -129,7 +194,8 @@ with whole as (
 select model, item_id, "its sample", evaluator, any_value("its cell"),
   sum("its weight" * "its value") / sum("its weight"),
   (select count(distinct item_id) from whole where value is not null),
-  (select count(distinct (scenario, item_id)) from whole where value is not null)
+  (select count(distinct (scenario, item_id)) from whole where value is not null),
+  sum("its weight" ** 2) / sum("its weight") ** 2
 from centred
 where "its value" is not null
 group by model, item_id, "its sample", evaluator

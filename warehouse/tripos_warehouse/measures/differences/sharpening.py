@@ -1,6 +1,7 @@
-"""The lever that would have sharpened a measure most for the same money: items, samples of each, or judges.
+"""The lever that would have sharpened a measure most for the same money: items, samples of each, judges, repeats of
+their marks, or labels by people.
 
-For a tenth more of what a run cost, spent on one of the three, the error of a difference of two models falls: from
+For a tenth more of what a run cost, spent on one of them, the error of a difference of two models falls: from
 √V(I, S, J) to √V(1.1 I, S, J), and so on, with V of `DifferenceComponents` and each lever as far as the money goes.
 """
 
@@ -11,8 +12,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from tripos_compiler.diagnostics import usd
+from tripos_compiler.language.figures import ScoredStep
 from tripos_compiler.plan import Measure, Plan
 from tripos_warehouse.measures.differences.components import measure_components, scored_step
+from tripos_warehouse.measures.differences.labels import label_components
+from tripos_warehouse.measures.differences.more_labels import MoreLabels, find_more_labels, worth_of_a_label
 from tripos_warehouse.query import Connection
 from tripos_warehouse.sql import name as quoted, texts
 from tripos_warehouse.statistics.design import DifferenceComponents, Unknown
@@ -28,17 +33,29 @@ class Sharpening:
 
     measure: str
     falls: Mapping[str, float] = field(default_factory=dict)
-    """By lever, `items`, `samples` or `judges`, the most first."""
+    """By lever, `items`, `samples`, `judges` or `repeats`, the most first."""
     in_calls: bool = False
     """True if calls are counted, since no cost is known."""
     reason: str | None = None
     """Why there are none."""
+    labels: tuple[MoreLabels, ...] = ()
+    """Of a measure that people correct: what more labels would bring."""
+    worth: float | None = None
+    """Of such a measure: the price in USD of a graded reply below which labels are worth more than items."""
 
     @property
     def sentences(self) -> tuple[str, ...]:
         """Return sentences for people; none where nothing is known."""
+        labels = tuple(each.sentence for each in self.labels)
+        if self.worth is not None:
+            price = usd(self.worth)
+            told = (
+                "More labels sharpen a difference more than more items do while a graded reply costs less than"
+                f" {price} USD."
+            )
+            labels += (told,)
         if not self.falls:
-            return ()
+            return labels
         (best, most), *others = self.falls.items()
         money = "calls" if self.in_calls else "money"
         first = (
@@ -50,15 +67,45 @@ class Sharpening:
     def to_json(self) -> dict[str, Any]:
         """Return it as JSON values."""
         unit = {} if self.reason else {"unit": "calls" if self.in_calls else "USD"}
-        return {"measure": self.measure, "error_falls_by": dict(self.falls), **unit, "reason": self.reason}
+        labels = {"labels": [each.to_json() for each in self.labels]} if self.labels else {}
+        worth = {} if self.worth is None else {"label_worth_usd": self.worth}
+        found = {"measure": self.measure, "error_falls_by": dict(self.falls), **unit, "reason": self.reason}
+        return {**found, **labels, **worth}
 
 
 def find_sharpening(connection: Connection, plan: Plan, measure: Measure) -> Sharpening:
     """Return what would have sharpened a measure of a run more, over what `connection` shows of the benchmark."""
+    if measure.corrected:
+        return _of_people(connection, plan, measure)
     scored = scored_step(plan, measure)
     found = measure_components(connection, plan, measure)
     if isinstance(found, Unknown) or scored is None:
         return Sharpening(measure.name, reason=found.reason if isinstance(found, Unknown) else None)
+    in_calls, asked, graded = _costs(connection, plan, scored)
+    falls = error_falls(found.parts, asked, graded)
+    ranked = dict(sorted(falls.items(), key=lambda each: -each[1]))
+    return Sharpening(measure.name, ranked, in_calls, None if ranked else "no call was made")
+
+
+def _of_people(connection: Connection, plan: Plan, measure: Measure) -> Sharpening:
+    """Return what more labels would bring to a measure that people correct."""
+    more = tuple(find_more_labels(connection, plan, measure))
+    reason = "people correct it, so its error is that of their grades too"
+    judged = measure.model_copy(update={"corrected": False})
+    scored = scored_step(plan, judged)
+    found, labels = measure_components(connection, plan, judged), label_components(connection, plan, judged)
+    worth = None
+    if scored is not None and not isinstance(found, Unknown) and not isinstance(labels, Unknown):
+        in_calls, asked, graded = _costs(connection, plan, scored)
+        spent = 0.0 if in_calls else asked + graded
+        both = worth_of_a_label(found.parts, labels.parts, found.items, labels.items, spent, MORE)
+        # That money went to all models, and a label is a reply of one of them.
+        worth = None if both is None or not spent else both / len(found.models)
+    return Sharpening(measure.name, reason=reason, labels=more, worth=worth)
+
+
+def _costs(connection: Connection, plan: Plan, scored: ScoredStep) -> tuple[bool, float, float]:
+    """Return true if calls are counted, and what replies and judgements cost."""
     schema, scenarios = quoted(plan.benchmark.name), texts(scenario.name for scenario in scored.scenarios)
     replies, judged = (
         _spent(connection, [f"{schema}.{table}" for table in tables], scenarios)
@@ -66,9 +113,7 @@ def find_sharpening(connection: Connection, plan: Plan, measure: Measure) -> Sha
     )
     in_calls = replies[0] is None or judged[0] is None or replies[0] + judged[0] == 0
     asked, graded = (replies[1], judged[1]) if in_calls else (replies[0] or 0.0, judged[0] or 0.0)
-    falls = error_falls(found.parts, asked, graded)
-    ranked = dict(sorted(falls.items(), key=lambda each: -each[1]))
-    return Sharpening(measure.name, ranked, in_calls, None if ranked else "no call was made")
+    return in_calls, asked, graded
 
 
 def error_falls(parts: DifferenceComponents, asked: float, graded: float) -> dict[str, float]:
@@ -89,6 +134,8 @@ def error_falls(parts: DifferenceComponents, asked: float, graded: float) -> dic
         found["samples"] = parts.variance(samples * (1 + MORE), judges, repeats)
     if "judges" in parts.known and graded > 0:
         found["judges"] = parts.variance(samples, judges * (1 + MORE * spent / graded), repeats)
+    if "repeats" in parts.known and graded > 0:
+        found["repeats"] = parts.variance(samples, judges, repeats * (1 + MORE * spent / graded))
     return {name: 1 - math.sqrt(after / now) for name, after in found.items()}
 
 

@@ -3,6 +3,8 @@ from .components import (
     variance_components as variance_components,
 )
 from .differences import (
+    CORRELATION as CORRELATION,
+    FEWEST_ITEMS as FEWEST_ITEMS,
     DifferenceComponents as DifferenceComponents,
     Unknown as Unknown,
     difference_components as difference_components,

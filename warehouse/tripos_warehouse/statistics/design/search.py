@@ -81,6 +81,8 @@ class Space:
     components: DifferenceComponents
     prices: Prices
     labels: LabelComponents | None = None
+    only_labelled: bool = False
+    """True where a figure is asked for that people correct: then every design has labels."""
     most_items: int = MOST_ITEMS
     most_samples: int = MOST_SAMPLES
     most_repeats: int = MOST_REPEATS
@@ -98,10 +100,15 @@ class Space:
                 range(1, self.most_samples + 1) if "samples" in parts.known else (samples,),
                 range(1, panel + 1) if "judges" in parts.known and panel else (min(judges, panel) if panel else 1,),
                 range(1, self.most_repeats + 1) if "repeats" in parts.known and panel else (repeats,),
-                (False, True) if self.labels is not None and self.prices.labels is not None else (False,),
+                self._labelling(),
                 (False, True) if self.prices.batch is not None else (False,),
             )
         )
+
+    def _labelling(self) -> tuple[bool, ...]:
+        if self.labels is None or self.prices.labels is None:
+            return (False,)
+        return (True,) if self.only_labelled else (False, True)
 
     def per_item(self, levers: Levers) -> float:
         """Return what an item costs without people."""
@@ -138,7 +145,7 @@ class Space:
 
 
 def corrected_variance(
-    labels: LabelComponents, every: float, one: float, samples: int, items: int, labelled: int
+    labels: LabelComponents, every: float, one: float, samples: int, items: float, labelled: float
 ) -> float:
     """Return the variance of a difference that people's labels correct: of `labelled` items, of a judge on all `items`.
 
