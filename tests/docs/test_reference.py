@@ -24,7 +24,18 @@ from tripos_compiler.syntax.parser import parse
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 LANGUAGE = DOCS / "language"
-BY_HAND = ("index", "types", "expressions", "templates", "aggregates", "each", "secrecy", "coverage", "functions")
+BY_HAND = (
+    "index",
+    "types",
+    "expressions",
+    "templates",
+    "aggregates",
+    "choices",
+    "each",
+    "secrecy",
+    "coverage",
+    "functions",
+)
 """The pages of the reference that are about no single statement."""
 FENCE = re.compile(r"^```([^`\n]*)\n(.*?)^```[ \t]*$", re.DOTALL | re.MULTILINE)
 CODE = re.compile(r"\b[ERSW]\d{4}\b")

@@ -11,6 +11,7 @@ from typing import Any
 
 from tests.warehouse.bound import bound
 from tripos_compiler.plan import Column, Grade, Plan, Score
+from tripos_runtime.asking.grading import number_and_name
 from tripos_runtime.program.steps import kept_value
 from tripos_warehouse.measures import MeasureRow, MeasureTable, evaluate
 from tripos_warehouse.store.store import Store
@@ -71,7 +72,11 @@ class Results:
         if (scenario, item) not in self.items:
             self.item(scenario, item)
         found = self._step(scenario, step, arms or {})
-        number_kept, given = kept_value(value) if isinstance(found, Column) else (value, None)
+        number_kept, given = (value, None)
+        if isinstance(found, Column):
+            number_kept, given = kept_value(value)
+        elif isinstance(found, Grade):
+            number_kept, given = number_and_name(self.plan.scorer(found.scorer), value)
         sample = digest("sample", scenario, item, model, number, sorted((arms or {}).items()))
         self.scores.append(
             {

@@ -82,11 +82,17 @@ def gradable(plan: Plan) -> dict[Place, dict[str, list[GradedMetric]]]:
         for treatment in scenario.treatments:
             asks = {step.name: step for step in treatment.steps if isinstance(step, Ask)}
             for step in treatment.steps:
-                if isinstance(step, Grade) and step.of in asks:
+                if isinstance(step, Grade) and step.of in asks and not _chooses(plan, step):
                     place = found.setdefault((scenario.name, asks[step.of].fingerprint), {})
                     for metric in step.metrics or (step.name,):
                         place.setdefault((metric, step.scorer), {})[step.fingerprint] = step
     return {place: _by_metric(plan, given) for place, given in found.items()}
+
+
+def _chooses(plan: Plan, step: Grade) -> bool:
+    """Return true if a judge chooses among names, in whose place nobody gives a number."""
+    gives = plan.scorer(step.scorer).gives
+    return gives is not None and gives.kind == "choice"
 
 
 def _by_metric(plan: Plan, given: Mapping[tuple[str, str], Mapping[str, Grade]]) -> dict[str, list[GradedMetric]]:

@@ -17,6 +17,7 @@ from tripos_compiler.source import (
     Generic,
     Group,
     IndexExpr,
+    Name,
     Node,
     Number,
     Record,
@@ -33,6 +34,10 @@ PIECE = re.compile(
 )
 LOOKALIKES = str.maketrans("，、：（）［］｛｝＝？", ",,:()[]{}=?")
 """What an input method puts in for our own signs. Where the parser takes one, ours is written."""
+
+
+QUOTES = '"“”'
+"""The signs with which a name may begin that stands in quotation marks, as a value of a choice may."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +71,8 @@ class Scan:
                 case Number(span=span):
                     atoms[span.start] = ("number", span.end)
                 case Text(span=span):
+                    atoms[span.start] = ("string", span.end)
+                case Name(span=span) if span.end - span.start > 1 and text[span.start] in QUOTES:
                     atoms[span.start] = ("string", span.end)
                 case TableRow(span=span):
                     atoms[span.start] = ("row", span.end)

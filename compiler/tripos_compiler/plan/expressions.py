@@ -30,11 +30,13 @@ class BoolType(Part):
 
 
 class ChoiceType(Part):
-    """One of some names. `axis` names the axis whose values these are, where there is one."""
+    """One of some names. `axis` names the axis whose values these are, where there is one; `worth` is the number that
+    each of the names stands for, where they stand for numbers."""
 
     kind: Literal["choice"] = "choice"
     values: tuple[str, ...]
     axis: str | None = None
+    worth: tuple[float, ...] = ()
 
 
 class ListType(Part):

@@ -87,6 +87,20 @@ class Aggregate(Part):
     by: tuple[str, ...] = ()
     of: Aggregate | None = None
     """Where it is a figure over cells of another one, that one; `values` is empty then."""
+    true_of: tuple[str, ...] = ()
+    """Of choices that judges give: those that count as true, and all others as false. Empty where a value counts as
+    it is."""
+    among: tuple[str, ...] = ()
+    """Of such choices those that count at all; empty where all do."""
+
+    @property
+    def of_condition(self) -> bool:
+        """True if it is taken of a condition on choices, or of some choices only, and not of values as they are.
+
+        >>> Aggregate(function="share", values=("verdict",), true_of=("CORRECT",)).of_condition
+        True
+        """
+        return bool(self.true_of or self.among)
 
     @property
     def of_all_models(self) -> bool:
@@ -112,7 +126,7 @@ class Formula(Part):
     """Arithmetic over measures."""
 
     op: Literal["formula"] = "formula"
-    operator: Literal["+", "-", "*", "/", "negate", "abs", "min", "max"]
+    operator: Literal["+", "-", "*", "/", "negate", "abs", "min", "max", "harmonic_mean"]
     values: tuple[Figure, ...]
 
 

@@ -193,6 +193,11 @@ class Builder:
     def _name(self, node: Branch | Token) -> Name:
         return Name(self._span(node), _token(node).text)
 
+    def _argument_name(self, node: Branch | Token) -> Name:
+        """Return the name before a colon; a value of a choice may need quotation marks."""
+        named = self.expression(node)
+        return Name(named.span, named.value) if isinstance(named, Text) else self._name(node)
+
     def _arguments(self, children: Sequence[Branch | Token]) -> tuple[Argument, ...]:
         arguments: list[Argument] = []
         for args in children:
@@ -200,7 +205,7 @@ class Builder:
                 if arg.rule == "trailing":
                     continue
                 parts = arg.children
-                name = self._name(parts[0]) if arg.rule == "named_arg" else None
+                name = self._argument_name(parts[0]) if arg.rule == "named_arg" else None
                 elements = tuple(self.expression(part) for part in parts[0 if name is None else 1 :])
                 arguments.append(Argument(self._span(arg), name, elements))
         return tuple(arguments)

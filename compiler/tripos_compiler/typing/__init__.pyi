@@ -22,6 +22,7 @@ from .types import (
     axis_type as axis_type,
     field_type as field_type,
     is_secret as is_secret,
+    named_choice as named_choice,
     read_type as read_type,
     record_type as record_type,
 )

@@ -32,6 +32,7 @@ from tripos_compiler.source import (
     Record,
     Span,
     Syntax,
+    Text,
     describe_syntax,
 )
 
@@ -53,8 +54,9 @@ def axis_type(axis: Axis) -> Type:
     return ChoiceType(values=tuple(value.name for value in axis.values), axis=axis.name)
 
 
-def read_type(program: Program, syntax: Syntax) -> Type | None:
-    """Return the type that is written, or None, reported, where it is not one."""
+def read_type(program: Program, syntax: Syntax, *, valued: bool = False) -> Type | None:
+    """Return the type that is written, or None, reported, where it is not one. `valued`: the names of a choice may
+    stand for numbers, as those of what a judge gives."""
     match syntax:
         case Name(text=text):
             return _named(program, syntax, text)
@@ -81,12 +83,17 @@ def read_type(program: Program, syntax: Syntax) -> Type | None:
             program.diagnostics.error("E0302", what, syntax.span, help="write it from low to high: `1..5`")
             return None
         case CallExpr(function=Name(text="choice"), arguments=arguments):
-            return _choice(program, syntax, arguments)
+            return _choice(program, syntax, arguments, valued)
         case Record(block=block):
             return record_type(program, read_statements(block, program.diagnostics, "record"), block.span, nested=True)
     help_ = "types are text, integer, number, bool, 1..5, choice(A, B), list<text>, set<text>, { a text }, dialogue"
     program.diagnostics.error("E0302", f"{describe_syntax(syntax)} is not a type", syntax.span, help=help_)
     return None
+
+
+def named_choice(type_: Type) -> Type:
+    """Return the type of a verdict inside an expression: of a choice the name, whatever that stands for."""
+    return type_.model_copy(update={"worth": ()}) if type_.kind == "choice" else type_
 
 
 def record_type(
@@ -157,16 +164,34 @@ def _named(program: Program, syntax: Name, text: str) -> Type | None:
     return None
 
 
-def _choice(program: Program, syntax: Syntax, arguments: tuple[Argument, ...]) -> Type | None:
+def _choice(program: Program, syntax: Syntax, arguments: tuple[Argument, ...], valued: bool) -> Type | None:
     values: list[str] = []
+    worth: list[float] = []
     for argument in arguments:
         element = argument.elements[0]
-        if argument.name is not None or len(argument.elements) > 1 or not isinstance(element, Name):
-            program.diagnostics.error("E0302", "a choice lists names", argument.span, help="write `choice(A, B, C)`")
+        if argument.name is not None and len(argument.elements) == 1 and isinstance(element, Number):
+            values.append(argument.name.text)
+            worth.append(float(element.value))
+        elif argument.name is None and len(argument.elements) == 1 and isinstance(element, Name | Text):
+            values.append(element.text if isinstance(element, Name) else element.value)
+        else:
+            help_ = "write `choice(A, B, C)`, or `choice(A: 1, B: 0.5)`"
+            program.diagnostics.error("E0302", "a choice lists names", argument.span, help=help_)
             return None
-        values.append(element.text)
     if len(values) < 2 or len(set(values)) < len(values):
         message = "a choice needs at least two different names"
         program.diagnostics.error("E0302", message, syntax.span, help="write `choice(A, B)`")
         return None
-    return ChoiceType(values=tuple(values))
+    if not all(value.strip() == value != "" for value in values):
+        message = "a name of this choice is empty, or has space around it"
+        program.diagnostics.error("E0302", message, syntax.span, help='write `choice("A>B", "B>A")`')
+        return None
+    if worth and not valued:
+        message = "names stand for numbers only in what a judge `gives`"
+        program.diagnostics.error("E0302", message, syntax.span, help="write `choice(A, B)`")
+        return None
+    if worth and len(worth) < len(values):
+        message = "some names of this choice have a value, and others have none"
+        program.diagnostics.error("E0302", message, syntax.span, help="give each a value, or none")
+        return None
+    return ChoiceType(values=tuple(values), worth=tuple(worth))

@@ -3,7 +3,10 @@ from .counters import (
 )
 from .grading import (
     VERDICT as VERDICT,
+    Said as Said,
+    compared_worth as compared_worth,
     confidence as confidence,
+    number_and_name as number_and_name,
     repeated as repeated,
     score_rows as score_rows,
 )

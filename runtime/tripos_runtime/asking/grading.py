@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tripos_compiler.plan import Grade, Metric, Scorer
+import orjson
+
+from tripos_compiler.plan import ChoiceType, Grade, Metric, Scorer
 from tripos_runtime.asking.question import Answer, Reader, ReadOutcome
 from tripos_runtime.asking.statuses import AGAIN, PARSE_FAILURE, REFUSED, SCORED, status_of_reply
 from tripos_runtime.reading import metrics_schema, read, read_metrics, schema_of
@@ -14,6 +16,8 @@ VERDICT = "verdict"
 """The name of a judge's one value in its reply; a step gives it a name of its own."""
 FIRST, SECOND, NEITHER = 1.0, 0.0, 0.5
 """The worth of a comparison to the model whose reply was shown first."""
+Said = float | str
+"""A verdict: a number, or one of the names of a choice."""
 
 
 def grade_schema(scorer: Scorer, metrics: Sequence[Metric]) -> dict[str, Any] | None:
@@ -35,6 +39,8 @@ def grade_reader(scorer: Scorer, metrics: Sequence[Metric], locale: str) -> Read
             if found.error is not None:
                 status = status_of_reply(found.status, finish_reason)
                 return ReadOutcome({VERDICT: (None, status)}, {}, found.error, status)
+            if gives.kind == "choice":
+                return ReadOutcome({VERDICT: (found.value, SCORED)}, {VERDICT: {"choice": found.value}})
             return ReadOutcome({VERDICT: (float(found.value), SCORED)}, {VERDICT: {"score": float(found.value)}})
 
         return read_one
@@ -54,21 +60,50 @@ def grade_reader(scorer: Scorer, metrics: Sequence[Metric], locale: str) -> Read
 
 
 def verdict_reader(scorer: Scorer) -> Reader:
-    """Read the reply of a judge that gives a choice of which of two is better, to what that is worth to the first and a
+    """Read the reply of a judge that gives a choice of which of two is better, to the name that it chose and a
     status."""
     gives = scorer.gives
     assert gives is not None and gives.kind == "choice"
-    worth = dict(zip(gives.values, (FIRST, SECOND, NEITHER), strict=False))
 
     def read_one(text: str, finish_reason: str | None) -> ReadOutcome:
         found = read(gives, text)
         if found.error is not None:
             status = status_of_reply(found.status, finish_reason)
             return ReadOutcome((None, status), {}, found.error, status)
-        value = worth[found.value]
-        return ReadOutcome((value, SCORED), {VERDICT: {"score": value, "choice": found.value}})
+        told = {} if gives.worth else {"score": compared_worth(scorer, found.value)}  # what names stand for may change
+        return ReadOutcome((found.value, SCORED), {VERDICT: told | {"choice": found.value}})
 
     return read_one
+
+
+def _side(by_how_much: float) -> float:
+    return FIRST if by_how_much > 0 else SECOND if by_how_much < 0 else NEITHER
+
+
+def worth_of(gives: ChoiceType, name: str) -> float | None:
+    """Return the number that a name of a choice stands for; None where it stands for none.
+
+    >>> worth_of(ChoiceType(values=("whole", "half"), worth=(1.0, 0.5)), "half")
+    0.5
+    """
+    return dict(zip(gives.values, gives.worth, strict=False)).get(name)
+
+
+def compared_worth(scorer: Scorer, name: Said | None) -> float | None:
+    """Return what a verdict on two replies is worth to the one that was shown first."""
+    gives = scorer.gives
+    if not isinstance(gives, ChoiceType) or not isinstance(name, str):
+        return None
+    sides = map(_side, gives.worth) if gives.worth else (FIRST, SECOND, NEITHER)
+    return dict(zip(gives.values, sides, strict=False))[name]
+
+
+def number_and_name(scorer: Scorer, said: Said | None) -> tuple[float | None, str | None]:
+    """Return a verdict as the number that it is or stands for, and as JSON text where it is a name."""
+    if not isinstance(said, str):
+        return said, None
+    number = worth_of(scorer.gives, said) if isinstance(scorer.gives, ChoiceType) else None
+    return number, orjson.dumps(said).decode()
 
 
 def _read_reward(text: str, finish_reason: str | None) -> ReadOutcome:
@@ -80,7 +115,7 @@ def _read_reward(text: str, finish_reason: str | None) -> ReadOutcome:
     return ReadOutcome({VERDICT: (value, SCORED)}, {VERDICT: {"score": value}})
 
 
-def score_rows(step: Grade, scorer: Scorer, answers: Sequence[Answer]) -> dict[str, tuple[float | None, str]]:
+def score_rows(step: Grade, scorer: Scorer, answers: Sequence[Answer]) -> dict[str, tuple[Said | None, str]]:
     """Return the value and status of every score that one judge's replies are, calls that failed included."""
     titles = {metric: metric for metric in step.metrics} or {step.name: VERDICT}
     told = [((answer.value or {}), answer.status) for answer in answers]
@@ -109,7 +144,7 @@ def confidence(step: Grade, answers: Sequence[Answer]) -> float | None:
     return min(shares)
 
 
-def repeated(scorer: Scorer, told: Sequence[tuple[float | None, str]]) -> tuple[float | None, str]:
+def repeated(scorer: Scorer, told: Sequence[tuple[Said | None, str]]) -> tuple[Said | None, str]:
     """Return the value and status of what a judge said several times of the same: of numbers the mean; of a bool or a
     choice what was said most often, and of several the one that was said first. More than half of the replies must have
     a value; and where one is to be asked for again, there is none until then.
@@ -132,4 +167,5 @@ def repeated(scorer: Scorer, told: Sequence[tuple[float | None, str]]) -> tuple[
         return None, again or lost[0]
     if scorer.gives is not None and scorer.gives.kind in ("bool", "choice"):
         return max(values, key=values.count), SCORED
-    return sum(values) / len(values), SCORED
+    numbers = [float(value) for value in values]
+    return sum(numbers) / len(numbers), SCORED

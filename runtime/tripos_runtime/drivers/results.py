@@ -227,7 +227,7 @@ class Keeping:
         for title, (_, status) in scored.values.items():
             name = names[title]
             if self.scored is not None and status != NOT_APPLICABLE:
-                self.scored[name] = scored.values[title][0]
+                self.scored[name] = self.row.score(part, scored, title)["value"]
             if not shared.first(name):
                 continue
             if step.fingerprint not in part.bound.columns:

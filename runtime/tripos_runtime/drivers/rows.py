@@ -10,7 +10,7 @@ from typing import Any
 from tripos_compiler.language import Unavailable, opening_text
 from tripos_compiler.language.library import transcript
 from tripos_compiler.plan import Ask, Compare, Converse, Grade, Plan
-from tripos_runtime.asking import NO_REPLY, SENT_ANEW, Answer, Draft, dumps
+from tripos_runtime.asking import NO_REPLY, SENT_ANEW, Answer, Draft, compared_worth, dumps, number_and_name
 from tripos_runtime.program import Compared, Conversation, Pair, Scored, StepCall, Talked, Unit
 
 Row = dict[str, Any]
@@ -108,7 +108,9 @@ class ResultRows:
 
     def score(self, unit: Unit, scored: Scored, title: str) -> Row:
         """Return the row of a score."""
-        step, (value, status) = scored.step, scored.values[title]
+        step, (said, status) = scored.step, scored.values[title]
+        scorer = self.plan.scorer(step.scorer) if isinstance(step, Grade) else None
+        value, name = (said, None) if scorer is None else number_and_name(scorer, said)
         return {
             "score_id": unit.scores[step.fingerprint, scored.evaluator][title],
             "sample_id": unit.samples[step.of],
@@ -120,7 +122,7 @@ class ResultRows:
             "metric": title,
             "evaluator": scored.evaluator,
             "value": value,
-            "given": scored.given,
+            "given": scored.given or name,
             "judged_by": unit.judged_by(step),
             "status": status,
             "error": scored.reason,
@@ -141,7 +143,7 @@ class ResultRows:
             "second_model": pair.second.model,
             "first_sample_id": pair.first.samples[step.of],
             "second_sample_id": pair.second.samples[step.of],
-            "value": compared.value,
+            "value": compared_worth(self.plan.scorer(step.scorer), compared.value),
             "status": compared.status,
             "error": compared.reason,
         }

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Protocol
 from tripos_compiler.language import PLACE, Missing, Unavailable, elements, evaluate
 from tripos_compiler.language.library import Dialogue
 from tripos_compiler.plan import Binary, Column, Expr, Grade, Loop, Retrieve, Score, Unary
-from tripos_runtime.asking import PENDING, PreparedQuestion, PromptPlaceholders
+from tripos_runtime.asking import PENDING, PreparedQuestion, PromptPlaceholders, Said
 from tripos_runtime.models import Message
 from tripos_runtime.program.calls import Conversation, Places, StepCall
 from tripos_runtime.program.names import Names
@@ -127,13 +127,14 @@ class Talked(NamedTuple):
 
 
 class Scored(NamedTuple):
-    """The scores of a step: value and status by title. `judgement` is the reply that they are read from, `given` a
-    value that is no number, and `reason` says why there is none."""
+    """The scores of a step: value and status by title; of a judge that chooses among names the value is one of them.
+    `judgement` is the reply that they are read from, `given` a value of a column that is no number, and `reason` says
+    why there is none."""
 
     step: Score | Column | Grade
     judgement: str | None
     evaluator: str | None
-    values: Mapping[str, tuple[float | None, str]]
+    values: Mapping[str, tuple[Said | None, str]]
     given: str | None = None
     reason: str | None = None
 
@@ -143,7 +144,7 @@ class Compared(NamedTuple):
 
     call: StepCall
     judgement: str | None
-    value: float | None
+    value: Said | None
     status: str
     reason: str | None = None
 

@@ -13,9 +13,11 @@ from tripos_runtime.asking import (
     NOT_APPLICABLE,
     PENDING,
     SCORED,
+    UNDEFINED,
     VERDICT,
     Answer,
     PreparedQuestion,
+    Said,
     confidence,
     repeated,
     score_rows,
@@ -359,16 +361,21 @@ def holds(step: Ask | Converse | Retrieve | Judging, names: Names) -> tuple[Unav
 
 def said(step: Verdict, scorer: Scorer, answers: Sequence[Sequence[Answer]]) -> Any:
     """Return the value that an expression sees, from the replies of each judge: what the judge gave; of a panel the
-    mean, or what more than half of it said where that is true or false. Where one of them gave none there is none, for
-    the reason that it has."""
-    values: list[float] = []
+    mean, or what more than half of it said where that is true, false or a name. Where one of them gave none there is
+    none, for the reason that it has, and where no name has more than half."""
+    values: list[Said] = []
     for replies in answers:
         told = [(each.value or {}).get(VERDICT, (None, each.status)) for each in replies]
         value, status = repeated(scorer, told)
         if value is None or status != SCORED:
             return Missing(step.name, status)
         values.append(value)
-    mean = sum(values) / len(values)
+    if scorer.gives is not None and scorer.gives.kind == "choice":
+        most = max(values, key=values.count)
+        divided = f"no answer of `{scorer.name}` has more than half of the panel"
+        return most if 2 * values.count(most) > len(values) else Missing(step.name, UNDEFINED, divided)
+    numbers = [float(value) for value in values]
+    mean = sum(numbers) / len(numbers)
     kind = None if scorer.gives is None else scorer.gives.kind
     if kind == "bool":
         return mean > 0.5

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeVar
 
 from tripos_compiler.language.library import DEFAULT, ODD, convention_of, nfkc, odd_number, plain_numbers
@@ -137,6 +137,40 @@ def named_in(text: str, spellings: Mapping[str, T], mentions: Iterable[str] = ()
         brief, times = re.subn(pattern, " ", brief, flags=re.I if len(name) > 1 else 0)
         values += [folded[fold(name)]] * min(times, 1)
     return values[0] if values and all(value == values[0] for value in values) else None
+
+
+def told_apart(names: Sequence[str]) -> bool:
+    """Return true if names are words, or differ in letters and digits and not in signs alone.
+
+    >>> told_apart(("yes", "no")), told_apart(("A>B", "A>>B")), told_apart(("+", "yes"))
+    (True, False, False)
+    """
+    folded = {fold(name) for name in names}
+    return all(map(str.isidentifier, names)) or (len(folded) == len(names) and "" not in folded)
+
+
+def symbol_in(text: str, names: Sequence[str]) -> str | None:
+    """Return the one name in a text, of names that differ in signs: one that is the whole text, or else the only one
+    that stands there, between double brackets where any does. A longer name holds no shorter one.
+
+    >>> names = ("A>>B", "A>B", "A=B", "B>A", "B>>A")
+    >>> symbol_in("B is clear. Verdict: [[A>>B]]", names), symbol_in("A>B, or B>A", names), symbol_in("A > B", names)
+    ('A>>B', None, 'A>B')
+    """
+    any_case = len({name.casefold() for name in names}) == len(names)
+    plain, *written = (_tight(each).casefold() if any_case else _tight(each) for each in (text, *names))
+    known = dict(zip(written, names, strict=True))
+    if plain in known:
+        return known[plain]
+    one = "|".join(re.escape(name) for name in sorted(known, key=lambda name: (-len(name), name)))
+    bracketed = re.findall(rf"\[\[({one})\]\]", plain)
+    found = {known[each] for each in bracketed or re.findall(rf"(?<![\w<>=+-])({one})(?![\w<>=+-])", plain)}
+    return found.pop() if len(found) == 1 else None
+
+
+def _tight(text: str) -> str:
+    """Return a text without the space around its signs."""
+    return re.sub(r"\s*([^\w\s])\s*", r"\1", nfkc(text).strip())
 
 
 def bool_in(text: str) -> bool | None:

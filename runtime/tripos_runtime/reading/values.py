@@ -42,6 +42,8 @@ from tripos_runtime.reading.plain_text import (
     number_in,
     numbers_alone,
     numbers_listed,
+    symbol_in,
+    told_apart,
     too_long,
     unenclosed,
 )
@@ -265,7 +267,8 @@ class _ValueReader:
             raw = raw[0]
         spellings = self._spellings(type)
         text = _text(raw)
-        name = named_in(text, spellings, spellings)
+        apart = told_apart(type.values)
+        name = named_in(text, spellings, spellings) if apart else symbol_in(text, type.values)
         if name is None:
             raise _Unreadable(f"`{_short(text)}` is none of {', '.join(type.values)}")
         return name

@@ -32,7 +32,8 @@ from tripos_warehouse.views.run_rows import RunRows
 
 _SCORES = """
   {context},
-  score.model, {metric}, {dimension}, score.evaluator, score.round, score.value, score.status, score.error,
+  score.model, {metric}, {dimension}, score.evaluator, score.round, score.value,
+  json_extract_string(score.given, '$') as choice, score.status, score.error,
   {low}, {high},
   score.item_id, score.sample_id, score.judgement_id, score.score_id, score.scorer, score.judged_by, score.run_id,
   score.shown_run,

@@ -56,6 +56,7 @@ MEANINGS: Mapping[str, str] = MappingProxyType(
         "repeat": "the number of the reply of a judge that is asked several times, from 0; null for imported scores",
         "round": "the round of an imported score, from 1; null for scores of a run",
         "source": "the imported file, and the beginning of its SHA-256",
+        "choice": "the name that a judge chose, where it gives a choice; else null",
         "given": "a value that is not a number, JSON",
         "method": "the method of the interval: `exact`, `logit`, `t`, `jackknife`, `bootstrap` or `corrected`",
         "judged": "for a measure that [people correct](measures.md#people-correct-judges): the judge's own figure",

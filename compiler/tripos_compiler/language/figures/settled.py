@@ -31,7 +31,7 @@ def settling_figure(plan: Plan, of: Measure | Expectation) -> SettlingFigure | s
     measures = {measure.name: measure for measure in plan.measures}
     if isinstance(figure, Measured) and not figure.slice:
         figure = measures[figure.measure].figure
-    if not isinstance(figure, Aggregate) or figure.function != "mean" or figure.of is not None:
+    if not isinstance(figure, Aggregate) or figure.function != "mean" or figure.of is not None or figure.of_condition:
         return "is no plain mean of scores"
     scored = scored_by(scored_values_of(plan), figure)
     if len(scored) != 1 or not scored[0].kept:

@@ -208,6 +208,8 @@ def ends_of(type_: Type) -> Range:
     inner = type_.of if type_.kind == "optional" else type_
     if inner.kind == "bool":
         return SHARE
+    if inner.kind == "choice" and inner.worth:
+        return min(inner.worth), max(inner.worth)
     if inner.kind != "integer":
         return ANY
     low = -math.inf if inner.low is None else float(inner.low)

@@ -14,6 +14,7 @@ from tripos_compiler.plan import (
     Ask,
     Branches as TreeValue,
     Call,
+    ChoiceType,
     Column,
     Compare,
     Converse,
@@ -115,6 +116,7 @@ class StepFingerprints:
         judge: Scorer = self.program.scorers[scorer]
         more: dict[str, object] = {"samples": judge.samples} if judge.samples > 1 else {}
         more |= {"unsure_below": judge.unsure_below} if judge.then is not None else {}
+        more |= {"worth": judge.gives.worth} if isinstance(judge.gives, ChoiceType) and judge.gives.worth else {}
         return [source, more] if more else source
 
     def _needed(self, needs: Iterable[str]) -> list[str]:
@@ -146,6 +148,8 @@ class StepFingerprints:
         """Of a judge's reply: the scorer's texts, the rubric, what it is given, and what that builds on."""
         judge: Scorer = self.program.scorers[step.scorer]
         rubric = [self.program.metrics[name] for name in step.metrics] if isinstance(step, Grade) else []
+        if isinstance(judge.gives, ChoiceType):  # a name is said, whatever it stands for
+            judge = judge.model_copy(update={"gives": judge.gives.model_copy(update={"worth": ()})})
         own = [self._own(each) for each in (judge, _about_elements(step), *rubric)]
         return digest([self.place, own, self._needed(step.needs)])
 

@@ -194,6 +194,10 @@ def _pairs(reading: FigureContext, statement: Statement, rows: Name | None) -> t
     if found.kind == "compare" or not found.kept:
         reading.error("E0301", f"`{found.name}` is no score of a single reply", syntax.span, "name a scorer or a score")
         return None
+    if found.type.kind == "choice" and not found.type.worth:
+        message = f"`{found.name}` is a choice among names, of which none is better than another"
+        reading.error("E0301", message, syntax.span, "give each name a number: `choice(A: 1, B: 0)`")
+        return None
     if rows is not None and rows.text not in found.of and found.whole:
         message = f"`{found.name}` says nothing of `{rows.text}`: it scores {_listed(found)}"
         reading.error("E0301", message, syntax.span, f"name a score of `{rows.text}`")

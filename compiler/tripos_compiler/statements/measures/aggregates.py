@@ -11,7 +11,7 @@ from tripos_compiler.source import CallExpr, Name, Syntax
 from tripos_compiler.statements.measures.arguments import Arguments, find_across, given_arguments, is_fitting
 from tripos_compiler.statements.measures.dimensions import dimension_text, read_dimensions
 from tripos_compiler.statements.measures.figure_syntax import is_aggregate
-from tripos_compiler.statements.measures.operands import find_operand
+from tripos_compiler.statements.measures.operands import find_among, find_choice
 from tripos_compiler.statements.measures.scales import Bounds, Scale, scale_of
 from tripos_compiler.statements.measures.scored_values import Operand
 from tripos_compiler.statements.measures.typed_figures import (
@@ -42,6 +42,9 @@ def read_aggregate(reading: FigureContext, call: CallExpr, by: tuple[str, ...]) 
     scored = [(value, syntax) for value, syntax in operands if isinstance(value, Operand)]
     if not is_fitting(reading, call, function, arguments, scored):
         return None
+    among = find_among(reading, arguments, scored)
+    if among is None:
+        return None
     values = [value for value, _ in scored]
     mixed = any(each.mixed for each in values) and function.name != "count"
     if mixed and "metric" not in by:
@@ -50,6 +53,8 @@ def read_aggregate(reading: FigureContext, call: CallExpr, by: tuple[str, ...]) 
         reading.error("E0702", f"this {what} metrics of different scales", call.span, help_)
         return None
     judge = across.text if isinstance(across, Name) else None
+    if function.name == "krippendorff_alpha" and values[0].type.kind == "choice" and not values[0].type.worth:
+        arguments.named.setdefault("level", "nominal")  # names without numbers have no other
     named = written_as(call)
     scale, ends = _scale(reading, function, values[0].bounds, values[0].ends, named)
     keeps = _keeps_scale(function)
@@ -61,6 +66,8 @@ def read_aggregate(reading: FigureContext, call: CallExpr, by: tuple[str, ...]) 
             named=arguments.named,
             across=judge,
             by=by,
+            true_of=values[0].true_of,
+            among=among,
         ),
         Scale() if mixed and keeps else scale,
         named,
@@ -161,7 +168,7 @@ def _operands(
         if dims is not None or (is_aggregate(reading.program, syntax) and syntax.span not in reading.program.columns):
             value: Operand | TypedFigure | None = _nested(reading, function, syntax, dims)
         else:
-            operand = find_operand(reading, syntax)
+            operand = find_choice(reading, syntax)
             value = _cells_of(reading, function, operand, syntax) if isinstance(operand, LoweredMeasure) else operand
         if value is not None:
             found.append((value, syntax))

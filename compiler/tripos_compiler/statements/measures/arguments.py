@@ -24,6 +24,8 @@ class Arguments:
     columns: list[tuple[Syntax, tuple[Syntax, ...] | None]] = field(default_factory=list)
     named: dict[str, str | int | float | bool] = field(default_factory=dict)
     places: dict[str, Span] = field(default_factory=dict)
+    where: Syntax | None = None
+    """The condition that says which values count at all."""
 
 
 def given_arguments(reading: FigureContext, call: CallExpr, function: AggregateFunction) -> Arguments | None:
@@ -35,6 +37,9 @@ def given_arguments(reading: FigureContext, call: CallExpr, function: AggregateF
     for argument in _joined(call.arguments):
         if argument.name is not None and argument.name.text == "missing":
             good = _missing(reading, argument, function) and good
+            continue
+        if argument.name is not None and argument.name.text == "where" and len(argument.elements) == 1:
+            found.where = argument.elements[0]
             continue
         parameter = _parameter(reading, argument, free, function)
         if parameter is None:
@@ -206,11 +211,18 @@ def _misfit(function: AggregateFunction, scored: Operand, place: int) -> tuple[s
             return None
         return f"{name} compares two models, and {what} is taken of scores", f"write `win_rate({scored.name})`"
     if function.truth_only and type_.kind != "bool":
-        return f"{what} is taken of what is true or false, and {name} is `{type_notation(type_)}`", "score a condition"
-    if function.takes == "scores" and type_.kind not in ("bool", "integer", "number"):
+        return f"{what} is taken of what is true or false, and {name} is `{type_notation(type_)}`", (
+            f"take it of a condition: `{function.name}({scored.name} == {type_.values[0]})`"
+            if type_.kind == "choice"
+            else "score a condition"
+        )
+    unvalued = type_.kind == "choice" and not type_.worth
+    if function.takes == "scores" and (unvalued or type_.kind not in ("bool", "integer", "number", "choice")):
         return (
             f"{what} is taken of numbers, and {name} is `{type_notation(type_)}`",
-            "take a `count`, or score a number",
+            "give each name a number, `choice(A: 1, B: 0)`, or take the share of some of them"
+            if unvalued
+            else "take a `count`, or score a number",
         )
     if function.takes == "texts":
         several = place > 0 and type_.kind in ("list", "set")

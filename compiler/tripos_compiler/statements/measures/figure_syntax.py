@@ -13,6 +13,9 @@ from tripos_compiler.statements.measures.dimensions import dimension_text
 from tripos_compiler.statements.measures.scored_values import declared_score
 from tripos_compiler.statements.measures.typed_figures import FigureContext
 
+CONDITIONS = ("==", "!=", "in", "not in")
+"""The operators of conditions on a choice."""
+
 
 def is_by(argument: Argument) -> bool:
     """Return true if an argument is a phrase such as `mean(f1) by q.subject`."""
@@ -33,7 +36,7 @@ def is_arithmetic(call: CallExpr) -> bool:
     """Return true if a call is arithmetic over figures: `abs(a)`, `min(a, b)`. Of one thing `min` and `max` are
     aggregates."""
     match call:
-        case CallExpr(function=Name(text="abs")):
+        case CallExpr(function=Name(text="abs" | "harmonic_mean")):
             return True
         case CallExpr(function=Name(text="min" | "max"), arguments=arguments):
             return sum(argument.name is None for argument in arguments) != 1 and not any(map(is_by, arguments))
@@ -49,9 +52,9 @@ def has_unknown_aggregate(program: Program, statement: Statement) -> bool:
     return value.function.text not in (*AGGREGATES, *FUNCTIONS, *declared)
 
 
-def column_arguments(program: Program, value: Syntax) -> Iterator[tuple[str, Syntax]]:
+def column_arguments(program: Program, value: Syntax) -> Iterator[tuple[str, Syntax, Syntax | None]]:
     """Yield the arguments of aggregates in a figure that may be expressions over a scenario's names, each with the word
-    that the aggregate has for it."""
+    that the aggregate has for it, and the condition `where:` on what counts."""
     match value:
         case CallExpr(function=Name(text=text)) if text in AGGREGATES and not is_arithmetic(value):
             yield from _of_aggregate(program, value, AGGREGATES[text])
@@ -65,7 +68,11 @@ def column_arguments(program: Program, value: Syntax) -> Iterator[tuple[str, Syn
             yield from column_arguments(program, inner)
 
 
-def _of_aggregate(program: Program, call: CallExpr, function: AggregateFunction) -> Iterator[tuple[str, Syntax]]:
+def _of_aggregate(
+    program: Program, call: CallExpr, function: AggregateFunction
+) -> Iterator[tuple[str, Syntax, Syntax | None]]:
+    wheres = (each.elements[0] for each in call.arguments if each.name is not None and each.name.text == "where")
+    where = next(wheres, None)
     free = [parameter for parameter in function.parameters if parameter.kind != "word"]
     named = {parameter.name: parameter for parameter in function.parameters}
     for argument in call.arguments:
@@ -75,7 +82,7 @@ def _of_aggregate(program: Program, call: CallExpr, function: AggregateFunction)
             yield from column_arguments(program, argument.elements[0])
             free = []  # what follows is further dimensions
         elif parameter is not None and parameter.column and len(argument.elements) == 1:
-            yield parameter.name, argument.elements[0]
+            yield parameter.name, argument.elements[0], where
 
 
 def measures_in(reading: FigureContext, value: Syntax, aggregated: bool = False) -> Iterator[str]:
@@ -94,6 +101,8 @@ def measures_in(reading: FigureContext, value: Syntax, aggregated: bool = False)
                 yield from measures_in(reading, argument.elements[0], inner)
         case IndexExpr(of=of):
             yield from measures_in(reading, of)
+        case BinaryExpr(left=left) if aggregated and chosen_from(value) is not None:
+            yield from measures_in(reading, left, aggregated)
         case BinaryExpr(left=left, right=right):
             yield from measures_in(reading, left, aggregated)
             yield from measures_in(reading, right, aggregated)
@@ -120,10 +129,37 @@ def _named_measure(reading: FigureContext, name: Name | Member, aggregated: bool
     return declared.key
 
 
+def operator_in(syntax: BinaryExpr) -> str:
+    """Return the operator of a condition, with one space between its words."""
+    return " ".join(syntax.operator.split())
+
+
+def chosen_from(syntax: Syntax) -> Name | Member | None:
+    """Return what a condition compares with names, where it has the form of one on a choice."""
+    match syntax:
+        case BinaryExpr(left=Name() | Member() as left) if operator_in(syntax) in CONDITIONS:
+            return left
+    return None
+
+
+def is_of_judge(program: Program, scenario: Statement, syntax: Syntax) -> bool:
+    """Return true if a condition is on a score, and not on a value of the scenario."""
+    match chosen_from(syntax):
+        case Name(text=text):
+            own = {name.text for inner in scenario.body if (name := declared_score(inner)) is not None}
+            return text in own or text in program.declared.get("scorer", {})
+        case Member(of=Name(text=of), name=name):
+            bodies = [each.body for each in program.of("scenario") if each.name().text == of]
+            scores = [declared_score(inner) for body in bodies for inner in body]
+            return name.text in {each.text for each in scores if each is not None}
+    return False
+
+
 def means_a_figure(program: Program, scenario: Statement, own: str | None, syntax: Syntax) -> bool:
-    """Return true if an argument names scores, a metric or a measure, and not a value of the scenario."""
+    """Return true if an argument names scores, a metric or a measure, or is a condition on scores, and no value of the
+    scenario."""
     if not isinstance(syntax, Name):
-        return False
+        return is_of_judge(program, scenario, syntax)
     here = [inner for inner in scenario.body if declared_score(inner) is not None or inner.construct == "measure"]
     for inner in here:
         name = declared_score(inner) or inner.name()

@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
+from statistics import harmonic_mean
 
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.plan import FIXED, Constant, Figure, Formula, Measured
@@ -289,7 +290,13 @@ def _function(reading: FigureContext, call: CallExpr, name: str) -> TypedFigure 
         return None
     if name == "abs":
         return _folded(reading, call, name, parts, scales.absolute(parts[0].scale))
-    combine: Callable[[Scale, Scale], Scale] = scales.least if name == "min" else scales.greatest
+    if name == "harmonic_mean":
+        below = next((part for part in parts if part.scale.bounds is None or part.scale.bounds[0] < 0), None)
+        if below is not None:
+            message = f"`{below.named}` may be below 0, and a harmonic mean is one of what is not"
+            reading.error("E0301", message, below.span, "take it of shares, such as precision and recall")
+            return None
+    combine = {"min": scales.least, "max": scales.greatest, "harmonic_mean": scales.enclosing}[name]
     scale = parts[0].scale
     for before, part in pairwise(parts):
         if not _alike(reading, before, part, operands=True):
@@ -298,14 +305,22 @@ def _function(reading: FigureContext, call: CallExpr, name: str) -> TypedFigure 
     return _folded(reading, call, name, parts, scale)
 
 
+CONSTANTS: dict[str, Callable[[list[float]], float]] = {
+    "abs": lambda values: abs(values[0]),
+    "min": min,
+    "max": max,
+    "harmonic_mean": harmonic_mean,
+}
+"""What a function of figures comes to where all of them are numbers."""
+
+
 def _folded(
     reading: FigureContext, call: CallExpr, name: str, parts: list[TypedFigure], scale: Scale
 ) -> TypedFigure | None:
     constants = [part.scale.constant for part in parts]
     known = [value for value in constants if value is not None]
     if len(known) == len(parts):
-        value = abs(known[0]) if name == "abs" else min(known) if name == "min" else max(known)
-        return _constant(reading, call, value)
+        return _constant(reading, call, CONSTANTS[name](known))
     return _formula(name, parts, call, scale)
 
 

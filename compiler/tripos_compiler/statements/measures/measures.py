@@ -12,7 +12,7 @@ from tripos_compiler.plan import Measure, Missing, Settling
 from tripos_compiler.resolve import Index, NamedColumn, Program
 from tripos_compiler.source import Member, Name, Number, Span, Syntax
 from tripos_compiler.statements.measures.dimensions import check_names, dimension_text, read_dimension
-from tripos_compiler.statements.measures.figure_syntax import column_arguments, means_a_figure, measures_in
+from tripos_compiler.statements.measures.figure_syntax import column_arguments, is_of_judge, means_a_figure, measures_in
 from tripos_compiler.statements.measures.figures import read_figure
 from tripos_compiler.statements.measures.scales import rounded, spoken
 from tripos_compiler.statements.measures.scored_values import Scores
@@ -68,7 +68,7 @@ def collect_columns(program: Program, steps: Steps, statement: Statement) -> boo
     scenario = next(s for s in program.of("scenario") if any(inner is statement for inner in s.body))
     made: list[NamedColumn] = []
     others = False
-    for word, syntax in column_arguments(program, value):
+    for word, syntax, where in column_arguments(program, value):
         if means_a_figure(program, scenario, own, syntax):
             others = True
             continue
@@ -78,11 +78,14 @@ def collect_columns(program: Program, steps: Steps, statement: Statement) -> boo
             good = good and first is not syntax and first.text in program.declared["scenario"]
             others = True
             continue
-        column = lower_column(steps, f"{own or 'expect'}.{word}", syntax)
+        own_where = where if where is not None and not is_of_judge(program, scenario, where) else None
+        column = lower_column(steps, f"{own or 'expect'}.{word}", syntax, own_where)
         if column is None:
             good = False
         else:
             program.columns[syntax.span] = column
+            if own_where is not None:
+                program.columns[own_where.span] = column
             made.append(column)
     if made and good and not others and not any(depends_on_reply(steps, column) for column in made):
         help_ = "measure something that a reply of the role under test says"

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tripos_compiler.diagnostics import nearest
+from tripos_compiler.plan import BoolType, ChoiceType
 from tripos_compiler.resolve import Program
-from tripos_compiler.source import IndexExpr, Member, Name, Syntax
+from tripos_compiler.source import BinaryExpr, Group, IndexExpr, Member, Name, Syntax, Text
+from tripos_compiler.statements.measures.arguments import Arguments
 from tripos_compiler.statements.measures.dimensions import dimension_text
+from tripos_compiler.statements.measures.figure_syntax import chosen_from, operator_in
 from tripos_compiler.statements.measures.scored_values import Operand
 from tripos_compiler.statements.measures.typed_figures import Declared, FigureContext, LoweredMeasure, written_as
 
@@ -200,3 +205,96 @@ def _no_measure(reading: FigureContext, syntax: Syntax) -> None:
 def _shown(reading: FigureContext, declared: Declared) -> str:
     """Return a measure as it is written here."""
     return declared.name.text if declared.scenario == reading.scenario else declared.key
+
+
+# --- conditions on what judges choose ---
+
+
+def find_choice(reading: FigureContext, syntax: Syntax) -> Operand | LoweredMeasure | None:
+    """Return what an aggregate is taken of, where that may be a condition on the choices of a judge: true and false
+    then. None where it is nothing, which is reported."""
+    of = chosen_from(syntax)
+    if of is None or syntax.span in reading.program.columns:
+        return find_operand(reading, syntax)
+    operand = find_operand(reading, of)
+    if not isinstance(operand, Operand):
+        if operand is not None:
+            message = f"`{written_as(of)}` is a measure, and a condition is one on what a judge chose"
+            reading.error("E0301", message, of.span, "name a score whose judge `gives choice(…)`")
+        return None
+    names = chosen_names(reading, syntax, operand)
+    if names is None:
+        return None
+    true = BoolType()
+    return replace(operand, type=true, true_of=names, bounds=(0.0, 1.0), ends=(0.0, 1.0), written=written_as(syntax))
+
+
+def chosen_names(reading: FigureContext, syntax: Syntax, operand: Operand) -> tuple[str, ...] | None:
+    """Return the names for which a condition on a choice holds; None where one is unknown, which is reported."""
+    assert isinstance(syntax, BinaryExpr)
+    values = choices_of(reading, operand)
+    if not values:
+        message = f"{operand.shown} is no choice, and a condition is one on what a judge chose"
+        reading.error("E0301", message, syntax.left.span, "score the condition: `score NAME = …`")
+        return None
+    found: list[str] = []
+    for each in _listed(syntax.right):
+        word = each.text if isinstance(each, Name) else each.value if isinstance(each, Text) else None
+        if word not in values:
+            close = nearest(word, values) if word is not None else None
+            some = ", ".join(f"`{value}`" for value in values[:8])
+            help_ = f"did you mean `{close}`?" if close else f"its values are {some}"
+            reading.error("E0201", f"{operand.shown} has no value `{written_as(each)}`", each.span, help_, word)
+            return None
+        found.append(word)
+    holds = operator_in(syntax) in ("==", "in")
+    names = tuple(value for value in values if (value in found) is holds)
+    if not names or len(names) == len(values):
+        help_ = "name some of its values, and not all"
+        message = "this condition always holds" if names else "this condition never holds"
+        reading.error("E0301", message, syntax.span, help_)
+        return None
+    return names
+
+
+def find_among(
+    reading: FigureContext, arguments: Arguments, scored: list[tuple[Operand, Syntax]]
+) -> tuple[str, ...] | None:
+    """Return the names that count at all, from the condition `where:` on the choice that an aggregate is taken of; none
+    where all do. None where the condition is wrong, which is reported."""
+    where, operand = arguments.where, scored[0][0]
+    if where is None or where.span in reading.program.columns:
+        return ()
+    of = chosen_from(where)
+    name = of.name if isinstance(of, Member) else of
+    known = find_operand(reading, of) if of is not None and name is not None and name.text == operand.name else None
+    if known is None and name is not None and name.text == operand.name:
+        return None
+    if (
+        len(scored) > 1
+        or not isinstance(known, Operand)
+        or (known.name, known.within) != (operand.name, operand.within)
+    ):
+        message = f"`where` chooses among the values of {operand.shown} itself, or of the row and the reply"
+        help_ = f"write `where: {operand.name} != NAME`, or take the aggregate of an expression in a scenario"
+        reading.error("E0303", message, where.span, help_)
+        return None
+    if reading.missing in ("zero", "paired"):
+        message = f"`missing: {reading.missing}` counts values of which nobody knows that they are among these"
+        reading.error("E0303", message, where.span, "leave `missing` out")
+        return None
+    return chosen_names(reading, where, known)
+
+
+def choices_of(reading: FigureContext, operand: Operand) -> tuple[str, ...]:
+    """Return the names that the judges of a score choose from; none where it is no choice."""
+    types = [reading.scores.values.type_of(step) for step in operand.steps]
+    if operand.kind not in ("score", "scorer") or not all(isinstance(type_, ChoiceType) for type_ in types):
+        return ()
+    return tuple(dict.fromkeys(name for type_ in types if isinstance(type_, ChoiceType) for name in type_.values))
+
+
+def _listed(syntax: Syntax) -> list[Syntax]:
+    if isinstance(syntax, Group):
+        return [element for argument in syntax.arguments for element in argument.elements]
+    return [syntax]

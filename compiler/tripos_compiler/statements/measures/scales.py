@@ -106,6 +106,14 @@ def greatest(one: Scale, other: Scale) -> Scale:
     return negated(least(negated(one), negated(other)))
 
 
+def enclosing(one: Scale, other: Scale) -> Scale:
+    """Return the scale of a mean of `a` and `b`."""
+    bounds = None
+    if one.bounds is not None and other.bounds is not None:
+        bounds = (min(one.bounds[0], other.bounds[0]), max(one.bounds[1], other.bounds[1]))
+    return _settled(_merged(one, other), bounds)
+
+
 def _merged(one: Scale, other: Scale) -> Scale:
     first = one if one.base is not None else other
     common = one.bases & other.bases

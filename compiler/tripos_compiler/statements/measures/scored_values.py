@@ -33,6 +33,8 @@ class Operand(PlanScored):
     metrics: bool = False
     whole: bool = True
     """Whether all scenarios that may have them are sound, so that what is not known of them is not there."""
+    true_of: tuple[str, ...] = ()
+    """The choices of a judge that count as true, where it is a condition on them."""
     written: str = ""
     """How a column is written, whose name is the compiler's."""
 

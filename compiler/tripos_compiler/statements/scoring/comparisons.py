@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterable
 
 from tripos_compiler.constructs import Statement
 from tripos_compiler.language import names_in
-from tripos_compiler.plan import Ask, Compare, Expr, Ref
-from tripos_compiler.resolve import Binding, Scope, Typed
+from tripos_compiler.plan import Ask, Compare, Expr, Ref, Scorer
+from tripos_compiler.resolve import Binding, Program, Scope, Typed
 from tripos_compiler.source import CallExpr, Name
 from tripos_compiler.statements.analysis import map_expression
 from tripos_compiler.statements.scoring.grades import free
@@ -36,11 +36,7 @@ def lower_compare(steps: Steps, statement: Statement) -> bool:
             help_ = "compare by a judge that `gives choice(first, second, tie)`"
             program.diagnostics.error("E0301", f"`{call.function.text}` is no judge", call.function.span, help=help_)
         return False
-    values = scorer.gives.values if scorer.gives is not None and scorer.gives.kind == "choice" else ()
-    if len(values) not in (2, 3):
-        help_ = "write `gives choice(first, second, tie)` in it"
-        message = f"`{scorer.name}` does not say which of two is better"
-        program.diagnostics.error("E0301", message, call.function.span, help=help_)
+    if not _compares(program, call.function, scorer):
         return False
     program.index.scopes.append((call.span, scope))
     args = scorer_arguments(elaborator, call, scorer)
@@ -70,6 +66,27 @@ def lower_compare(steps: Steps, statement: Statement) -> bool:
             fingerprint="",
         )
     )
+    return True
+
+
+def _compares(program: Program, name: Name, scorer: Scorer) -> bool:
+    """Return true if a judge says which of two replies is better: by two or three names, or by names whose values say
+    by how much. Reports where it does not."""
+    gives = scorer.gives
+    if scorer.then is not None:
+        message = f"`{scorer.name}` is a cascade, which grades replies and compares no two"
+        program.diagnostics.error("E0301", message, name.span, help="let one role compare: `by ROLE`")
+        return False
+    if gives is None or gives.kind != "choice" or (not gives.worth and len(gives.values) > 3):
+        help_ = "write `gives choice(first, second, tie)`, or give each name a value that says by how much"
+        message = f"`{scorer.name}` does not say which of two is better"
+        program.diagnostics.error("E0301", message, name.span, help=help_)
+        return False
+    if gives.worth and (max(gives.worth) <= 0 or min(gives.worth) >= 0):
+        message = f"by the values of `{scorer.name}` one of the two replies is never better"
+        help_ = "a value above 0 says that the first is better, one below 0 that the second is, and 0 a tie"
+        program.diagnostics.error("E0301", message, name.span, help=help_)
+        return False
     return True
 
 

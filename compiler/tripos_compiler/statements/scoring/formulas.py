@@ -13,7 +13,7 @@ from tripos_compiler.resolve import FormulaScorer, Program, Typed
 from tripos_compiler.source import Argument, CallExpr, Group, Name, Node, Span, Syntax, Text
 from tripos_compiler.statements.scoring.functions import Parameters
 from tripos_compiler.syntax import parse_hole
-from tripos_compiler.typing import DEEPEST_FORMULA, HOLE, Elaborator, is_score
+from tripos_compiler.typing import DEEPEST_FORMULA, HOLE, Elaborator, is_score, named_choice
 
 
 def written(program: Program, value: Syntax) -> tuple[Syntax, tuple[Syntax, ...]] | None:
@@ -193,11 +193,10 @@ class _Judged:
         return self
 
     def __call__(self, call: CallExpr, scorer: Scorer, given: dict[str, Typed]) -> Typed | None:
-        if scorer.gives is not None and is_score(scorer.gives):
-            return Typed(Ref(path=(scorer.name,)), scorer.gives)
-        what = "several metrics" if scorer.gives is None else "a choice"
-        message = f"`{scorer.name}` gives {what}, which is no value"
-        self.program.diagnostics.error("E0301", message, call.span, help="use a scorer that gives a bool or a number")
+        if scorer.gives is not None:
+            return Typed(Ref(path=(scorer.name,)), named_choice(scorer.gives))
+        message = f"`{scorer.name}` gives several metrics, which is no value"
+        self.program.diagnostics.error("E0301", message, call.span, help="use a scorer that gives one value")
         return None
 
 

@@ -12,7 +12,7 @@ from tripos_compiler.plan import AtElement, Call, Column, Expr, Grade, Loop, Ref
 from tripos_compiler.resolve import NamedColumn, Program, Typed, joint_lacks, scorer_name
 from tripos_compiler.source import CallExpr, Name, Span, Syntax
 from tripos_compiler.statements.steps import NOT_JUDGED, Steps, warn_undefined
-from tripos_compiler.typing import is_score, scorer_arguments
+from tripos_compiler.typing import is_score, named_choice, scorer_arguments
 
 
 @dataclass
@@ -29,10 +29,9 @@ class Judging:
         return replace(self, loops=(*self.loops, loop))
 
     def __call__(self, call: CallExpr, scorer: Scorer, given: dict[str, Typed]) -> Typed | None:
-        if scorer.gives is None or scorer.gives.kind == "choice":
-            what = "several metrics" if scorer.gives is None else "a choice"
-            help_ = f"write `score {scorer.name}(…)`" if scorer.gives is None else "use it in `compare`"
-            message = f"`{scorer.name}` gives {what}, which is no value"
+        if scorer.gives is None:
+            help_ = f"write `score {scorer.name}(…)`"
+            message = f"`{scorer.name}` gives several metrics, which is no value"
             self.steps.program.diagnostics.error("E0301", message, call.span, help=help_)
             return None
         if scorer.then is not None:
@@ -62,7 +61,7 @@ class Judging:
         verdict: Expr = Ref(path=(found.name,))
         if self.loops:
             verdict = AtElement(of=Ref(path=(found.name,)), loops=tuple(loop.alias for loop in self.loops))
-        return Typed(verdict, scorer.gives, joint_lacks(given.values()))
+        return Typed(verdict, named_choice(scorer.gives), joint_lacks(given.values()))
 
     def _is_bounded(self, call: CallExpr) -> bool:
         """Return true if it is known before a run how often a judge is asked at most; reports where it is not."""
@@ -219,11 +218,6 @@ def lower_grade(steps: Steps, statement: Statement, name: Name | None) -> bool:
         return False
     if name is None and not free(steps, function, statement):
         return False
-    if scorer.gives is not None and scorer.gives.kind == "choice":
-        help_ = f"write `compare NAME using {scorer.name}(…)`, or give a bool or a number"
-        message = f"`{scorer.name}` gives a choice, which is no score"
-        program.diagnostics.error("E0301", message, call.span, help=help_)
-        return False
     metrics = _metrics(steps, scorer, statement, name)
     condition = when.expr if isinstance(when, Typed) else None
     exprs = {key: typed.expr for key, typed in args.items()}
@@ -284,23 +278,32 @@ def _declared(program: Program, table: Statement) -> bool:
     return table.name("scorer").text in program.declared.get("scorer", {})
 
 
-def lower_column(steps: Steps, hint: str, syntax: Syntax) -> NamedColumn | None:
-    """Return the column that an argument of a measure becomes; None where it is wrong, which is reported."""
+def lower_column(steps: Steps, hint: str, syntax: Syntax, where: Syntax | None = None) -> NamedColumn | None:
+    """Return the column that an argument of a measure becomes, of the replies for which `where` holds; None where it is
+    wrong, which is reported."""
     steps.program.index.scopes.append((syntax.span, dict(steps.scope)))
     typed = steps.elaborator(Judging(steps)).expression(syntax)
     if typed is None or not _kept(steps, typed.type, syntax):
         return None
+    when = None
+    if where is not None:
+        steps.program.index.scopes.append((where.span, dict(steps.scope)))
+        condition = steps.elaborator().condition(where)
+        if condition is None:
+            return None
+        warn_undefined(steps, condition, "this condition may have no value, and what it decides on is undefined then")
+        when = condition.expr
     if not answers_or_data(steps, typed.expr):
         answers(steps, syntax.span, typed.expr)
         return None
     warn_undefined(steps, typed, "what this measure looks at may be undefined")
     known = [step for step in steps.lowered if isinstance(step, Column)]
-    found = next((step for step in known if step.value == typed.expr), None)
+    found = next((step for step in known if step.value == typed.expr and step.when == when), None)
     if found is None:
         name = hint
         while any(step.name == name for step in known):
             name = f"{hint}.{len(known) + 1}"
-        found = Column(name=name, value=typed.expr, type=typed.type, of="", needs=(), fingerprint="")
+        found = Column(name=name, value=typed.expr, type=typed.type, when=when, of="", needs=(), fingerprint="")
         steps.lowered.append(found)
     return NamedColumn(found.name, found.type)
 

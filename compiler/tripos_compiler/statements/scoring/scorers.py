@@ -19,7 +19,7 @@ from tripos_compiler.resolve import (
     numbers_of,
     scorer_name,
 )
-from tripos_compiler.source import CallExpr, Name, Number, Span
+from tripos_compiler.source import CallExpr, Name, Number
 from tripos_compiler.statements.analysis import template_expressions
 from tripos_compiler.statements.prompts import lower_samples, lower_settings
 from tripos_compiler.statements.scoring.formulas import late_formulas, lower_formula, lower_formulas
@@ -127,7 +127,7 @@ def _judge(program: Program, statement: Statement, name: Name, parameters: Param
         forget_diagnostics(program, mark, "E0402")  # what was left out may be the text in the other language
     settings = lower_settings(program, statement)
     _check_repeats(program, statement, name, settings)
-    cascade = lower_cascade(program, statement, role, lower_samples(statement), given.type if given else None)
+    cascade = lower_cascade(program, statement, role, lower_samples(statement))
     chat = _chat(program, scope, statement, given)
     if prompt is None or given is None or not fair or cascade is False or (systems and system is None) or chat is False:
         return
@@ -226,26 +226,14 @@ def _gives(program: Program, statement: Statement) -> Gives | None:
         return None
     if isinstance(written, Name) and written.text == "reward":
         return Gives(NumberType(), reward=True)
-    type_ = read_type(program, written)
+    type_ = read_type(program, written, valued=True)
     if type_ is None:
         return None
-    if type_.kind == "choice":
-        return _verdict(program, type_, len(type_.values), written.span)
-    if type_.kind not in ("bool", "integer", "number"):
-        help_ = "a score is a bool, an integer, a number, a range, `reward`, or a choice between two replies"
+    if type_.kind not in ("bool", "integer", "number", "choice"):
+        help_ = "a score is a bool, an integer, a number, a range, a choice, or `reward`"
         program.diagnostics.error("E0301", "this is not a score", written.span, help=help_)
         return None
     return Gives(type_)
-
-
-def _verdict(program: Program, type_: Type, values: int, where: Span) -> Gives | None:
-    """A choice says which of two replies is better, or that neither is."""
-    if values in (2, 3):
-        return Gives(type_)
-    help_ = "write `gives choice(first, second)`, with a third name for a tie"
-    message = f"a verdict on two replies has 2 or 3 values, not {values}"
-    program.diagnostics.error("E0301", message, where, help=help_)
-    return None
 
 
 def _fair(program: Program, statement: Statement, role: Name, gives: Gives) -> bool:
@@ -282,9 +270,7 @@ class Cascade:
     unsure_below: float
 
 
-def lower_cascade(
-    program: Program, statement: Statement, role: Name, samples: int, gives: Type | None
-) -> Cascade | bool | None:
+def lower_cascade(program: Program, statement: Statement, role: Name, samples: int) -> Cascade | bool | None:
     """Return the cascade that a scorer is; None where it is none, and False, reported, where it is wrong."""
     stronger, unsure = statement.find("stronger"), statement.one_of("unsure")
     if not isinstance(stronger, Name):
@@ -299,10 +285,6 @@ def lower_cascade(
     if second is not None and (second.kind == "compared" or stronger.text == role.text):
         message = f"`{stronger.text}` is no stronger judge: it is under test, or judges already"
         program.diagnostics.error("E0208", message, stronger.span, help="declare a role for the stronger judge")
-        return False
-    if gives is not None and gives.kind == "choice":
-        message = "a cascade grades replies, and compares no two"
-        program.diagnostics.error("E0301", message, stronger.span, help="let one role compare: `by ROLE`")
         return False
     if unsure is None:
         message = "nothing says when the judges are unsure"

@@ -153,7 +153,8 @@ def _mean_of(plan: Plan, measure: Measure) -> tuple[Aggregate | None, Measure]:
             return _mean_of(plan, named(plan.measures, name).model_copy(update={"name": measure.name}))
         case Aggregate() as figure:
             inner = figure if figure.of is None else figure.of
-            if figure.function == inner.function == "mean" and inner.of is None and len(inner.values) == 1:
+            plain = figure.function == inner.function == "mean" and inner.of is None and not inner.of_condition
+            if plain and len(inner.values) == 1:
                 return figure, measure
     return None, measure
 

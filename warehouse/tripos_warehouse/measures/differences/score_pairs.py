@@ -29,6 +29,7 @@ def mean_of(measure: Measure) -> Aggregate | None:
         return None
     inner = figure.of or figure
     means = figure.function == inner.function == "mean" and inner.of is None and len(inner.values) == 1
+    means = means and not inner.of_condition
     return inner if means else None
 
 

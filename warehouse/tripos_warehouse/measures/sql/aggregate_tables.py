@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, replace
 
 from tripos_compiler.language.figures import ScoredStep, conversations_before, judged_steps
@@ -121,7 +122,19 @@ class AggregateTables:
         rows = rows_sql(self.plan, scored, self.cut, [*more, *map(named, axes)])
         for name in hidden:  # it stands among the dimensions already
             rows = rows.replace(f", {name},", ",", 1)
-        return rows
+        return self._chosen(rows) if scored is self.scored[0] else rows
+
+    def _chosen(self, rows: str) -> str:
+        """Return the rows whose choice counts, and with true and false as the values of a condition on it."""
+        true, among = self.figure.true_of, self.figure.among
+        if not true and not among:
+            return rows
+        kept = "select *"
+        if true:
+            kept += f"""
+  replace (case when given is not null then given in ({_names(true)}) end::double as value, NULL::varchar as given)"""
+        only = f"\nwhere given is null or given in ({_names(among)})" if among else ""
+        return f"{kept}\nfrom (\n{indented(rows)}\n){only}"
 
     def _single(self, *beside: str) -> str:
         """Return a row a value: `value` as it counts, and whether it was there; `beside` names further columns."""
@@ -272,3 +285,8 @@ from {cells} as c left join (
 ) as p on {same("c", "p", self.cut.dims)}""",
         )
         return FigureTables(done, enlarged, self.cut.dims)
+
+
+def _names(names: tuple[str, ...]) -> str:
+    """Return names as rows have them: each the JSON of a text."""
+    return ", ".join(quoted(json.dumps(name, ensure_ascii=False)) for name in names)

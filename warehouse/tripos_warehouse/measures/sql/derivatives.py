@@ -46,6 +46,10 @@ class FormulaSql:
                 return f"least({', '.join(texts)})"
             case "max":
                 return f"greatest({', '.join(texts)})"
+            case "harmonic_mean":
+                inverse = " + ".join(f"1 / nullif({text}, 0)" for text in texts)
+                zero = f"least({', '.join(texts)}) = 0 and {' and '.join(f'{text} is not null' for text in texts)}"
+                return f"(case when {zero} then 0 else {len(texts)} / ({inverse}) end)"
             case "/":
                 return f"({texts[0]} / nullif({texts[1]}, 0))"
         return f"({texts[0]} {self.operator} {texts[1]})"
@@ -67,6 +71,13 @@ class FormulaSql:
                     f"when {text} = {self.text} then {slope}" for text, slope in zip(texts, slopes, strict=True)
                 )
                 return f"(case {cases} end)"
+            case "harmonic_mean":  # by a part H² / n · 1 / part²; where H is 0 no part moves it to the first order
+                terms = [
+                    f"{_times(slope, f'({self.text} ** 2 / ({len(texts)} * {text} ** 2))')}"
+                    for text, slope in zip(texts, slopes, strict=True)
+                    if slope != "0"
+                ]
+                return f"(case when {self.text} = 0 then 0 else {' + '.join(terms)} end)"
             case "+":
                 return _added(slopes[0], slopes[1])
             case "-":

@@ -25,7 +25,7 @@ def find_sql(plan: Plan, figure: Aggregate, scored: ScoredStep, missing: Missing
     inner = figure if figure.of is None else figure.of
     plain = figure.function == inner.function == "mean" and inner.of is None and len(inner.values) == 1
     of_items = any("." in dim for dim in (*figure.by, *inner.by))
-    if not plain or missing == "paired" or not scored.kept or of_items:
+    if not plain or missing == "paired" or not scored.kept or of_items or inner.of_condition:
         return None
     weights = {} if "metric" in inner.by else weights_of(scored)
     chosen = condition(plan, scored, Cut(graders=graders))

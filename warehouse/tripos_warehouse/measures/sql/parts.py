@@ -182,11 +182,18 @@ def weight_sql(weights: Weights) -> str:
     return "\n      ".join(["case", *rows, "else 1 end"]) if rows else "1"
 
 
+def is_choice(scored: ScoredStep) -> bool:
+    """Return true if judges choose among names."""
+    return scored.kept and scored.type.kind == "choice"
+
+
 def rows_sql(plan: Plan, scored: ScoredStep, cut: Cut, more: Sequence[str] = ()) -> str:
     """Return the rows of something scored: `model`, the dimensions, `item_id`, `sample_id`, `value`, `given`, and
     `more`."""
     view = "columns" if scored.kind == "column" else "scores"
     given = "given" if scored.kind == "column" else "NULL::varchar as given"
+    if is_choice(scored):
+        given = "to_json(choice)::varchar as given"
     picked = [columns(cut.dims), "scenario", "metric", "item_id", "sample_id", "value", given, *more]
     return _from_view(plan, view, picked, scored, cut)
 
